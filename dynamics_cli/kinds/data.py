@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -96,6 +96,19 @@ class Samples:
         change[:k, :k] = vectors / np.sqrt(values) @ vectors.T
         return replace(self, x=self.x @ change, x_test=None if self.x_test is None else self.x_test @ change)
 
+    def one_hot(self) -> Samples:
+        """Return the samples with labels (n, C), 1 for the class and 0 elsewhere; C is the largest class and 1.
+
+        Raises InputError: labels are not the numbers 0, 1, ... of classes.
+        """
+        parts = [self.y] if self.y_test is None else [self.y, self.y_test]
+        if any(y.ndim > 1 or (y < 0).any() or (y != np.round(y)).any() for y in parts):
+            raise InputError("dataset.one_hot needs labels that are class numbers 0, 1, ...")
+        C = 1 + int(max(y.max() for y in parts))
+        check_size(sum(map(len, parts)), C)
+        y, *held_out = (np.eye(C)[y.astype(np.int64)] for y in parts)
+        return replace(self, y=y, y_test=held_out[0] if held_out else None)
+
 
 def make_samples(
     x: Floats, y: Floats, *, x_test: Floats | None = None, y_test: Floats | None = None, append_bias: bool = False,
@@ -167,6 +180,8 @@ class Dataset(Kind):
     endless: ClassVar[bool] = False
     """Whether `load` draws `n` independent samples from `data` and noise streams alone, so that there are ever more."""
 
+    one_hot: Literal[True] | None = None
+    """Turn class numbers 0, ..., C - 1 into vectors of C numbers, 1 for the class and else 0, for square losses."""
     random_labels: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training labels that are permuted among each other, at random by the seed; by default none."""
 
@@ -191,7 +206,7 @@ class Dataset(Kind):
         return streams if self.seed is None else replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
-        """Return the samples of `load`, changed as `whiten`, `random_labels` and `label_noise` say.
+        """Return the samples of `load`, changed as `whiten`, `one_hot`, `random_labels` and `label_noise` say.
 
         Raises:
             InputError: see `load`; or the inputs span too few directions to be whitened.
@@ -200,6 +215,8 @@ class Dataset(Kind):
         samples = self.load(streams)
         if self.whiten:
             samples = samples.whitened()
+        if self.one_hot:
+            samples = samples.one_hot()
         if self.random_labels is None and self.label_noise is None:
             return samples
         rng, y = streams.rng("labels"), samples.y.copy()

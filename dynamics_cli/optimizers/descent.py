@@ -7,14 +7,17 @@ Last the schedules of step sizes; `t = i / N` is the share of the run that is do
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, MutableMapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from dynamics_cli.kinds import Array, Clock, Descent, Minibatch, RescaledClock, Schedule, formulas
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.tracing import StepNumbers
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Memory = MutableMapping[str, Array]
 
@@ -212,6 +215,51 @@ class NormalizedDescent(Minibatch, kind="normalized_gd"):
         """Return the weight moved by its share of `lr`."""
         square = formulas.total(g * g)
         return w - formulas.where(square > 0, step.lr / formulas.sqrt(square), 0.0) * g
+
+
+class Muon(Minibatch, kind="muon"):
+    """Steps along the orthogonal factor of the momentum: `W <- W - lr s O(g + mu b)`, `b <- mu b + g` (Jordan 2024).
+
+    `O(U S V^T)` is about `U V^T`, by iterations `X <- 3.4445 X - 4.775 (X X^T) X + 2.0315 (X X^T)^2 X` from
+    `X = B / ||B||_F`, which bring singular values to between 0.6 and 1.2; `s = sqrt(max(1, rows / columns))`.
+    A convolution is a matrix with a row for each kernel; a vector is a row, so that its step has a length of about 1.
+    """
+
+    example = "{kind: muon, lr: 1.0e-2, iterations: 1000}"
+    adaptive = True
+    momentum: Beta = 0.95
+    """mu; b is 0 at first."""
+    nesterov: bool = True
+    """Whether the step is along `O(g + mu b)` instead of `O(b)`."""
+    matrix_iterations: PositiveInt = 5
+    """Newton-Schulz iterations."""
+    weight_decay: NonNegative | None = None
+    """lambda; weights also shrink by `lr lambda w` in every update (decoupled decay)."""
+
+    def update(
+        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, names: Sequence[str],
+        state: MutableMapping[str, Tensor], iteration: int, loss: Tensor,
+    ) -> None:  # fmt: skip
+        """Change the weights in place; see `Descent.update`."""
+        for name, w, g in zip(names, parameters, gradients, strict=True):
+            b = state[name] = self.momentum * state[name] + g if name in state else g.clone()
+            step = g + self.momentum * b if self.nesterov else b
+            matrix = step.reshape(len(step), -1) if step.ndim > 1 else step[None]
+            factor = max(1.0, matrix.shape[0] / matrix.shape[1]) ** 0.5
+            if self.weight_decay is not None:
+                w.mul_(1 - lr * self.weight_decay)
+            w.sub_(lr * factor * orthogonal_factor(matrix, self.matrix_iterations).reshape(w.shape))
+
+
+def orthogonal_factor(matrix: Tensor, iterations: int) -> Tensor:
+    """Return about `U V^T` (m, k) of a matrix `U S V^T`, by Newton-Schulz iterations of Jordan 2024; 0 where it is."""
+    tall = matrix.shape[0] > matrix.shape[1]
+    X = matrix.T if tall else matrix
+    X = X / X.norm().clamp(min=1e-30)
+    for _ in range(iterations):
+        A = X @ X.T
+        X = 3.4445 * X + (-4.775 * A + 2.0315 * (A @ A)) @ X
+    return X.T if tall else X
 
 
 class ConstantRate(Schedule, kind="constant"):

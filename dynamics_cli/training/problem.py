@@ -77,7 +77,8 @@ def _check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
         1 if dataset.y.ndim == 1 else dataset.y.shape[1],
     )
     if loss.labels == "real" and outputs != columns:
-        needed = f"architecture.outputs: {columns}" if columns > 1 else "vectors of as many numbers, or one output"
+        vectors = "vectors of as many numbers (dataset.one_hot: true makes them of classes), or one output"
+        needed = f"architecture.outputs: {columns}" if columns > 1 else vectors
         raise InputError(
             f"dataset: labels of {columns} numbers beside {outputs} outputs; the {kind} loss needs {needed}"
         )

@@ -8,7 +8,9 @@ import pytest
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.datasets.algorithmic import MatrixCompletion, MatrixSensing, ModularArithmetic, Polynomial
+from dynamics_cli.datasets.images import Mnist
 from dynamics_cli.datasets.points import File, Points
+from dynamics_cli.datasets.sparse import SparseParity
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import FreshStreams, Streams
@@ -130,6 +132,35 @@ def test_whitened_inputs_have_unit_covariance_and_noise_its_deviation() -> None:
     assert np.std(data.y - x[:, 0]) == pytest.approx(0.2, rel=0.15)
     with pytest.raises(InputError, match="span fewer than 2 directions"):
         Points(x=[[1.0, 1.0], [2.0, 2.0]], y=[0.0, 1.0], whiten=True).samples(STREAMS)
+
+
+def test_classes_become_vectors_of_one_for_square_losses() -> None:
+    digits = {"kind": "mnist", "source": "subset", "per_class": 2, "test_per_class": 1, "one_hot": True}
+    section, plain = Mnist(**digits), Mnist(**{**digits, "one_hot": None})
+    for name in ("y", "y_test"):
+        classes = getattr(plain.samples(STREAMS), name).astype(int)
+        np.testing.assert_array_equal(getattr(section.samples(STREAMS), name), np.eye(10)[classes])
+    for y in ([0.5, 1.0], [-1.0, 1.0]):
+        with pytest.raises(InputError, match=r"class numbers 0, 1, \.\.\."):
+            Points(x=[[1.0], [2.0]], y=y, one_hot=True).samples(STREAMS)
+    config = {
+        "name": "m", "dataset": {**digits, "one_hot": None}, "loss": {"kind": "mse"},
+        "architecture": {"kind": "fully_connected", "widths": [3], "outputs": 10},
+        "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }  # fmt: skip
+    with pytest.raises(InputError, match=r"dataset\.one_hot: true makes them"):
+        build_problem(load_config(config))
+    assert build_problem(load_config(config, ["dataset.one_hot=true"])).dataset.y.shape == (20, 10)
+
+
+def test_the_parity_of_the_first_signs() -> None:
+    data = SparseParity(n=300, dim=6, k=2, n_test=40, append_bias=True).samples(STREAMS)
+    assert (data.x.shape, data.x_test.shape, data.bias) == ((300, 7), (40, 7), True)
+    np.testing.assert_array_equal(data.y, data.x[:, 0] * data.x[:, 1])
+    np.testing.assert_array_equal(data.y_test, data.x_test[:, 0] * data.x_test[:, 1])
+    assert np.abs(data.x[:, :6].mean(0)).max() < 0.3  # 5 standard errors
+    fresh = SparseParity(n=3, dim=6, k=6).fresh(FreshStreams(STREAMS.seed, 7), 5)
+    np.testing.assert_array_equal(fresh.y, fresh.x.prod(1))
 
 
 def test_vector_labels_of_files_and_what_does_not_fit(tmp_path) -> None:

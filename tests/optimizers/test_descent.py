@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from dynamics_cli.kinds import Problem, stream
+from dynamics_cli.optimizers.descent import Muon
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.steppers.base import Stepper
 from tests.training.problems import assert_chunks_are_invisible, random_problem
@@ -36,6 +37,7 @@ OTHERS: list[dict[str, Any]] = [
     {"kind": "gd", "label_noise": 0.2}, {"kind": "sgd", "label_noise": 0.2, "momentum": 0.5, "batch_size": 2},
     {"kind": "group_rmsprop"}, {"kind": "group_rmsprop", "per": "tensor"},
     {"kind": "sign_gd"}, {"kind": "sign_gd", "momentum": 0.9, "batch_size": 3}, {"kind": "normalized_gd"},
+    {"kind": "muon"}, {"kind": "muon", "nesterov": False, "weight_decay": 0.1, "batch_size": 3},
 ]
 # fmt: on
 
@@ -130,6 +132,24 @@ def signum(old: list[np.ndarray]) -> Any:
     return step
 
 
+def muon(old: list[np.ndarray]) -> Any:
+    """Return steps along momenta whose singular values went through the quintic five times; of vectors as rows."""
+
+    def orthogonal(b: np.ndarray) -> np.ndarray:
+        rows = b if b.ndim > 1 else b[None]
+        U, s, V = np.linalg.svd(rows, full_matrices=False)
+        s = s / np.linalg.norm(s)
+        for _ in range(5):
+            s = 3.4445 * s - 4.775 * s**3 + 2.0315 * s**5
+        return (max(1.0, len(rows) / rows.shape[1]) ** 0.5 * (U * s) @ V).reshape(b.shape)
+
+    def step(_: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
+        old[:] = [0.95 * b + g for b, g in zip(old or [0.0] * len(gradients), gradients, strict=True)]
+        return [0.01 * orthogonal(g + 0.95 * b) for b, g in zip(old, gradients, strict=True)]
+
+    return step
+
+
 class Noisy:
     """Plain steps; labels have fresh noise."""
 
@@ -147,6 +167,7 @@ class Noisy:
     ({"kind": "sign_gd", "momentum": 0.9}, signum([])),
     ({"kind": "normalized_gd"},
      lambda _, gradients: [0.01 * g / np.sqrt(sum((h**2).sum() for h in gradients)) for g in gradients]),
+    ({"kind": "muon"}, muon([])),
     ({"kind": "gd", "label_noise": 0.2}, Noisy()),
 ], ids=lambda value: value["kind"] if isinstance(value, dict) else "")  # fmt: skip
 def test_updates_by_their_formulas(optimizer: dict[str, Any], step: Any) -> None:
@@ -154,6 +175,20 @@ def test_updates_by_their_formulas(optimizer: dict[str, Any], step: Any) -> None
     ours.advance(60)
     for name, expected in reference(problem, step, 60).items():
         np.testing.assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(4, 12), (12, 4)])
+def test_muon_is_that_of_torch_up_to_its_half_precision(shape: tuple[int, int]) -> None:
+    rng, memory = np.random.default_rng(0), {}
+    ours, weight = torch.zeros(shape), torch.nn.Parameter(torch.zeros(shape))
+    theirs = torch.optim.Muon([weight], lr=1.0, weight_decay=0.1)
+    for i in range(3):
+        weight.grad = torch.from_numpy(rng.standard_normal(shape)).float()
+        theirs.step()
+        section = Muon(lr=1.0, iterations=3, weight_decay=0.1)
+        section.update([ours], [weight.grad], lr=1.0, names=["w"], state=memory, iteration=i, loss=torch.zeros(()))
+    np.testing.assert_allclose(ours, weight.detach(), rtol=0, atol=0.06)
+    assert weight.detach().abs().max() > 1
 
 
 def test_without_memory_adam_is_sign_descent() -> None:

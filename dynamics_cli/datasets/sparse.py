@@ -1,0 +1,51 @@
+"""Inputs of which few numbers matter: the parity of some of many signs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dynamics_cli.kinds import Dataset, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds.base import Finding, PositiveInt, Sections
+
+
+class SparseParity(Dataset, kind="sparse_parity"):
+    """Uniform signs `x` in {-1, 1}^dim, labelled by `prod_{i <= k} x_i`, the parity of the first k (Barak et al. 2022).
+
+    Which k entries matter is a matter of their numbering, for networks that treat all inputs alike.
+    """
+
+    example = "{kind: sparse_parity, n: 200, dim: 20, k: 3, n_test: 200}"
+    endless = True
+    n: PositiveInt
+    """Number of training samples."""
+    dim: PositiveInt
+    """Input dimension."""
+    k: PositiveInt
+    """Number of entries whose product is the label."""
+    n_test: PositiveInt | None = None
+    """Number of held-out samples."""
+    append_bias: bool = False
+    """Append a constant 1 to every input."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield more entries than there are."""
+        if self.k > self.dim:
+            yield ("dataset", "k"), f"must be at most dataset.dim = {self.dim}"
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, 1.0)
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw the signs and multiply them.
+
+        Raises InputError: they do not fit into memory.
+        """
+        count = self.n + (self.n_test or 0)
+        check_size(count, self.dim)
+        x = streams.rng("data").choice([-1.0, 1.0], (count, self.dim))
+        y = x[:, : self.k].prod(axis=1)
+        held_out = (x[self.n :], y[self.n :]) if self.n_test else (None, None)
+        return make_samples(
+            x[: self.n], y[: self.n], x_test=held_out[0], y_test=held_out[1], append_bias=self.append_bias
+        )
