@@ -368,6 +368,45 @@ def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepCompari
     return compare_sweeps(_sweep(a), _sweep(b))
 
 
+def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = None) -> None:
+    """Write a run or a sweep in the form of another tool: `dyn export`.
+
+    Args:
+        which: the run, or for parquet a sweep.
+        out: the file, or the directory for TensorBoard; what is there is not overwritten.
+        to: `parquet`, `tensorboard` or `safetensors`.
+        at: of safetensors the iteration; by default the last recorded state is written.
+
+    Raises:
+        UsageError: there is no such form, its package is not installed, `out` is there, or `at` makes no sense.
+        RunError: there is no such run, or it recorded no parameters.
+    """
+    from dynamics_cli.runs import export
+    from dynamics_cli.sweeps.find import sweep_directory
+
+    path = Path(out)
+    if to not in export.FORMATS:
+        raise UsageError(f"there is no form {to!r}; there are {', '.join(export.FORMATS)}")
+    if at is not None and to != "safetensors":
+        raise UsageError(f"at is of safetensors alone, {to} holds all states")
+    if path.exists():
+        raise UsageError(f"{path} is there already")
+    if (sweep := sweep_directory(which)) is not None:
+        if to != "parquet":
+            raise UsageError(f"a sweep is exported to parquet; take one of its runs for {to}, {sweep.name}:0")
+        with export.needing("parquet", "pandas"):
+            from pandas import read_csv
+        from dynamics_cli.sweeps.directory import RESULTS
+
+        export.write_parquet(read_csv(sweep / RESULTS), path)
+    elif to == "safetensors":
+        export.write_safetensors(_opened(which), path, at)
+    elif to == "tensorboard":
+        export.write_tensorboard(_opened(which), path)
+    else:
+        export.write_parquet(_opened(which).to_pandas(), path)
+
+
 def _sweep(which: Sweep | str | Path) -> Path:
     """Return the directory of a sweep, where no run can be meant."""
     from dynamics_cli.sweeps.find import sweep_directory

@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "dynamics_cli.cli.listing:list_",
     "show": "dynamics_cli.cli.show:show",
     "compare": "dynamics_cli.cli.compare:compare",
+    "export": "dynamics_cli.cli.export:export",
     "verify": "dynamics_cli.cli.verify:verify",
     "data": "dynamics_cli.cli.data:data",
     "runs": "dynamics_cli.cli.runs:runs",

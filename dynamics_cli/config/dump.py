@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -26,6 +27,14 @@ def to_plain(config: RunConfig) -> dict[str, Any]:
     """Return the config as plain data with every default written out; keys without a value are left out."""
     plain: dict[str, Any] = _kind_first(config.model_dump(exclude_none=True))
     return plain
+
+
+def flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of a config by `section.key`."""
+    values: dict[str, Any] = {}
+    for key, value in section.items():
+        values |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return values
 
 
 def _kind_first(value: Any) -> Any:

@@ -27,6 +27,7 @@ from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.theories import predictions
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config import ConfigError, RunConfig, load_config
+from dynamics_cli.config.dump import flat
 from dynamics_cli.config.load import written_config
 from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.measures.arrays import Floats
@@ -34,8 +35,8 @@ from dynamics_cli.measures.neurons import norms
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.states import SliderStates, outputs_at_data, plain, state_panels
 from dynamics_cli.runs import Run
-from dynamics_cli.runs.compare import flat
-from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured, recorded
+from dynamics_cli.runs.columns import recorded
+from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured
 from dynamics_cli.text import cell, size
 
 VALUE = 300

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.analysis.curves import value_scale
+from dynamics_cli.config.dump import flat
 from dynamics_cli.errors import RunError
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs import CorruptRunError
-from dynamics_cli.runs.compare import flat
 from dynamics_cli.sweeps.directory import read_sweep, sweep_summary
 from dynamics_cli.sweeps.pictures import Coordinate, SweepTable
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
+from dynamics_cli.config.dump import flat
 from dynamics_cli.runs.run import Run, final_numbers
 from dynamics_cli.text import Table
 
@@ -131,14 +132,6 @@ def _distances(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray
         apart = np.where(same, 0.0, np.abs(left - right))
     apart[np.isnan(apart)] = np.inf
     return np.asarray(apart.reshape(len(apart), -1).max(axis=1))
-
-
-def flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the values of a config by `section.key`."""
-    values: dict[str, Any] = {}
-    for key, value in section.items():
-        values |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return values
 
 
 def _side_by_side(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -8,16 +8,18 @@ from contextlib import suppress
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.errors import DynError, InputError, RunError, UsageError, did_you_mean
-from dynamics_cli.kinds import Measure, Samples, Streams
+from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
+from dynamics_cli.kinds import Samples, Streams
+from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.export import Exported
 from dynamics_cli.runs.info import check_config, old_owner, owner, read_config, read_info
 from dynamics_cli.runs.steady import which_file
 from dynamics_cli.runs.store import layout
@@ -28,7 +30,6 @@ from dynamics_cli.runs.store.old_arrays import LAST_FORMAT, check_old_array, is_
 from dynamics_cli.text import cell, html_table
 
 Array = NDArray[Any]
-T = TypeVar("T")
 FEW_NUMBERS = 16
 """Numbers of a measure that are shown each, at most."""
 
@@ -66,7 +67,7 @@ class Arrays(Mapping[str, Array]):
         return f"<{', '.join(self._names) or 'nothing'}>"
 
 
-class Run:
+class Run(Exported):
     """A run as it was when first looked at; later rows are not seen.
 
     An unfinished run reads as everything that was acknowledged. Arrays are memory-mapped; each is checked against its
@@ -380,22 +381,9 @@ def final_measures(run: Run) -> dict[str, float]:
     return final
 
 
-def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | None:
-    """Return the answer of a measure of the config; None where no kind of the name is registered here."""
-    with suppress(InputError):  # of an unknown kind
-        return next((ask(one) for one in config.record.measures or () if one.name == name), None)
-    return None
-
-
 def columns_of(run: Run, name: str) -> list[str]:
     """Return the names of the numbers of a measure: its own, otherwise `1`, `2`, ..."""
     return column_names(run.config, name, math.prod(run.measures[name].shape[1:]))
-
-
-def column_names(config: RunConfig, name: str, count: int) -> list[str]:
-    """Return the names of the `count` numbers of a measure of runs of a config, as `columns_of` does."""
-    named = list(recorded(config, name, lambda one: one.columns(dict(config))) or ())
-    return named if len(set(named)) == len(named) == count else [str(k + 1) for k in range(count)]
 
 
 def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

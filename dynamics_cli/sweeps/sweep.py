@@ -23,6 +23,7 @@ from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import LockedRunError
+from dynamics_cli.runs.export import needing
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
@@ -100,10 +101,8 @@ class Sweep:
 
         Raises UsageError: pandas is not installed.
         """
-        try:
+        with needing("Sweep.to_pandas", "pandas"):
             from pandas import DataFrame
-        except ImportError as error:
-            raise UsageError("Sweep.to_pandas needs pandas: pip install pandas") from error
         return DataFrame(self.rows)
 
     def _repr_html_(self) -> str:

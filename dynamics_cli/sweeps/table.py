@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names
+from dynamics_cli.runs.columns import column_names
+from dynamics_cli.runs.run import FEW_NUMBERS, Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import acquire
 from dynamics_cli.sweeps.directory import (

@@ -26,7 +26,8 @@ from dynamics_cli.plotting.style import MARKER, PALETTE, new_figure
 from dynamics_cli.plotting.time_axis import set_value_axis, visible
 from dynamics_cli.recording.derivatives import features_of
 from dynamics_cli.recording.weights import hidden_layers, linear_cka
-from dynamics_cli.runs.run import measured, recorded
+from dynamics_cli.runs.columns import recorded
+from dynamics_cli.runs.run import measured
 
 POINTS, SIDE = 76, 21
 """Points of a line, and of a side of a square, at which the loss is evaluated."""

@@ -22,7 +22,8 @@ from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.style import SERIES, new_figure
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
 from dynamics_cli.runs import Run
-from dynamics_cli.runs.run import columns_of, measured, recorded
+from dynamics_cli.runs.columns import recorded
+from dynamics_cli.runs.run import columns_of, measured
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""

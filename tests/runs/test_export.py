@@ -1,0 +1,116 @@
+"""Runs as xarray, pandas, parquet, TensorBoard and safetensors have them give the recorded numbers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import dynamics_cli as dyn
+from dynamics_cli.errors import UsageError
+from tests.kinds.cases import config_of
+
+DEEP = {"kind": "fully_connected", "widths": [3, 2]}
+STARTS = {"initialization": {"kind": "default_scaled"}}
+RECORD = {"snapshots": {"kind": "every", "interval": 2}, "measures": ["weight_norm", "balancedness"]}
+CASES: dict[str, tuple[dict[str, Any], dict[str, tuple[str, ...]]]] = {
+    "two layers": ({}, {"hidden_weight": ("neuron", "input"), "output_weight": ("neuron",)}),
+    "deep": ({"architecture": DEEP, **STARTS}, {
+        "weight_1": ("layer_1", "input"), "bias_1": ("layer_1",), "weight_2": ("layer_2", "layer_1"),
+        "weight_3": ("output", "layer_2"), "bias_3": ("output",)}),
+    "diagonal": ({"architecture": {"kind": "diagonal_linear"}, "initialization": {"kind": "constant", "scale": 0.1},
+                  "record": {**RECORD, "measures": ["predictor"]}}, {"u": ("u_0",), "v": ("v_0",)}),
+}  # fmt: skip
+
+
+def trained(tmp_path: Path, **changes: Any) -> Any:
+    return dyn.train(config_of(**{"record": RECORD, **changes}), out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_arrays_with_named_axes(case: str, tmp_path: Path) -> None:
+    changes, axes = CASES[case]
+    run = trained(tmp_path, **changes)
+    data = run.to_xarray()
+    for name, of_weight in axes.items():
+        assert data[name].dims == ("iteration", *of_weight)
+        np.testing.assert_array_equal(data[name], run.parameters[name])
+    for name, values in run.measures.items():
+        np.testing.assert_array_equal(data[name], values)
+    assert data.iteration.values.tolist() == run.snapshot_iterations.tolist()
+    np.testing.assert_array_equal(data.loss.sel(loss_iteration=3), run.losses[3])
+    assert (data.attrs["optimizer.lr"], data.attrs["hash"]) == (0.1, run.hash)
+    data.to_netcdf(tmp_path / "run.nc", engine="scipy")
+
+
+def test_replicas_have_an_axis_and_no_table(tmp_path: Path) -> None:
+    run = dyn.load_run(dyn.sweep(config_of(), {"seed": [0, 1, 2]}, out=tmp_path / "sweep").rows[0]["path"])
+    assert run.to_xarray().loss.dims == ("loss_iteration", "replica")
+    with pytest.raises(UsageError, match=f"take one of them, {run.path.name}:0"):
+        run.to_pandas()
+
+
+def test_tables_events_and_weights(tmp_path: Path) -> None:
+    import pandas
+    from safetensors.torch import load_file
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run = trained(tmp_path)
+    dyn.export(run, tmp_path / "run.parquet", to="parquet")
+    table = pandas.read_parquet(tmp_path / "run.parquet")
+    assert table.columns.tolist() == ["iteration", "loss", "weight_norm", "balancedness.1"]
+    np.testing.assert_array_equal(table.loss, run.losses)
+    even = table.iteration.isin(run.snapshot_iterations)
+    np.testing.assert_array_equal(table.weight_norm[even], run.measures["weight_norm"])
+    assert table.weight_norm[~even].isna().all()
+
+    dyn.export(run.path, tmp_path / "events", to="tensorboard")
+    events = EventAccumulator(str(tmp_path / "events")).Reload()
+    np.testing.assert_allclose([one.value for one in events.Scalars("loss")], run.losses, rtol=1e-6)
+    assert [one.step for one in events.Scalars("weight_norm")] == run.snapshot_iterations.tolist()
+
+    dyn.export(run, tmp_path / "w.safetensors", to="safetensors", at=2)
+    model = run.config.architecture.build(2).double()
+    model.load_state_dict(load_file(tmp_path / "w.safetensors"))
+    x = np.random.default_rng(0).standard_normal((4, 2))
+    with torch.no_grad():
+        np.testing.assert_allclose(model(torch.from_numpy(x)), run.network(run.index_of(2))(x), rtol=1e-14)
+
+
+def test_a_sweep_is_a_table_of_its_jobs(tmp_path: Path) -> None:
+    import pandas
+
+    sweep = dyn.sweep(config_of(), {"optimizer.lr": [0.1, 0.2]}, out=tmp_path / "sweep", workers=1)
+    dyn.export(sweep, tmp_path / "sweep.parquet", to="parquet")
+    assert pandas.read_parquet(tmp_path / "sweep.parquet")["optimizer.lr"].tolist() == [0.1, 0.2]
+    with pytest.raises(UsageError, match="take one of its runs for safetensors, sweep:0"):
+        dyn.export(sweep, tmp_path / "s", to="safetensors")
+
+
+@pytest.mark.parametrize(("to", "package"), [
+    ("parquet", "pandas"), ("parquet", "pyarrow"), ("tensorboard", "tensorboard"), ("safetensors", "safetensors.numpy"),
+    ("xarray", "xarray"),
+])  # fmt: skip
+def test_a_missing_package_is_named(to: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trained(tmp_path)
+    for name in [name for name in sys.modules if name.split(".")[0] == package and "." in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    if to == "tensorboard":
+        monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
+    with pytest.raises(UsageError, match=f"pip install .*{package.split('.', maxsplit=1)[0]}"):
+        run.to_xarray() if to == "xarray" else dyn.export(run, tmp_path / "out", to=to)
+
+
+@pytest.mark.parametrize(("options", "reason"), [
+    ({"to": "csv"}, "there are parquet, tensorboard, safetensors"), ({"to": "parquet", "at": 3}, "holds all states"),
+    ({"to": "parquet", "out": "run"}, "is there already"),
+])  # fmt: skip
+def test_what_makes_no_sense(options: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    run = trained(tmp_path)
+    with pytest.raises(UsageError, match=reason):
+        dyn.export(run, tmp_path / options.pop("out", "out"), **options)
