@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
     "__version__", "add_data", "animate", "audit", "compare", "compare_sweeps", "describe", "describe_sweep", "explain",
-    "export", "fetch_data", "find_data", "list_architectures", "list_configs", "list_data", "list_datasets", "list_figures",
-    "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps", "load_config", "load_run", "page",
-    "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "prune_runs", "remove_data", "reproduce",
+    "export", "fetch_data", "find_data", "list_architectures", "list_configs", "list_data", "list_datasets",
+    "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps", "load_config", "load_run",
+    "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "prune_runs", "remove_data", "reproduce",
     "sweep", "train", "use", "verify",
 ]
 # fmt: on

@@ -254,7 +254,7 @@ class Muon(Minibatch, kind="muon"):
 def orthogonal_factor(matrix: Tensor, iterations: int) -> Tensor:
     """Return about `U V^T` (m, k) of a matrix `U S V^T`, by Newton-Schulz iterations of Jordan 2024; 0 where it is."""
     tall = matrix.shape[0] > matrix.shape[1]
-    X = matrix.T if tall else matrix
+    X: Tensor = matrix.T if tall else matrix
     X = X / X.norm().clamp(min=1e-30)
     for _ in range(iterations):
         A = X @ X.T

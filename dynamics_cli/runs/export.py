@@ -119,12 +119,12 @@ def write_tensorboard(run: Any, directory: Path) -> None:
     with needing("tensorboard", "tensorboard"):
         from torch.utils.tensorboard import SummaryWriter
     found = curves(run)
-    with SummaryWriter(str(directory)) as writer:  # type: ignore[no-untyped-call]
-        writer.add_text("config", f"```\n{json.dumps(to_plain(run.config), indent=2)}\n```")  # type: ignore[no-untyped-call]
+    with SummaryWriter(str(directory)) as writer:
+        writer.add_text("config", f"```\n{json.dumps(to_plain(run.config), indent=2)}\n```")
         for name, (iterations, values) in found.items():
             for iteration, value in zip(iterations.tolist(), values.tolist(), strict=True):
                 if math.isfinite(value):
-                    writer.add_scalar(name, value, iteration)  # type: ignore[no-untyped-call]
+                    writer.add_scalar(name, value, iteration)
 
 
 def write_safetensors(run: Any, file: Path, at: int | None = None) -> None:
