@@ -59,7 +59,8 @@ NULLS: dict[str, Change] = {
     "untrained": _still,
     "early": _early,
     "shuffled": lambda config: ["dataset.random_labels=1.0"],
-    "larger": lambda config: [f"initialization.rescale={SCALE!r}"],
+    # rates of a homogeneous network grow with its weights at least as those of two layers do, and so does a flow's cost
+    "larger": lambda config: [f"initialization.rescale={SCALE!r}", *_shorter(config, SCALE**-2)],
     "smaller": lambda config: [f"initialization.rescale={1 / SCALE!r}"],
 }
 """The standard nulls, in the order of the table: changes of a figure's runs after which its claims should fail."""
