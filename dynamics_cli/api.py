@@ -842,11 +842,11 @@ def fetch_data(
     progress: Callable[[str, int, int | None], None] | None = None,
     messages: Messages | None = None,
 ) -> Path:
-    """Download a data set (mnist) and return where it is; a file that is here is not downloaded again.
+    """Download a data set (mnist, cifar10) and return where it is; a file that is here is not downloaded again.
 
     Args:
         name: of the data set.
-        mirrors: https addresses of directories of gzipped files, to try first.
+        mirrors: https addresses of directories with the published files, to try first.
         offline: do not use the network.
         progress: called with the name of the file, the bytes that are there, and of how many if that is known.
         messages: told that another process is waited for.
@@ -856,19 +856,19 @@ def fetch_data(
         DataMissingError: no mirror had the files.
     """
     from dynamics_cli.datasets.files.catalogue import refuse_unless
-    from dynamics_cli.datasets.files.fetch import MIRRORS, fetch_mnist
+    from dynamics_cli.datasets.files.fetch import SOURCES, fetch
 
-    refuse_unless(name, ("mnist",), "downloaded")
-    return fetch_mnist(mirrors=(*mirrors, *MIRRORS), offline=offline, progress=progress, on_wait=messages)
+    refuse_unless(name, tuple(SOURCES), "downloaded")
+    return fetch(SOURCES[name], mirrors=mirrors, offline=offline, progress=progress, on_wait=messages)
 
 
 def add_data(name: str, path: str | Path, *, progress: Counted | None = None, messages: Messages | None = None) -> Path:
-    """Check the files of a data set (mnist, dogs-vs-cats), use them from now on, and return where they are.
+    """Check the files of a data set (mnist, cifar10, dogs-vs-cats), use them from now on, and return where they are.
 
     Args:
         name: of the data set.
-        path: of mnist a directory with the four IDX files, which are copied; of dogs-vs-cats train.zip or the folder
-            that it unpacks to, whose place is remembered.
+        path: of mnist a directory with the four IDX files, of cifar10 the archive or its directory, which are copied;
+            of dogs-vs-cats train.zip or the folder that it unpacks to, whose place is remembered.
         progress: called with the number of images that were read, and of all.
         messages: told that another process is waited for, and how many images there are.
 
@@ -877,12 +877,15 @@ def add_data(name: str, path: str | Path, *, progress: Counted | None = None, me
         InputError: the files are not those of the data set, or damaged.
     """
     from dynamics_cli.datasets.files.catalogue import describe_counts, refuse_unless
+    from dynamics_cli.datasets.files.cifar10 import add_cifar10
     from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
     from dynamics_cli.datasets.files.mnist import add_mnist
 
-    refuse_unless(name, ("mnist", "dogs-vs-cats"), "added")
+    refuse_unless(name, ("mnist", "cifar10", "dogs-vs-cats"), "added")
     if name == "mnist":
         return add_mnist(Path(path), on_wait=messages)
+    if name == "cifar10":
+        return add_cifar10(Path(path), on_wait=messages)
     place = add_dogs_vs_cats(Path(path), progress=progress, on_wait=messages)
     if messages is not None:
         messages(f"{describe_counts(place)}, all readable")

@@ -12,7 +12,7 @@ from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.text import size, text_table
 
-NAMES = ("mnist-subset", "mnist", "dogs-vs-cats")
+NAMES = ("mnist-subset", "mnist", "cifar10", "dogs-vs-cats")
 """As `dyn data list` shows them; here, because completion must be quick."""
 
 
@@ -52,12 +52,12 @@ def list_(as_json: bool) -> None:
 @name_argument
 @click.option(
     "--mirror", "mirrors", multiple=True, metavar="URL",
-    help="Try this directory of gzipped files first, https only; can be repeated.",
+    help="Try this directory of published files first, https only; can be repeated.",
 )  # fmt: skip
 @click.option("--offline", is_flag=True, help="Do not use the network (so does DYN_OFFLINE=1).")
 @quiet_option
 def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> None:
-    """Download data set NAME (mnist) from public mirrors.
+    """Download data set NAME (mnist, cifar10) from public mirrors.
 
     A file is used only if its SHA-256 is that of the original; a file that is here is not downloaded again.
     """
@@ -78,7 +78,8 @@ def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> No
 def add(name: str, path: Path, quiet: bool) -> None:
     """Check the files of data set NAME at PATH and use them from now on.
 
-    For mnist PATH is a directory with the four IDX files, gzipped or not; they are copied. For dogs-vs-cats it is
+    For mnist PATH is a directory with the four IDX files, gzipped or not, for cifar10 cifar-10-binary.tar.gz or its
+    directory; they are copied. For dogs-vs-cats it is
     Kaggle's train.zip or the folder that it unpacks to; every image is decoded once to see that it can be, and the
     place is remembered.
     """

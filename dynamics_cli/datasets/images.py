@@ -1,10 +1,11 @@
-"""Data sets of images: MNIST's digits, a pair of them or all ten; cats and dogs; and the light effect on both.
+"""Data sets of images: MNIST's digits, a pair or all ten; CIFAR-10; cats and dogs; the light effect on two classes.
 
 The light effect makes one class dark, the other bright (Tachet des Combes et al. 2018, Section 5 and Appendix E.2).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from dynamics_cli.datasets.files.cifar10 import load_cifar10
 from dynamics_cli.datasets.files.mnist import HOW_TO_GET, SUBSET_COUNTS, Bytes, is_there, load_mnist
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
@@ -20,40 +22,101 @@ from dynamics_cli.kinds.base import Finding, Fraction, PositiveInt, Sections
 Digit = Annotated[int, Field(ge=0, le=9)]
 
 
-class Digits(Dataset):
-    """Common part of data sets of MNIST's handwritten digits: rows of 784 pixels, ordered by class."""
+class OfClasses(Dataset):
+    """The base of data sets of images in ten classes: rows of pixels, ordered by class."""
 
     random = False
 
-    source: Literal["auto", "subset", "full"] = "auto"
-    """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`: all 70 000, which
-    `dyn data fetch mnist` downloads; `auto`: the subset when it holds all that is asked for, else the full set if it is
-    there. The run records the source."""
     per_class: PositiveInt | None = None
-    """Train on the first so many images of each digit; by default on all that the source has."""
+    """Train on the first so many images of each class; by default on all that the source has."""
     test: bool = True
-    """Hold out images of MNIST's own test set."""
+    """Hold out images of the published test set."""
     test_per_class: PositiveInt | None = None
-    """Hold out the first so many images of each digit; by default all that the source has."""
+    """Hold out the first so many images of each class; by default all that the source has."""
     scale: Literal["unit", "raw"] = "unit"
-    """Pixels from 0 to 1, or from 0 to 255 as in the files; 0 is the background."""
+    """Pixels from 0 to 1, or from 0 to 255 as in the files; 0 is black."""
     center: bool = False
     """Subtract the mean training image from all images, held-out images included."""
     append_bias: bool = False
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""
 
-    def chosen(self) -> list[int]:
-        """Return the digits, in the order of the classes."""
-        return list(range(10))
+    @abstractmethod
+    def images(self, part: str) -> dict[int, Bytes]:
+        """Return the images (n, ...) of each class of `train` or `test`.
+
+        Raises:
+            DataMissingError: the files are not there.
+            InputError: a file is damaged.
+        """
 
     def labelled(self, pixels: Bytes, classes: Floats) -> tuple[Bytes, Floats]:
-        """Return images (n, 28, 28) and class numbers (n,) as they are trained on."""
+        """Return images (n, ...) and class numbers (n,) as they are trained on."""
         return pixels, classes
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield settings of held-out images that nobody asked for."""
         if self.test_per_class is not None and not self.test:
             yield ("dataset", "test_per_class"), "makes no sense with test: false"
+
+    def load(self, streams: Streams) -> Samples:
+        """Return images as rows of numbers, ordered by class.
+
+        Raises:
+            DataMissingError: files are needed and not there.
+            InputError: a class has fewer images than asked for, or a file is damaged.
+        """
+        self = self.resolve()  # noqa: PLW0642 - with the source that is used
+        x, y = self._rows(self._first("train", self.per_class, "per_class"))
+        x_test, y_test = None, None
+        if self.test:
+            x_test, y_test = self._rows(self._first("test", self.test_per_class, "test_per_class"))
+        if self.center:
+            mean = x.mean(axis=0)
+            x -= mean
+            if x_test is not None:
+                x_test -= mean
+        return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
+
+    def _first(self, part: str, count: int | None, key: str) -> list[Bytes]:
+        """Return the first `count` images (count, ...) of each class; all for None."""
+        images = self.images(part)
+        for label, found in images.items():
+            if count is not None and len(found) < count:
+                raise InputError(f"dataset.{key} is {count}, {self._holds(len(found), label)}")
+        return [found[:count] for found in images.values()]
+
+    def _holds(self, count: int, label: int) -> str:
+        return f"there are {count} such images of class {label}"
+
+    def _rows(self, images: list[Bytes]) -> tuple[Floats, Floats]:
+        """Return pixels (n, d) and labels (n,) of images sorted by class."""
+        classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(found) for found in images])  # (n,)
+        pixels, y = self.labelled(np.concatenate(images), classes)
+        x = pixels.reshape(len(pixels), -1).astype(np.float64)
+        if self.scale == "unit":
+            x /= 255
+        return x, y
+
+
+class Digits(OfClasses):
+    """The base of data sets of MNIST's handwritten digits: rows of 784 pixels."""
+
+    source: Literal["auto", "subset", "full"] = "auto"
+    """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`: all 70 000, which
+    `dyn data fetch mnist` downloads; `auto`: the subset when it holds all that is asked for, else the full set if it is
+    there. The run records the source."""
+
+    def chosen(self) -> list[int]:
+        """Return the digits, in the order of the classes."""
+        return list(range(10))
+
+    def images(self, part: str) -> dict[int, Bytes]:
+        """Return the images (n, 28, 28) of each digit; see `OfClasses.images`."""
+        assert self.source != "auto"
+        return load_mnist(self.source, part, self.chosen())
+
+    def _holds(self, count: int, label: int) -> str:
+        return f"source {self.source} has {count} such images of digit {label}"
 
     def resolve(self) -> Self:
         """Replace source `auto`: the subset when it holds all that is asked for, else the full set if it is there.
@@ -73,36 +136,24 @@ class Digits(Dataset):
             raise DataMissingError(f"dataset: so many images of a digit need the full MNIST set: {HOW_TO_GET}")
         return self.model_copy(update={"source": "subset"})
 
-    def load(self, streams: Streams) -> Samples:
-        """Return images as rows of 784 numbers, ordered by class.
 
-        Raises:
-            DataMissingError: the full set is needed and not there.
-            InputError: a digit has fewer images than asked for, or a file is damaged.
-        """
-        self = self.resolve()  # noqa: PLW0642 - with the source that is used
-        assert self.source != "auto"
-        train = load_mnist(self.source, "train", self.chosen())
-        x, y = self._rows(_first(train, self.per_class, "per_class", self.source))
-        x_test, y_test = None, None
-        if self.test:
-            test = load_mnist(self.source, "test", self.chosen())
-            x_test, y_test = self._rows(_first(test, self.test_per_class, "test_per_class", self.source))
-        if self.center:
-            mean = x.mean(axis=0)  # (784,)
-            x -= mean
-            if x_test is not None:
-                x_test -= mean
-        return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
+class Cifar10(OfClasses, kind="cifar10"):
+    """CIFAR-10 (Krizhevsky 2009): 32 x 32 colour images of ten classes, which `dyn data fetch cifar10` downloads.
 
-    def _rows(self, images: list[Bytes]) -> tuple[Floats, Floats]:
-        """Return pixels (n, 784) and labels (n,) of images (., 28, 28) sorted by class."""
-        classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(found) for found in images])  # (n,)
-        pixels, y = self.labelled(np.concatenate(images), classes)  # (n, 28, 28)
-        x = pixels.reshape(len(pixels), -1).astype(np.float64)
-        if self.scale == "unit":
-            x /= 255
-        return x, y
+    Rows have 3 072 numbers: the red, the green, then the blue plane. The label is the class, from airplane (0) to truck
+    (9). A subset of 5 000 images that all computers can train on is `per_class: 500, test_per_class: 100`.
+    """
+
+    example = "{kind: cifar10, per_class: 500, test_per_class: 100, center: true}"
+
+    def images(self, part: str) -> dict[int, Bytes]:
+        """Return the images (n, 3072) of each class; see `OfClasses.images`."""
+        return load_cifar10(part)
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield a loss or a network for another number of classes than ten."""
+        yield from super().check(sections)
+        yield from ten_classes(self.kind, sections, "")
 
 
 class Mnist(Digits, kind="mnist"):
@@ -113,15 +164,18 @@ class Mnist(Digits, kind="mnist"):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a loss or a network for another number of classes than ten."""
         yield from super().check(sections)
-        loss = sections.get("loss")
-        labels = getattr(loss, "labels", "real")
-        if labels == "signs":
-            yield (
-                ("dataset", "kind"),
-                f"mnist has ten classes, the loss {sections['loss'].kind} tells two apart: take mnist_pair",
-            )
-        elif labels == "classes" and 1 < (getattr(sections.get("architecture"), "outputs", 10) or 1) < 10:
-            yield ("architecture", "outputs"), "must be at least 10, the number of digits"
+        yield from ten_classes(self.kind, sections, ": take mnist_pair")
+
+
+def ten_classes(kind: str, sections: Sections, remedy: str) -> Iterator[Finding]:
+    """Yield a loss or a network for another number of classes than ten."""
+    loss = sections.get("loss")
+    labels = getattr(loss, "labels", "real")
+    if labels == "signs":
+        told = f"{kind} has ten classes, the loss {sections['loss'].kind} tells two apart{remedy}"
+        yield ("dataset", "kind"), told
+    elif labels == "classes" and 1 < (getattr(sections.get("architecture"), "outputs", 10) or 1) < 10:
+        yield ("architecture", "outputs"), f"must be at least 10, the number of classes of {kind}"
 
 
 class MnistPair(Digits, kind="mnist_pair"):
@@ -155,14 +209,6 @@ class MnistPair(Digits, kind="mnist_pair"):
         if self.light_effect:
             pixels = light_effect(pixels, classes == 1)
         return pixels, 1.0 - 2.0 * classes if self.labels == "signs" else classes
-
-
-def _first(images: dict[int, Bytes], count: int | None, key: str, source: str) -> list[Bytes]:
-    """Return the first `count` images (count, 28, 28) of each digit; all for None."""
-    for digit, found in images.items():
-        if count is not None and len(found) < count:
-            raise InputError(f"dataset.{key} is {count}, source {source} has {len(found)} such images of digit {digit}")
-    return [found[:count] for found in images.values()]
 
 
 class DogsVsCats(Dataset, kind="dogs_vs_cats"):

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ from typing import Any
 import pytest
 
 from dynamics_cli.datasets.files import fetch, store
-from dynamics_cli.datasets.files.fetch import MIRRORS, fetch_mnist
+from dynamics_cli.datasets.files.fetch import SOURCES
+from dynamics_cli.datasets.files.fetch import fetch as fetch_files
 from dynamics_cli.datasets.files.mnist import IdxFile
 from dynamics_cli.errors import DataMissingError, RunError
 from dynamics_cli.runs.store import files
 
 ROOT = Path(__file__).parents[2]
+MNIST = SOURCES["mnist"]
 BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
 
 
@@ -86,7 +89,7 @@ def mirrors(pages: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 def get(mirrors: list[Mirror], files: list[IdxFile], **more: Any) -> Path:
     addresses = [mirror.address for mirror in mirrors]
-    return fetch_mnist(mirrors=addresses, files=files, scheme="http", **{"timeout": 5, **more})
+    return fetch_files(replace(MNIST, mirrors=addresses, files=files), scheme="http", **{"timeout": 5, **more})
 
 
 def names(directory: Path) -> set[str]:
@@ -180,7 +183,7 @@ def test_mirrors_that_are_down_or_lack_the_file(mirrors: list[Mirror], toy_files
         down = f"http://127.0.0.1:{free.getsockname()[1]}/"
     del mirrors[0].pages[f"{toy_files[3].name}.gz"]
     with pytest.raises(DataMissingError) as caught:
-        fetch_mnist(mirrors=[down, mirrors[0].address], files=toy_files, scheme="http")
+        fetch_files(replace(MNIST, mirrors=[down, mirrors[0].address], files=toy_files), scheme="http")
     assert f"MNIST's {toy_files[3].name} could not be downloaded:\n" in str(caught.value)
     assert f"  {down}{toy_files[3].name}.gz: " in str(caught.value)
     assert "Connection refused" in str(caught.value)
@@ -197,8 +200,8 @@ def test_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "getaddrinfo", unreachable)
     with pytest.raises(DataMissingError) as caught:
-        fetch_mnist()
-    for mirror in MIRRORS:
+        fetch_files(MNIST)
+    for mirror in MNIST.mirrors:
         assert f"  {mirror}train-images-idx3-ubyte.gz: [Errno -3] Temporary failure" in str(caught.value)
     assert BY_HAND in str(caught.value)
     assert caught.value.exit_code == 4
@@ -219,8 +222,8 @@ def test_offline_asks_nobody(
 
 
 def test_real_mirrors_are_several_and_over_tls() -> None:
-    assert len({mirror.split("/")[2] for mirror in MIRRORS}) >= 3
-    assert all(mirror.startswith("https://") and mirror.endswith("/") for mirror in MIRRORS)
+    assert len({mirror.split("/")[2] for mirror in MNIST.mirrors}) >= 3
+    assert all(mirror.startswith("https://") and mirror.endswith("/") for mirror in MNIST.mirrors)
 
 
 def test_an_interruption_leaves_nothing_torn(mirrors: list[Mirror], toy_files: list[IdxFile]) -> None:
@@ -252,10 +255,12 @@ def test_a_full_disk_is_not_taken_for_a_bad_mirror(
 
 TWO = """
 import sys
-from dynamics_cli.datasets.files.fetch import fetch_mnist
+from dataclasses import replace
+from dynamics_cli.datasets.files.fetch import SOURCES, fetch
 from dynamics_cli.datasets.files.mnist import IdxFile
 files = eval(sys.argv[2], {"IdxFile": IdxFile})
-fetch_mnist(mirrors=[sys.argv[1]], files=files, scheme="http", on_wait=lambda message: print(message))
+source = replace(SOURCES["mnist"], mirrors=[sys.argv[1]], files=files)
+fetch(source, scheme="http", on_wait=lambda message: print(message))
 """
 
 
@@ -277,4 +282,4 @@ def test_two_processes_at_once_download_once(
 def test_nothing_but_a_mirror_is_asked() -> None:
     """What is downloaded is data: the module has no other address in it."""
     text = Path(fetch.__file__).read_text(encoding="utf-8")
-    assert text.count("https://") == len(MIRRORS)
+    assert text.count("https://") == sum(len(source.mirrors) for source in SOURCES.values())

@@ -13,11 +13,13 @@ import subprocess
 import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dynamics_cli.datasets.files.fetch import fetch_mnist
+from dynamics_cli.datasets.files.fetch import SOURCES
+from dynamics_cli.datasets.files.fetch import fetch as fetch_files
 from dynamics_cli.datasets.files.mnist import ALL_FILES, IdxFile
 from dynamics_cli.errors import DataMissingError
 from tests.datasets.conftest import header
@@ -65,7 +67,7 @@ def secure(plain: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def fetch(mirror: Mirror) -> Path:
-    return fetch_mnist(mirrors=[mirror.address], files=[PINNED], timeout=20)
+    return fetch_files(replace(SOURCES["mnist"], mirrors=[mirror.address], files=[PINNED]), timeout=20)
 
 
 def naive(mirror: Mirror) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from dynamics_cli.datasets.files import dogs_vs_cats, mnist, store
+from dynamics_cli.datasets.files import cifar10, dogs_vs_cats, mnist, store
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.runs.store import files
 from dynamics_cli.text import Table
@@ -42,7 +42,14 @@ def list_data() -> Table:
 
 def _entries() -> list[Entry]:
     subset = Entry("mnist-subset", "embedded", mnist.SUBSET, mnist.SUBSET.stat().st_size, mnist.ATTRIBUTION, "")
-    return [subset, _mnist(), _dogs_vs_cats()]
+    full = "MNIST: 60 000 training and 10 000 test images"
+    colours = "CIFAR-10: 50 000 training and 10 000 test images"
+    return [
+        subset,
+        _originals("mnist", mnist.mnist_directory(), mnist.ALL_FILES, full, mnist.HOW_TO_GET),
+        _originals("cifar10", cifar10.cifar10_directory(), [cifar10.ARCHIVE], colours, cifar10.HOW_TO_GET),
+        _dogs_vs_cats(),
+    ]
 
 
 def find_data(name: str) -> Path:
@@ -73,6 +80,7 @@ def remove_data(name: str) -> int:
         raise UsageError(f"{name} is a part of dyn and cannot be removed")
     directory, ours = {
         "mnist": (mnist.mnist_directory(), "|".join(re.escape(file.name) for file in mnist.ALL_FILES)),
+        "cifar10": (cifar10.cifar10_directory(), re.escape(cifar10.ARCHIVE.name)),
         "dogs-vs-cats": (dogs_vs_cats.directory(), dogs_vs_cats.OURS),
     }[name]
     if not directory.is_dir():
@@ -106,12 +114,10 @@ def _named(name: str) -> Entry:
     return entries[name]
 
 
-def _mnist() -> Entry:
-    directory = mnist.mnist_directory()
-    lacking = len(mnist.missing_files(directory, mnist.ALL_FILES))
-    state: Presence = "missing" if lacking == len(mnist.ALL_FILES) else "incomplete" if lacking else "here"
-    title, how = "MNIST: 60 000 training and 10 000 test images", mnist.HOW_TO_GET if lacking else ""
-    return Entry("mnist", state, directory, files.used(directory)[0], title, how)
+def _originals(name: str, directory: Path, wanted: Sequence[store.Original], title: str, how: str) -> Entry:
+    lacking = len(store.missing_files(directory, wanted))
+    state: Presence = "missing" if lacking == len(wanted) else "incomplete" if lacking else "here"
+    return Entry(name, state, directory, files.used(directory)[0], title, how if lacking else "")
 
 
 def _dogs_vs_cats() -> Entry:

@@ -1,4 +1,4 @@
-"""Downloading MNIST: from public mirrors, over TLS, accepted only with the pinned contents."""
+"""Downloading data sets: from public mirrors, over TLS, accepted only with the pinned contents."""
 
 from __future__ import annotations
 
@@ -9,22 +9,46 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dynamics_cli.datasets.files import store
-from dynamics_cli.datasets.files.mnist import ALL_FILES, SLACK, IdxFile, missing_files, mnist_directory
+from dynamics_cli.datasets.files import cifar10, mnist, store
 from dynamics_cli.errors import DataMissingError, UsageError
 from dynamics_cli.runs.store import files as disk
 from dynamics_cli.version import __version__
 
-MIRRORS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-    "https://storage.googleapis.com/cvdf-datasets/mnist/",
-    "https://raw.githubusercontent.com/fgnt/mnist/master/",
-)
-"""Directories with MNIST's four files, gzipped, tried in this order."""
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that can be downloaded."""
+
+    title: str
+    directory: Callable[[], Path]
+    files: Sequence[store.Original]
+    mirrors: Sequence[str]
+    """Addresses of directories with the files, tried in this order."""
+    by_hand: str
+    """Another way to get it."""
+
+
+SOURCES = {
+    "mnist": Source(
+        "MNIST", mnist.mnist_directory, mnist.ALL_FILES,
+        (
+            "https://ossci-datasets.s3.amazonaws.com/mnist/",
+            "https://storage.googleapis.com/cvdf-datasets/mnist/",
+            "https://raw.githubusercontent.com/fgnt/mnist/master/",
+        ),
+        "download the four files elsewhere and give their directory to `dyn data add mnist PATH`",
+    ),
+    "cifar10": Source(
+        "CIFAR-10", cifar10.cifar10_directory, (cifar10.ARCHIVE,), ("https://www.cs.toronto.edu/~kriz/",),
+        "download cifar-10-binary.tar.gz elsewhere and give it to `dyn data add cifar10 PATH`",
+    ),
+}  # fmt: skip
+"""By the names of data sets."""
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the name of a file, the bytes received so far, and all that will come (None: the mirror does not say)."""
@@ -35,23 +59,22 @@ _SLOWEST = 2**10
 _HANDLERS = {"https": urllib.request.HTTPSHandler, "http": urllib.request.HTTPHandler}
 _DIGITS = 20
 """More digits than this are no size."""
-_BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
 
 
 class MirrorError(Exception):
     """A mirror does not give the file that it should."""
 
 
-def fetch_mnist(
-    *, mirrors: Sequence[str] = MIRRORS, files: Sequence[IdxFile] = ALL_FILES, offline: bool = False,
-    progress: Progress | None = None, on_wait: Callable[[str], None] | None = None,
+def fetch(
+    source: Source, *, mirrors: Sequence[str] = (), offline: bool = False, progress: Progress | None = None,
+    on_wait: Callable[[str], None] | None = None,
     scheme: str = "https", timeout: float = 30.0,
 ) -> Path:  # fmt: skip
     """Download the files that are not there yet; a second process waits for the first and finds them.
 
     Args:
-        mirrors: addresses of directories with the files, gzipped.
-        files: the files to download, with the SHA-256 of the contents.
+        source: the data set.
+        mirrors: addresses of directories with the files, tried before those of the source.
         offline: do not use the network (`DYN_OFFLINE` says the same).
         progress: called with every piece that arrives.
         on_wait: called with a message when another process is writing there.
@@ -66,6 +89,7 @@ def fetch_mnist(
         DataMissingError: no mirror gave the right file; the message has the reason of each mirror and another way.
         RunError: the files cannot be written.
     """
+    mirrors = (*mirrors, *source.mirrors)
     for mirror in mirrors:
         try:
             parts = urlsplit(mirror)
@@ -74,15 +98,16 @@ def fetch_mnist(
             raise UsageError(f"{mirror}: it is not an address: {error}") from error
         if not valid:
             raise UsageError(f"{mirror}: a mirror's address must begin with {scheme}:// and the name of a host")
-    directory = mnist_directory()
-    if not missing_files(directory, files):
+    directory = source.directory()
+    if not store.missing_files(directory, source.files):
         return directory
     if offline or store.is_offline():
-        raise DataMissingError(f"MNIST is not in {directory} and the network may not be used (offline); {_BY_HAND}")
+        unused = "and the network may not be used (offline)"
+        raise DataMissingError(f"{source.title} is not in {directory} {unused}; {source.by_hand}")
     opener = _opener(scheme)
     with store.locked(directory, on_wait):
-        for file in missing_files(directory, files):
-            contents, good = _fetch_one(opener, mirrors, file, progress, timeout)
+        for file in store.missing_files(directory, source.files):
+            contents, good = _fetch_one(opener, source, mirrors, file, progress, timeout)
             disk.write_atomic(directory / file.name, contents)
             mirrors = [
                 good,
@@ -92,15 +117,15 @@ def fetch_mnist(
 
 
 def _fetch_one(
-    opener: urllib.request.OpenerDirector, mirrors: Sequence[str], file: IdxFile, progress: Progress | None,
-    timeout: float,
+    opener: urllib.request.OpenerDirector, source: Source, mirrors: Sequence[str], file: store.Original,
+    progress: Progress | None, timeout: float,
 ) -> tuple[bytes, str]:  # fmt: skip
     """Return the contents of a file, and the mirror that gave it."""
     reasons = []
     for mirror in mirrors:
-        address, received = f"{mirror.rstrip('/')}/{file.name}.gz", bytearray()
+        address, received = f"{mirror.rstrip('/')}/{file.served}", bytearray()
         try:
-            for piece, total in _pieces(opener, address, file.size + SLACK, timeout):
+            for piece, total in _pieces(opener, address, file.size + mnist.SLACK, timeout):
                 received += piece
                 if progress is not None:
                     progress(file.name, len(received), total)
@@ -108,7 +133,8 @@ def _fetch_one(
         except (MirrorError, ValueError) as error:
             reasons.append(f"  {address}: {error}")
     tried = "\n".join(reasons) or "  no mirror was named"
-    raise DataMissingError(f"MNIST's {file.name} could not be downloaded:\n{tried}\ntry again later, or {_BY_HAND}")
+    failed = f"{source.title}'s {file.name} could not be downloaded"
+    raise DataMissingError(f"{failed}:\n{tried}\ntry again later, or {source.by_hand}")
 
 
 def _pieces(

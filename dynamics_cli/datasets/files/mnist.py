@@ -51,6 +51,11 @@ class IdxFile:
     sha256: str
 
     @property
+    def served(self) -> str:
+        """Name of the file on mirrors."""
+        return f"{self.name}.gz"
+
+    @property
     def size(self) -> int:
         """Size in bytes: a magic number, the length of every axis, the values."""
         return 4 + 4 * len(self.shape) + math.prod(self.shape)
@@ -104,19 +109,7 @@ def mnist_directory() -> Path:
 
 def is_there(files: Sequence[IdxFile] = ALL_FILES) -> bool:
     """Whether the full set was fetched or added; sizes are looked at, contents when they are read."""
-    return not missing_files(mnist_directory(), files)
-
-
-def missing_files(directory: Path, files: Sequence[IdxFile]) -> list[IdxFile]:
-    """Return the files that are not there, or not of the right size."""
-    return [file for file in files if _size(directory / file.name) != file.size]
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
+    return not store.missing_files(mnist_directory(), files)
 
 
 def load_mnist(
@@ -138,7 +131,7 @@ def load_mnist(
     if source == "subset":
         return read_subset(part, digits)
     directory = mnist_directory()
-    if missing_files(directory, files[part]):
+    if store.missing_files(directory, files[part]):
         raise DataMissingError(f"the full MNIST set is not in {directory}: {HOW_TO_GET}")
     images, labels = (read_values(directory / file.name, file) for file in files[part])
     return {digit: images[labels == digit] for digit in digits}

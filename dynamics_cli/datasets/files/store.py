@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.store import files, locks
@@ -30,6 +31,40 @@ def data_root() -> Path:
         return Path.home() / ".local" / "share" / "dyn"
     except RuntimeError as error:
         raise UsageError(f"there is no home directory for data files; set {ROOT_VARIABLE} to a directory") from error
+
+
+class Original(Protocol):
+    """A file of a data set as it is published, with pinned contents."""
+
+    @property
+    def name(self) -> str:
+        """Name of the file here."""
+
+    @property
+    def served(self) -> str:
+        """Name of the file on mirrors."""
+
+    @property
+    def size(self) -> int:
+        """Size of the file here, in bytes."""
+
+    def unpacked(self, data: bytes) -> bytes:
+        """Return the contents of the file here, given as a mirror sends it; ValueError: they are others."""
+
+
+File = TypeVar("File", bound=Original)
+
+
+def missing_files(directory: Path, files: Sequence[File]) -> list[File]:
+    """Return the files that are not there, or not of the right size."""
+    return [file for file in files if _size(directory / file.name) != file.size]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def is_offline() -> bool:
