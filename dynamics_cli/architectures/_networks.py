@@ -111,6 +111,20 @@ class ResidualNetwork(nn.Module):
         return h
 
 
+class TiedAutoencoderNetwork(nn.Module):
+    """`h(x) = sigma(W^T W x + b)`; parameters `weight` (m, d) and `bias` (d,)."""
+
+    def __init__(self, sigma: Activation, shapes: Shapes) -> None:
+        super().__init__()
+        self.sigma = sigma.value
+        _register(self, shapes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs (n, d) for inputs (n, d)."""
+        h: Tensor = self.sigma(x @ self.weight.T @ self.weight + self.bias)
+        return h
+
+
 def _channels_last(kernels: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return kernels and images with channels last in memory, which is twice as fast on a CPU."""
     try:

@@ -1,8 +1,12 @@
-"""Inputs of which few numbers matter: the parity of some of many signs."""
+"""Inputs of which few numbers matter: the parity of some of many signs; features that are mostly 0."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
 
 from dynamics_cli.kinds import Dataset, Samples, Sizes, Streams, check_size, make_samples
 from dynamics_cli.kinds.base import Finding, PositiveInt, Sections
@@ -49,3 +53,37 @@ class SparseParity(Dataset, kind="sparse_parity"):
         return make_samples(
             x[: self.n], y[: self.n], x_test=held_out[0], y_test=held_out[1], append_bias=self.append_bias
         )
+
+
+class SparseFeatures(Dataset, kind="sparse_features"):
+    """Features of which most are 0 in a sample, each its own label, `y = x` (Elhage et al. 2022)."""
+
+    example = """\
+dataset: {kind: sparse_features, n: 500, dim: 6, density: 0.2}
+architecture: {kind: tied_autoencoder, width: 2, outputs: 6}
+initialization: {kind: default_scaled}
+loss: {kind: mse}
+"""
+    endless = True
+    n: PositiveInt
+    """Number of training samples."""
+    dim: Annotated[int, Field(ge=2)]
+    """Number of features."""
+    density: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Probability of a feature to be other than 0; by default each sample has a single feature, drawn evenly."""
+    values: Literal["uniform", "binary"] = "uniform"
+    """Features that are not 0 are uniform in [0, 1], or 1."""
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw the features.
+
+        Raises InputError: they do not fit into memory.
+        """
+        check_size(self.n, 2 * self.dim)
+        rng, shape = streams.rng("data"), (self.n, self.dim)
+        if self.density is None:
+            there = np.eye(self.dim)[rng.integers(0, self.dim, self.n)]
+        else:
+            there = (rng.random(shape) < self.density).astype(np.float64)
+        x = there * rng.random(shape) if self.values == "uniform" else there
+        return make_samples(x, x)

@@ -59,6 +59,7 @@ NETWORKS: list[tuple[dict[str, Any], int, Callable[..., Any] | None]] = [
     ({"kind": "fully_connected", "widths": [5, 6], "outputs": 3}, 7, deep),
     ({"kind": "residual", "width": 3, "depth": 4}, 2, residual),
     ({"kind": "residual", "width": 4, "depth": 2}, 3, lambda x, W, a: relu(x @ W.T) @ a[0]),
+    ({"kind": "tied_autoencoder", "width": 2, "outputs": 5}, 5, lambda x, W, b: relu(x @ W.T @ W + b)),
     ({"kind": "diagonal_linear", "depth": 3}, 2, lambda x, u, v: x @ (u**3 - v**3)),
     ({**PRODUCT, "rows": 1, "samples": "measurements"}, 2, lambda x, W1, W2: x @ (W2 @ W1).ravel()),
     ({**PRODUCT, "rows": 3}, 2, lambda x, W1, W2: (W2 @ W1)[tuple(x.astype(int).T)]),

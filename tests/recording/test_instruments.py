@@ -45,6 +45,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "vectors": (REGRESSION, {"kind": "two_layer", "width": 4, "outputs": 3}, "half_mse"),
     "diagonal": (POINTS, {"kind": "diagonal_linear", "depth": 3}, "mse"),
     "residual": (POINTS, {"kind": "residual", "width": 3, "depth": 3}, "mse"),
+    "autoencoder": ({"kind": "sparse_features", "n": 7, "dim": 4, "density": 0.7},
+                    {"kind": "tied_autoencoder", "width": 3, "outputs": 4, "activation": "tanh"}, "mse"),
     "transformer": (
         CLASSES, {"kind": "transformer", "tokens": 3, "width": 4, "heads": 2, "mlp_width": 3, "activation": "gelu",
                   "outputs": 3}, "cross_entropy"),
@@ -114,7 +116,9 @@ class Reference:
 def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     state = moved(problem_of(case))
     derivatives = derivatives_of(state)
-    assert isinstance(derivatives, ByAutograd if case in ("diagonal", "residual", "transformer") else ByEngine)
+    assert isinstance(
+        derivatives, ByAutograd if case in ("diagonal", "residual", "autoencoder", "transformer") else ByEngine
+    )
     reference = Reference(state, derivatives.names)
     np.testing.assert_allclose(derivatives.gradient(), torch.func.grad(reference.loss)(reference.theta), atol=1e-12)
     H = torch.func.hessian(reference.loss)(reference.theta).numpy()

@@ -112,7 +112,8 @@ def _maps(key: _Key) -> bool:
     model = architecture.network(d, initial, torch.float32)
     both = grad_and_value(_value_of(model, loss))
     weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
-    y = torch.zeros(1, dtype=torch.long if loss.labels == "classes" else torch.float32)
+    outputs, classes = getattr(architecture, "outputs", None) or 1, loss.labels == "classes"
+    y = torch.zeros((1, outputs) if outputs > 1 and not classes else 1, dtype=torch.long if classes else torch.float32)
     try:
         vmap(both, in_dims=(0, 0, None, None))(weights, {}, torch.zeros(1, d), y)
     except (RuntimeError, NotImplementedError, TypeError, ValueError):
