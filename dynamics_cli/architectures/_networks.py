@@ -117,7 +117,7 @@ class TiedAutoencoderNetwork(nn.Module):
     def __init__(self, sigma: Activation, shapes: Shapes) -> None:
         super().__init__()
         self.sigma = sigma.value
-        _register(self, shapes)
+        self.weight, self.bias = (nn.Parameter(torch.zeros(shapes[name])) for name in ("weight", "bias"))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n, d) for inputs (n, d)."""
