@@ -92,6 +92,16 @@ PAPERS: dict[str, PaperEntry] = {
             "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 10, "kunin2024.neurons"),
         },
     ),
+    "liu2023": PaperEntry(
+        "Omnigrok: grokking beyond algorithmic data",
+        "Liu, Michaud, Tegmark",
+        "ICLR 2023, arXiv:2210.01117",
+        {
+            "liu2023-student": FigureEntry("Teacher and student at several scales", 6, "liu2023.student"),
+            "liu2023-landscape": FigureEntry("Losses on spheres of weights", 12, "liu2023.landscape"),
+            "liu2023-mnist": FigureEntry("Grokking on MNIST", 20, "liu2023.mnist"),
+        },
+    ),
     "min2024": PaperEntry(
         "Early neuron alignment in two-layer ReLU networks with small initialization",
         "Min, Mallada, Vidal",

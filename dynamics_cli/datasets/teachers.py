@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +14,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Dataset, Floats, Initialization, OneOf, Streams, TeacherStreams
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.data import Samples, Sizes, check_size, make_samples
+from dynamics_cli.kinds.streams import TorchStreams
 
 
 class _WithoutSamples(SimpleNamespace):
@@ -52,6 +53,9 @@ class Teacher(Dataset, kind="teacher"):
     """Take the sign of the output, 1 for 0, for margin losses."""
     append_bias: bool = False
     """Append a constant 1 to every input of teacher and student."""
+    generator: Literal["torch"] | None = None
+    """Draw the teacher, its training and its held-out inputs one after the other from PyTorch's generator, as a script
+    after `torch.manual_seed(seed)`; by default from streams of dyn's."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield sizes of weights beside an initialisation that draws them."""
@@ -64,16 +68,20 @@ class Teacher(Dataset, kind="teacher"):
 
         Raises InputError: they do not fit into memory, or cannot be drawn without samples.
         """
-        rng, d = streams.rng("teacher"), self.dim + self.append_bias
+        d = self.dim + self.append_bias
         shapes = self.architecture.shapes(d)
         for shape in shapes.values():
             check_size(math.prod(shape), 1)
+        if self.generator == "torch" and not isinstance(streams, TorchStreams):
+            streams = TorchStreams(streams.seed)
         if self.initialization is not None:
             seed = streams.seed if self.initialization.seed is None else self.initialization.seed
             columns = _WithoutSamples(d=d, input_dim=self.dim, bias=self.append_bias)
             config = _WithoutSamples(architecture=self.architecture)
             problem: Any = _WithoutSamples(config=config, dataset=columns, shapes=shapes)
-            return dict(self.initialization.draw(problem, TeacherStreams(seed)))
+            own = streams if self.generator == "torch" else TeacherStreams(seed)
+            return dict(self.initialization.draw(problem, own))
+        rng = streams.rng("teacher")
         weights = {name: self.scale * rng.standard_normal(shape) for name, shape in shapes.items()}
         if self.output_value is not None and "output_weight" in weights:
             weights["output_weight"][:] = self.output_value
@@ -93,7 +101,10 @@ class Teacher(Dataset, kind="teacher"):
         Raises InputError: they do not fit into memory, or the teacher does not suit them.
         """
         check_size(self.n + (self.n_test or 0), self.dim)
-        rng, phi = streams.rng("data"), self.architecture.function(self.weights(streams))
+        if self.generator == "torch":
+            streams = TorchStreams(streams.seed)
+        phi = self.architecture.function(self.weights(streams))
+        rng = streams.rng("data")
 
         def draw(count: int) -> tuple[Floats, Floats]:
             x = rng.standard_normal((count, self.dim))

@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Finding, Floats, Initialization, NonNegative, Positive, Problem, Sections, Streams
+from dynamics_cli.kinds.streams import TorchStreams
 
 DivideBy = Literal["none", "sqrt_width", "sqrt_dim", "sqrt_width_times_dim"]
 
@@ -294,6 +295,9 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
     """Multiplies every initial weight."""
     only: list[str] | None = None
     """Names of the parameters that the factor multiplies, the others stay as drawn; by default all."""
+    generator: Literal["torch"] | None = None
+    """Draw from PyTorch's generator, as a script that builds the network after `torch.manual_seed(seed)`; by default
+    from a stream of dyn's."""
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Draw uniformly in ± 1/sqrt(fan in), weights and biases alike, as `torch.nn.Linear` and `Conv2d` do.
@@ -301,6 +305,8 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
         Raises:
             InputError: `only` names a parameter that the network does not have.
         """
+        if self.generator == "torch" and not isinstance(streams, TorchStreams):
+            streams = TorchStreams(streams.seed)
         shapes, rng = problem.shapes, streams.rng("initialization")
         for name in self.only or ():
             if name not in shapes:

@@ -226,6 +226,7 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "not_equal": operator.ne,
         "maximum": lambda a, b: _larger(torch, *_both(torch, a, b)),
         "minimum": lambda a, b: -_larger(torch, *(-one for one in _both(torch, a, b))),
+        "where": lambda chosen, a, b: (a if chosen else b) if isinstance(chosen, bool) else torch.where(chosen, a, b),
         "ndtr": torch.special.ndtr,
         "softplus": lambda z: torch.logaddexp(z, torch.zeros_like(z)),  # torch's own is only z from 20 on
         "total": lambda h: h.sum(-1),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _STREAMS = {"data": 0, "initialization": 1, "batches": 2, "noise": 3}
 
@@ -52,3 +54,38 @@ class FreshStreams(Streams):
         number = zlib.crc32(f"fresh {name}".encode()) | 2**32
         sequence = np.random.SeedSequence([self.seed, number, self.block, *position])
         return np.random.Generator(np.random.SFC64(sequence))
+
+
+class TorchGenerator:
+    """PyTorch's generator of a seed with the methods of NumPy's that draw weights and inputs; numbers are float32."""
+
+    def __init__(self, seed: int) -> None:
+        import torch
+
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return numbers of this shape, uniform from `low` to `high`."""
+        import torch
+
+        return torch.empty(shape).uniform_(low, high, generator=self._generator).double().numpy()
+
+    def standard_normal(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return standard Gaussians of this shape."""
+        import torch
+
+        return torch.randn(shape, generator=self._generator).double().numpy()
+
+
+@dataclass(frozen=True)
+class TorchStreams(Streams):
+    """One stream under all names, drawn from in turn, as a script does after `torch.manual_seed(seed)`."""
+
+    generator: TorchGenerator = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "generator", TorchGenerator(self.seed))
+
+    def rng(self, name: str, *position: int) -> Any:
+        """Return the generator, wherever its draws are."""
+        return self.generator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.config.dump import to_plain
@@ -50,6 +51,32 @@ def test_a_teacher_takes_an_initialization_as_networks_do() -> None:
     of_data = load_config(config, linear).dataset
     with pytest.raises(InputError, match="cannot depend on x"):
         of_data.weights(STREAMS)
+
+
+def test_the_draws_of_a_script_after_torch_manual_seed() -> None:
+    torch.manual_seed(5)
+    layers = [torch.nn.Linear(3, 40), torch.nn.Linear(40, 2)]
+    net = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1])
+    x = torch.normal(0, 1, size=(30, 3))
+    held_out = torch.normal(0, 1, size=(20, 3))
+    shape = {"kind": "fully_connected", "widths": [40], "outputs": 2, "activation": "tanh"}
+    start = {"kind": "default_scaled", "factor": 2.0, "generator": "torch", "seed": 5}
+    config = {
+        "name": "t", "seed": 5, "architecture": shape, "initialization": start, "loss": {"kind": "mse"},
+        "dataset": {"kind": "teacher", "n": 30, "dim": 3, "n_test": 20, "generator": "torch", "architecture": shape,
+                    "initialization": {"kind": "default_scaled"}},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }  # fmt: skip
+    problem = build_problem(load_config(config))
+    data = problem.dataset
+    np.testing.assert_array_equal(data.x, x)
+    np.testing.assert_array_equal(data.x_test, held_out)
+    np.testing.assert_allclose(data.y_test, net(held_out).detach(), atol=1e-6)
+    weights = [value for layer in layers for value in (layer.weight, layer.bias)]
+    for ours, theirs in zip(problem.initial_parameters().values(), weights, strict=True):
+        np.testing.assert_array_equal(ours, 2 * theirs.detach())
+    teacher = problem.config.dataset.weights(Streams(5))
+    np.testing.assert_array_equal(teacher["weight_1"], layers[0].weight.detach())
 
 
 @pytest.mark.parametrize(

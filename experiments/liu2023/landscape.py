@@ -1,0 +1,70 @@
+"""The reduced landscape: least losses on spheres of weights, L of training and U of held-out samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .student import ORIGIN, OUTPUTS
+
+ALPHAS = 10.0 ** np.linspace(-1, 1, 11)
+"""Radii of the spheres over the norm of the default start."""
+PRINTED = (0.016421, 0.011689, 0.002266, 0.000333, 0.000086, 0.000078, 0.001471, 0.040637, 0.429469, 2.439299, 9.624020)
+"""Held-out losses at epoch 9800."""
+FITTED = 1e-5
+"""Training loss of a network that fits, which the notebook adds to the losses that it draws."""
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Read the losses per output at the last state but one, epoch 9800 as in the notebook."""
+    pairs = [[run.measures[name][-2] / OUTPUTS for name in ("train_loss", "test_loss")] for run in runs.values()]
+    train, test = np.array(pairs).T
+    return kit.Evidence(train=train, test=test)
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the printed losses, and with the shapes of the letters."""
+    low, fits = int(e.test.argmin()), e.train < FITTED
+    source, paper = "released notebook, output of cell 2", "Section 2 (recalled)"
+    fell = bool(fits.any())
+    return [
+        *(kit.claim(f"test-{alpha:.2g}", f"Held-out loss at epoch 9800, alpha = {alpha:.2g}", source,
+                    kit.near(printed, 0.02 * printed + 5e-7), loss)
+          for alpha, printed, loss in zip(ALPHAS, PRINTED, e.test, strict=True)),
+        kit.claim("L", "L: training losses are positive on small spheres and vanish on all large ones (number of "
+                  "changes, from small to large)", paper, kit.exactly(1),
+                  kit.given(fell and not fits[0] and bool(fits[-1]), np.count_nonzero(np.diff(fits.astype(int))))),
+        kit.claim("U", "U: the held-out loss is least between, at the norm of the default start", source,
+                  kit.near(1.0, 0.01), kit.given(fell, ALPHAS[low])),
+        kit.claim("left", "and many times larger on the smallest sphere (ratio)", paper, kit.more_than(10),
+                  kit.given(fell, e.test[0] / e.test[low])),
+        kit.claim("right", "and on the largest (ratio)", paper, kit.more_than(10),
+                  kit.given(fell, e.test[-1] / e.test[low])),
+    ]  # fmt: skip
+
+
+@kit.styled
+def draw(e: kit.Evidence) -> kit.Drawing:
+    """Draw both losses against the radius."""
+    figure, (axes,) = kit.new_figure(1, aspect=0.75)
+    axes.loglog(ALPHAS, e.train + FITTED, kit.MARKER + "-", ms=4, color=kit.SERIES[0], label=r"training $+\,10^{-5}$")
+    axes.loglog(ALPHAS, e.test, kit.MARKER + "-", ms=4, color=kit.SERIES[1], label="held out")
+    axes.plot(ALPHAS, PRINTED, ls="", marker="x", color="black", label="held out, printed")
+    axes.set(xlabel=r"norm of the weights / of the default start, $\alpha$", ylabel="loss per output")
+    axes.legend()
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="liu2023-landscape",
+    caption=(
+        "Losses of the student after 9800 epochs of Adam on spheres of weights: L-shaped for training samples, "
+        "U-shaped for held-out samples."
+    ),
+    configs={
+        f"{alpha:.3g}": kit.Wanted("liu2023/landscape.yaml", (f"initialization.factor={float(alpha)!r}",))
+        for alpha in ALPHAS
+    },
+    origin={**ORIGIN, "norm of the sphere": "chosen"},
+)

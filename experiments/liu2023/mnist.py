@@ -1,0 +1,83 @@
+"""MNIST: weights eight times as large as by default generalise long after they fit, default ones at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+
+FITS = 0.95
+"""Training accuracy of a network that fits."""
+FACTORS = (1.0, 8.0)
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Read iterations, accuracies and norms; `gap`: held-out accuracy where `FITS` is reached, over the last."""
+    of = {}
+    for role, run in runs.items():
+        train, test, norm = (run.measures[name] for name in ("train_accuracy", "test_accuracy", "weight_norm"))
+        fits = np.flatnonzero(train >= FITS)
+        gap = test[fits[0]] / test[-1] if len(fits) else np.nan
+        steps = run.measure_iterations
+        of[float(role)] = kit.Evidence(steps=steps, train=train, test=test, norm=norm, gap=gap)
+    return kit.Evidence(of=of)
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare large with default weights."""
+    one, eight = e.of[1.0], e.of[8.0]
+    source = "Figure 3 (recalled), released notebook"
+    fitted = bool(eight.train[-1] >= FITS)
+    return [
+        kit.claim("groks", f"Weights 8 times as large: where {FITS:.0%} of the training images are right, held-out "
+                  "accuracy is less than half of its last value", source, kit.less_than(0.5), eight.gap),
+        kit.claim("at-once", "Default weights: there it is nearly its last value (ratio)", source, kit.at_least(0.9),
+                  one.gap),
+        kit.claim("generalises", "In the end large weights generalise nearly as well (ratio of held-out accuracies)",
+                  source, kit.at_least(0.9), kit.given(fitted, eight.test[-1] / one.test[-1])),
+        kit.claim("shrinks", "Meanwhile the norm of the large weights falls below a half (ratio to the first)", source,
+                  kit.less_than(0.5), kit.given(fitted, eight.norm[-1] / eight.norm[0])),
+        kit.finding("accuracy", "Last held-out accuracy, large weights", "", eight.test[-1]),
+    ]  # fmt: skip
+
+
+@kit.styled
+def draw(e: kit.Evidence) -> kit.Drawing:
+    """Draw accuracies and norms of both."""
+    figure, axes = kit.new_figure(3, aspect=0.9, extra_height=0.25)
+    for color, (factor, one) in zip(kit.SERIES, e.of.items(), strict=False):
+        panel = axes[0] if factor == 1 else axes[1]
+        panel.semilogx(one.steps[1:], one.train[1:], color=kit.PALETTE.muted, label="training")
+        panel.semilogx(one.steps[1:], one.test[1:], color="black", label="held out")
+        panel.set(xlabel="iteration", ylabel="accuracy", ylim=(0, 1.03))
+        axes[2].loglog(one.steps[1:], one.norm[1:], color=color, label=f"norm, start times {factor:g}")
+    axes[2].set(xlabel="iteration", ylabel="norm")
+    for k, title in enumerate(("Default start", "8 times as large", "Norms")):
+        kit.panel_label(axes[k], k, title)
+    kit.figure_legend(figure, [*axes[0].get_legend_handles_labels()[0], *axes[2].get_legend_handles_labels()[0]])
+    return figure
+
+
+def _wanted(*changes: str) -> dict[str, kit.Wanted]:
+    return {f"{factor:g}": kit.Wanted("liu2023/mnist.yaml", (f"initialization.factor={factor!r}", *changes))
+            for factor in FACTORS}  # fmt: skip
+
+
+FIGURE = kit.Figure(
+    id="liu2023-mnist",
+    caption=(
+        "Accuracies and norms of networks trained by AdamW on few MNIST images, from the default start and from "
+        "weights eight times as large, which generalise only after their norm has shrunk."
+    ),
+    configs=_wanted(),
+    presets={
+        "full": _wanted(
+            "dataset.per_class=100", "dataset.test_per_class=200", "architecture.widths=[200, 200]", "dtype=float64",
+            "optimizer.batch_size=200", "optimizer.weight_decay=0.01", "optimizer.iterations=100000",
+        )
+    },
+    origin={
+        "network": "released", "scale of the start": "released", "optimizer": "released", "loss": "released",
+        "number of images": "chosen", "width": "chosen", "decay and iterations": "chosen", "seed": "chosen",
+    },
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""Teacher and student: the larger the initial weights, the later the student generalises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+
+ALPHAS = (0.5, 1.0, 2.0)
+"""Factors of all initial weights; the released notebook has 2."""
+LEARNT = 1e-3
+"""Loss below which a network has learnt: the released threshold of a sample."""
+OUTPUTS = 5
+"""The paper's loss is the mean over the outputs."""
+PRINTED = {
+    200: (0.002719, 0.016901, 423.566223), 1000: (0.000151, 0.009309, 410.262024),
+    2000: (0.000021, 0.007404, 397.348969), 5000: (0.0, 0.005049, 363.212830),
+    10_000: (0.000001, 0.002987, 313.072876), 15_000: (0.0, 0.001753, 269.942719),
+}  # fmt: skip
+"""Epoch -> training loss, held-out loss, and squares of the weights, at alpha = 2."""
+SOURCE = "released notebook, output of cell 2"
+ORIGIN: dict[str, kit.Origin] = {
+    "network": "released", "data": "released", "optimizer": "released", "seeds": "released", "alpha 0.5, 1": "chosen",
+}  # fmt: skip
+
+
+def squares(run: kit.Run) -> kit.Floats:
+    """Return the sums of squares of all weights (K,), in which the notebook counts the first weight matrix twice."""
+    first = np.asarray(run.parameters["weight_1"], np.float64)
+    return np.asarray(run.measures["weight_norm"] ** 2 + (first**2).sum((1, 2)))
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Read epochs, losses (per output) and squares of each alpha, and when losses fall below `LEARNT`."""
+    of = {}
+    for role, run in runs.items():
+        epochs = run.measure_iterations
+        train, test = (run.measures[name] / OUTPUTS for name in ("train_loss", "test_loss"))
+        learnt = [kit.first_below(epochs, losses, LEARNT) for losses in (train, test)]
+        of[float(role)] = kit.Evidence(epochs=epochs, train=train, test=test, squares=squares(run), learnt=learnt)
+    return kit.Evidence(of=of)
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the printed numbers, and learning times between the alphas."""
+    two, found = e.of[2.0], list[kit.Claim]()
+    for epoch, printed in PRINTED.items():
+        there = np.flatnonzero(two.epochs == epoch)
+        for (key, name), number in zip(
+            (("train", "training loss"), ("test", "held-out loss"), ("squares", "squares of the weights")), printed,
+            strict=True,
+        ):  # fmt: skip
+            if number < 1e-5 or (key == "squares" and epoch < 1000):
+                continue  # of six digits none or one is left, or the weights have hardly moved
+            measured = getattr(two, key)[there[0]] if len(there) else np.nan
+            found.append(
+                kit.claim(f"{key}-{epoch}", f"{name} at epoch {epoch}, alpha = 2", SOURCE,
+                          kit.near(number, 0.02 * number + 5e-7), measured)
+            )  # fmt: skip
+    times = np.array([one.learnt for one in e.of.values()], np.float64)
+    delays = times[:, 1] / times[:, 0]
+    return [
+        *found,
+        kit.claim("delayed", f"At alpha = 2 the held-out loss is below {LEARNT:g} long after the training loss (ratio "
+                  "of epochs)", "Section 3 (recalled)", kit.more_than(10), delays[-1]),
+        kit.claim("later", "The larger alpha, the later by this ratio (share of successive alphas)",
+                  "Section 3 (recalled)", kit.exactly(1),
+                  kit.given(bool(np.isfinite(delays).all()), np.mean(np.diff(delays) > 0))),
+        kit.finding("start", "Held-out loss at epoch 0, alpha = 2, as PyTorch's seed draws it", SOURCE, two.test[0],
+                    "0.351991"),
+        *(kit.finding(f"ratio-{alpha:g}", f"Ratio of epochs, alpha = {alpha:g}", "", delay)
+          for alpha, delay in zip(e.of, delays, strict=True)),
+    ]  # fmt: skip
+
+
+@kit.styled
+def draw(e: kit.Evidence) -> kit.Drawing:
+    """Draw losses of each alpha with the printed numbers, and the squares of the weights."""
+    figure, (losses, weights) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
+    for color, (alpha, one) in zip(kit.SERIES, e.of.items(), strict=False):
+        losses.loglog(one.epochs[1:], one.train[1:], color=color, ls=":")
+        losses.loglog(one.epochs[1:], one.test[1:], color=color, label=rf"held out, $\alpha={alpha:g}$")
+        weights.loglog(one.epochs[1:], one.squares[1:], color=color)
+    losses.plot([], [], color=kit.PALETTE.muted, ls=":", label="training")
+    dots: dict[str, Any] = {"ls": "", "marker": kit.MARKER, "ms": 4, "color": "black", "fillstyle": "none"}
+    losses.plot([*PRINTED], [test for _, test, _ in PRINTED.values()], **dots, label="printed")
+    weights.plot([*PRINTED], [square for *_, square in PRINTED.values()], **dots)
+    losses.set(xlabel="epoch", ylabel="loss per output", ylim=(1e-6, 1))
+    losses.axhline(LEARNT, color=kit.PALETTE.muted, lw=0.8)
+    weights.set(xlabel="epoch", ylabel="sum of squared weights")
+    for panel, title in enumerate(("Losses", "Weights")):
+        kit.panel_label(figure.axes[panel], panel, title)
+    kit.figure_legend(figure, losses.get_legend_handles_labels()[0], columns=5)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="liu2023-student",
+    caption=(
+        "Losses and weights of a student whose initial weights are alpha times as large as by default, trained by "
+        "AdamW on 100 outputs of a teacher; circles are the numbers printed in the released notebook for alpha = 2."
+    ),
+    configs={
+        f"{alpha:g}": kit.Wanted("liu2023/student.yaml", (f"initialization.factor={alpha!r}",)) for alpha in ALPHAS
+    },
+    origin=ORIGIN,
+)
