@@ -1,12 +1,13 @@
-"""Equal Gaussians on a ring or a grid: data with several modes (Tachet des Combes et al. 2018, Appendix E.1)."""
+"""Data in several places: equal Gaussians for a generator to imitate, clusters of two classes on a grid."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, check_size, make_samples
 from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
@@ -54,3 +55,50 @@ class Mixture(Dataset, kind="mixture"):
         modes = rng.integers(0, self.modes, self.n)  # (n,)
         x = self.centres()[modes] + self.deviation * rng.standard_normal((self.n, 2))
         return make_samples(x, np.ones(self.n))
+
+
+class Clusters(Dataset, kind="clusters"):
+    """Points around the `k^2` places of a grid, half of which are labelled -1, with noise in further dimensions.
+
+    The first two inputs are a place of `[-1/2, 1/2]^2` and a shift of uniform length up to `1 / (3 k - 1)`, a third of
+    the distance between places, in a uniform direction; the others are uniform in `[-1/2, 1/2]` (Chizat and Bach 2020).
+    """
+
+    example = "{kind: clusters, n: 100, dim: 10, n_test: 500, append_bias: true}"
+    endless = True
+    n: PositiveInt
+    """Number of training samples."""
+    dim: Annotated[int, Field(ge=2)] = 2
+    """Input dimension; the label depends on the first two inputs alone."""
+    k: Annotated[int, Field(ge=2)] = 3
+    """Places in a row of the grid; `floor(k^2 / 2)` of all, drawn by the seed, are labelled -1, the others 1."""
+    n_test: PositiveInt | None = None
+    """Number of held-out samples."""
+    append_bias: bool = False
+    """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, 1.0)
+
+    def centres(self) -> Floats:
+        """Return the places (k^2, 2)."""
+        ticks = 3 * np.arange(self.k) / (3 * self.k - 1) - 0.5
+        return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw the points; held-out samples follow the training samples.
+
+        Raises InputError: they do not fit into memory.
+        """
+        count = self.n + (self.n_test or 0)
+        check_size(count, self.dim)
+        labels = np.ones(self.k**2)
+        labels[streams.rng("teacher").permutation(self.k**2)[: self.k**2 // 2]] = -1
+        rng = streams.rng("data")
+        place, angle = rng.integers(0, self.k**2, count), rng.uniform(0, 2 * np.pi, count)
+        shift = rng.uniform(0, 1 / (3 * self.k - 1), count)[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+        x = np.concatenate([self.centres()[place] + shift, rng.uniform(-0.5, 0.5, (count, self.dim - 2))], axis=1)
+        y, n = labels[place], self.n
+        held_out = (x[n:], y[n:]) if self.n_test else (None, None)
+        return make_samples(x[:n], y[:n], x_test=held_out[0], y_test=held_out[1], append_bias=self.append_bias)

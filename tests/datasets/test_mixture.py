@@ -1,12 +1,12 @@
-"""Gaussians on a ring or a grid."""
+"""Gaussians on a ring or a grid, and clusters of two classes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from dynamics_cli.datasets.mixture import Mixture
-from dynamics_cli.kinds import Streams
+from dynamics_cli.datasets.mixture import Clusters, Mixture
+from dynamics_cli.kinds import FreshStreams, Streams
 
 
 def test_ring_lies_on_the_circle():
@@ -33,3 +33,21 @@ def test_points_have_the_moments_of_the_mixture(layout):
     assert np.var(data.x - means[nearest]) == pytest.approx(0.05**2, rel=5 * np.sqrt(2 / 80_000))
     np.testing.assert_array_equal(config.load(Streams(3)).x, data.x)
     assert not np.array_equal(config.load(Streams(4)).x, data.x)
+
+
+def test_clusters_are_labelled_by_their_place_alone() -> None:
+    section = Clusters(n=900, dim=4, k=3, n_test=60, append_bias=True)
+    data, centres = section.samples(Streams(1)), section.centres()
+    np.testing.assert_allclose(sorted(set(centres[:, 0])), [-0.5, -0.125, 0.25])
+    x = np.concatenate([data.x, data.x_test])
+    place = np.linalg.norm(x[:, None, :2] - centres, axis=2).argmin(1)
+    assert np.linalg.norm(x[:, :2] - centres[place], axis=1).max() < 1 / 8
+    of_place = [set(np.concatenate([data.y, data.y_test])[place == p]) for p in range(9)]
+    assert sorted(map(len, of_place)) == [1] * 9
+    assert sum(one == {-1.0} for one in of_place) == 4
+    assert np.abs(x[:, 2:4]).max() <= 0.5
+    assert (x[:, 4] == 1).all()
+    fresh = section.fresh(FreshStreams(1, 3), 50)
+    np.testing.assert_array_equal(
+        [of_place[p] for p in np.linalg.norm(fresh.x[:, None, :2] - centres, axis=2).argmin(1)], [{y} for y in fresh.y]
+    )
