@@ -100,11 +100,7 @@ class Sweep:
 
         Raises UsageError: pandas is not installed.
         """
-        try:
-            from pandas import DataFrame
-        except ImportError as error:
-            raise UsageError("Sweep.to_pandas needs pandas: pip install pandas") from error
-        return DataFrame(self.rows)
+        return self.rows.to_pandas()
 
     def _repr_html_(self) -> str:
         return self.rows._repr_html_()
