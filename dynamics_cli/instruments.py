@@ -157,8 +157,8 @@ def _config(
         config = load_config(stand_in, texts, seed=seed, dtype=dtype)
     except ConfigError as error:
         raise ConfigError([replace(one, file="measure") for one in error.problems]) from error
-    if config.loss.labels != "real" and len(network.shape) > 1:
-        raise InputError(f"outputs {network.shape} of a sample: the {config.loss.kind} loss needs a row of them")
+    if config.loss.labels != "real" and len(network._shape) > 1:
+        raise InputError(f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them")
     return config
 
 
@@ -261,9 +261,9 @@ def _copied(model: Any, weights: Any, dtype: torch.dtype) -> nn.Module:
 
 
 def _parameters(problem: Problem) -> Parameters:
-    network: Any = problem.config.architecture
-    arrays = {name: weight.detach().numpy() for name, weight in network.module.named_parameters()}
-    return kinds.read_only(arrays, problem.shapes)
+    network = problem.config.architecture
+    assert isinstance(network, Given)
+    return kinds.read_only(network.weights(), problem.shapes)
 
 
 # -- the network
@@ -325,15 +325,9 @@ class Given(kinds.Architecture):
         found._kept = max(count, sum(kept.values()) // len(x))
         return found
 
-    @property
-    def module(self) -> nn.Module:
-        """The module with its weights."""
-        return self._module  # type: ignore[no-any-return]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the outputs for a sample."""
-        return self._shape
+    def weights(self) -> dict[str, kinds.Floats]:
+        """Return the weights of the module by name."""
+        return {name: weight.detach().numpy() for name, weight in self._module.named_parameters()}
 
     def at(self, weights: Any) -> Given:
         """Return the network with other weights and buffers.
@@ -351,13 +345,13 @@ class Given(kinds.Architecture):
         return found
 
     def _run(self, forward: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        dtype = torch.long if self._data.counted else next(self.module.parameters()).dtype
+        dtype = torch.long if self._data.counted else next(self._module.parameters()).dtype
         with _differentiable():
             return forward(x.reshape(len(x), *self._data.shape).to(dtype))
 
     def build(self, d: int) -> nn.Module:
         """Return a copy of the module whose inputs are (n, d), and whose outputs are (n,) or (n, C)."""
-        module = copy.deepcopy(self.module)
+        module: nn.Module = copy.deepcopy(self._module)
         forward = module.forward
 
         def rows(x: Tensor) -> Tensor:
@@ -369,15 +363,15 @@ class Given(kinds.Architecture):
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return name -> shape of every parameter."""
-        return {name: tuple(weight.shape) for name, weight in self.module.named_parameters()}
+        return {name: weight.shape for name, weight in self.weights().items()}
 
     def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
         """Return the network with some weights, in its own precision."""
-        return super().network(d, initial, next(self.module.parameters()).dtype, device)
+        return super().network(d, initial, next(self._module.parameters()).dtype, device)
 
     def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
         """Return the network with some weights, and its dtype."""
-        dtype = next(self.module.parameters()).dtype
+        dtype = next(self._module.parameters()).dtype
         return self.network(d, parameters, dtype), dtype
 
     def layer_sizes(self, shapes: kinds.Shapes, d: int) -> list[int]:
@@ -454,8 +448,7 @@ def _own_loss(function: Callable[[Tensor, Tensor], Tensor], network: Given, data
     Raises:
         InputError: it gives something else.
     """
-    weights = {name: weight.detach().numpy() for name, weight in network.module.named_parameters()}
-    h = torch.from_numpy(network.function(weights)(data.rows)).reshape(len(data.rows), *network.shape)
+    h = torch.from_numpy(network.function(network.weights())(data.rows)).reshape(len(data.rows), *network._shape)
     y = data.as_labels(torch.from_numpy(data.labels), h)
 
     def singly(h: Tensor, y: Tensor) -> Tensor:
@@ -472,8 +465,8 @@ def _own_loss(function: Callable[[Tensor, Tensor], Tensor], network: Given, data
     if values.shape != y.shape[:1] or not fits:
         needed = "a number for each sample, nor their mean or sum"
         raise InputError(f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither {needed}")
-    one_of = data.classes and data.labels.ndim == 1 and len(network.shape) == 1 and network.outputs is not None
-    within = one_of and data.labels.min() >= 0 and data.labels.max() < network.shape[0]
+    one_of = data.classes and data.labels.ndim == 1 and len(network._shape) == 1 and network.outputs is not None
+    within = one_of and data.labels.min() >= 0 and data.labels.max() < network._shape[0]
     own = (OwnClasses if within else OwnLoss)(reduction=fits[0])
-    own._each, own._shape, own._data = each, network.shape, data
+    own._each, own._shape, own._data = each, network._shape, data
     return own

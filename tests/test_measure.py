@@ -26,6 +26,7 @@ import dynamics_cli as dyn
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
 from dynamics_cli.recording import curvature
+from dynamics_cli.runs.run import columns_of
 from tests.kinds.cases import config_of
 
 torch.manual_seed(0)
@@ -242,6 +243,7 @@ def test_measures_of_a_run_are_those_of_its_network(tmp_path: Path) -> None:
         module, samples.x, samples.y, loss="mse", measures=measures, checkpoints=states, start=states[0], seed=3
     ).rows
     assert table.column("iteration") == run.snapshot_iterations.tolist() == list(range(6))
+    assert columns_of(run, "hessian_trace_by_layer") == list(states[0])
     for name, recorded in run.measures.items():
         columns = [name] if recorded.ndim == 1 else [key for key in table[0] if key.startswith(f"{name}.")]
         found = [[row[name]] if name in row else [row[key] for key in columns] for row in table]
