@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dynamics_cli.api import *  # noqa: F403
     from dynamics_cli.config.describe import explain, list_kinds
     from dynamics_cli.datasets.files.catalogue import find_data, list_data, remove_data
+    from dynamics_cli.instruments import measure
     from dynamics_cli.kinds.registry import use
     from dynamics_cli.pages.make import page
     from dynamics_cli.reproduction.audit import audit
@@ -42,8 +43,8 @@ __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
     "__version__", "add_data", "animate", "audit", "compare", "compare_sweeps", "describe", "describe_sweep", "explain",
     "export", "fetch_data", "find_data", "list_architectures", "list_configs", "list_data", "list_datasets",
     "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps", "load_config", "load_run",
-    "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "prune_runs", "remove_data", "reproduce",
-    "sweep", "train", "use", "verify",
+    "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "prune_runs", "remove_data",
+    "reproduce", "sweep", "train", "use", "verify",
 ]
 # fmt: on
 _ELSEWHERE = {
@@ -52,6 +53,7 @@ _ELSEWHERE = {
     "find_data": "datasets.files.catalogue",
     "list_data": "datasets.files.catalogue",
     "list_kinds": "config.describe",
+    "measure": "instruments",
     "page": "pages.make",
     "prune_runs": "runs.find",
     "remove_data": "datasets.files.catalogue",

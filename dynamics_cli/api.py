@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from dynamics_cli._bundled import bundled_configs
-from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.errors import UsageError, did_you_mean, needing
 from dynamics_cli.text import Table, jsonable
 
 if TYPE_CHECKING:
@@ -394,7 +394,7 @@ def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = N
     if (sweep := sweep_directory(which)) is not None:
         if to != "parquet":
             raise UsageError(f"a sweep is exported to parquet; take one of its runs for {to}, {sweep.name}:0")
-        with export.needing("parquet", "pandas"):
+        with needing("parquet", "pandas"):
             from pandas import read_csv
         from dynamics_cli.sweeps.directory import RESULTS
 

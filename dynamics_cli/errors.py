@@ -6,7 +6,8 @@ Everything else that escapes is a bug of ours (exit code 1, with a traceback).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class DynError(Exception):
@@ -54,3 +55,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def alternatives(words: list[str]) -> str:
     """Return `a, b or c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+@contextmanager
+def needing(what: str, *packages: str) -> Iterator[None]:
+    """Say which packages a form needs.
+
+    Raises UsageError: an import inside the block fails.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(f"{what} needs {' and '.join(packages)}: pip install {' '.join(packages)}") from error

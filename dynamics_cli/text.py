@@ -8,7 +8,12 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from dynamics_cli.errors import needing
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LEAST = 14
@@ -27,6 +32,11 @@ class Table(list[dict[str, Any]]):
         """Names of the columns, in the order in which they first appear; not every row need have each."""
         return list(dict.fromkeys(name for row in self for name in row))
 
+    @property
+    def rows(self) -> Table:
+        """The table itself, as of results that hold more than a table."""
+        return self
+
     def column(self, name: str) -> list[Any]:
         """Return one column, None where a row has no such entry.
 
@@ -36,6 +46,15 @@ class Table(list[dict[str, Any]]):
         if name not in self.columns:
             raise KeyError(name)
         return [row.get(name) for row in self]
+
+    def to_pandas(self) -> DataFrame:
+        """Return the table as a `pandas.DataFrame`.
+
+        Raises UsageError: pandas is not installed.
+        """
+        with needing("to_pandas", "pandas"):
+            from pandas import DataFrame
+        return DataFrame(self)
 
     def cells(self) -> list[list[str]]:
         """Return the rows as text, in the order of `columns`."""

@@ -20,6 +20,7 @@ COMMANDS = {
     "page": "dynamics_cli.cli.page:page",
     "reproduce": "dynamics_cli.cli.reproduce:reproduce",
     "audit": "dynamics_cli.cli.audit:audit",
+    "measure": "dynamics_cli.cli.measure:measure",
     "list": "dynamics_cli.cli.listing:list_",
     "show": "dynamics_cli.cli.show:show",
     "compare": "dynamics_cli.cli.compare:compare",

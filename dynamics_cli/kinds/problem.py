@@ -86,6 +86,8 @@ class Measure(Kind):
     """Whether it is recorded where a config names no measures."""
     panel: ClassVar[str] = "measures"
     """The panel that draws it."""
+    needs: ClassVar[str] = ""
+    """The condition under which a problem offers it, for a message."""
     of_spectrum: ClassVar[bool] = False
     """Whether it is all eigenvalues of the Hessian, or rules (probes, 2, steps) of their density."""
     at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None

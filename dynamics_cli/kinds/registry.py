@@ -186,7 +186,21 @@ def _load_path(path: Path) -> None:
         _load_file(path)
 
 
-def _load_file(path: Path) -> None:
+def module_of(path: str | Path, option: str) -> ModuleType:
+    """Import a Python file, with its kinds and the local modules beside it; messages name the option that named it.
+
+    Raises:
+        InputError: it cannot be imported.
+    """
+    _load_named()
+    _load_bundled()
+    try:
+        return _load_file(Path(path).absolute())
+    except InputError as error:
+        raise InputError(str(error).replace("--with", option, 1)) from error
+
+
+def _load_file(path: Path) -> ModuleType:
     if path.suffix != ".py" or (path.exists() and not path.is_file()):  # a pipe would be waited for
         raise InputError(f"--with {path}: a Python file (.py), a run directory or a folder of papers is needed")
     source = KindSource(path.name, _local_files(path))
@@ -194,7 +208,7 @@ def _load_file(path: Path) -> None:
     if (earlier := _NEWEST.get(path, name)) != name:
         forget(earlier)
     elif name in _SOURCES:
-        return
+        return sys.modules[name]
     _SOURCES[name], _NEWEST[path] = source, name
     _look_in(path.parent)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -209,6 +223,7 @@ def _load_file(path: Path) -> None:
         forget(name)
         del sys.modules[name], _SOURCES[name], _NEWEST[path]
         raise
+    return sys.modules[name]
 
 
 def _look_in(folder: Path) -> None:

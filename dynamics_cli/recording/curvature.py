@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +15,13 @@ from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, 
 from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
-from dynamics_cli.recording.derivatives import derivatives_of, loss_curvature, trained_names
+from dynamics_cli.recording.derivatives import (
+    Derivatives,
+    derivatives_of,
+    loss_curvature,
+    trained_among,
+    trained_names,
+)
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
@@ -32,6 +40,7 @@ def _first(P: int, size: float) -> Floats:
 class Curvature(Measure):
     """The base of measures of the gradient and the Hessian of the training loss."""
 
+    needs = "a single network with a single loss"
     bounded: ClassVar[bool] = True
     """Whether it is a curvature: gradient descent on a quadratic diverges where that is above `2 / lr`."""
 
@@ -70,7 +79,32 @@ class Curvature(Measure):
         return 4 * problem.dataset.n * self.products(problem)
 
 
-class Sharpness(Curvature, kind="sharpness"):
+class OfBlocks(Curvature):
+    """The base of measures of the Hessian as a whole, or of its diagonal blocks."""
+
+    blocks: Literal["layer"] | None = None
+    """Measure the block of the Hessian that belongs to each trained array of weights, in the order of the network."""
+
+    @property
+    def name(self) -> str:
+        """The kind, and whether it is by layer."""
+        return self.kind if self.blocks is None else f"{self.kind}_by_layer"
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return the names of the weights of the blocks, where the columns of the inputs are known."""
+        sizes = None if self.blocks is None else sections["dataset"].sizes()
+        architecture = sections["architecture"]
+        return () if sizes is None else trained_among(architecture, architecture.shapes(sizes.d))
+
+    def places(self, derivatives: Derivatives) -> list[slice]:
+        """Return the places of the blocks among the trained weights; a single block is the whole."""
+        if self.blocks is None:
+            return [slice(0, derivatives.size)]
+        ends = np.cumsum([0, *(math.prod(derivatives.problem.shapes[name]) for name in derivatives.names)]).tolist()
+        return [slice(first, last) for first, last in pairwise(ends)]
+
+
+class Sharpness(OfBlocks, kind="sharpness"):
     """Largest eigenvalues of the Hessian of the training loss (Cohen et al. 2021); beside it `2 / lr` is drawn.
 
     By Lanczos iterations that begin at the vectors of the state before, to a relative residual of 1e-6.
@@ -88,22 +122,36 @@ class Sharpness(Curvature, kind="sharpness"):
 
     def products(self, problem: Problem) -> int:
         """Return ten products for each eigenvalue, or the cost of the whole Hessian."""
-        return super().products(problem) if self.exact else 10 * self.top
+        blocks = 1 if self.blocks is None else len(trained_names(problem))
+        return super().products(problem) if self.exact else 10 * self.top * blocks
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return the names of the blocks, where each has a single eigenvalue."""
+        return super().columns(sections) if self.top == 1 else ()
 
     def measure(self, state: State) -> float | Floats:
-        """Return the eigenvalue, or (top,) of them."""
-        derivatives = derivatives_of(state)
-        k = min(self.top, derivatives.size)
-        if self.exact:
-            values = eigenvalues(derivatives.hessian())[:k]
-        else:
-            near = "vectors" in state.memory
-            start = _first(derivatives.size, _NUDGE / derivatives.size**0.5 if near else 1.0)
-            if near:
-                vectors = state.memory["vectors"]
-                start = start + (vectors.sum(1) if k > 1 else vectors[:, 0])
-            values, state.memory["vectors"] = derivatives.largest(start, k)
-        return float(values[0]) if self.top == 1 else np.pad(values, (0, self.top - k), constant_values=np.nan)
+        """Return the eigenvalue, or (top,) of them; of each block, (blocks,) or (blocks, top)."""
+        derivatives, near = derivatives_of(state), state.memory.get("vectors")
+        places, H = self.places(derivatives), derivatives.hessian() if self.exact else None
+        values, vectors = np.full((len(places), self.top), np.nan), np.zeros((self.top, derivatives.size)).T
+        for found, place in zip(values, places, strict=True):
+            size = place.stop - place.start
+            k = min(self.top, size)
+            if H is not None:
+                found[:k] = eigenvalues(H[place, place])[:k]
+                continue
+            start = _first(size, 1.0 if near is None else _NUDGE / size**0.5)
+            if near is not None:
+                start = start + near[place, :k].sum(1)
+            if self.blocks is None:
+                found[:k], vectors[:, :k] = derivatives.largest(start, k)
+            else:
+                found[:k], vectors[place, :k] = derivatives.largest_of_block(place, start, k)
+        if not self.exact:
+            state.memory["vectors"] = vectors
+        if self.top > 1:
+            return values[0] if self.blocks is None else values
+        return float(values[0, 0]) if self.blocks is None else values[:, 0]
 
 
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:
@@ -179,7 +227,7 @@ class SpectralDensity(Curvature, kind="spectral_density"):
         return np.stack([quadrature(product, v, self.steps) for v in starts])
 
 
-class HessianTrace(Curvature, kind="hessian_trace"):
+class HessianTrace(OfBlocks, kind="hessian_trace"):
     """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or exactly.
 
     `tr H = E v^T H v` for vectors of independent random signs; the mean over `probes` of them is recorded.
@@ -198,13 +246,18 @@ class HessianTrace(Curvature, kind="hessian_trace"):
         """Return the number of probes, or of weights."""
         return self.weights(problem) if self.probes is None else self.probes
 
-    def measure(self, state: State) -> float:
-        """Return `tr H`, or the mean of `v^T H v`."""
+    def measure(self, state: State) -> float | Floats:
+        """Return `tr H`, or the mean of `v^T H v`; of each block."""
         derivatives = derivatives_of(state)
+        places = self.places(derivatives)
         if self.probes is None:
-            return float(np.trace(derivatives.hessian()))
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.probes, derivatives.size))
-        return float(np.mean([v @ derivatives.hessian_product(v) for v in signs]))
+            H = derivatives.hessian()
+            found = [np.trace(H[place, place]) for place in places]
+        else:
+            signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.probes, derivatives.size))
+            turned = [derivatives.hessian_product(v) for v in signs]
+            found = [np.mean([v[place] @ Hv[place] for v, Hv in zip(signs, turned, strict=True)]) for place in places]
+        return float(found[0]) if self.blocks is None else np.array(found)
 
 
 class GaussNewton(Curvature, kind="gauss_newton"):

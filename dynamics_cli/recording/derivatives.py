@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, State
+from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
 from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import torch
 
     from dynamics_cli.engine.curvature import Engine, Work
+
+
+DERIVATIVES = 2**26
+"""Derivatives of outputs by weights that are held at once: 512 MiB of float64."""
 
 
 def derivatives_of(state: State) -> Derivatives:
@@ -44,14 +48,21 @@ def outputs_of(architecture: Architecture, parameters: Parameters, x: Floats) ->
 
 def trained_names(problem: Problem) -> list[str]:
     """Return the names of the weights that are trained."""
-    architecture = problem.config.architecture
+    return trained_among(problem.config.architecture, problem.shapes)
+
+
+def trained_among(architecture: Architecture, shapes: Shapes) -> list[str]:
+    """Return the names of the weights, of such shapes, that are trained."""
     fixed = {"output_weight"} if not getattr(architecture, "train_output", True) else set()
-    allowed = architecture.train or list(problem.shapes)
-    return [name for name in problem.shapes if name in allowed and name not in fixed]
+    allowed = architecture.train or list(shapes)
+    return [name for name in shapes if name in allowed and name not in fixed]
 
 
 class Derivatives(ABC):
     """The derivatives that measures ask of a state."""
+
+    tolerance = 1e-6
+    """Relative residual of eigenvectors."""
 
     def __init__(self, state: State) -> None:
         self.problem = state.problem
@@ -82,15 +93,23 @@ class Derivatives(ABC):
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
 
-    def largest(
-        self, start: Floats, k: int = 1, *, whole: bool = True, tolerance: float = 1e-6
-    ) -> tuple[Floats, Floats]:
+    def largest(self, start: Floats, k: int = 1, *, whole: bool = True) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues, descending, of the Hessian, or unless `whole` of its Gauss-Newton part.
 
         Beside them their vectors (P, k); see `measures.lanczos.largest_eigenvalues`.
         """
         product = self.hessian_product if whole else self.gauss_newton_product
-        return largest_eigenvalues(product, start, k, tolerance=tolerance)[:2]
+        return largest_eigenvalues(product, start, k, tolerance=self.tolerance)[:2]
+
+    def largest_of_block(self, block: slice, start: Floats, k: int = 1) -> tuple[Floats, Floats]:
+        """Return the k largest eigenvalues, descending, of a diagonal block of the Hessian, and their vectors."""
+        v = np.zeros(self.size)
+
+        def product(within: Floats) -> Floats:
+            v[block] = within
+            return self.hessian_product(v)[block]
+
+        return largest_eigenvalues(product, start, k, tolerance=self.tolerance)[:2]
 
     @abstractmethod
     def squared_gradients(self) -> Floats:
@@ -188,11 +207,9 @@ class ByEngine(Derivatives):
         """Return `J^T (d2L/df2) J v`, (P,)."""
         return self._engine.multiply(self._evaluated, v, whole=False)
 
-    def largest(
-        self, start: Floats, k: int = 1, *, whole: bool = True, tolerance: float = 1e-6
-    ) -> tuple[Floats, Floats]:
+    def largest(self, start: Floats, k: int = 1, *, whole: bool = True) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues and their vectors, in a compiled call."""
-        return self._engine.largest(self._evaluated, start, k, whole, tolerance, LIMIT)
+        return self._engine.largest(self._evaluated, start, k, whole, self.tolerance, LIMIT)
 
     def kernel(self, chosen: int | Sequence[int]) -> Floats:
         """Return the tangent kernel of training samples, by number or the first so many."""
@@ -218,28 +235,37 @@ class ByEngine(Derivatives):
         return np.asarray(summed / self.problem.loss.sample_weight(n) ** 2)
 
 
+def _blocks(size: int, *samples: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
+    """Return tensors of samples in blocks of so many rows."""
+    return [tuple(one[first : first + size] for one in samples) for first in range(0, len(samples[0]), size)]
+
+
 class ByAutograd(Derivatives):
-    """Any network, by `torch.func` and double backward passes."""
+    """Any network, by `torch.func` and double backward passes, over blocks of samples."""
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
         import torch
 
-        architecture, d = state.problem.config.architecture, state.problem.dataset.d
+        problem, samples = state.problem, state.problem.dataset
+        architecture = problem.config.architecture
         initial = state.start if architecture.centered else state.parameters
-        self._model = architecture.network(d, initial, torch.float64)
+        self._model = architecture.network(samples.d, initial, torch.float64)
         with torch.no_grad():
             for name, weight in self._model.named_parameters():
-                weight.copy_(torch.from_numpy(np.array(state.parameters[name], np.float64)))
+                weight.copy_(torch.from_numpy(np.array(state.parameters[name])))
         self._weights = {name: p for name, p in self._model.named_parameters() if name in self.names}
         self.names = list(self._weights)
-        self._x = torch.tensor(state.problem.dataset.x)
-        labels = torch.long if state.problem.loss.labels == "classes" else torch.float64
-        self._y = torch.tensor(state.problem.dataset.y, dtype=labels)
+        self.tolerance = max([self.tolerance, *(100 * torch.finfo(p.dtype).eps for p in self._weights.values())])
+        labels = torch.long if problem.loss.labels == "classes" else torch.float64
+        self._x, self._y = torch.tensor(samples.x), torch.tensor(samples.y, dtype=labels)
+        self._at_once = problem.block_samples("cpu")
+        self._blocks = _blocks(self._at_once, self._x, self._y)
+        self._kept: tuple[torch.Tensor, ...] | None = None
 
     @staticmethod
     def _flat(tensors: Sequence[torch.Tensor]) -> Floats:
-        return np.concatenate([tensor.detach().numpy().ravel() for tensor in tensors])
+        return np.concatenate([tensor.detach().numpy().ravel() for tensor in tensors], dtype=np.float64)
 
     def _outputs(self, weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         import torch
@@ -248,35 +274,47 @@ class ByAutograd(Derivatives):
         return h
 
     def _split(self, v: Floats) -> list[torch.Tensor]:
-        """Return a vector (P,) as tensors of the shapes of the trained weights."""
+        """Return a vector (P,) as tensors of the shapes of the trained weights, and of their precision."""
         import torch
 
         weights = list(self._weights.values())
         parts = torch.split(torch.from_numpy(np.ascontiguousarray(v)), [w.numel() for w in weights])
-        return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]
+        return [part.view_as(w).to(w.dtype) for part, w in zip(parts, weights, strict=True)]
 
-    @cached_property
-    def _gradient(self) -> tuple[torch.Tensor, ...]:
+    def _gradients(self) -> Iterator[tuple[torch.Tensor, ...]]:
+        """Yield the gradient of the part of each block in the training loss, with its graph; a single graph is kept."""
         import torch
 
-        loss = self.problem.loss.total(self._model(self._x), self._y)
-        return torch.autograd.grad(loss, list(self._weights.values()), create_graph=True)
+        if self._kept is not None:
+            yield self._kept
+            return
+        loss, weights = self.problem.loss, list(self._weights.values())
+        for x, y in self._blocks:
+            share = loss.sample_weight(len(self._x)) / loss.sample_weight(len(x))
+            part = share * loss.total(self._model(x), y)
+            found = torch.autograd.grad(part, weights, create_graph=True, materialize_grads=True)
+            self._kept = found if len(self._blocks) == 1 else None
+            yield found
 
     def gradient(self) -> Floats:
         """Return the gradient of the training loss (P,)."""
-        return self._flat(self._gradient)
+        return reduce(np.add, map(self._flat, self._gradients()))
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
         import torch
 
-        inner = sum((g * part).sum() for g, part in zip(self._gradient, self._split(v), strict=True))
-        assert isinstance(inner, torch.Tensor)
-        weights = list(self._weights.values())
-        if not inner.requires_grad:
-            return np.zeros(self.size)
-        products = torch.autograd.grad(inner, weights, retain_graph=True, allow_unused=True)
-        return self._flat([torch.zeros_like(w) if g is None else g for g, w in zip(products, weights, strict=True)])
+        weights, parts = list(self._weights.values()), self._split(v)
+
+        def along(gradient: tuple[torch.Tensor, ...]) -> Floats:
+            inner = sum((g * part).sum() for g, part in zip(gradient, parts, strict=True))
+            assert isinstance(inner, torch.Tensor)
+            if not inner.requires_grad:
+                return np.zeros(self.size)
+            again = self._kept is not None
+            return self._flat(torch.autograd.grad(inner, weights, retain_graph=again, materialize_grads=True))
+
+        return reduce(np.add, map(along, self._gradients()))
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
@@ -284,15 +322,18 @@ class ByAutograd(Derivatives):
 
         weights = {name: p.detach() for name, p in self._weights.items()}
         along = dict(zip(weights, self._split(v), strict=True))
+        loss, weight = self.problem.loss, self.problem.loss.sample_weight(len(self._x))
 
-        def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
-            return self._outputs(weights, self._x).reshape(len(self._x), -1)
+        def product(x: torch.Tensor, y: torch.Tensor) -> Floats:
+            def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
+                return self._outputs(weights, x)
 
-        h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
-        bend = torch.from_numpy(loss_curvature(self.problem, h.detach().numpy()))
-        pull = torch.func.vjp(outputs, weights)[1]
-        (back,) = pull((bend @ moved[..., None])[..., 0])
-        return self._flat(list(back.values()))
+            h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
+            bent = weight * loss.bends(h.detach().numpy(), y.numpy(), moved.detach().numpy())
+            (back,) = torch.func.vjp(outputs, weights)[1](torch.from_numpy(bent).to(h.dtype))
+            return self._flat(list(back.values()))
+
+        return reduce(np.add, [product(x, y) for x, y in self._blocks])
 
     def _jacobian(self, of: Any, samples: torch.Tensor, *more: torch.Tensor) -> list[torch.Tensor]:
         """Return the derivatives by each weight of a function of weights and a sample, over samples."""
@@ -302,17 +343,34 @@ class ByAutograd(Derivatives):
         axes = (None, *([0] * (1 + len(more))))
         return list(torch.func.vmap(torch.func.jacrev(of), axes)(weights, samples, *more).values())
 
+    def _rows_at_once(self, outputs: int = 1) -> int:
+        """Return of how many samples all derivatives of so many outputs are held at once."""
+        return max(1, min(self._at_once, DERIVATIVES // (outputs * self.size)))
+
     def kernel(self, chosen: int | Sequence[int]) -> Floats:
         """Return the tangent kernel of training samples, by number or the first so many."""
         import torch
 
-        x = self._x[_rows(chosen)]
-        parts = self._jacobian(lambda w, x: self._outputs(w, x[None]).reshape(-1), x)  # (n, C, *shape)
-        J = torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
-        return (J @ J.T).numpy()
+        def jacobian(x: torch.Tensor) -> torch.Tensor:
+            parts = self._jacobian(lambda w, x: self._outputs(w, x[None]).reshape(-1), x)  # (n, C, *shape)
+            return torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
+
+        C = getattr(self.problem.config.architecture, "outputs", None) or 1
+        blocks = [x for (x,) in _blocks(self._rows_at_once(C), self._x[_rows(chosen)])]
+        rows: list[list[torch.Tensor]] = []
+        for k, x in enumerate(blocks):
+            J = jacobian(x)
+            before = [J @ jacobian(other).T for other in blocks[:k]]
+            rows.append([*before, J @ J.T])
+        K = [[rows[a][b] if b <= a else rows[b][a].T for b in range(len(rows))] for a in range(len(rows))]
+        return torch.cat([torch.cat(row, 1) for row in K]).double().numpy()
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-        values = self.problem.loss.values
-        parts = self._jacobian(lambda w, x, y: values(self._outputs(w, x[None]), y[None]).sum(), self._x, self._y)
-        return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts).numpy())  # type: ignore[union-attr]
+        values, size = self.problem.loss.values, self._rows_at_once()
+
+        def squares(x: torch.Tensor, y: torch.Tensor) -> Floats:
+            parts = self._jacobian(lambda w, x, y: values(self._outputs(w, x[None]), y[None]).sum(), x, y)
+            return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts), np.float64)
+
+        return np.concatenate([squares(x, y) for x, y in _blocks(size, self._x, self._y)])

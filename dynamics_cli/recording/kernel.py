@@ -17,6 +17,7 @@ from dynamics_cli.recording.derivatives import derivatives_of
 class TangentKernel(Measure):
     """The base of measures of the tangent kernel."""
 
+    needs = "a single network"
     count: PositiveInt = 200
     """Number of samples, from the first of the training set on."""
     chosen: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
@@ -76,6 +77,14 @@ class KernelDistance(TangentKernel, kind="kernel_distance"):
 
 class KernelAlignment(TangentKernel, kind="kernel_alignment"):
     """Alignment of the tangent kernel with the labels, `y^T K y / (||K|| ||y||^2)` (Baratin et al. 2021)."""
+
+    needs = "a label for every output, or a class for every sample"
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether the network is a single function, and labels are classes or a number for each output."""
+        outputs = getattr(problem.config.architecture, "outputs", None) or 1
+        alike = problem.loss.labels == "classes" or problem.dataset.y.size == outputs * problem.dataset.n
+        return super().offered(problem) and alike
 
     def measure(self, state: State) -> float:
         """Return the alignment, at most 1."""

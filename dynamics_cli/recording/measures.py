@@ -42,6 +42,7 @@ def right(problem: Problem, h: Floats, y: Floats) -> float:
 class OfSamples(Measure):
     """The base of losses and accuracies: their samples, all together or class by class."""
 
+    needs = "a single network; by class, labels that are classes"
     held_out: ClassVar[bool] = False
     """Whether it is of the held-out samples and not of the training samples."""
     by_class: bool | None = None
@@ -114,6 +115,7 @@ class TestLoss(TrainLoss, kind="test_loss"):
 dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
 record: {measures: [test_loss]}
 """
+    needs = "held-out samples; by class, of classes"
     by_default = True
     held_out = True
 
@@ -128,6 +130,7 @@ class TrainAccuracy(OfSamples, kind="train_accuracy"):
 loss: {kind: logistic}
 record: {measures: [train_accuracy]}
 """
+    needs = "labels that are classes"
     by_default = True
 
     def offered(self, problem: Problem) -> bool:
@@ -151,6 +154,7 @@ dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
 loss: {kind: logistic}
 record: {measures: [test_accuracy]}
 """
+    needs = "held-out samples whose labels are classes"
     held_out = True
 
 
@@ -162,6 +166,7 @@ class FirstAbove(Measure, kind="first_above"):
     """
 
     example = "{kind: first_above, of: weight_norm, value: 2.0}"
+    needs = "a measure `of` that is offered"
     of: Annotated[Measure, OneOf("measure", word=True)]
     """The measure."""
     value: float

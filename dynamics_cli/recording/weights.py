@@ -113,6 +113,7 @@ architecture: {kind: diagonal_linear}
 initialization: {kind: constant, scale: 0.1}
 record: {measures: [predictor]}
 """
+    needs = "a linear network of the program's own kinds"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the network is linear."""
@@ -244,6 +245,8 @@ class EffectiveRank(OfSpectrum, kind="effective_rank"):
 class Balancedness(Measure, kind="balancedness"):
     """`||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` of pairs of layers, kept by gradient flow if linear (Arora et al. 2018)."""
 
+    needs = "matrices that follow each other, of the program's own kinds"
+
     def offered(self, problem: Problem) -> bool:
         """Return whether the network has matrices that follow each other."""
         layered = bool(problem.config.architecture.matrices) or problem.config.architecture.factors
@@ -256,6 +259,8 @@ class Balancedness(Measure, kind="balancedness"):
 
 class OfNeurons(Measure):
     """The base of measures of the hidden neurons of fully connected networks."""
+
+    needs = "hidden neurons of a fully connected network of the program's own kinds"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are hidden neurons, and an activation."""
@@ -300,6 +305,7 @@ class Alignment(Measure, kind="alignment"):
     """
 
     example = "{kind: alignment, directions: [[1.0, 0.0]]}"
+    needs = "a weight `hidden_weight` (m, d), and directions in d dimensions"
     directions: list[list[float]]
     """Directions in the space of the inputs, the bias column included."""
 
@@ -325,6 +331,7 @@ dataset: {kind: teacher, n: 200, dim: 10, architecture: {kind: two_layer, width:
 architecture: {kind: two_layer, width: 4, activation: erf}
 record: {measures: [student_overlaps, teacher_overlaps]}
 """
+    needs = "the data set `teacher` of two layers, and a network of two layers"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether data and network are a teacher and a student of two layers."""
@@ -378,6 +385,7 @@ architecture: {kind: two_layer, width: 100, activation: quadratic, outputs: 23}
 initialization: {kind: unbalanced, scale: 0.1}
 record: {measures: [fourier_concentration, fourier_spectrum]}
 """
+    needs = "the data set `modular_arithmetic`, and weights that its pairs enter first"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the data are pairs of numbers modulo p, and weights see them first."""
@@ -475,6 +483,7 @@ class Margin(Measure, kind="margin"):
 loss: {kind: logistic}
 record: {measures: [margin]}
 """
+    needs = "labels that are classes; normalized, a fully connected network of the program's own kinds"
     normalized: bool | None = None
     """Divide by `||theta||^L`, L the number of layers: grows to a stationary value if homogeneous (Lyu and Li 2020)."""
     quantiles: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=1)] | None = None

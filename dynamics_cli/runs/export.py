@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.dump import flat, to_plain
-from dynamics_cli.errors import UsageError
+from dynamics_cli.errors import UsageError, needing
 from dynamics_cli.runs.columns import column_names
 
 if TYPE_CHECKING:
@@ -21,18 +20,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FORMATS = ("parquet", "tensorboard", "safetensors")
-
-
-@contextmanager
-def needing(what: str, *packages: str) -> Iterator[None]:
-    """Say which packages a form needs.
-
-    Raises UsageError: an import inside the block fails.
-    """
-    try:
-        yield
-    except ImportError as error:
-        raise UsageError(f"{what} needs {' and '.join(packages)}: pip install {' '.join(packages)}") from error
 
 
 class Exported:

@@ -23,7 +23,6 @@ from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import LockedRunError
-from dynamics_cli.runs.export import needing
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
@@ -101,9 +100,7 @@ class Sweep:
 
         Raises UsageError: pandas is not installed.
         """
-        with needing("Sweep.to_pandas", "pandas"):
-            from pandas import DataFrame
-        return DataFrame(self.rows)
+        return self.rows.to_pandas()
 
     def _repr_html_(self) -> str:
         return self.rows._repr_html_()

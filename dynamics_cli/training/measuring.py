@@ -36,7 +36,8 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
     for one in wanted:
         if not one.offered(problem):
             offered = [name for name, cls in loaded_kinds("measure").items() if _offers(problem, cls)]
-            raise InputError(f"record.measures: no measure {one.kind!r} here; there are {', '.join(offered)}")
+            why = f", it needs {one.needs}" if one.needs else ""
+            raise InputError(f"record.measures: no measure {one.kind!r} here{why}; there are {', '.join(offered)}")
     named = {one.name: one for one in wanted}
     if len(named) < len(wanted):
         twice = next(name for name in named if sum(one.name == name for one in wanted) > 1)

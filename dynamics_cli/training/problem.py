@@ -33,7 +33,7 @@ def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: b
     dataset = samples_of(config, drawn=drawn) if dataset is None else dataset
     check_derivatives(config)
     loss = config.loss.of(config.architecture)
-    _check_labels(dataset, loss, config)
+    check_labels(dataset, loss, config)
     shapes = config.architecture.shapes(dataset.d)
     return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))
 
@@ -70,7 +70,11 @@ def _batch_size(config: RunConfig, n: int) -> int | None:
     return size
 
 
-def _check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
+def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
+    """Refuse labels that do not suit the loss and the outputs of the network.
+
+    Raises InputError: there are others.
+    """
     kind = config.loss.kind
     outputs, columns = (
         getattr(config.architecture, "outputs", None) or 1,

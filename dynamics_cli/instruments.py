@@ -1,0 +1,472 @@
+"""Measures of a network that somebody else made and trained: `dyn.measure`.
+
+A module of torch becomes an `Architecture`, data become `Samples`, a function of outputs and labels a `Loss`. Measures,
+derivatives and random streams are those of runs.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from pydantic import PrivateAttr
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from dynamics_cli import kinds
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
+from dynamics_cli.kinds.registry import blamed
+from dynamics_cli.recording.measures import measure_of
+from dynamics_cli.runs.run import FEW_NUMBERS, column_names
+from dynamics_cli.text import Table, jsonable, shorten
+from dynamics_cli.training.measuring import chosen_measures
+from dynamics_cli.training.problem import check_labels
+
+USUAL = ("train_loss", "gradient_norm", "sharpness")
+NESTED = ("state_dict", "model_state_dict", "model")
+"""Keys under which checkpoints of training loops hold the state dict."""
+_LONGEST = 200
+"""Characters of an error of others that a message repeats."""
+_ROUNDING = 1e-4
+"""Relative difference of numbers that are equal but for rounding, of float32 too."""
+Reduction = Literal["mean", "sum"]
+
+
+def measure(
+    model: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    loss: str | Mapping[str, Any] | Loss | Callable[[Tensor, Tensor], Tensor] = "cross_entropy",
+    measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]] = USUAL,
+    checkpoints: Any = None,
+    start: Any = None,
+    x_test: Any = None,
+    y_test: Any = None,
+    seed: int = 0,
+    dtype: Literal["float32", "float64"] = "float64",
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Table:
+    """Measure a network of torch at its weights, or at each of several checkpoints: `dyn measure`.
+
+    A copy of the model computes, in its eval mode, in blocks of samples on the CPU; the model itself stays as it is.
+
+    Args:
+        model: a module with one tensor of inputs and one of outputs, samples along the first axis; or a function of
+            weights by name and inputs, whose weights are `checkpoints`.
+        x: inputs (n, ...): images, tokens, rows; or a `DataLoader` of pairs of inputs and labels, without `y`.
+        y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes.
+        loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives a number for each
+            sample, or their mean or sum, such as `torch.nn.functional.cross_entropy`.
+        measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
+            All measure every checkpoint, whatever their `at`.
+        checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
+            of training.
+        start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
+        x_test: held-out inputs, for `test_loss` and `test_accuracy`.
+        y_test: held-out labels.
+        seed: of random vectors, as that of a run.
+        dtype: precision of the network, by default that of measures of runs, whatever its weights have. In `float32`
+            it takes half the memory, and eigenvectors are found to a residual of 1e-5.
+        progress: called with how many numbers are measured, of how many.
+
+    Returns:
+        A row for each checkpoint: the file as `checkpoint`, `iteration` (the last number in the name of the file, or
+        the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are columns
+        `name.1`, `name.2`, ..., more are an array in the column `name`.
+
+    Raises:
+        InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
+        ConfigError: there is no such loss or measure, or it has no such key.
+    """
+    listed = _listed(checkpoints)
+    data, held_out = _data(x, y), None if x_test is None else _data(x_test, y_test)
+    samples = kinds.make_samples(
+        data.rows, data.labels, x_test=held_out and held_out.rows, y_test=held_out and held_out.labels, origin="measure"
+    )
+    network = Given.of(_copied(model, listed[0][2], torch.float64 if dtype == "float64" else torch.float32), data)
+    config = _config(loss, measures, network, samples, seed=seed, dtype=dtype)
+    if isinstance(loss, str | Mapping | Loss):
+        check_labels(samples, config.loss, config.model_copy(update={"architecture": network}))
+    else:
+        config = config.model_copy(update={"loss": _own_loss(loss, network, data)})
+
+    def problem_of(weights: Any) -> Problem:
+        architecture = network if weights is None else network.at(weights)
+        own = config.model_copy(update={"architecture": architecture})
+        return Problem(own, samples, config.loss, architecture.shapes(samples.d))
+
+    @cache
+    def first() -> Problem:
+        if start is None:
+            raise InputError("start is missing: the initial weights, with which a measure compares")
+        return problem_of(start)
+
+    chosen = chosen_measures(problem_of(None))
+    memories: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+    table, done = Table(), 0
+    for iteration, file, weights in listed:
+        problem, shared = problem_of(weights), dict[str, Any]()
+        row: dict[str, Any] = {"iteration": iteration} if file is None else {"checkpoint": file, "iteration": iteration}
+        for name, one in chosen.items():
+            now, memory = _parameters(problem), memories[name]
+            state = Checkpoint(problem, now, lambda: _parameters(first()), iteration, memory, shared, origin=first)
+            row |= _columns(problem.config, name, _numbers(one, state))
+            done += 1
+            if progress is not None:
+                progress(done, len(listed) * len(chosen))
+        table.append(row)
+    return table
+
+
+def _config(
+    loss: Any, measures: Sequence[Any], network: Given, samples: kinds.Samples, *, seed: int, dtype: str
+) -> kinds.RunConfig:
+    """Return a config with the loss and the measures, in which a linear model and data of the same sizes stand in."""
+    outputs = network.outputs or 1
+    sizes = {"n": samples.n, "inputs": samples.d, "outputs": outputs}
+    stand_in = {
+        "name": "measure", "dataset": {"kind": "linear_map", "singular_values": [1.0], **sizes},
+        "architecture": {"kind": "fully_connected", "widths": [], "outputs": outputs}, "loss": {"kind": "mse"},
+        "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gd", "lr": 1.0, "iterations": 1},
+    }  # fmt: skip
+
+    def text(asked: Any) -> str:
+        if isinstance(asked, str):  # a word, or YAML
+            return asked
+        kind = measure_of(asked) if callable(asked) else asked
+        return json.dumps(jsonable(kind if isinstance(kind, Mapping) else kind.model_dump(exclude_none=True)))
+
+    texts = [f"record.measures=[{', '.join(map(text, measures))}]"]
+    if isinstance(loss, str | Mapping | Loss):
+        texts.append(f"loss{'' if text(loss).startswith('{') else '.kind'}={text(loss)}")
+    try:
+        config = load_config(stand_in, texts, seed=seed, dtype=dtype)
+    except ConfigError as error:
+        raise ConfigError([replace(one, file="measure") for one in error.problems]) from error
+    if config.loss.labels != "real" and len(network._shape) > 1:
+        raise InputError(f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them")
+    return config
+
+
+def _columns(config: kinds.RunConfig, name: str, numbers: kinds.Floats) -> dict[str, Any]:
+    if numbers.ndim == 0 or numbers.size > FEW_NUMBERS:
+        return {name: numbers if numbers.ndim else float(numbers)}
+    columns = column_names(config, name, numbers.size)
+    return {f"{name}.{column}": value for column, value in zip(columns, numbers.ravel().tolist(), strict=True)}
+
+
+def _numbers(one: Measure, state: State) -> kinds.Floats:
+    try:
+        with blamed():
+            return np.asarray(one.measure(state), np.float64)
+    except RuntimeError as error:  # of torch: an operation without a derivative, or that cannot be mapped over samples
+        raise InputError(f"{one.name}: torch cannot give it for this network: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    return shorten(" ".join(f"{type(error).__name__}: {error}".split()), _LONGEST)
+
+
+# -- checkpoints
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Checkpoint(State):
+    """A state whose network has buffers of its own, such as running means, as has that of the initial state."""
+
+    origin: Callable[[], Problem] = field(kw_only=True)
+
+    @property
+    def first(self) -> State:
+        """The initial state; it shares nothing with this state."""
+        return State(self.origin(), self.start, self._start, 0)
+
+
+def _listed(checkpoints: Any) -> list[tuple[int, str | None, Any]]:
+    """Return iteration, file and weights of the checkpoints; None stands for the weights of the model."""
+    if checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
+        checkpoints = [checkpoints]
+    files = [os.fspath(one) if isinstance(one, str | os.PathLike) else None for one in checkpoints]
+    numbers = [int(found[-1]) for file in files if file and (found := re.findall(r"\d+", Path(file).stem))]
+    if not files:
+        raise InputError("checkpoints is an empty list")
+    return list(zip(numbers if len(set(numbers)) == len(files) else range(len(files)), files, checkpoints, strict=True))
+
+
+def _tensors(given: Any) -> dict[str, Tensor]:
+    """Return the tensors of a module, a state dict, or a file of a state dict, by name."""
+    if isinstance(given, str | os.PathLike):
+        try:
+            given = torch.load(given, map_location="cpu", weights_only=True)
+        except OSError as error:
+            raise InputError(f"{os.fspath(given)}: it cannot be read ({error.strerror or error})") from error
+        except Exception as error:  # of damaged files, and of others than tensors, torch raises anything
+            made = "a file of `torch.save(model.state_dict(), FILE)` is needed; others are not unpickled"
+            raise InputError(f"{os.fspath(given)}: {made}") from error
+    found = given.state_dict() if isinstance(given, nn.Module) else given
+    if isinstance(found, Mapping):
+        found = next((found[key] for key in NESTED if isinstance(found.get(key), Mapping)), found)
+        if all(isinstance(value, Tensor | np.ndarray) for value in found.values()):
+            return {k: v if isinstance(v, Tensor) else torch.from_numpy(np.array(v)) for k, v in found.items()}
+    raise InputError("a checkpoint is no state dict: names with tensors")
+
+
+class _Function(nn.Module):
+    """A function of weights by name and inputs."""
+
+    def __init__(self, function: Callable[[dict[str, Tensor], Tensor], Tensor], weights: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self._function = function
+        for name, tensor in weights.items():
+            owner: nn.Module = self
+            *path, own = name.split(".")
+            for part in path:
+                if part not in dict(owner.named_children()):
+                    owner.add_module(part, nn.Module())
+                owner = owner.get_submodule(part)
+            owner.register_parameter(own, nn.Parameter(tensor.detach().clone()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs."""
+        return self._function(dict(self.named_parameters(remove_duplicate=False)), x)
+
+
+def _copied(model: Any, weights: Any, dtype: torch.dtype) -> nn.Module:
+    """Return a copy of the model for the CPU, in its eval mode."""
+    if not isinstance(model, nn.Module) and (not callable(model) or weights is None):
+        needed = "a torch.nn.Module, or a function of weights and inputs whose weights are checkpoints"
+        raise InputError(f"the model is a {type(model).__name__}, needed is {needed}")
+    try:
+        model = copy.deepcopy(model) if isinstance(model, nn.Module) else _Function(model, _tensors(weights))
+    except (RuntimeError, TypeError) as error:
+        raise InputError(f"the model cannot be copied: {_told(error)}") from error
+    copied: nn.Module = model.to("cpu", dtype).eval()
+    if not any(weight.requires_grad for weight in copied.parameters()):
+        raise InputError("the model has no weights that are trained (requires_grad)")
+    return copied
+
+
+def _parameters(problem: Problem) -> Parameters:
+    network = problem.config.architecture
+    assert isinstance(network, Given)
+    return kinds.read_only(network.weights(), problem.shapes)
+
+
+# -- the network
+
+
+@contextmanager
+def _differentiable() -> Iterator[None]:
+    """Let attention be computed by operations that can be differentiated twice."""
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+
+
+class Given(kinds.Architecture):
+    """A module of torch; its inputs and outputs of any shape are rows of numbers outside."""
+
+    outputs: int | None = None
+    """Numbers that it gives for a sample; None for a single number."""
+    _module: Any = PrivateAttr()
+    _data: Any = PrivateAttr()
+    _shape: tuple[int, ...] = PrivateAttr(())
+    _kept: int = PrivateAttr(0)
+
+    @classmethod
+    def of(cls, module: nn.Module, data: _Data) -> Given:
+        """Return the architecture of a module for inputs such as the data.
+
+        Raises:
+            InputError: it does not take them, gives no tensor of a row for each sample, or mixes samples.
+        """
+        weights = dict(module.named_parameters())
+        trained = [name for name, weight in weights.items() if weight.requires_grad]
+        kept = {weight.data_ptr(): 0 for weight in weights.values()}
+
+        def keep(tensor: Tensor) -> Tensor:
+            kept.setdefault(tensor.data_ptr(), tensor.numel())
+            return tensor
+
+        probe, x = cls(), torch.from_numpy(data.rows[:2])
+        probe._module, probe._data = module, data
+        try:
+            alone = [probe._run(module.forward, x[k : k + 1]) for k in range(len(x))]
+            with saved_tensors_hooks(keep, lambda tensor: tensor):
+                h = probe._run(module.forward, x)
+        except Exception as error:
+            raise InputError(f"the model does not take inputs {(1, *data.shape)}: {_told(error)}") from error
+        if not isinstance(h, Tensor) or h.shape[:1] != x.shape[:1]:
+            gives = tuple(h.shape) if isinstance(h, Tensor) else type(h).__name__
+            raise InputError(f"the model gives {gives} for {len(x)} samples, needed is a tensor with a row for each")
+        if not torch.allclose(torch.cat(alone), h, rtol=_ROUNDING, atol=_ROUNDING):
+            raise InputError("the model mixes samples, or draws random numbers: its outputs change with the batch")
+        count = h[0].numel()
+        found = cls(outputs=count if count > 1 else None, train=trained if len(trained) < len(weights) else None)
+        found._module, found._data, found._shape = module, data, tuple(h.shape[1:])
+        found._kept = max(count, sum(kept.values()) // len(x))
+        return found
+
+    def weights(self) -> dict[str, kinds.Floats]:
+        """Return the weights of the module by name."""
+        return {name: weight.detach().numpy() for name, weight in self._module.named_parameters()}
+
+    def at(self, weights: Any) -> Given:
+        """Return the network with other weights and buffers.
+
+        Raises:
+            InputError: they are not those of this network.
+        """
+        found = self.model_copy()
+        found._module = copy.deepcopy(self._module)
+        try:
+            found._module.load_state_dict(_tensors(weights))
+        except RuntimeError as error:
+            named = os.fspath(weights) if isinstance(weights, str | os.PathLike) else "checkpoint"
+            raise InputError(f"{named}: it does not fit the model: {_told(error)}") from error
+        return found
+
+    def _run(self, forward: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        dtype = torch.long if self._data.counted else next(self._module.parameters()).dtype
+        with _differentiable():
+            return forward(x.reshape(len(x), *self._data.shape).to(dtype))
+
+    def build(self, d: int) -> nn.Module:
+        """Return a copy of the module whose inputs are (n, d), and whose outputs are (n,) or (n, C)."""
+        module: nn.Module = copy.deepcopy(self._module)
+        forward = module.forward
+
+        def rows(x: Tensor) -> Tensor:
+            h = self._run(forward, x)
+            return h.reshape(len(x)) if self.outputs is None else h.reshape(len(x), self.outputs)
+
+        module.forward = rows
+        return module
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return name -> shape of every parameter."""
+        return {name: weight.shape for name, weight in self.weights().items()}
+
+    def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
+        """Return the network with some weights, in its own precision."""
+        return super().network(d, initial, next(self._module.parameters()).dtype, device)
+
+    def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
+        """Return the network with some weights, and its dtype."""
+        dtype = next(self._module.parameters()).dtype
+        return self.network(d, parameters, dtype), dtype
+
+    def layer_sizes(self, shapes: kinds.Shapes, d: int) -> list[int]:
+        """Return how many numbers are kept of an input for the way back."""
+        return [self._kept]
+
+
+# -- data and loss
+
+
+class _Data(NamedTuple):
+    rows: kinds.Floats
+    labels: kinds.Floats
+    shape: tuple[int, ...]
+    """Of the inputs of a sample."""
+    counted: bool
+    """Whether inputs are integers, as tokens are."""
+    label_shape: tuple[int, ...]
+    classes: bool
+    """Whether labels are integers."""
+
+    def as_labels(self, rows: Tensor, h: Tensor) -> Tensor:
+        """Return rows of labels in their own shape, as integers or in the precision of the outputs."""
+        return rows.reshape(len(rows), *self.label_shape).to(torch.long if self.classes else h.dtype)
+
+
+def _data(x: Any, y: Any) -> _Data:
+    """Return inputs and labels, or those of a `DataLoader` without labels beside it, as rows of numbers."""
+    try:
+        if y is None:
+            pairs = [(torch.as_tensor(one), torch.as_tensor(other)) for one, other in x]
+            x, y = (torch.cat([pair[k] for pair in pairs]) for k in (0, 1))
+        x, y = (torch.as_tensor(one).detach().cpu() for one in (x, y))
+    except (TypeError, ValueError, RuntimeError) as error:
+        needed = "tensors or arrays, or a DataLoader of pairs (inputs, labels) in place of both"
+        raise InputError(f"inputs and labels must be {needed}: {_told(error)}") from error
+    if not (x.ndim and y.ndim and x.numel() and len(x) == len(y)):
+        raise InputError(f"inputs {tuple(x.shape)} and labels {tuple(y.shape)} must be as many, a row for each sample")
+    rows, labels = (one.double().reshape(len(one), -1).numpy() for one in (x, y))
+    labels = labels[:, 0] if labels.shape[1] == 1 else labels
+    counted, classes = not x.is_floating_point(), not y.is_floating_point()
+    return _Data(rows, labels, tuple(x.shape[1:]), counted, tuple(y.shape[1:]), classes)
+
+
+class OwnLoss(Loss):
+    """A function of outputs and labels, of the shapes that the network and the data give them."""
+
+    _each: Any = PrivateAttr()
+    _shape: tuple[int, ...] = PrivateAttr()
+    _data: Any = PrivateAttr()
+
+    def values(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
+        """Return the loss of each sample (n,)."""
+        if isinstance(h, formulas.Expression):
+            raise formulas.NotAFormulaError("a function of outputs and labels is no formula")
+        h, y = torch.as_tensor(h), torch.as_tensor(y)
+        return self._each(h.reshape(len(h), *self._shape), self._data.as_labels(y, h))
+
+
+class OwnClasses(OwnLoss):
+    """A function of outputs (n, C) and classes (n,)."""
+
+    labels = "classes"
+    many_outputs = True
+
+    def predictions(self, h: kinds.Array) -> kinds.Array:
+        """Return the number of the largest output."""
+        return h.argmax(-1)
+
+
+def _own_loss(function: Callable[[Tensor, Tensor], Tensor], network: Given, data: _Data) -> OwnLoss:
+    """Return the loss of a function that gives a number for each sample, or their mean or sum.
+
+    Raises:
+        InputError: it gives something else.
+    """
+    h = torch.from_numpy(network.function(network.weights())(data.rows)).reshape(len(data.rows), *network._shape)
+    y = data.as_labels(torch.from_numpy(data.labels), h)
+
+    def singly(h: Tensor, y: Tensor) -> Tensor:
+        return torch.func.vmap(lambda h, y: function(h[None], y[None]).reshape(()))(h, y)
+
+    try:
+        whole = function(h, y)
+        each = function if whole.ndim else singly
+        values = each(h, y)
+    except Exception as error:
+        raise InputError(f"the loss of outputs {tuple(h.shape)} and labels {tuple(y.shape)}: {_told(error)}") from error
+    reductions: dict[Reduction, Tensor] = {"mean": values.mean(), "sum": values.sum()}
+    fits = [name for name, one in reductions.items() if whole.ndim or torch.allclose(whole, one, rtol=_ROUNDING)]
+    if values.shape != y.shape[:1] or not fits:
+        needed = "a number for each sample, nor their mean or sum"
+        raise InputError(f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither {needed}")
+    one_of = data.classes and data.labels.ndim == 1 and len(network._shape) == 1 and network.outputs is not None
+    within = one_of and data.labels.min() >= 0 and data.labels.max() < network._shape[0]
+    own = (OwnClasses if within else OwnLoss)(reduction=fits[0])
+    own._each, own._shape, own._data = each, network._shape, data
+    return own

@@ -1,0 +1,398 @@
+"""`dyn.measure` on modules that are no kinds of the program, against dense matrices of `torch.func` and curvlinops."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import resource
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from curvlinops import HessianLinearOperator
+from scipy.sparse.linalg import LinearOperator, eigsh
+from torch import Tensor, nn
+from torch.func import functional_call, grad, hessian, jacrev
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
+
+import dynamics_cli as dyn
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
+from dynamics_cli.recording import curvature
+from dynamics_cli.runs.run import columns_of
+from tests.kinds.cases import config_of
+
+torch.manual_seed(0)
+
+
+class Tokens(nn.Module):
+    """A transformer with dropout, whose readout is its embedding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(5, 4)
+        self.layer = nn.TransformerEncoderLayer(4, 2, 3, dropout=0.2, batch_first=True)
+        self.readout = nn.Linear(4, 5, bias=False)
+        self.readout.weight = self.embedding.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.readout(self.layer(self.embedding(x)).mean(1))
+
+
+def normed() -> nn.Module:
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 2))
+    for _ in range(3):  # in training mode: running means and variances are no longer 0 and 1
+        model(torch.randn(20, 3) + 1)
+    return model
+
+
+CONVOLUTIONAL = nn.Sequential(nn.Conv2d(1, 2, 3), nn.GELU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 3))
+# name -> module, inputs, labels, loss of torch, loss, and the factor between their means
+NETWORKS: dict[str, tuple[nn.Module, Tensor, Tensor, Any, Any, float]] = {
+    "convolutional": (
+        CONVOLUTIONAL, torch.randn(7, 1, 6, 6), torch.arange(7) % 3, nn.CrossEntropyLoss(), "cross_entropy", 1.0),
+    "transformer": (
+        Tokens(), torch.randint(0, 5, (7, 3)), torch.arange(7) % 5, nn.CrossEntropyLoss(), cross_entropy, 1.0),
+    "batch-normed": (normed(), torch.randn(7, 3), torch.randn(7, 2), nn.MSELoss(), {"kind": "mse"}, 2.0),
+}  # fmt: skip
+
+
+class Elementary(nn.LayerNorm):
+    """Of `nn.LayerNorm` nested derivatives by `torch.func` are wrong in torch 2.13: their Hessian is not symmetric."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        centred = input - input.mean(-1, keepdim=True)
+        return self.weight * centred / ((centred**2).mean(-1, keepdim=True) + self.eps).sqrt() + self.bias
+
+
+class Dense:
+    """Loss, gradient, Hessian, Jacobian and gradients of samples, by `torch.func` on all weights as a vector."""
+
+    def __init__(self, name: str) -> None:
+        module, x, self.y, self.loss, _, self.factor = NETWORKS[name]
+        self.module = copy.deepcopy(module).double().eval()
+        for part in self.module.modules():
+            if isinstance(part, nn.LayerNorm):
+                part.__class__ = Elementary
+        self.x = x if x.dtype == torch.long else x.double()
+        self.y = self.y if self.y.dtype == torch.long else self.y.double()
+        self.weights = dict(self.module.named_parameters())
+        self.sizes = [weight.numel() for weight in self.weights.values()]
+        theta = torch.cat([weight.detach().flatten() for weight in self.weights.values()])
+        with sdpa_kernel(SDPBackend.MATH):
+            self.h = self.outputs(theta, self.x)
+            self.L = float(self.total(theta))
+            self.g = grad(self.total)(theta).numpy()
+            self.H = hessian(self.total)(theta).detach().numpy()
+            self.J = jacrev(lambda at: self.outputs(at, self.x).flatten())(theta).numpy()
+            each = [grad(lambda at, k=k: self.total(at, slice(k, k + 1)))(theta) for k in range(len(x))]
+        self.each = torch.stack(each).numpy()
+
+    def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
+        parts = zip(self.weights, theta.split(self.sizes), self.weights.values(), strict=True)
+        return functional_call(self.module, {name: part.view_as(old) for name, part, old in parts}, (x,))
+
+    def total(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
+        return self.factor * self.loss(self.outputs(theta, self.x[part]), self.y[part])
+
+    def gauss_newton(self) -> np.ndarray:
+        h = self.h.flatten().detach()
+        bend = hessian(lambda h: self.factor * self.loss(h.view_as(self.h), self.y))(h).numpy()
+        return self.J.T @ bend @ self.J
+
+    def blocks(self) -> list[np.ndarray]:
+        ends = np.cumsum([0, *self.sizes])
+        return [self.H[a:b, a:b] for a, b in pairwise(ends)]
+
+
+def largest(H: np.ndarray) -> float:
+    return float(np.linalg.eigvalsh(H)[-1])
+
+
+def effective_rank(K: np.ndarray) -> float:
+    values = np.maximum(np.linalg.eigvalsh(K), 0)
+    p = values[values > 0] / values.sum()
+    return float(np.exp(-(p * np.log(p)).sum()))
+
+
+# measure -> the number that dense matrices give
+EXPECTED: dict[str, Callable[[Dense], float]] = {
+    "train_loss": lambda d: d.L,
+    "gradient_norm": lambda d: float(np.linalg.norm(d.g)),
+    "sharpness": lambda d: largest(d.H),
+    "hessian_trace": lambda d: float(np.trace(d.H)),
+    "directional_sharpness": lambda d: float(d.g @ d.H @ d.g / (d.g @ d.g)),
+    "gauss_newton": lambda d: largest(d.gauss_newton()),
+    "gradient_noise": lambda d: float((d.each**2).sum(1).mean() - d.g @ d.g),
+    "kernel_effective_rank": lambda d: effective_rank(d.J @ d.J.T),
+    "weight_norm": lambda d: float(sum(w.detach().square().sum() for w in d.weights.values()) ** 0.5),
+}
+SPECIAL = [
+    {"kind": "kernel_eigenvalues", "top": 3}, {"kind": "sharpness", "blocks": "layer"}, "hessian_spectrum",
+    {"kind": "spectral_density", "probes": 1, "steps": 3}, {"kind": "hessian_trace", "blocks": "layer", "probes": 100},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=NETWORKS)
+def dense(request: pytest.FixtureRequest) -> tuple[str, Dense]:
+    return request.param, Dense(request.param)
+
+
+@pytest.mark.parametrize("rows", [100, 3], ids=["at once", "in blocks"])
+def test_measures_are_those_of_dense_matrices(
+    dense: tuple[str, Dense], rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, oracle = dense
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
+    module, x, y, _, loss, _ = NETWORKS[name]
+    special = SPECIAL if rows == 100 else SPECIAL[:1]
+    expected = {kind: number(oracle) for kind, number in EXPECTED.items() if rows == 100 or kind != "hessian_trace"}
+    if rows == 3:
+        monkeypatch.setattr(curvature, "KERNEL", 0)  # products with the Gauss-Newton matrix, as of many samples
+    (row,) = dyn.measure(module, x, y, loss=loss, measures=[*expected, *special], seed=5).rows
+    assert {kind: row[kind] for kind in expected} == pytest.approx(expected, rel=2e-6, abs=1e-12)
+    values = np.linalg.eigvalsh(oracle.J @ oracle.J.T)[::-1][:3]
+    np.testing.assert_allclose([row[f"kernel_eigenvalues.{k}"] for k in (1, 2, 3)], values, rtol=1e-9)
+    if rows == 3:
+        return
+    layers = {f"sharpness_by_layer.{w}": largest(H) for w, H in zip(oracle.weights, oracle.blocks(), strict=True)}
+    assert {key: row[key] for key in layers} == pytest.approx(layers, rel=2e-6, abs=1e-9)
+    np.testing.assert_allclose(row["hessian_spectrum"], np.linalg.eigvalsh(oracle.H)[::-1], atol=1e-10)
+    v = stream(5, "spectral_density").standard_normal(len(oracle.H))
+    nodes, weights = np.array([row[f"spectral_density.{k}"] for k in range(1, 7)]).reshape(2, 3)
+    assert nodes @ weights == pytest.approx(v @ oracle.H @ v / (v @ v), rel=1e-9)
+    exact = np.array([np.trace(H) for H in oracle.blocks()])
+    spread = np.array([np.linalg.norm(rows) for rows in np.split(oracle.H, np.cumsum(oracle.sizes)[:-1])])
+    found = [row[f"hessian_trace_by_layer.{w}"] for w in oracle.weights]
+    assert (np.abs(found - exact) < 0.5 * spread + 1e-9).all()  # of signs the variance is at most 2 spread^2 / 100
+
+
+def test_sharpness_is_that_of_curvlinops(dense: tuple[str, Dense]) -> None:
+    name, oracle = dense
+    module, x, y, _, loss, _ = NETWORKS[name]
+    with sdpa_kernel(SDPBackend.MATH):
+        data = [(oracle.x, oracle.y)]
+        H = HessianLinearOperator(oracle.module, oracle.loss, list(oracle.module.parameters()), data)
+        value = float(eigsh(H.to_scipy(), k=1, which="LA", tol=1e-8, return_eigenvectors=False)[0])
+    (row,) = dyn.measure(module, x, y, loss=loss, measures=["sharpness"])
+    assert row["sharpness"] == pytest.approx(oracle.factor * value, rel=2e-6)
+    (single,) = dyn.measure(module, x, y, loss=loss, measures=["sharpness"], dtype="float32")
+    assert single["sharpness"] == pytest.approx(row["sharpness"], rel=1e-4)
+
+
+OWN = {"activation_flips", "balancedness", "dead_neurons", "fourier_concentration", "fourier_spectrum"}
+OWN |= {"layer_similarity", "predictor", "student_overlaps", "teacher_overlaps"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "alignment": {"directions": [[1.0, 0.0]]},
+    "angle": {"to": "hard_margin"},
+    "spectral_density": {"probes": 1, "steps": 3},
+    **{kind: {"layer": "{first}"} for kind in ("singular_values", "stable_rank", "effective_rank")},
+    **{kind: {"of": "weight_norm", "value": 0.5} for kind in ("first_above", "first_below")},
+}
+
+
+@pytest.mark.parametrize("kind", all_kinds("measure"))
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_measure_gives_numbers_or_says_why_not(name: str, kind: str) -> None:
+    module, x, y, _, loss, _ = NETWORKS[name]
+    settings = {key: next(iter(module.state_dict())) if value == "{first}" else value
+                for key, value in SETTINGS.get(kind, {}).items()}  # fmt: skip
+    refused = OWN | {"alignment", "angle"}
+    refused |= {"margin", "train_accuracy", "test_accuracy"} if name == "batch-normed" else set()
+    options: dict[str, Any] = {"start": module, "x_test": x[:3], "y_test": y[:3], "loss": loss}
+    if kind in refused:
+        with pytest.raises(
+            InputError, match=rf"record\.measures: (no measure '{kind}' here, it needs \w|{kind})"
+        ) as told:
+            dyn.measure(module, x, y, measures=[{"kind": kind, **settings}], **options)
+        assert "\n" not in str(told.value)
+        return
+    (row,) = dyn.measure(module, x, y, measures=[{"kind": kind, **settings}], **options)
+    numbers = [np.asarray(value) for key, value in row.items() if key.startswith(kind)]
+    assert numbers
+    if kind != "first_below":
+        assert np.isfinite(numbers[0]).any()
+
+
+def test_measures_of_a_run_are_those_of_its_network(tmp_path: Path) -> None:
+    measures: list[Any] = [
+        "train_loss", "sharpness", "gradient_norm", "gradient_noise", "hessian_trace", "gauss_newton", "distance",
+        "kernel_alignment", "kernel_distance", "weight_norm", {"kind": "sharpness", "top": 2, "blocks": "layer"},
+        {"kind": "spectral_density", "probes": 2, "steps": 5},
+        {"kind": "hessian_trace", "blocks": "layer", "probes": 3},
+        {"kind": "first_below", "of": "train_loss", "value": 0.9},
+    ]  # fmt: skip
+    points = {"kind": "linear_map", "inputs": 3, "outputs": 2, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
+    network = {"kind": "fully_connected", "widths": [4], "activation": "tanh", "outputs": 2}
+    config = config_of(
+        dataset=points, architecture=network, initialization={"kind": "default_scaled"}, seed=3,
+        record={"snapshots": {"kind": "every", "interval": 1}, "measures": measures},
+    )  # fmt: skip
+    run = dyn.train(config, out=tmp_path / "run")
+    samples = run.config.dataset.samples(Streams(3))
+    module = run.config.architecture.build(3)
+    states = [{name: array[k] for name, array in run.parameters.items()} for k in range(6)]
+    table = dyn.measure(
+        module, samples.x, samples.y, loss="mse", measures=measures, checkpoints=states, start=states[0], seed=3
+    ).rows
+    assert table.column("iteration") == run.snapshot_iterations.tolist() == list(range(6))
+    assert columns_of(run, "hessian_trace_by_layer") == list(states[0])
+    for name, recorded in run.measures.items():
+        columns = [name] if recorded.ndim == 1 else [key for key in table[0] if key.startswith(f"{name}.")]
+        found = [[row[name]] if name in row else [row[key] for key in columns] for row in table]
+        found = np.array(found, float).reshape(recorded.shape)
+        np.testing.assert_allclose(found, recorded, rtol=1e-6, atol=1e-12, err_msg=name)
+
+
+MODULE, X, Y = NETWORKS["transformer"][:3]
+FORMS: dict[str, Callable[[], Any]] = {
+    "arrays": lambda: dyn.measure(MODULE, X.numpy(), Y.numpy()),
+    "loader": lambda: dyn.measure(MODULE, DataLoader(TensorDataset(X, Y), batch_size=2)),
+    "function": lambda: dyn.measure(
+        lambda w, x: functional_call(copy.deepcopy(MODULE).eval(), w, (x,)), X, Y,
+        checkpoints=dict(MODULE.named_parameters()),
+    ),
+    "loss of samples": lambda: dyn.measure(MODULE, X, Y, loss=lambda h, y: cross_entropy(h, y, reduction="none")),
+    "mean of losses": lambda: dyn.measure(MODULE, X, Y, loss=nn.CrossEntropyLoss()),
+    "sum of losses": lambda: dyn.measure(MODULE, X, Y, loss=nn.CrossEntropyLoss(reduction="sum")),
+    "kind": lambda: dyn.measure(MODULE, X, Y, loss={"kind": "cross_entropy", "reduction": "sum"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_models_data_and_losses_in_other_forms_mean_the_same(form: str) -> None:
+    (usual,) = dyn.measure(MODULE, X, Y)
+    times = 7.0 if form in ("sum of losses", "kind") else 1.0
+    expected = {key: value if key == "iteration" else times * value for key, value in usual.items()}
+    assert FORMS[form]()[0] == pytest.approx(expected, rel=1e-5)
+
+
+ROWS = torch.randn(7, 3)
+
+
+def weighted(h: Tensor, y: Tensor) -> Tensor:
+    return cross_entropy(h, y, weight=torch.arange(1.0, 6.0, dtype=h.dtype))
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "batch statistics": (
+        lambda: dyn.measure(nn.Sequential(nn.Linear(3, 1), nn.Softmax(0)), ROWS, ROWS[:, 0], loss="mse"),
+        "mixes samples"),
+    "weighted mean": (lambda: dyn.measure(MODULE, X, Y, loss=weighted), "for 7 samples, neither a number for each"),
+    "other labels": (lambda: dyn.measure(MODULE, X, Y[:, None].expand(7, 4), loss=cross_entropy), "the loss of out"),
+    "no such class": (lambda: dyn.measure(MODULE, X, Y + 3), "y.2. is 5, the cross_entropy loss needs a class number"),
+    "shapes": (lambda: dyn.measure(MODULE, X.float().reshape(7, 3, 1), Y), r"does not take inputs \(1, 3, 1\): "),
+    "no loader": (lambda: dyn.measure(MODULE, X), "a DataLoader of pairs"),
+    "as many": (lambda: dyn.measure(MODULE, X, Y[:3]), r"inputs \(7, 3\) and labels \(3,\)"),
+    "no model": (lambda: dyn.measure("net.py", X, Y), "the model is a str, needed is"),
+    "function alone": (lambda: dyn.measure(lambda w, x: x, X, Y), "whose weights are checkpoints"),
+    "no start": (lambda: dyn.measure(MODULE, X, Y, measures=["distance"]), "start is missing"),
+    "other weights": (lambda: dyn.measure(MODULE, X, Y, checkpoints={"a": torch.zeros(2)}), "does not fit the model"),
+    "no state": (lambda: dyn.measure(MODULE, X, Y, checkpoints=[{"epoch": 3}]), "no state dict"),
+    "a typo": (lambda: dyn.measure(MODULE, X, Y, measures=["sharpnes"]), "measure: record.measures.0.: .*'sharpness'"),
+    "a loss": (lambda: dyn.measure(MODULE, X, Y, loss="cros_entropy"), "did you mean 'cross_entropy'"),
+    "twice": (lambda: dyn.measure(MODULE, X, Y, measures=["margin"] * 2), "margin is there twice"),
+    "sequences": (lambda: dyn.measure(nn.Embedding(5, 4), X, Y), "loss needs a row"),
+    "branches": (lambda: dyn.measure(Branching(3, 1), ROWS, ROWS[:, 0], measures=["kernel_effective_rank"], loss="mse"),
+                 "kernel_effective_rank: torch cannot give it for this network: RuntimeError: vmap: "),
+}  # fmt: skip
+
+
+class Branching(nn.Linear):
+    """A network that asks for values, which `torch.func.vmap` does not know."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) if x.sum() > -1e9 else x
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals(case: str) -> None:
+    call, told = REFUSED[case]
+    with pytest.raises(InputError, match=told) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+def test_the_model_stays_as_it_is() -> None:
+    module, x, y, _, loss, _ = NETWORKS["batch-normed"]
+    module.train()
+    module[0].weight.requires_grad_(False)
+    before, attributes = copy.deepcopy(module.state_dict()), set(vars(module))
+    (row,) = dyn.measure(module, x, y, loss=loss, measures=["sharpness", {"kind": "sharpness", "blocks": "layer"}])
+    assert all(torch.equal(value, module.state_dict()[name]) for name, value in before.items())
+    assert (module.training, set(vars(module))) == (True, attributes)
+    assert all(weight.grad is None for weight in module.parameters())
+    assert "sharpness_by_layer.0.bias" in row
+    assert "sharpness_by_layer.0.weight" not in row  # it is frozen
+    module[0].weight.requires_grad_(True)
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
+def test_checkpoints_have_buffers_of_their_own(tmp_path: Path) -> None:
+    module, x, y, _, loss, _ = NETWORKS["batch-normed"]
+    other = copy.deepcopy(module)
+    other[1].running_var *= 4
+    files = [tmp_path / f"step{k}.pt" for k in (2, 10)]
+    torch.save({"epoch": 3, "state_dict": module.state_dict()}, files[0])
+    torch.save(other.state_dict(), files[1])
+    calls: list[tuple[int, int | None]] = []
+    table = dyn.measure(
+        module, x, y, loss=loss, checkpoints=files, start=files[0],
+        measures=["distance", "kernel_distance", "train_loss"],
+        progress=lambda *counts: calls.append(counts),
+    )  # fmt: skip
+    assert table.column("checkpoint") == [str(file) for file in files]
+    assert (table.column("iteration"), table.column("distance")) == ([2, 10], [0.0, 0.0])
+    first, second = table.column("kernel_distance")
+    assert (first == pytest.approx(0, abs=1e-12), second > 1e-3) == (True, True)
+    (alone,) = dyn.measure(other, x, y, loss=loss, measures=["train_loss"])
+    assert table[1]["train_loss"] == alone["train_loss"]
+    assert calls == [(k, 6) for k in range(1, 7)]
+    assert "<td>" in table._repr_html_()
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    class Harm:
+        def __reduce__(self) -> Any:
+            return Path.touch, (tmp_path / "harmed",)
+
+    for name, data in (("pickle.pt", pickle.dumps(Harm())), ("junk.pt", b"no zip")):
+        (tmp_path / name).write_bytes(data)
+    torch.save({"weight": Harm()}, tmp_path / "saved.pt")
+    for name in ("pickle.pt", "junk.pt", "saved.pt", "missing.pt"):
+        with pytest.raises(InputError, match=rf"{name}: (a file of .torch.save|it cannot be read)"):
+            dyn.measure(MODULE, X, Y, checkpoints=tmp_path / name)
+    assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.long
+def test_a_million_weights() -> None:
+    layers = [nn.Linear(784, 1000), nn.Tanh(), nn.Linear(1000, 215), nn.Tanh(), nn.Linear(215, 10)]
+    module, x, y = nn.Sequential(*layers), torch.randn(512, 784), torch.arange(512) % 10
+    began = time.perf_counter()
+    (row,) = dyn.measure(module, x, y, measures=["sharpness", "gauss_newton", {"kind": "hessian_trace", "probes": 4}])
+    seconds, peak = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    double, weights = copy.deepcopy(module).double(), []
+    weights = list(double.parameters())
+    g = torch.cat([
+        one.flatten() for one in torch.autograd.grad(cross_entropy(double(x.double()), y), weights, create_graph=True)
+    ])  # fmt: skip
+
+    def product(v: np.ndarray) -> np.ndarray:
+        along = torch.autograd.grad(g @ torch.from_numpy(v).flatten(), weights, retain_graph=True)
+        return torch.cat([one.flatten() for one in along]).numpy()
+
+    H = LinearOperator((len(g), len(g)), product, dtype=np.float64)  # type: ignore[call-arg]
+    value = eigsh(H, k=1, which="LA", tol=1e-7, return_eigenvectors=False)[0]
+    assert len(g) == 1_002_375
+    assert row["sharpness"] == pytest.approx(value, rel=1e-6)
+    print(
+        f"\n{len(g)} weights: sharpness {row['sharpness']:.9g}, eigsh {value:.9g}, {seconds:.1f} s, peak {peak:.2f} GiB"
+    )
