@@ -97,9 +97,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Kunin, Marchetti, Chen, Karkada, Simon, DeWeese, Ganguli, Miolane",
         "NeurIPS 2025, arXiv:2506.06489",
         {
-            "kunin2025-addition": FigureEntry("Modular addition, mode by mode", 20, "kunin2025.addition"),
-            "kunin2025-diagonal": FigureEntry("Diagonal networks from eight scales", 15, "kunin2025.diagonal"),
-            "kunin2025-dormant": FigureEntry("A neuron becomes dormant again", 8, "kunin2025.diagonal"),
+            "kunin2025-addition": FigureEntry("Modular addition, mode by mode", 12, "kunin2025.addition"),
+            "kunin2025-diagonal": FigureEntry("Diagonal networks from eight scales", 8, "kunin2025.diagonal"),
+            "kunin2025-dormant": FigureEntry("A neuron becomes dormant again", 5, "kunin2025.diagonal"),
         },
     ),
     "min2024": PaperEntry(

@@ -9,7 +9,7 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.theory.assumptions import loss_factor, times_of
 
-from .theory.alternating_flow import Saddles, saddles
+from .theory.alternating_flow import Saddles, accumulated, saddles
 
 LEAST = {"diagonal": 1e-100, "dormant": 1e-6}
 """alpha of the printed times."""
@@ -47,11 +47,10 @@ def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
     beta, scale = u**2 - v**2, -np.log(alpha)
     t = 2 * loss_factor(run) * times_of(run, run.snapshot_iterations) / scale
     jumps = jump_times(t, beta, limit)
-    with np.errstate(divide="ignore"):
-        s = np.log(u / v) / 2 / scale
     return kit.Evidence(
-        alpha=alpha, t=t, beta=beta, s=s, loss=np.mean((beta @ samples.x.T - samples.y) ** 2, axis=1) / 2,
-        jumps=jumps, late=float(np.abs(jumps / limit.times[1:] - 1).max()),
+        alpha=alpha, t=t, beta=beta, s=accumulated(u, v) / scale, jumps=jumps,
+        loss=np.mean((beta @ samples.x.T - samples.y) ** 2, axis=1) / 2,
+        late=float(np.abs(jumps / limit.times[1:] - 1).max()),
         left=float(np.linalg.norm(beta[-1] - limit.betas[-1]) / np.linalg.norm(limit.betas[-1])),
     )  # fmt: skip
 

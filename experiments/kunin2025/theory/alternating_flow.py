@@ -113,6 +113,12 @@ def reach_of(alpha: float) -> float:
     return float(np.arccosh(0.25 / alpha / alpha) / 2)
 
 
+def accumulated(u: Floats, v: Floats) -> Floats:
+    """Return `s = ln(u / v) / 2` of weights (..., d); NaN where signs differ, which gradient flow avoids."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(u / v) / 2)
+
+
 class AlternatingFlow(Theory, kind="alternating_flow"):
     """The saddles of a diagonal linear network of depth 2, and when it jumps between them (Kunin et al. 2025).
 
@@ -151,5 +157,5 @@ optimizer: {kind: gd, lr: 2.0e-3, iterations: 20000}
         return {
             "loss": c * found.at(found.losses, 2 * c * times_of(run, run.loss_iterations), width),
             "predictor": Curve(r"predictor $\beta$", steps, u**2 - v**2, found.at(found.betas, now, width)),
-            "forces": Curve("accumulated force $s_i / S$", steps, np.log(u / v) / 2 / reach, paths / reach),
+            "forces": Curve("accumulated force $s_i / S$", steps, accumulated(u, v) / reach, paths / reach),
         }
