@@ -77,6 +77,7 @@ def saddles(X: ArrayLike, y: ArrayLike, reach: float = 1.0, *, constrained: bool
         k = int(np.argmin(wait))
         if not np.isfinite(wait[k]):
             losses = np.mean((np.array(betas) @ points.T - labels) ** 2, axis=1) / 2
+            losses[losses < STILL**2 * losses[0]] = 0.0  # fitted but for rounding
             ends = (np.array(activated, np.int64), np.array(signs, np.int64), tuple(dropped))
             return Saddles(np.array(times), np.array(betas), np.array(paths), losses, *ends)
         s += wait[k] * force
