@@ -92,6 +92,16 @@ PAPERS: dict[str, PaperEntry] = {
             "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 10, "kunin2024.neurons"),
         },
     ),
+    "kunin2025": PaperEntry(
+        "Alternating gradient flows: a theory of feature learning in two-layer neural networks",
+        "Kunin, Marchetti, Chen, Karkada, Simon, DeWeese, Ganguli, Miolane",
+        "NeurIPS 2025, arXiv:2506.06489",
+        {
+            "kunin2025-addition": FigureEntry("Modular addition, mode by mode", 12, "kunin2025.addition"),
+            "kunin2025-diagonal": FigureEntry("Diagonal networks from eight scales", 8, "kunin2025.diagonal"),
+            "kunin2025-dormant": FigureEntry("A neuron becomes dormant again", 5, "kunin2025.diagonal"),
+        },
+    ),
     "liu2023": PaperEntry(
         "Omnigrok: grokking beyond algorithmic data",
         "Liu, Michaud, Tegmark",

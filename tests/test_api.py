@@ -317,12 +317,12 @@ def test_lists_are_those_of_the_commands(what: str) -> None:
 
 def test_data_files(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     monkeypatch.setenv("DYN_DATA", str(place / "data"))
-    assert dyn.list_data().column("state") == ["embedded", "missing", "missing"]
+    assert dyn.list_data().column("state") == ["embedded", "missing", "missing", "missing"]
     assert dyn.find_data("mnist-subset").name == "mnist_subset.npz"
     assert dyn.remove_data("mnist") == 0
-    with pytest.raises(UsageError, match="cannot be added, only mnist and dogs-vs-cats can"):
+    with pytest.raises(UsageError, match="cannot be added, only mnist, cifar10 and dogs-vs-cats can"):
         dyn.add_data("mnist-subset", place)
-    with pytest.raises(UsageError, match="cannot be downloaded, only mnist can"):
+    with pytest.raises(UsageError, match="cannot be downloaded, only mnist and cifar10 can"):
         dyn.fetch_data("dogs-vs-cats")
 
 

@@ -89,6 +89,7 @@ VIOLATED = {
     "no weights": ("single_neuron", {"record": {"parameters": "none"}}, "record.parameters is none"),
     "some weights": ("single_neuron", {"record": {"parameters": ["hidden_weight"]}}, "without output_weight"),
     "a shared neuron": ("independent_modes", {"dataset": {"x": [[1.0, 0.0], [1.0, 2.0]]}}, "orthogonal"),
+    "a start that is not small": ("alternating_flow", {"initialization": {"scale": 0.01}}, "alpha is 0.01"),
 }
 # fmt: on
 SEVERAL = {"random start", "a step of Adam", "a large start", "a shared neuron"}

@@ -104,7 +104,7 @@ def refuse_unless(name: str, allowed: Sequence[str], what: str) -> None:
         return
     entry = _named(name)
     how = entry.how or f"it is {entry.state}"
-    raise UsageError(f"{name} cannot be {what}, only {' and '.join(allowed)} can: {how}")
+    raise UsageError(f"{name} cannot be {what}, only {', '.join(allowed[:-1])} and {allowed[-1]} can: {how}")
 
 
 def _named(name: str) -> Entry:

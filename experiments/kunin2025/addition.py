@@ -1,0 +1,153 @@
+"""Modular addition by a quadratic network: Fourier modes of a template are learnt one by one, the largest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+
+PRINTED = {10_000: 0.1563, 20_000: 0.0526, 30_000: 0.0313, 130_000: 0.0239, 140_000: 0.0232, 150_000: 0.0088,
+           160_000: 0.0081, 170_000: 0.0001}  # fmt: skip
+"""Epoch -> loss in the output of `modular arithmetic.ipynb` (cell 12): that of the state before the epoch's update."""
+DIGITS = 5e-5
+"""Half a unit of the last printed digit."""
+SHOWN = (1000, 10_000, 100_000)
+"""Epochs at which the notebook shows outputs and weights (cell 23), besides the last: each has learnt one mode more."""
+PAIR = (3, 5)
+"""The pair (a, b) whose output is drawn."""
+ORIGIN: dict[str, kit.Origin] = {
+    "template, network, start, optimizer": "released", "losses, accuracy": "printed", "length": "chosen",
+}  # fmt: skip
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Read a run; `modes` (r,) are the template's frequencies by falling amplitude, `sizes` (r,) these amplitudes."""
+    run = next(iter(runs.values()))
+    samples, epochs, optimizer = run.dataset(), run.snapshot_iterations, run.config.optimizer
+    p = samples.y.shape[1]
+    spectrum = np.abs(np.fft.rfft(samples.y[0]))
+    modes = np.argsort(-spectrum)[: int((spectrum > 1e-6 * spectrum.max()).sum())]
+    sizes, outputs = spectrum[modes], [run.network(i)(samples.x) for i in range(len(epochs))]
+    amplitudes = np.array([np.abs(np.fft.rfft(h, axis=1)).mean(axis=0)[modes] for h in outputs])
+    firsts = [np.flatnonzero(share >= 0.5)[:1] for share in (amplitudes / sizes).T]
+    W, H = (np.asarray(run.parameters[name], np.float64) for name in ("output_weight", "hidden_weight"))
+    norms = np.sqrt(np.sum(W**2, axis=1) + np.sum(H**2, axis=2))
+    rate = 2 * optimizer.lr / (1 - (optimizer.momentum or 0.0))  # type: ignore[attr-defined]
+    return kit.Evidence(
+        p=p, epochs=epochs, losses=np.asarray(run.losses, np.float64) / p, modes=modes,
+        levels=[2 * float(np.sum(sizes[k:] ** 2)) / p**2 for k in range(len(modes) + 1)],
+        sizes=sizes, amplitudes=amplitudes, times=np.array([epochs[one[0]] if len(one) else np.nan for one in firsts]),
+        bounds=(1 / norms[0].max() - 1) / (3 * largest_utility(sizes, p)) / rate,
+        target=samples.y[PAIR[0] * p + PAIR[1]], outputs=[h[PAIR[0] * p + PAIR[1]] for h in outputs],
+        right=np.array([np.mean(h.argmax(axis=1) == samples.y.argmax(axis=1)) for h in outputs]),
+        norms=norms[-1], spectra=np.abs(np.fft.rfft(W[-1], axis=0)).T,
+    )  # fmt: skip
+
+
+def largest_utility(sizes: kit.Floats, p: int) -> kit.Floats:
+    """Return the largest mean of `<f(x), y>` over the pairs of a neuron of norm 1, for modes of amplitudes `sizes`."""
+    return np.asarray(np.sqrt(2 * p / 27) * sizes**3 / p**2)
+
+
+def _at(e: kit.Evidence, values: kit.Floats, epoch: int) -> kit.Floats:
+    """Return values (K, ...) at a recorded epoch; NaN where the run is shorter."""
+    return values[int(np.searchsorted(e.epochs, epoch))] if epoch <= e.epochs[-1] else np.full(values.shape[1:], np.nan)
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the printed losses, and with the order and the bounds of the theory."""
+    counts = [(_at(e, e.amplitudes, epoch) / e.sizes >= 0.5).sum() for epoch in (*SHOWN, int(e.epochs[-1]))]
+    there = np.isfinite(e.times).all()
+    active = e.spectra[e.norms >= 1]
+    single = active.max(axis=1) ** 2 / np.sum(active**2, axis=1)
+    own = [int((active.argmax(axis=1) == mode).sum()) for mode in e.modes]
+    # fmt: off
+    return [
+        *(kit.claim(f"loss-{epoch}", f"Loss at epoch {epoch:,}".replace(",", " "), "printed, cell 12",
+                    kit.near(value, DIGITS), e.losses[epoch - 1] if epoch < len(e.losses) else np.nan)
+          for epoch, value in PRINTED.items()),
+        kit.claim("accuracy", "Share of pairs at epoch 20 000 whose largest output is where the label's is",
+                  "printed, cell 12", kit.near(0.895, DIGITS), _at(e, e.right, 20_000)),
+        kit.claim("one-by-one", "Modes learnt at epochs 1 000, 10 000, 100 000 and in the end are 0, 1, 2, 3 (share of "
+                  "these; learnt: half of the template's amplitude)", "cell 23", kit.exactly(1.0),
+                  kit.given(there, np.mean(np.array(counts) == np.arange(len(counts))))),
+        kit.claim("order", "in decreasing order of their amplitudes (share of modes learnt later than the one before)",
+                  "abstract", kit.exactly(1.0), kit.given(there, np.mean(np.diff(e.times) > 0))),
+        kit.claim("not-before", "and none before a neuron of that mode, aligned from the start, would have norm 1 "
+                  "(least epoch over this bound)", "cell 19", kit.at_least(1.0), np.min(e.times / e.bounds)),
+        kit.claim("neurons", "In the end most neurons of norm 1 or more have one mode (share whose output weights have "
+                  "more than half of their power at one frequency)", "cell 23; most: more than half", kit.most(),
+                  kit.given(there, np.mean(single > 0.5))),
+        *(kit.theory(f"plateau-{k}", f"With {what} learnt the loss is the power of the other modes",
+                     "printed, cell 12", kit.near(PRINTED[epoch], DIGITS), e.levels[k])
+          for k, what, epoch in ((1, "the largest mode", 10_000), (2, "the two largest modes", 30_000))),
+        *(kit.finding(f"neurons-{mode}", f"Neurons of norm 1 or more and frequency {mode} in the end", "", count)
+          for mode, count in zip(e.modes, own, strict=True)),
+    ]
+    # fmt: on
+
+
+def draw(e: kit.Evidence) -> kit.Drawing:
+    """Draw the loss, the amplitudes of modes, an output at four epochs, and the spectra of the output weights."""
+    figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.35)
+    epochs = np.arange(1, len(e.losses) + 1)
+    look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.0}
+    handles = [kit.draw_curve(axes[0], epochs, e.losses, log_time=True, color=kit.PALETTE.measured, label="trained")]
+    for level in e.levels[:-1]:
+        power = axes[0].axhline(level, **look, label="power of the modes left")
+    handles += [
+        power,
+        *axes[0].plot(
+            [*PRINTED], [*PRINTED.values()], "o", color=kit.PALETTE.highlight, ms=4, zorder=3, label="printed"
+        ),
+    ]
+    axes[0].set(
+        xscale="log", yscale="log", xlim=(100, epochs[-1]), ylim=(5e-5, 1.5), xlabel="epoch", ylabel="mean square"
+    )
+    for k, (mode, color) in enumerate(zip(e.modes, kit.SERIES[1:], strict=False)):
+        handles += axes[1].plot(e.epochs[1:], e.amplitudes[1:, k], color=color, label=f"frequency {mode}")
+        axes[1].axhline(e.sizes[k], color=color, ls=":", lw=1.0)
+        bound = axes[1].axvline(e.bounds[k], color=color, ls=(0, (4, 2)), lw=1.0, label="not before")
+    axes[1].set(xscale="log", xlim=(100, epochs[-1]), xlabel="epoch", ylabel="amplitude in the output")
+    axes[2].plot(e.target, "o", color=kit.PALETTE.data, ms=4, label="target")
+    for shade, epoch in zip((0.25, 0.5, 0.75, 1.0), (*SHOWN, int(e.epochs[-1])), strict=True):
+        if epoch <= e.epochs[-1]:
+            axes[2].plot(
+                e.outputs[int(np.searchsorted(e.epochs, epoch))],
+                color=kit.PALETTE.measured,
+                alpha=shade,
+                label=f"epoch {epoch:,}".replace(",", " "),
+            )
+    axes[2].set(xlabel="entry of the output", ylabel="output", xticks=range(0, e.p + 1, 5))
+    kit.place_legend(axes[2], axes[2].get_legend_handles_labels()[0], "inside")
+    order = np.lexsort((-e.spectra.max(axis=1), e.spectra.argmax(axis=1)))
+    image = axes[3].imshow(e.spectra[order], aspect="auto", cmap="Greys", vmin=0)
+    axes[3].set(xlabel="frequency", ylabel="neuron, sorted", xticks=range(0, e.p // 2 + 1, 2))
+    figure.colorbar(image, ax=axes[3], label="modulus")
+    for k, name in enumerate(
+        ("Loss", "Amplitudes of modes", f"Output for {PAIR[0]} + {PAIR[1]}", "Output weights in the end")
+    ):
+        kit.panel_label(axes[k], k, name)
+    kit.figure_legend(figure, [*handles, bound], columns=4)
+    return figure
+
+
+CONFIG = "kunin2025/addition.yaml"
+FIGURE = kit.Figure(
+    id="kunin2025-addition",
+    caption=(
+        "A quadratic network of 18 neurons learns to add shifts of a template of three frequencies modulo 20: loss "
+        "beside the numbers that the released notebook prints; amplitude of each frequency in the output, dotted that "
+        "of the template, dashed its earliest epoch; an output at four epochs; Fourier moduli of the output weights."
+    ),
+    configs={"network": kit.Wanted(CONFIG)},
+    presets={"full": {"network": kit.Wanted(CONFIG, ("optimizer.iterations=1000000",))}},
+    seed_configs={
+        "network": kit.Wanted(
+            CONFIG, ("initialization={kind: unbalanced, scale: 0.01, scales: [0.158113883, 0.223606798]}",)
+        )
+    },
+    origin=ORIGIN,
+)

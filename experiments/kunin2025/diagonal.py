@@ -1,0 +1,238 @@
+"""Diagonal linear networks from eight scales, and in the plane, beside alternating flow and Algorithm 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.theory.assumptions import loss_factor, times_of
+
+from .theory.alternating_flow import Saddles, accumulated, saddles
+
+LEAST = {"diagonal": 1e-100, "dormant": 1e-6}
+"""alpha of the printed times."""
+PRINTED = {"diagonal": (27.659, 138.315, 226.047, 256.113, 971.519), "dormant": (2.667, 8.292, 47.765)}
+"""Times of the jumps in the output of `diagonal-linear-network.ipynb` (cells 20, 17),"""
+ORDER = {"diagonal": (1, 2, 3, 0, 4), "dormant": (0, 1, 0)}
+"""and the coordinates that jump."""
+ALPHAS = {"diagonal": (0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16), "dormant": (0.5, 0.1, 1e-2, 1e-4, 1e-6)}
+SMALL = 0.01
+"""alpha up to which the jumps of a network are compared with the saddles."""
+ORIGIN: dict[str, kit.Origin] = {"data, scales, step, duration": "released", "recorded states": "chosen"}
+
+
+def jump_times(times: kit.Floats, beta: kit.Floats, found: Saddles) -> kit.Floats:
+    """Return the times (J,) at which a network of predictors `beta` (K, d) at `times` (K,) makes the predicted jumps.
+
+    At its jump a coordinate passes one half of its value at the saddle, after the jump before; NaN from the first jump
+    that a network does not make.
+    """
+    jumps, last = np.full(len(found.activated), np.nan), 0
+    for j, k in enumerate(found.activated):
+        share = beta[last:, k] / found.betas[j + 1, k]
+        there = np.flatnonzero(share >= 0.5)
+        if not len(there) or last + there[0] == 0:
+            break
+        last += int(there[0])
+        jumps[j] = np.interp(0.5, beta[last - 1 : last + 1, k] / found.betas[j + 1, k], times[last - 1 : last + 1])
+    return jumps
+
+
+def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
+    """Read a run; `t` (K,) is lr x steps over `ln(1 / alpha)`, `s` (K, d) what alternating flow accumulates, so too."""
+    samples, u, v = run.dataset(), *(np.asarray(run.parameters[name], np.float64) for name in ("u", "v"))
+    alpha = float(u[0, 0] * np.sqrt(2))  # of the released form, u' = sqrt(2) alpha and v' = 0 with beta = u' v'
+    beta, scale = u**2 - v**2, -np.log(alpha)
+    t = 2 * loss_factor(run) * times_of(run, run.snapshot_iterations) / scale
+    jumps = jump_times(t, beta, limit)
+    return kit.Evidence(
+        alpha=alpha, t=t, beta=beta, s=accumulated(u, v) / scale, jumps=jumps,
+        loss=np.mean((beta @ samples.x.T - samples.y) ** 2, axis=1) / 2,
+        late=float(np.abs(jumps / limit.times[1:] - 1).max()),
+        left=float(np.linalg.norm(beta[-1] - limit.betas[-1]) / np.linalg.norm(limit.betas[-1])),
+    )  # fmt: skip
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Solve both recursions in times over `ln(1 / alpha)`, and read the networks, by falling alpha."""
+    samples = next(iter(runs.values())).dataset()
+    limit = saddles(samples.x, samples.y)
+    return kit.Evidence(
+        limit=limit, constrained=saddles(samples.x, samples.y, constrained=True), x=samples.x, y=samples.y,
+        runs=[descent(run, limit) for run in runs.values()],
+    )  # fmt: skip
+
+
+def _at(one: kit.Evidence, values: kit.Floats, t: float) -> kit.Floats:
+    """Return values (K, ...) of a network at a time; NaN unless it has come so far."""
+    return values[np.searchsorted(one.t, t)] if t <= one.t[-1] else np.full(values.shape[1:], np.nan)
+
+
+def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
+    """Return the claims of both figures."""
+    least, limit, cell, alpha = e.runs[-1], e.limit, "cell 20" if name == "diagonal" else "cell 17", LEAST[name]
+    small = [one for one in e.runs if one.alpha < SMALL * 1.01]
+    late, scales = np.array([one.late for one in small]), -np.log([one.alpha for one in small])
+    middles = np.sqrt(limit.times[1:-1] * limit.times[2:])
+    levels = [float(_at(least, least.loss, t)) / level for t, level in zip(middles, limit.losses[1:], strict=False)]
+    # fmt: off
+    return [
+        *(kit.theory(f"time-{k}", f"Alternating flow from alpha = {alpha:g} makes jump {k} at the time",
+                     f"printed, {cell}", kit.near(value, 5e-4), limit.times[k] * -np.log(alpha))
+          for k, value in enumerate(PRINTED[name], 1)),
+        kit.theory("learned", "The coordinates that Algorithm 1 activates (share of the printed ones, in their places)",
+                   f"printed, {cell}", kit.exactly(1.0), np.mean(e.constrained.activated == ORDER[name])),
+        kit.theory("same", "Algorithm 1 of Pesme and Flammarion jumps when alternating flow does (largest relative "
+                   "difference)", "cells 5 and 6, released", kit.at_most(1e-9),
+                   np.abs(e.constrained.times[1:] / limit.times[1:] - 1).max()),
+        *(kit.claim(f"jump-{k}", f"Trained from alpha = {least.alpha:g}, the network makes jump {k} at the printed "
+                    "time (over ln(1/alpha))", f"printed, {cell}", kit.around(value / -np.log(alpha)),
+                    least.jumps[k - 1]) for k, value in enumerate(PRINTED[name], 1)),
+        kit.claim("nearer", "The smaller alpha, the nearer to alternating flow: the largest relative deviation of a "
+                  f"jump (share of smaller alpha with less, {SMALL:g} to {least.alpha:g})", "abstract: the limit",
+                  kit.exactly(1.0), kit.given(np.isfinite(late).all(), np.mean(np.diff(late) < 0))),
+        kit.claim("rate", "and that deviation falls like 1/ln(1/alpha), the next order (power)", "derived",
+                  kit.around(-1.0), np.log(late[-1] / late[0]) / np.log(scales[-1] / scales[0])),
+        kit.claim("levels", f"Between jumps the loss is that of the saddles (alpha = {least.alpha:g}, half way on the "
+                  "logarithm; the loss over it that is farthest from 1)", "the loss in the limit",
+                  kit.around(1.0), levels[int(np.argmax(np.abs(np.log(levels))))]),
+        kit.claim("end", "From every alpha the network ends in the least-squares predictor (largest relative distance)",
+                  "cell 21, the least-squares lines", kit.less_than(0.01), np.max([one.left for one in e.runs])),
+    ]
+    # fmt: on
+
+
+def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the printed order and times."""
+    ends = np.abs(e.limit.betas[-1]) / 2
+    firsts = [np.flatnonzero(np.abs(row) >= end)[:1] for row, end in zip(e.runs[-1].beta.T, ends, strict=True)]
+    order = np.argsort([one[0] if len(one) else np.inf for one in firsts])
+    return [
+        *_common("diagonal", e),
+        kit.claim("order", "The coordinates come up to half of their final values in the printed order (alpha = 1e-16, "
+                  "share of places)", "printed, cell 20", kit.exactly(1.0),
+                  kit.given(all(map(len, firsts)), np.mean(order == ORDER["diagonal"]))),
+    ]  # fmt: skip
+
+
+def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the printed times, and with a neuron that becomes dormant."""
+    least, (_, first, second, third) = e.runs[-1], e.limit.times
+    made, turn = bool(np.isfinite(least.jumps).all()), (second + third) / 2
+    crossed = least.t[1:][(least.s[:-1, 0] > 0) & (least.s[1:, 0] <= 0)]
+    early, asleep = (float(_at(least, least.beta, t)[0]) for t in (np.sqrt(first * second), turn))
+    # fmt: off
+    return [
+        *_common("dormant", e),
+        kit.claim("dormant", "The second jump makes the first coordinate dormant again (|beta_1| half way to the third "
+                  "over its value at the first saddle)", "printed, cell 17: below alpha where |s| is below half of its "
+                  "end", kit.less_than(least.alpha), kit.given(made, abs(asleep / e.limit.betas[1, 0]))),
+        kit.claim("turn", "Half way between the second and the third jump its u and v are equal again (time)",
+                  "cell 15: the tick between the two times", kit.around(turn), crossed[-1] if len(crossed) else np.nan),
+        kit.claim("other-sign", "and it becomes active with the other sign (product of both signs)", "Algorithm 1",
+                  kit.exactly(-1.0), kit.given(made, np.sign(early) * np.sign(least.beta[-1, 0]))),
+    ]
+    # fmt: on
+
+
+DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.1}
+
+
+def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
+    """Draw the losses of all networks over rescaled times, and the steps of alternating flow up to the last `t`."""
+    handles: list[Any] = []
+    for one in e.runs:
+        shade = 0.2 + 0.8 * len(handles) / (len(e.runs) - 1)
+        label = rf"$\alpha = {one.alpha:g}$" if one.alpha > SMALL else rf"$\alpha = 10^{{{np.log10(one.alpha):.0f}}}$"
+        handles += axes.plot(one.t, one.loss, color=kit.PALETTE.positive, alpha=shade, lw=1.4, label=label)
+    steps = axes.plot(t, e.limit.at(e.limit.losses, t), **DASHES, label=r"alternating flow, $\alpha \to 0$")
+    axes.set(yscale="log", xlabel=TIME, ylabel=r"loss $\frac{1}{2n}\|X\beta - y\|^2$")
+    return [*handles, *steps]
+
+
+def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
+    """Draw the accumulated forces of the smallest alpha beside the recursion, where they are ±1 while active."""
+    one, inside = e.runs[-1], e.runs[-1].t < last
+    for k in range(one.s.shape[1]):
+        axes.plot(one.t[inside], one.s[inside, k], color=kit.SERIES[k], lw=1.8, label=rf"$\beta_{{{k + 1}}}$")
+        axes.plot([*e.limit.times, last], [*e.limit.paths[:, k], e.limit.paths[-1, k]], **DASHES)
+    axes.plot(e.constrained.times, e.constrained.paths, ".", color=kit.PALETTE.theory, ms=5, label="Algorithm 1")
+    axes.set(xlabel=TIME, ylabel=r"$s_i / \ln(1/\alpha)$")
+
+
+TIME = r"time over $\ln(1/\alpha)$"
+
+
+def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
+    """Draw losses, coefficients, accumulated forces, and how much later than predicted networks jump."""
+    figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.75)
+    t, one = np.geomspace(1e-3, 1e3, 4000), e.runs[-1]
+    handles = _draw_loss(axes[0], e, t)
+    axes[0].set(xscale="log", xlim=(1e-3, 1e3), ylim=(1e-5, 300))
+    for k in range(len(e.limit.betas[0])):
+        axes[1].plot(one.t, one.beta[:, k], color=kit.SERIES[k], lw=1.8)
+        axes[1].plot(t, e.limit.at(e.limit.betas, t)[:, k], **DASHES)
+        axes[1].plot(e.constrained.times, e.constrained.betas[:, k], ".", color=kit.PALETTE.theory, ms=5)
+    axes[1].set(xscale="log", xlim=(0.03, 30), xlabel=TIME, ylabel=r"coefficient $\beta_i$")
+    _draw_s(axes[2], e, 5.0)
+    small = [run for run in e.runs if run.alpha < SMALL * 1.01]
+    scales = -np.log([run.alpha for run in small])
+    for k, jumped in enumerate(e.limit.activated):
+        delays = [run.jumps[k] / e.limit.times[k + 1] - 1 for run in small]
+        axes[3].plot(scales, delays, "o-", color=kit.SERIES[jumped], ms=3.5, lw=1.0)
+    look: dict[str, Any] = {"color": kit.PALETTE.muted, "ls": ":", "label": r"$\propto 1 / \ln(1/\alpha)$"}
+    guide = axes[3].plot(scales, small[0].late * scales[0] / scales, **look)
+    axes[3].set(xscale="log", yscale="log", xlabel=r"scale of the start $\alpha$", ylabel="delay over predicted time")
+    axes[3].set_xticks(scales, [rf"$10^{{{np.log10(run.alpha):.0f}}}$" for run in small])
+    axes[3].set_yticks([0.02, 0.05, 0.1, 0.2, 0.4], ["0.02", "0.05", "0.1", "0.2", "0.4"])
+    axes[3].minorticks_off()
+    smallest = r"$\alpha = 10^{-16}$"
+    for k, name in enumerate(
+        ("Loss", f"Coefficients, {smallest}", f"Accumulated forces, {smallest}", "Delay of jumps")
+    ):
+        kit.panel_label(axes[k], k, name)
+    kit.figure_legend(figure, [*handles, *axes[2].get_legend_handles_labels()[0], *guide], columns=5)
+    return figure
+
+
+def draw_dormant(e: kit.Evidence) -> kit.Drawing:
+    """Draw losses, paths in the plane over the loss, and accumulated forces."""
+    figure, axes = kit.new_figure(3, 1, aspect=1.0, extra_height=0.6)
+    handles = _draw_loss(axes[0], e, np.linspace(0.0, 4.5, 2000))
+    axes[0].set(xlim=(0, 4.5), ylim=(1e-3, 5))
+    grid = np.stack(np.meshgrid(np.linspace(-0.9, 1.1, 80), np.linspace(-0.3, 2.3, 80)), axis=-1)
+    loss = np.mean((grid @ e.x.T - e.y) ** 2, axis=-1) / 2
+    axes[1].contour(*grid.transpose(2, 0, 1), loss, levels=np.geomspace(0.02, 20, 10), colors=kit.PALETTE.faint)
+    for one, handle in zip(e.runs, handles, strict=False):
+        axes[1].plot(*one.beta.T, color=kit.PALETTE.positive, alpha=handle.get_alpha(), lw=1.4)
+    axes[1].plot(*e.constrained.betas.T, "o", color=kit.PALETTE.theory, ms=4)
+    axes[1].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
+    _draw_s(axes[2], e, 4.5)
+    for k, name in enumerate(("Loss", "Plane of coefficients", r"Forces, $\alpha = 10^{-6}$")):
+        kit.panel_label(axes[k], k, name)
+    kit.figure_legend(figure, [*handles, *axes[2].get_legend_handles_labels()[0]], columns=5)
+    return figure
+
+
+def _figure(name: str, caption: str) -> kit.Figure:
+    changes = {f"alpha = {alpha:g}": f"initialization.scale={float(alpha / np.sqrt(2))!r}" for alpha in ALPHAS[name]}
+    configs = {role: kit.Wanted(f"kunin2025/{name}.yaml", (change,)) for role, change in changes.items()}
+    return kit.Figure(id=f"kunin2025-{name}", caption=caption, configs=configs, origin=ORIGIN)
+
+
+FIGURES = kit.by_id(
+    _figure(
+        "diagonal",
+        "A diagonal linear network on 20 samples in 5 dimensions, trained from eight scales, over time divided by "
+        "ln(1/alpha): losses; coefficients and accumulated forces of the smallest scale; the delay of its jumps. "
+        "Dashed: alternating flow in the limit; dots: saddles of Algorithm 1 of Pesme and Flammarion.",
+    ),
+    _figure(
+        "dormant",
+        "Two dimensions: the first coordinate becomes active, dormant when the second one does, and active again with "
+        "the other sign. Losses, paths of the coefficients over level lines of the loss, accumulated forces. Dashed: "
+        "alternating flow; dots: saddles of Algorithm 1.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""What only this paper's figures need of theory."""

@@ -1,0 +1,121 @@
+"""Alternating flow against printed times and an independent maximiser, and the figures on networks really trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dynamics_cli._bundled.experiments.kunin2025.addition import largest_utility
+from dynamics_cli._bundled.experiments.kunin2025.diagonal import LEAST, ORDER, PRINTED
+from dynamics_cli._bundled.experiments.kunin2025.theory.alternating_flow import reach_of, saddles
+
+from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.config import load_config
+from dynamics_cli.kinds import Streams
+from dynamics_cli.reproduction.catalogue import load_figure
+from tests.experiments.falsify import Change, check_changes, check_complete
+from tests.experiments.helpers import check_pure, evidence_of, titles, verdicts
+
+
+def data_of(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the data of a config of the paper."""
+    samples = load_config(CONFIGS / "kunin2025" / f"{name}.yaml").dataset.samples(Streams(0))
+    return samples.x, samples.y
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("name", PRINTED)
+def test_both_recursions_give_the_printed_times_and_order(name: str, constrained: bool) -> None:
+    found = saddles(*data_of(name), reach_of(LEAST[name] / np.sqrt(2)), constrained=constrained)
+    np.testing.assert_allclose(found.times[1:], PRINTED[name], atol=5e-4)
+    assert tuple(found.activated) == ORDER[name]
+    assert found.dropped == ((), (0,), ()) if name == "dormant" else not any(found.dropped)
+    assert found.losses[-1] < 1e-20 * found.losses[0]  # both data sets are fitted
+
+
+def test_a_coordinate_whose_sign_would_change_starts_again_from_its_edge() -> None:
+    found = saddles(*data_of("dormant"))
+    np.testing.assert_allclose(found.paths[2], [1.0, 1.0], atol=1e-12)
+    np.testing.assert_allclose(found.paths[3], [-1.0, 1.0], atol=1e-12)
+    assert (found.betas[2, 0], found.betas[1, 0] * found.betas[3, 0] < 0) == (0.0, True)
+    inside = found.at(found.losses, np.array([0.0, found.times[1] * 1.05, found.times[2]]), width=0.1)
+    np.testing.assert_array_equal(inside, [found.losses[0], np.nan, np.nan])
+
+
+def test_more_columns_than_samples_end_in_an_interpolator_of_few_entries() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8, 30))
+    y = 2 * X[:, 3] - X[:, 7]
+    for constrained in (False, True):
+        found = saddles(X, y, constrained=constrained)
+        np.testing.assert_allclose(X @ found.betas[-1], y, atol=1e-8)
+        assert (np.abs(found.betas) > 1e-9).sum(1).max() <= len(X)
+        assert (np.diff(found.losses) < 0).all()
+
+
+def test_coordinates_are_not_dormant_from_a_large_start() -> None:
+    with pytest.raises(ValueError, match="dormant at alpha below"):
+        reach_of(0.5)
+
+
+@pytest.mark.parametrize(("p", "mode", "size"), [(20, 3, 5.0), (11, 2, 1.5)])
+def test_no_neuron_has_more_utility_than_the_formula_says(p: int, mode: int, size: float) -> None:
+    template = 2 * size / p * np.cos(2 * np.pi * mode * np.arange(p) / p)
+    rolled = np.array([np.roll(template, a) for a in range(p)])
+    X = np.concatenate([np.repeat(rolled, p, axis=0), np.tile(rolled, (p, 1))], axis=1)
+    Y = np.array([np.roll(template, a + b) for a in range(p) for b in range(p)])
+    theta = np.random.default_rng(0).standard_normal(3 * p)
+    for _ in range(2000):  # ascent on the sphere
+        z = X @ theta[: 2 * p]
+        pull = Y @ theta[2 * p :]
+        gradient = np.concatenate([2 * X.T @ (pull * z), Y.T @ z**2]) / len(X)
+        theta = theta / np.linalg.norm(theta) + 0.3 * gradient / np.linalg.norm(gradient)
+        theta /= np.linalg.norm(theta)
+    best = float(np.mean((X @ theta[: 2 * p]) ** 2 * (Y @ theta[2 * p :])))
+    assert best == pytest.approx(float(largest_utility(np.array([size]), p)[0]), rel=1e-6)
+
+
+ADAM = ("optimizer={kind: adam, lr: 1.0e-3, iterations: 100000}",)
+SMALLER = ("initialization.scale=1.0e-30",)
+STILL = Change("a step of 1e-12", ("optimizer.lr=1e-12",), ("end",), untrained="networks that fit end there")
+# fmt: off
+CHANGES = {
+    "kunin2025-diagonal": [
+        Change("Adam", ADAM, (*(f"jump-{k}" for k in range(1, 6)), "levels", "order"), ("alpha = 1e-16",)),
+        Change("a smaller alpha for the largest", SMALLER, ("nearer", "rate"), ("alpha = 0.01",)),
+        STILL,
+    ],
+    "kunin2025-dormant": [
+        Change("Adam", ADAM, (*(f"jump-{k}" for k in range(1, 4)), "levels", "dormant", "turn", "other-sign"),
+               ("alpha = 1e-06",)),
+        Change("a smaller alpha for the largest", SMALLER, ("nearer", "rate"), ("alpha = 0.01",)),
+        STILL,
+    ],
+    "kunin2025-addition": [
+        Change("a large start", ("initialization.rescale=100.0", "optimizer.iterations=100000"),
+               (*(f"loss-{10_000 * k}" for k in (1, 2, 3, 13, 14, 15, 16, 17)), "accuracy", "one-by-one",
+                "not-before")),
+        Change("early", ("optimizer.iterations=12000",), ("order", "neurons"),
+               untrained="networks that fit have learnt every mode, the largest first"),
+    ],
+}
+# fmt: on
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("figure", "last"),
+    [
+        ("kunin2025-diagonal", "(d) Delay of jumps"),
+        ("kunin2025-dormant", r"(c) Forces, $\alpha = 10^{-6}$"),
+        ("kunin2025-addition", "(d) Output weights in the end"),
+    ],
+)
+def test_all_claims_are_reproduced_and_can_fail(figure: str, last: str, outputs: Path) -> None:
+    loaded = load_figure(figure)
+    evidence = evidence_of(loaded)
+    assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
+    assert last in titles(check_pure(loaded, evidence, outputs))
+    check_changes(figure, CHANGES[figure])
+    check_complete(figure, CHANGES[figure])
