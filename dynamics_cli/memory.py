@@ -6,6 +6,9 @@ results, with all that autograd holds for the way back, would not fit. Almost ev
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from dynamics_cli.errors import InputError
 
 GIB = 2**30
@@ -15,6 +18,9 @@ NUMBERS = 2**24
 """Numbers that the layers give in a block: 128 MiB of float64."""
 ON_GPU = 32
 """How many times more a GPU takes at once, to be kept busy."""
+
+SMALL_WORK = 2**20
+"""Multiply-adds of an iteration up to which one thread does it all."""
 
 
 def refuse_beyond_memory(needed: int, what: str, remedy: str = "", *, available: int | None = None) -> None:
@@ -42,3 +48,22 @@ def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
     """
     times = ON_GPU if device == "cuda" else 1
     return max(1, min(times * MULTIPLY_ADDS // max(1, multiply_adds), times * NUMBERS // max(1, numbers)))
+
+
+@contextmanager
+def threads_for(multiply_adds: int | None) -> Iterator[None]:
+    """Have torch work on one thread where a second thread would slow so many multiply-adds; None leaves it alone.
+
+    Networks without convolutions have the same bits on one thread and on many.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    small = multiply_adds is not None and multiply_adds <= SMALL_WORK
+    if small and threads > 1:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if small and threads > 1:
+            torch.set_num_threads(threads)

@@ -92,6 +92,15 @@ PAPERS: dict[str, PaperEntry] = {
             "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 10, "kunin2024.neurons"),
         },
     ),
+    "lau2023": PaperEntry(
+        "The local learning coefficient: a singularity-aware complexity measure",
+        "Lau, Furman, Wang, Murfet, Wei",
+        "AISTATS 2025, arXiv:2308.12108",
+        {
+            "lau2023-exact": FigureEntry("Estimates against exact values", 20, "lau2023.exact"),
+            "lau2023-training": FigureEntry("Along training from saddle to saddle", 17, "lau2023.training"),
+        },
+    ),
     "kunin2025": PaperEntry(
         "Alternating gradient flows: a theory of feature learning in two-layer neural networks",
         "Kunin, Marchetti, Chen, Karkada, Simon, DeWeese, Ganguli, Miolane",

@@ -384,6 +384,15 @@ class Engine:
         net = place(self._layout.centring(work.net)) if centring else work.net_at
         self._gradient(net, *work.arguments, not centring)
 
+    def batch(self, n: int) -> tuple[Work, Floats, Floats, Callable[[], float]]:
+        """Return arrays for `n` samples, inputs (n, d), labels (n,) or (n, C), and a function of what stands in them.
+
+        It returns the sum of the losses, and fills the gradient of their mean.
+        """
+        work, x, y = Work(self._layout, n), np.empty((n, *self._x.shape[1:])), np.empty((n, *self._y.shape[1:]))
+        given = place(work.net), *self._arguments(work, x, y, 1 / n), True
+        return work, x, y, lambda: self._gradient(*given)
+
     def _arguments(self, work: Work, x: Floats, y: Floats, weight: float) -> tuple[float, ...]:
         """Return the arguments of `through_layers` but the first and the last."""
         theta, base, g = place(work.theta), place(work.base), place(work.gradient)

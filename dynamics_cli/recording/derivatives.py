@@ -7,20 +7,30 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+<<<<<<< HEAD
 from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
+=======
+from collections.abc import Callable, Sequence
+from functools import cached_property
+>>>>>>> lau
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
 from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
+from dynamics_cli.memory import threads_for
 
 if TYPE_CHECKING:
     import torch
 
     from dynamics_cli.engine.curvature import Engine, Work
+
+Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
+"""Trained weights (K, P), and the numbers of samples (K, B) or None for all, -> mean losses (K,), gradients (K, P)."""
 
 
 DERIVATIVES = 2**26
@@ -114,6 +124,14 @@ class Derivatives(ABC):
     @abstractmethod
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
+
+    @abstractmethod
+    def potential(self, count: int, labels: Floats) -> Potential:
+        """Return the mean loss over `count` training samples with the given labels (n,) or (n, C), at other weights."""
+
+    def weights(self, parameters: Parameters) -> Floats:
+        """Return the trained weights (P,) among those by name."""
+        return np.concatenate([np.asarray(parameters[name], np.float64).ravel() for name in self.names])
 
     def hessian(self) -> Floats:
         """Return the Hessian (P, P)."""
@@ -234,6 +252,27 @@ class ByEngine(Derivatives):
             summed += (layers[layer][1] ** 2).sum(1) * (weight * (h**2).sum(1) + bias / c**2)
         return np.asarray(summed / self.problem.loss.sample_weight(n) ** 2)
 
+    def potential(self, count: int, labels: Floats) -> Potential:
+        """Return the mean loss, and its gradient, by the engine."""
+        engine, samples, bases = self._engine, self.problem.dataset, self._work.base.reshape(self.problem.dataset.n, -1)
+        work, x, y, evaluate = engine.batch(count)
+        work.write(self._parameters)
+        given = [(samples.x, x), (labels, y), (bases, work.base.reshape(count, -1))]
+        given = given if self.problem.config.architecture.centered else given[:2]
+
+        def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
+            losses, gradients = np.empty(len(weights)), np.empty(weights.shape)
+            for k, theta in enumerate(weights):
+                if k == 0 or rows is not None:
+                    for source, own in given:
+                        own[...] = source if rows is None else source[rows[k]]
+                work.theta[engine.places] = theta
+                losses[k] = evaluate() / count
+                gradients[k] = work.gradient[engine.places]
+            return losses, gradients
+
+        return at
+
 
 def _blocks(size: int, *samples: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
     """Return tensors of samples in blocks of so many rows."""
@@ -273,6 +312,7 @@ class ByAutograd(Derivatives):
         h: torch.Tensor = torch.func.functional_call(self._model, weights, (x,))
         return h
 
+<<<<<<< HEAD
     def _split(self, v: Floats) -> list[torch.Tensor]:
         """Return a vector (P,) as tensors of the shapes of the trained weights, and of their precision."""
         import torch
@@ -280,6 +320,16 @@ class ByAutograd(Derivatives):
         weights = list(self._weights.values())
         parts = torch.split(torch.from_numpy(np.ascontiguousarray(v)), [w.numel() for w in weights])
         return [part.view_as(w).to(w.dtype) for part, w in zip(parts, weights, strict=True)]
+=======
+    def _split(self, v: Floats | torch.Tensor) -> list[torch.Tensor]:
+        """Return a vector (P,) as tensors of the shapes of the trained weights."""
+        import torch
+
+        weights = list(self._weights.values())
+        vector = v if isinstance(v, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(v))
+        parts = torch.split(vector, [w.numel() for w in weights])
+        return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]
+>>>>>>> lau
 
     def _gradients(self) -> Iterator[tuple[torch.Tensor, ...]]:
         """Yield the gradient of the part of each block in the training loss, with its graph; a single graph is kept."""
@@ -367,6 +417,7 @@ class ByAutograd(Derivatives):
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
+<<<<<<< HEAD
         values, size = self.problem.loss.values, self._rows_at_once()
 
         def squares(x: torch.Tensor, y: torch.Tensor) -> Floats:
@@ -374,3 +425,31 @@ class ByAutograd(Derivatives):
             return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts), np.float64)
 
         return np.concatenate([squares(x, y) for x, y in _blocks(size, self._x, self._y)])
+=======
+        values = self.problem.loss.values
+        parts = self._jacobian(lambda w, x, y: values(self._outputs(w, x[None]), y[None]).sum(), self._x, self._y)
+        return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts).numpy())  # type: ignore[union-attr]
+
+    def potential(self, count: int, labels: Floats) -> Potential:
+        """Return the mean loss, and its gradient, at several weights side by side."""
+        import torch
+
+        problem, values = self.problem, self.problem.loss.values
+        y = torch.from_numpy(np.array(labels)).to(self._y.dtype)
+
+        def loss(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            weights = dict(zip(self._weights, self._split(theta), strict=True))
+            return values(self._outputs(weights, x), y).mean()  # type: ignore[no-any-return]
+
+        at_once = max(1, problem.block_samples("cpu") // count)
+        both = torch.func.grad_and_value(loss)
+
+        def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
+            samples = (self._x, y) if rows is None else (self._x[rows], y[rows])
+            mapped = torch.func.vmap(both, (0, *[None if rows is None else 0] * 2), chunk_size=at_once)
+            with threads_for(None if problem.convolutional else len(weights) * count * problem.multiply_adds):
+                gradients, losses = mapped(torch.from_numpy(weights), *samples)
+            return losses.detach().numpy(), gradients.detach().numpy()
+
+        return at
+>>>>>>> lau

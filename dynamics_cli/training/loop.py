@@ -118,7 +118,8 @@ class Recorder:
     def look_at(self, stepper: Stepper) -> Seen:
         """Return the current weights and their measures; nothing is written."""
         weights = stepper.parameters()
-        measures = self.measuring.at(weights, stepper.iteration)
+        moments = stepper.moments() if self.measuring.of_optimizer else {}
+        measures = self.measuring.at(weights, stepper.iteration, moments)
         return {name: weights[name] for name in self.parameters}, measures
 
 

@@ -63,7 +63,11 @@ RUNS = {
         "architecture": {"kind": "fully_connected", "widths": [8, 8]},
         "initialization": {"kind": "default_scaled"},
         "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 600, "batch_size": 3},
-        "record": {"snapshots": {"kind": "every", "interval": 100}, "loss_every": 10},
+        "record": {
+            "snapshots": {"kind": "every", "interval": 100},
+            "loss_every": 10,
+            "measures": ["effective_sharpness"],
+        },
     },
     "convolutional": {
         **CONVOLUTIONAL,
@@ -84,6 +88,8 @@ RUNS = {
                 {"kind": "sharpness", "top": 2},
                 "kernel_distance",
                 "activation_flips",
+                "critical_sharpness",
+                {"kind": "llc", "burn_in": 2, "draws": 3, "batch_size": 2},
                 {"kind": "singular_values", "layer": "weight_2", "at": {"kind": "every", "interval": 25}},
             ],
         },

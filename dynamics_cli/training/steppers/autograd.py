@@ -8,7 +8,6 @@ of two backends do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby
@@ -23,15 +22,13 @@ from torch.func import functional_call, grad_and_value, vmap
 from dynamics_cli.engine.units import Update, update_unit
 from dynamics_cli.kinds import Architecture, Descent, Floats, Loss, Problem, stream
 from dynamics_cli.kinds.tracing import facts
-from dynamics_cli.memory import ON_GPU
+from dynamics_cli.memory import ON_GPU, threads_for
 from dynamics_cli.training.batches import Fresh, batches_of
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 from dynamics_cli.training.totals import total, total_and_gradients
 
 Tensors = dict[str, Tensor]
-SMALL_WORK = 2**20
-"""Multiply-adds of an iteration up to which one thread does it all."""
 MOST_WORK = 2**25
 """Multiply-adds of an update of one network beyond which the products take the time, not the calls of torch."""
 
@@ -40,23 +37,6 @@ def network_of(problem: Problem, device: str) -> nn.Module:
     """Return the network of a problem with its initial weights, in the precision of the run."""
     dtype = getattr(torch, problem.config.dtype)
     return problem.config.architecture.network(problem.dataset.d, problem.initial_parameters(), dtype, device)
-
-
-@contextmanager
-def threads_for(problem: Problem, samples: int) -> Iterator[None]:
-    """Have torch work on one thread where a second thread would slow an update from so many samples.
-
-    Networks without convolutions have the same bits on one thread and on many.
-    """
-    threads = torch.get_num_threads()
-    small = samples * problem.multiply_adds <= SMALL_WORK and not problem.convolutional
-    if small and threads > 1:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if small and threads > 1:
-            torch.set_num_threads(threads)
 
 
 def update_in_place(
@@ -140,6 +120,8 @@ class WeightGroup:
     """None of a single network, whose tensors have no axis of replicas."""
     update: Callable[..., None]
     """As `Descent.update`."""
+    slots: tuple[str, ...] = ()
+    """Names of the rows of a compiled update's memory."""
     memory: Tensors = field(default_factory=dict)
     """The optimizer's memory of these weights."""
 
@@ -180,7 +162,9 @@ class AutogradStepper(SideBySide):
         self._epoch, self._picked = -1, tuple[Tensor, ...]()  # the samples of all updates of an epoch
         self._block = first.block_samples(device)
         samples = [len(problems) * (size or first.dataset.n) for size in (first.batch_size, None)]
-        self._threads, self._looking_threads = (partial(threads_for, first, count) for count in samples)
+        self._threads, self._looking_threads = (
+            partial(threads_for, None if first.convolutional else count * first.multiply_adds) for count in samples
+        )
         self._value = _value_of(self._module, first.loss)
         self._both = grad_and_value(self._value)
         self._label_noise: float = getattr(first.config.optimizer, "label_noise", None) or 0.0
@@ -197,14 +181,17 @@ class AutogradStepper(SideBySide):
             (optimizer, start), *others = equal
             assert isinstance(optimizer, Descent)
             own, of_update, update = slice(start, start + 1 + len(others)), facts(optimizer), optimizer.update
+            slots: tuple[str, ...] = ()
             if compiled and self.device == "cpu" and of_update is not None and not of_update.sums:
-                update = partial(update_in_place, update_unit(optimizer, self.dtype))
+                unit = update_unit(optimizer, self.dtype)
+                update, slots = partial(update_in_place, unit), unit.slots
             for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
                 moved = {name: self._weights[name] for name in names if factors.get(name, 1.0) == factor}
                 if self._single:
-                    yield WeightGroup(optimizer, factor, moved, None, update)
+                    yield WeightGroup(optimizer, factor, moved, None, update, slots)
                 else:
-                    yield WeightGroup(optimizer, factor, {name: w[own] for name, w in moved.items()}, own, update)
+                    stacked = {name: w[own] for name, w in moved.items()}
+                    yield WeightGroup(optimizer, factor, stacked, own, update, slots)
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
@@ -304,6 +291,21 @@ class AutogradStepper(SideBySide):
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name, (R, ...) of replicas."""
         return {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
+
+    def moments(self) -> dict[str, dict[str, NDArray[np.floating]]]:
+        """Return copies of the optimizer's memory; see `Stepper.moments`."""
+        found: dict[str, dict[str, NDArray[np.floating]]] = {}
+        for group in (one for groups in self._groups.values() for one in groups):
+            for name, w in group.weights.items():
+                kept = {key.removeprefix(f"{name}/"): one for key, one in group.memory.items()
+                        if key.startswith(f"{name}/")}  # fmt: skip
+                rows = dict(zip(group.slots, kept.pop("memory"), strict=True)) if "memory" in kept else {}
+                for label, one in {**kept, **rows}.items():
+                    if one.numel() == w.numel():  # others are of the tensor as a whole
+                        blank = np.zeros(tuple(self._weights[name].shape), self.dtype)
+                        whole = found.setdefault(label, {}).setdefault(name, blank)
+                        whole[... if group.replicas is None else group.replicas] = one.cpu().numpy().reshape(w.shape)
+        return found
 
     def _memories(self) -> Iterator[tuple[str, Tensors]]:
         """Yield the memory of each group with its place in a checkpoint."""

@@ -1,0 +1,93 @@
+"""Learning coefficients of deep linear networks, exactly (Aoyagi 2024), beside those that `llc` samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Curve, Theory
+from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.theory.assumptions import plain_violations
+
+RANK = 0.05
+"""Singular values of a product above this share of the largest of all states count for its rank."""
+FITTED = 1e-6
+"""Share of the first loss below which labels are fitted."""
+
+
+def dln_learning_coefficient(rank: int, sizes: Sequence[int]) -> tuple[float, int]:
+    """Return the learning coefficient and its multiplicity of a deep linear network whose true map has a rank.
+
+    `sizes` are `H_0` (inputs), `H_1`, ..., `H_L` (outputs). Of the `M_l = H_l - rank`, the set of the k + 1 smallest
+    with `max < min of the others` and `k max <= sum < k min of the others` decides; with its sum s,
+    `M = ceil(s / k)` and `a = s - (M - 1) k` the coefficient is
+    `(rank (H_0 + H_L) - rank^2) / 2 + a (k - a) / (4 k) - (k - 1) s^2 / (4 k) + sum_(i<j) M_i M_j / 2`, and the
+    multiplicity `a (k - a) + 1` (Aoyagi 2024, Consideration on the learning efficiency of multiple-layered neural
+    networks with linear units, Theorem 1).
+
+    Raises:
+        InputError: the rank is negative or larger than a size, or there are fewer than two sizes.
+    """
+    if len(sizes) < 2 or not 0 <= rank <= min(sizes):
+        raise InputError(f"a product of matrices of sizes {', '.join(map(str, sizes))} has no rank {rank}")
+    M = sorted(size - rank for size in sizes)
+
+    def decides(k: int) -> bool:
+        chosen, others = M[: k + 1], M[k + 1 :]
+        below = not others or (chosen[-1] < others[0] and sum(chosen) < k * others[0])
+        return below and sum(chosen) >= k * chosen[-1]
+
+    k = next(k for k in range(1, len(M)) if decides(k))
+    s, squares = sum(M[: k + 1]), sum(m * m for m in M[: k + 1])
+    a = s - (-(-s // k) - 1) * k
+    regular = (rank * (sizes[0] + sizes[-1]) - rank**2) / 2
+    return regular + a * (k - a) / (4 * k) - (k - 1) * s * s / (4 * k) + (s * s - squares) / 4, a * (k - a) + 1
+
+
+class LinearLearningCoefficient(Theory, kind="learning_coefficient"):
+    """The exact learning coefficient of a deep linear network at the rank of its product (Aoyagi 2024).
+
+    It is that of the least degenerate map of the rank with layers of no higher rank; it speaks of states that fit
+    their labels, or of all where `llc` takes the network's own outputs for labels.
+    """
+
+    example = """\
+dataset: {kind: linear_map, inputs: 4, outputs: 4, singular_values: [1.0, 1.0]}
+architecture: {kind: fully_connected, widths: [4], outputs: 4, activation: linear, bias: false}
+initialization: {kind: unbalanced, scale: 0.1}
+optimizer: {kind: gd, lr: 0.05, iterations: 2000}
+record: {measures: [{kind: llc, nbeta: 1000.0, chains: 2, draws: 3000, at: {kind: list, include: [2000]}}]}
+"""
+
+    def applies(self, run: Any) -> list[str] | None:
+        """Return which assumptions fail; None unless `llc` is recorded of a fully connected product of matrices."""
+        net = run.config.architecture
+        linear = getattr(getattr(net, "activation", None), "kind", None) == "linear"
+        if "llc" not in run.measures or net.kind != "fully_connected" or not linear or net.bias:
+            return None
+        squared = run.config.loss.kind in ("mse", "half_mse")
+        return [*plain_violations(net), *([] if squared else ["the loss is squared: it is not"])]
+
+    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
+        """Return the learning coefficient at the ranks of the recorded states beside the mean over chains."""
+        sizes = [run.dataset().d, *run.config.architecture.widths, run.config.architecture.outputs]
+        values, steps = np.linalg.svd(linear_product(run), compute_uv=False), np.asarray(run.snapshot_iterations)
+        ranks = (values > RANK * values.max()).sum(1)
+        exact = np.array([dln_learning_coefficient(int(rank), sizes)[0] for rank in ranks])
+        own = any(one.kind == "llc" and one.labels == "own" for one in run.config.record.measures)
+        losses = np.interp(steps, run.loss_iterations, run.losses)
+        measured = np.asarray(run.measures["llc"])[:, 0]
+        speaks = np.isfinite(measured) & (own | (losses <= FITTED * losses[0]))
+        curve = Curve("llc", steps[speaks].astype(np.float64), measured[speaks], exact[speaks])
+        return {"llc": curve}
+
+
+def linear_product(run: Any) -> Floats:
+    """Return `W_L ... W_1` (K, outputs, inputs) of the recorded states of a fully connected linear network."""
+    product = np.asarray(run.parameters["weight_1"], np.float64)
+    for name in run.config.architecture.matrices[1:]:
+        product = np.asarray(run.parameters[name], np.float64) @ product
+    return product

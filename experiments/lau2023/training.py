@@ -1,0 +1,158 @@
+"""The local learning coefficient along the training of a deep linear network from saddle to saddle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.theory.learning_coefficient import dln_learning_coefficient, linear_product
+
+CONFIG = "lau2023/training.yaml"
+SAMPLERS = {"llc_released": "released sampler", "llc_small_steps": "small steps"}
+"""Measure -> its name in the picture."""
+SIDE, DEPTH, WIDTH = 5, 5, 10
+RANKS = range(1, SIDE + 1)
+PRINTED = {1: (723.03, 4.969), 2: (273.94, 8.514), 3: (96.268, 11.741), 4: (18.606, 13.397), 5: (None, 14.109)}
+"""Rank -> means of the losses and of the estimates that the released notebook printed at steps 1050 to 1450, 2000 to
+3000, 4000 to 5600, 6100 to 9000, and from 11 000 on; at rank 1 the loss is still on its way."""
+LEARNT, NOT_YET = 0.9, 0.1
+"""Shares of its singular value of the map from which on a mode is learnt, and up to which it is not."""
+FROM = 300
+"""First step that the picture shows: before, nothing is learnt."""
+STEP, STEPS, NBETA = 1e-6, 100, 217.1472
+"""Of the released sampler."""
+ORIGIN: dict[str, kit.Origin] = {
+    "model, data, start, optimizer": "released", "sampler": "released", "sampler of smaller steps": "chosen",
+    "chains, seed": "chosen", "singular vectors of the map": "inferred",
+}  # fmt: skip
+
+
+def regular(rank: int) -> float:
+    """Return half the dimension of the maps of a rank, half the rank of the Hessian of own labels at a saddle."""
+    return (2 * SIDE * rank - rank**2) / 2
+
+
+def of_sampler(values: kit.Floats, step: float = STEP, steps: int = STEPS, nbeta: float = NBETA) -> float:
+    """Return the expected estimate of a chain without batches at balanced layers of singular values `values` (r,).
+
+    The curvatures of `|W_L ... W_1 - W*|^2` are `h_ij = 2 sum_k s_i^(2k/L) s_j^(2(L-1-k)/L)`, with s = 0 for modes that
+    are not learnt; along each the variance of the chain grows from 0 to `1 / (nbeta h (1 - step nbeta h / 4))`.
+    """
+    s = np.zeros(SIDE)
+    s[: len(values)] = values
+    powers = s[:, None] ** (2 * np.arange(DEPTH) / DEPTH)  # (5, L)
+    h = 2 * nbeta * (powers @ powers[:, ::-1].T)
+    factor = (1 - step * h / 2) ** 2
+    end = np.divide(1, h * (1 - step * h / 4), where=h > 0, out=np.zeros_like(h))
+    variance = [end * (1 - factor**t) for t in range(steps)]
+    return float(np.sum(h * np.mean(variance, 0)) / 2)
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Find the states at the saddles, and average the estimates of both samplers there."""
+    (run,) = runs.values()
+    target = np.array(run.config.dataset.singular_values)  # type: ignore[attr-defined]
+    values, states = np.linalg.svd(linear_product(run), compute_uv=False), np.asarray(run.snapshot_iterations)
+    learnt, left = values >= LEARNT * target, values <= NOT_YET * target
+    saddles = [learnt[:, :r].all(1) & left[:, r:].all(1) for r in RANKS]
+    steps, losses = np.asarray(run.loss_iterations), np.asarray(run.losses) / SIDE
+    at_states = np.interp(states, steps, losses)
+    curves = {name: np.asarray(run.measures[name]) for name in SAMPLERS}
+    at_rank = {
+        name: np.array([_means(found[one & np.isfinite(found[:, 0])], at_states[one]) for one in saddles])
+        for name, found in curves.items()
+    }
+    return kit.Evidence(
+        steps=steps, losses=losses, states=states, curves=curves, at_rank=at_rank,
+        expected=np.array([of_sampler(target[:r]) for r in RANKS]),
+        exact=np.array([dln_learning_coefficient(r, [SIDE, *[WIDTH] * (DEPTH - 1), SIDE])[0] for r in (0, *RANKS)]),
+    )  # fmt: skip
+
+
+def _means(found: kit.Floats, losses: kit.Floats) -> tuple[float, float, float]:
+    """Return mean and standard deviation of estimates (K, 2), and the mean loss; NaN of none."""
+    if not len(found):
+        return np.nan, np.nan, np.nan
+    return float(found[:, 0].mean()), float(found[:, 0].std()), float(losses.mean())
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the dimensions of the saddles, and with the numbers that the released notebook printed."""
+    released, fine = (e.at_rank[name][:, 0] for name in SAMPLERS)
+    losses, source = e.at_rank["llc_released"][:, 2], "DLN_phase_transition.ipynb, output of cell 2"
+    # fmt: off
+    return [
+        *(kit.claim(f"saddle-{r}", f"At the saddle of rank {r} the estimate is half the dimension of the maps of this "
+                    "rank" if r < SIDE else "At the end it is the exact coefficient", "(2 d r - r^2) / 2, the "
+                    "dimension of these maps halved", kit.around(regular(r)), fine[r - 1]) for r in RANKS),
+        kit.claim("rises", "The coefficient rises wherever the loss falls from saddle to saddle (rises of four)",
+                  "released README: from saddle to saddle", kit.exactly(4), np.sum(np.diff(fine) > 0)),
+        *(kit.claim(f"printed-{r}", f"Rank {r}: the released sampler gives what the notebook printed (mean)", source,
+                    kit.around(PRINTED[r][1] or np.nan), released[r - 1]) for r in RANKS),
+        *(kit.claim(f"loss-{r}", f"Rank {r}: the loss is what the notebook printed (mean)", source,
+                    kit.around(PRINTED[r][0] or np.nan), losses[r - 1]) for r in (2, 3, 4)),
+        *(kit.theory(f"step-{r}", f"Rank {r}: the printed estimate is that of a chain of its step on the quadratic "
+                     "approximation (expectation)", source, kit.around(PRINTED[r][1] or np.nan), e.expected[r - 1])
+          for r in RANKS),
+        kit.theory("same", "The exact coefficient is the same at all ranks from 0 on (largest less smallest)",
+                   "Aoyagi 2024; layers of inputs and outputs together or more", kit.exactly(0.0), np.ptp(e.exact)),
+        kit.finding("bias", "The released sampler over the exact coefficient at the end", "",
+                    released[-1] / e.exact[-1]),
+    ]
+    # fmt: on
+
+
+def draw(e: kit.Evidence) -> kit.Drawing:
+    """Draw the loss, the estimates along training, and those at the saddles by rank."""
+    figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
+    axes[0].plot(e.steps, e.losses, color=kit.SERIES[0])
+    axes[0].set(xscale="log", yscale="log", xlabel="SGD step", ylabel="training loss", ylim=(0.1, 3e3))
+    axes[0].set_xlim(FROM, 1.1 * e.steps[-1])
+    colors = dict(zip(SAMPLERS, (kit.SERIES[1], kit.SERIES[0]), strict=True))
+    handles: list[Any] = []
+    for name, label in SAMPLERS.items():
+        look: dict[str, Any] = {"fmt": kit.MARKER, "ms": 2.2, "lw": 0.5, "color": colors[name], "label": label}
+        handles.append(axes[1].errorbar(e.states, *e.curves[name].T, **look))
+    ranks = np.array(RANKS)
+    steps_of_theory = [regular(r) for r in RANKS]
+    for value in steps_of_theory:
+        dashed = axes[1].axhline(value, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    dashed.set_label("half the dimension")
+    axes[1].set(xscale="log", xlabel="SGD step", ylabel=r"estimate $\hat\lambda(w)$", xlim=axes[0].get_xlim())
+    for k, name in enumerate(SAMPLERS):
+        mean, spread = e.at_rank[name].T[:2]
+        axes[2].errorbar(ranks + 0.12 * (k - 0.5), mean, spread, fmt=kit.MARKER, ms=4, capsize=2.5, color=colors[name])
+    printed: dict[str, Any] = {"marker": "x", "ls": "", "ms": 5, "color": kit.PALETTE.muted, "label": "printed, mean"}
+    expected: dict[str, Any] = {
+        "marker": "_",
+        "ls": "",
+        "ms": 11,
+        "color": kit.SERIES[2],
+        "label": "expected, released step",
+    }
+    handles += axes[2].plot(ranks, [PRINTED[r][1] for r in RANKS], **printed)
+    handles += axes[2].plot(ranks, e.expected, **expected)
+    axes[2].plot(ranks, steps_of_theory, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    line = axes[2].axhline(e.exact[0], color="black", lw=0.8, ls=":", label=r"exact $\lambda$")
+    axes[1].axhline(e.exact[0], color="black", lw=0.8, ls=":")
+    axes[2].set(xlabel="rank of the saddle", ylabel=r"mean of $\hat\lambda$", xticks=ranks)
+    for k, name in enumerate(("Loss", "Along training", "At the saddles")):
+        kit.panel_label(axes[k], k, name)
+    kit.figure_legend(figure, [*handles, dashed, line], columns=3)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="lau2023-training",
+    caption=(
+        "A deep linear network that learns a map mode by mode: its loss (mean over outputs), and the local learning "
+        "coefficient of its own function, by the released sampler and by small steps (bars: one standard deviation, "
+        "over chains and over the states at a saddle), beside the numbers that the released notebook printed. "
+        "Estimates rise from saddle to saddle like half the dimension of the maps of a rank; the exact coefficient is "
+        "the same at all of them."
+    ),
+    configs={"run": CONFIG},
+    origin=ORIGIN,
+)

@@ -1,0 +1,68 @@
+"""The figures on networks that are really trained, and the expectation of the released sampler."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dynamics_cli._bundled.experiments.lau2023.training import of_sampler, regular
+
+from dynamics_cli.kinds import State
+from dynamics_cli.reproduction.catalogue import load_figure
+from tests.experiments.falsify import Change, check_changes, check_complete
+from tests.experiments.helpers import check_pure, evidence_of, verdicts
+from tests.kinds import cases
+from tests.recording.test_instruments import instrument
+
+
+def test_the_expectation_of_the_sampler_is_that_of_chains_at_balanced_layers() -> None:
+    values, rng = np.array([2.0, 1.5]), np.random.default_rng(0)
+    problem = cases.problem_of(
+        dataset={"kind": "linear_map", "inputs": 5, "outputs": 5, "singular_values": [1.0]},
+        architecture={"kind": "fully_connected", "widths": [6] * 4, "outputs": 5, "activation": "linear",
+                      "bias": False},
+        initialization={"kind": "lecun"}, loss={"kind": "mse"},
+    )  # fmt: skip
+    frames = [np.linalg.qr(rng.standard_normal((size, 2)))[0] for size in (5, 6, 6, 6, 6, 5)]
+    layers = [after * values**0.2 @ before.T for before, after in pairwise(frames)]
+    state = State(problem, dict(zip(problem.shapes, layers, strict=True)), problem.initial_parameters, 0)
+    keys: dict[str, Any] = {"nbeta": 3e4, "step": 1e-6, "gamma": 0.0, "burn_in": 0, "draws": 40, "labels": "own"}
+    mean, spread = instrument("llc", chains=40, **keys).measure(state)  # type: ignore[misc]
+    expected = of_sampler(values, 1e-6, 40, 3e4)
+    assert abs(mean - expected) < 4 * spread / 40**0.5 + 0.02 * expected
+    assert of_sampler(values, 1e-7, 20_000, 3e4) == pytest.approx(regular(2), rel=0.03)  # long chains of small steps
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("figure", "panels"), [("lau2023-exact", 2), ("lau2023-training", 3)])
+def test_all_claims_are_reproduced(figure: str, panels: int, outputs: Path) -> None:
+    loaded = load_figure(figure)
+    evidence = evidence_of(loaded)
+    assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
+    assert len(check_pure(loaded, evidence, outputs).axes) == panels
+
+
+CHANGES = {
+    "lau2023-exact": [
+        Change("a cold chain", ("record.measures=[{kind: llc, nbeta: 1.0, step: 1.0e-3, draws: 1000, chains: 6}]",),
+               ("within", "close", "slope", "regular")),
+        Change("few steps", ("record.measures=[{kind: llc, nbeta: 1085.7, step: 1.0e-6, draws: 100, chains: 6}]",),
+               ("singular",)),
+    ],
+    "lau2023-training": [
+        Change("large weights", ("initialization.scale=0.5", "optimizer.iterations=4000"),
+               ("rises", *(f"saddle-{r}" for r in range(1, 5)), *(f"printed-{r}" for r in range(1, 5)),
+                *(f"loss-{r}" for r in (2, 3, 4)))),
+        Change("a tenth of the training", ("optimizer.iterations=4000",), ("saddle-5", "printed-5")),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("figure", CHANGES)
+def test_every_claim_fails_under_a_named_change(figure: str) -> None:
+    check_changes(figure, CHANGES[figure])
+    check_complete(figure, CHANGES[figure])

@@ -1,0 +1,168 @@
+"""The local learning coefficient against exact expectations of its chains, and exact coefficients."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli import api
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import State, stream
+from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.theory.learning_coefficient import LinearLearningCoefficient, dln_learning_coefficient
+from tests.kinds import cases
+from tests.recording.test_instruments import CASES, Reference, instrument, moved, problem_of
+
+LINEAR = {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [2.0, 1.0]}
+
+
+def expected(H: Any, nbeta: float, gamma: float, step: float, burn_in: int, draws: int) -> float:
+    """Return `nbeta E[w^T H w / 2]` of full-batch chains from 0 on a quadratic, whose covariances are known."""
+    values = np.linalg.eigvalsh(H)
+    factor, variance, summed = (1 - step / 2 * (nbeta * values + gamma)) ** 2, np.zeros(len(H)), 0.0
+    for t in range(burn_in + draws):
+        summed += nbeta / 2 * float(values @ variance) if t >= burn_in else 0.0
+        variance = factor * variance + step
+    return summed / draws
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_on_a_linear_model_the_estimate_is_the_expectation_of_its_chains(
+    batch_size: int | None, reduction: str
+) -> None:
+    network = {"kind": "fully_connected", "widths": [], "outputs": 3, "bias": False}
+    problem = cases.problem_of(dataset=LINEAR, architecture=network, initialization={"kind": "lecun"},
+                               loss={"kind": "mse", "reduction": reduction})  # fmt: skip
+    keys: dict[str, Any] = {"nbeta": 300.0, "gamma": 5.0, "step": 1e-5, "burn_in": 500, "draws": 500, "chains": 60}
+    state = moved(problem)
+    mean, spread = instrument("llc", labels="own", batch_size=batch_size, **keys).measure(state)  # type: ignore[misc]
+    H = derivatives_of(state).hessian() / (1 if reduction == "mean" else problem.dataset.n)
+    exact = expected(H, 300.0, 5.0, 1e-5, 500, 500)
+    assert exact == pytest.approx(5.4, abs=0.7)  # of 6, less what the force and the start take away
+    assert abs(mean - exact) < 4 * spread / math.sqrt(60) + (0.05 if batch_size else 0.0)
+    assert spread < exact
+
+
+EXACT = [
+    # printed: edmundlth/validating_lambdahat@375e6fa, DLN_lambdahat.ipynb cell 15, DLN_lambdahat_bounds.ipynb cell 20
+    (36, (100, 89, 467, 95, 231, 59, 159, 36, 225, 210, 342, 457, 495, 366, 186), 4500.0, 1),
+    (10, (10, 20, 20, 10), 50.0, 1), (3, (14, 4, 10, 10, 27, 8, 8, 27, 16, 18, 12, 4, 19, 13, 11, 29, 24, 3), 21.0, 1),
+    (7, (7, 15, 15, 18, 29, 25, 7, 22, 11, 8, 7), 24.5, 1), (2, (16, 4, 2, 16, 9), 23.0, 1),
+    # by hand: xy has the pole 1/2 of order 2, a single neuron of d inputs min(1, d) / 2; regression d C / 2
+    (0, (1, 1, 1), 0.5, 2), (0, (3, 1, 1), 0.5, 1), (0, (2, 1, 2), 1.0, 2), (0, (5, 3), 7.5, 1), (3, (5, 3), 7.5, 1),
+    (0, (1, 1, 1, 1), 0.5, 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rank", "sizes", "coefficient", "multiplicity"), EXACT)
+def test_exact_coefficients(rank: int, sizes: tuple[int, ...], coefficient: float, multiplicity: int) -> None:
+    assert dln_learning_coefficient(rank, sizes) == (coefficient, multiplicity)
+
+
+def test_impossible_ranks_are_refused() -> None:
+    for rank, sizes in ((3, (4, 2, 4)), (-1, (2, 2)), (0, (2,))):
+        with pytest.raises(InputError, match=f"no rank {rank}"):
+            dln_learning_coefficient(rank, sizes)
+
+
+@pytest.mark.parametrize(("sizes", "rank"), [((4, 6, 3), 3), ((5, 5, 5), 1), ((4, 3, 3, 4), 2), ((3, 8, 3), 0)])
+def test_estimates_at_balanced_weights_are_the_exact_coefficients(sizes: tuple[int, ...], rank: int) -> None:
+    values = [1.0] * max(rank, 1)
+    data = {"kind": "linear_map", "inputs": sizes[0], "outputs": sizes[-1], "singular_values": values}
+    net = {"kind": "fully_connected", "widths": list(sizes[1:-1]), "outputs": sizes[-1], "activation": "linear",
+           "bias": False}  # fmt: skip
+    problem = cases.problem_of(dataset=data, architecture=net, initialization={"kind": "decoupled", "scale": 1.0})
+    weights = problem.initial_parameters()
+    if rank == 0:
+        weights = {name: 0 * W for name, W in weights.items()}
+    state = State(problem, weights, lambda: weights, 0)
+    keys: dict[str, Any] = {"nbeta": 1086.0, "gamma": 3.0, "step": 1.2e-5, "burn_in": 6000, "draws": 6000}
+    mean, spread = instrument("llc", labels="own", chains=8, **keys).measure(state)  # type: ignore[misc]
+    exact = dln_learning_coefficient(rank, sizes)[0]
+    assert abs(mean - exact) < 0.1 * exact
+    assert 0 < spread < 0.2 * exact
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_potential_is_that_of_automatic_differentiation(case: str) -> None:
+    """At other weights than those of the state, of all samples and of some, for several chains."""
+    import torch
+
+    problem = problem_of(case)
+    state, n = moved(problem), problem.dataset.n
+    derivatives = derivatives_of(state)
+    reference, rng = Reference(state, derivatives.names), np.random.default_rng(1)
+    w = derivatives.weights(state.parameters) + 0.1 * rng.standard_normal((3, derivatives.size))
+    rows = rng.integers(n, size=(3, 2))
+    mean_weight = problem.loss.sample_weight(n) * n
+    for chosen in (None, rows):
+        losses, gradients = derivatives.potential(n if chosen is None else 2, problem.dataset.y)(w, chosen)
+        for k in range(3):
+            theta = torch.from_numpy(w[k])
+            each = reference.each(theta).numpy()
+            picked = np.arange(n) if chosen is None else chosen[k]
+            assert losses[k] == pytest.approx(each[picked].mean(), rel=1e-9)
+            J = torch.func.jacrev(reference.each)(theta).numpy()
+            np.testing.assert_allclose(gradients[k], J[picked].mean(0), atol=1e-10)
+    np.testing.assert_allclose(derivatives.gradient(), mean_weight * derivatives.potential(n, problem.dataset.y)(
+        derivatives.weights(state.parameters)[None], None)[1][0], atol=1e-10)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_network_and_loss_has_a_coefficient(case: str) -> None:
+    state = moved(problem_of(case))
+    keys: dict[str, Any] = {"burn_in": 5, "draws": 15, "chains": 2}
+    for more in ({}, {"batch_size": 2, "step": 1e-4}):
+        measure = instrument("llc", **keys, **more)
+        found = measure.measure(state)
+        assert measure.offered(state.problem)
+        assert measure.samples(state.problem) > 0
+        assert np.shape(found) == (2,)
+        assert np.isfinite(found).all()
+        np.testing.assert_array_equal(found, measure.measure(state))
+    later = State(state.problem, state.parameters, lambda: state.start, 8)
+    assert (measure.measure(later) != found).all()  # draws of its own at every iteration
+
+
+def test_the_draws_are_those_of_a_stream_of_its_own() -> None:
+    state = moved(problem_of("linear vectors"))
+    found = instrument("llc", burn_in=0, draws=2, chains=1, step=1e-4, nbeta=7.0, gamma=2.0).measure(state)
+    derivatives, rng = derivatives_of(state), stream(state.problem.config.seed, "llc", state.iteration)
+    potential, w = derivatives.potential(9, state.problem.dataset.y), derivatives.weights(state.parameters)[None]
+    first, gradient = potential(w, None)
+    moved_to = w - 5e-5 * 7.0 * gradient + 1e-2 * rng.standard_normal(w.shape)
+    second, _ = potential(moved_to, None)
+    np.testing.assert_allclose(found, [7.0 * (second[0] - first[0]) / 2, np.nan], rtol=1e-12)
+
+
+def test_chains_that_diverge_give_nothing() -> None:
+    assert np.isnan(instrument("llc", step=1e3).measure(moved(problem_of("tanh")))).all()
+
+
+@pytest.mark.parametrize(("case", "keys"), [("softmax", {"labels": "own"}), ("leaky, logistic", {"labels": "own"})])
+def test_labels_that_outputs_cannot_be_are_refused(case: str, keys: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="cannot take outputs for labels"):
+        instrument("llc", **keys).offered(problem_of(case))
+
+
+def test_a_run_records_several_and_the_theory_beside_them(tmp_path: Path) -> None:
+    sampler = {"kind": "llc", "nbeta": 500.0, "burn_in": 50, "draws": 50, "chains": 2}
+    config = cases.config_of(
+        dataset={**LINEAR, "outputs": 4},
+        architecture={"kind": "fully_connected", "widths": [4], "outputs": 4, "activation": "linear", "bias": False},
+        initialization={"kind": "unbalanced", "scale": 0.1}, loss={"kind": "mse"},
+        optimizer={"lr": 0.05, "iterations": 300},
+        record={"measures": [{**sampler, "labels": "own"}, {**sampler, "tag": "cold", "nbeta": 5000.0}],
+                "snapshots": {"kind": "every", "interval": 100}},
+    )  # fmt: skip
+    run = api.train(config, out=tmp_path / "run")
+    assert run.measures["llc"].shape == run.measures["llc_cold"].shape == (4, 2)
+    theory = LinearLearningCoefficient()
+    assert theory.applies(run) == []
+    curve = theory.predict(run)["llc"]
+    assert list(curve.predicted)[-1] == dln_learning_coefficient(2, (4, 4, 4))[0]  # type: ignore[union-attr]
