@@ -98,10 +98,8 @@ def draw_merged(e: kit.Evidence) -> kit.Drawing:
     for k, (panel, (losses, predicted, levels, name)) in enumerate(zip(axes, rows, strict=True)):
         for m in (0, -1):
             panel.axhline(levels[m], color=kit.PALETTE.theory, ls=":", lw=1.0, label=None if m else "fixed points")
-        panel.plot(
-            np.arange(len(losses)), losses, color=kit.PALETTE.measured, lw=2.2, alpha=0.75, label="linear attention"
-        )
-        panel.plot(np.arange(len(losses)), predicted, color=kit.SERIES[1], ls="--", lw=1.0, label=name)
+        panel.plot(losses, color=kit.PALETTE.measured, lw=2.2, alpha=0.75, label="linear attention")
+        panel.plot(predicted, color=kit.SERIES[1], ls="--", lw=1.0, label=name)
         panel.set(xlabel="iteration", ylabel="loss", ylim=(0, 1.1), xlim=(0, len(losses) - 1))
         kit.place_legend(panel, panel.get_legend_handles_labels()[0], "below", columns=2)
         kit.panel_label(panel, k, ("Eigenvalues 0.4, 0.3, 0.2, 0.1", "White inputs")[k])
@@ -109,10 +107,9 @@ def draw_merged(e: kit.Evidence) -> kit.Drawing:
 
 
 def evidence_features(runs: kit.Runs) -> kit.Evidence:
-    """Return losses by role, the least squares of the features, and `last`.
+    """Return losses by role, the least squares of the features, and `last`, of the form of the last token's output.
 
-    That is the largest relative difference of the last token's output from that of attention on all tokens, in float32
-    at the weights in the end.
+    It is the largest relative difference from attention on all tokens in float32, at the weights in the end.
     """
     run, samples = runs["attention"], runs["features"].dataset()
     solution, *_ = np.linalg.lstsq(samples.x, samples.y, rcond=None)
@@ -157,19 +154,15 @@ def draw_features(e: kit.Evidence) -> kit.Drawing:
     """Draw the curves and their differences."""
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.2)
     attention, frozen, features = (e.losses[role] for role in ("attention", "blocks at 0", "features"))
-    steps = np.arange(len(features))
-    left.plot(steps, attention, color=kit.PALETTE.measured, lw=1.2, label="linear attention")
-    left.plot(steps, features, color=kit.SERIES[1], lw=2.4, ls=":", label="network on cubic features")
+    left.plot(attention, color=kit.PALETTE.measured, lw=1.2, label="linear attention")
+    left.plot(features, color=kit.SERIES[1], lw=2.4, ls=":", label="network on cubic features")
     left.axhline(e.levels[-1], color=kit.PALETTE.theory, ls=":", lw=0.8, label="minimum")
     left.set(ylabel="loss", ylim=(0, 1.1))
-    for values, color, label in (
-        (attention, kit.SERIES[0], "all weights"),
-        (frozen, kit.SERIES[2], "blocks kept at 0"),
-    ):
-        right.semilogy(steps[1:], np.abs(values / features - 1)[1:] + 1e-9, color=color, lw=0.9, label=label)
+    right.semilogy(np.abs(attention / features - 1) + 1e-9, color=kit.SERIES[0], lw=0.9, label="all weights")
+    right.semilogy(np.abs(frozen / features - 1) + 1e-9, color=kit.SERIES[2], lw=0.9, label="blocks kept at 0")
     right.set_ylabel("relative difference of the losses")
     for k, panel in enumerate((left, right)):
-        panel.set(xlabel="iteration", xlim=(0, steps[-1]))
+        panel.set(xlabel="iteration", xlim=(0, len(features) - 1))
         kit.panel_label(panel, k, ("Loss", "Difference")[k])
         kit.place_legend(panel, panel.get_legend_handles_labels()[0], "below", columns=2)
     return figure

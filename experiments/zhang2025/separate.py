@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.runs.replica import replicas_of
 
-from .theory.population import descent, rise, saddle_losses, setting, strengths
+from .theory.population import descent, moments, rise, saddle_losses, setting, strengths
 
 CONFIG = "zhang2025/separate.yaml"
 PRINTED = (1.0, 0.64057971, 0.37737216, 0.2098046, 0.13599507)
@@ -62,7 +62,7 @@ def network(run: kit.Run) -> kit.Evidence:
         losses=losses, eigenvalues=eigenvalues, predicted=predicted, levels=levels, at=at, s=s, predicted_s=predicted_s,
         drops=drops, rests=np.array(rests), errors=np.array(errors), late=drops / halves(predicted, levels),
         heads=along.max(0) / along.sum(0), axes=np.minimum(*cosines),
-        rises=np.array(rises) / [rise(one, eigenvalues, N, step, LOW, HIGH) for one in eigenvalues],
+        rises=np.array(rises) * step / [rise(a, b, LOW, HIGH) for a, b in zip(*moments(eigenvalues, N), strict=True)],
     )  # fmt: skip
 
 
@@ -77,9 +77,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def farthest(ratios: kit.Floats) -> float:
-    """Return the ratio that is farthest from 1 on a logarithmic axis; NaN where one is missing."""
-    values = np.ravel(ratios)
-    return float(values[np.argmax(np.abs(np.log(values)))]) if np.isfinite(values).all() else float("nan")
+    """Return the ratio that is farthest from 1 on a logarithmic axis; NaN where any or all are missing."""
+    known = len(ratios) and np.isfinite(ratios).all()
+    return float(ratios[np.argmax(np.abs(np.log(ratios)))]) if known else float("nan")
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -133,29 +133,24 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw losses over the levels, and the strengths of the first network beside the theory's."""
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.25)
-    networks = e.networks[LARGE]
-    first = networks[0]
-    for k, level in enumerate(first.levels):
-        left.axhline(level, color=kit.PALETTE.theory, ls=":", lw=1.0, label="saddles $L(M_m)$" if not k else None)
-    for k, one in enumerate(networks):
-        label = "networks" if not k else None
-        left.plot(np.arange(len(one.losses)), one.losses, color=kit.PALETTE.measured, lw=0.9, label=label)
-    left.plot(
-        np.arange(len(first.predicted)), first.predicted, color=kit.SERIES[1], ls="--", lw=0.9,
-        label="population, first",
-    )  # fmt: skip
-    for d in range(first.s.shape[1]):
-        right.plot(first.at, first.s[:, d], color=kit.SERIES[d], label=rf"$\lambda = {first.eigenvalues[d]:.2g}$")
-        right.plot(np.arange(len(first.predicted_s)), first.predicted_s[:, d], color=kit.SERIES[d], ls="--", lw=0.9)
-    for axes in (left, right):
-        axes.set_xlabel("iteration")
-        axes.set_xlim(0, len(first.losses) - 1)
-    left.set(ylabel="loss", ylim=(0, 1.1))
-    right.set(ylabel="strength of an eigenvector", ylim=(-0.1, 1.2))
+    first = e.networks[LARGE][0]
+    for level in first.levels:
+        (saddle,) = left.plot([0, len(first.losses)], [level] * 2, color=kit.PALETTE.theory, ls=":", lw=1.0)
+    for one in e.networks[LARGE]:
+        (measured,) = left.plot(one.losses, color=kit.PALETTE.measured, lw=0.9)
+    (predicted,) = left.plot(first.predicted, color=kit.SERIES[1], ls="--", lw=0.9)
+    handles = {"saddles $L(M_m)$": saddle, "networks": measured, "population, first": predicted}
+    for label, handle in handles.items():
+        handle.set_label(label)
+    for d, eigenvalue in enumerate(first.eigenvalues):
+        right.plot(first.at, first.s[:, d], color=kit.SERIES[d], label=rf"$\lambda = {eigenvalue:.2g}$")
+        right.plot(first.predicted_s[:, d], color=kit.SERIES[d], ls="--", lw=0.9)
+    kit.place_legend(left, list(handles.values()), "below", columns=2)
+    kit.place_legend(right, right.get_legend_handles_labels()[0], "below", columns=4)
+    left.set(xlabel="iteration", xlim=(0, len(first.losses) - 1), ylabel="loss", ylim=(0, 1.1))
+    right.set(xlabel="iteration", xlim=left.get_xlim(), ylabel="strength of an eigenvector", ylim=(-0.1, 1.2))
     kit.panel_label(left, 0, "Loss")
     kit.panel_label(right, 1, "First network (dashed: population)")
-    kit.place_legend(right, right.get_legend_handles_labels()[0], "below", columns=4)
-    kit.place_legend(left, left.get_legend_handles_labels()[0], "below", columns=2)
     return figure
 
 

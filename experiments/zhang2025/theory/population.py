@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.integrate import quad
 
 from dynamics_cli.kinds import Curve, Streams, Theory
 from dynamics_cli.measures.arrays import Floats, Ints
@@ -36,21 +37,13 @@ def saddle_losses(eigenvalues: ArrayLike, N: int) -> Floats:
     return np.asarray(np.sum(eigenvalues) - np.concatenate([[0.0], np.cumsum(a**2 / b)]))
 
 
-def rise(eigenvalue: float, eigenvalues: ArrayLike, N: int, step: float, low: float, high: float) -> float:
-    """Return the iterations in which a rank-one head takes a mode from strength `low` to `high`.
+def rise(a: float, b: float, low: float, high: float) -> float:
+    """Return the time of gradient flow in which a rank-one head takes a mode from strength `low` to `high`.
 
-    Value, key and query have one size v, the strength is `(v / v*)^3`, `v*^3 = a / b`, and descent with `step` on
-    twice the halved loss takes `v <- v + 2 step (a v^2 - b v^5)`.
+    Value, key and query have one size v, the strength is `b v^3 / a`, and `v' = 2 (a v^2 - b v^5)`.
     """
-    lambda_ = np.asarray(eigenvalues, np.float64)
-    a, b = (float(one[np.argmin(np.abs(lambda_ - eigenvalue))]) for one in moments(lambda_, N))
-    v, count = (low * a / b) ** (1 / 3), 0
-    end = (high * a / b) ** (1 / 3)
-    while True:
-        after = v + 2 * step * (a * v**2 - b * v**5)
-        if after >= end:
-            return float(count + (end - v) / (after - v))
-        v, count = after, count + 1
+    time, _ = quad(lambda v: 0.5 / (a * v**2 - b * v**5), np.cbrt(low * a / b), np.cbrt(high * a / b))
+    return float(time)
 
 
 def strengths(M: Floats, covariance: Floats, N: int) -> Floats:
@@ -60,34 +53,30 @@ def strengths(M: Floats, covariance: Floats, N: int) -> Floats:
     return np.asarray(np.einsum("di,...de,ei->...i", vectors, M, vectors) * b / a)[..., ::-1]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of steps with which it diverges
 def descent(start: Mapping[str, Floats], covariance: Floats, N: int, step: float, at: Ints) -> tuple[Floats, Floats]:
     """Return the population losses (K,) and `M` (K, D, D) of descent at the iterations `at` (K,), ascending.
 
     `start` names weights as `linear_attention` does; `step` multiplies the gradient of the loss without a factor.
     """
     v = np.array(start["weight_value"], np.float64)[:, 0]  # (H,)
-    separate = "weight_key" in start
-    names = ("weight_key", "weight_query") if separate else ("weight_key_query",)
+    names = ("weight_key", "weight_query") if "weight_key" in start else ("weight_key_query",)
     parts = [np.array(start[name], np.float64) for name in names]
     A = N * covariance @ covariance
-    B = N * (N + 1) * covariance @ covariance + N * np.trace(covariance) * covariance
-    wanted = set(np.asarray(at).tolist())
-    losses, found = [], []
+    B = (N + 1) * A + N * np.trace(covariance) * covariance
+    wanted, losses, found = set(np.asarray(at).tolist()), [], []
     for i in range(int(np.max(at)) + 1):
-        U = parts[0].transpose(0, 2, 1) @ parts[1] if separate else parts[0]  # (H, D, D)
+        U = parts[0] if len(parts) == 1 else parts[0].transpose(0, 2, 1) @ parts[1]  # (H, D, D)
         M = np.tensordot(v, U, 1)
-        BM = B @ M @ covariance
+        G = 2 * (B @ M @ covariance - A)
         if i in wanted:
-            losses.append(np.trace(covariance) - 2 * np.sum(M * A) + np.sum(M * BM))
+            losses.append(np.trace(covariance) + np.sum(M * (G / 2 - A)))
             found.append(M)
-        G = 2 * (BM - A)
-        g = step * v[:, None, None]
-        v = v - step * np.tensordot(U, G, 2)
-        if separate:
-            K, Q = parts
-            parts = [K - g * (Q @ G.T), Q - g * (K @ G)]
+        g, v = step * v[:, None, None] * G, v - step * np.tensordot(U, G, 2)  # (H, D, D)
+        if len(parts) == 1:
+            parts = [parts[0] - g]
         else:
-            parts = [parts[0] - g * G]
+            parts = [parts[0] - parts[1] @ g.transpose(0, 2, 1), parts[1] - parts[0] @ g]
     return np.array(losses), np.array(found)
 
 
@@ -129,7 +118,9 @@ record: {snapshots: {kind: every, interval: 10}}
                         if name.endswith(("_label", "_input")) and np.any(value)]  # fmt: skip
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return the loss, and the strengths of all eigenvectors."""
+        """Return the loss, and the strengths of all eigenvectors; ValueError unless steps have one size."""
+        if run.config.optimizer.kind != "gd":
+            raise ValueError(f"descent of full batches is iterated, not optimizer.kind {run.config.optimizer.kind}")
         covariance, N, step = setting(run)
         steps, at = np.asarray(run.loss_iterations), np.asarray(run.snapshot_iterations)
         every = np.union1d(steps, at)
