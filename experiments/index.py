@@ -259,4 +259,14 @@ PAPERS: dict[str, PaperEntry] = {
             "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 4, "woodworth2020.fig3"),
         },
     ),
+    "zhang2025": PaperEntry(
+        "Training dynamics of in-context learning in linear attention",
+        "Zhang, Singh, Latham, Saxe",
+        "ICML 2025, arXiv:2501.16265",
+        {
+            "zhang2025-merged": FigureEntry("Merged key and query: one drop of the loss", 8, "zhang2025.merged"),
+            "zhang2025-separate": FigureEntry("Rank one: from saddle to saddle", 25, "zhang2025.separate"),
+            "zhang2025-features": FigureEntry("The equal network on cubic features", 10, "zhang2025.merged"),
+        },
+    ),
 }

@@ -218,6 +218,32 @@ class TransformerNetwork(nn.Module):
         return self._map(f"attention{layer}", (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1))
 
 
+class LinearAttentionNetwork(nn.Module):
+    """The output of linear attention for the last token; see `LinearAttention`."""
+
+    def __init__(self, shapes: Shapes, *, tokens: int | None) -> None:
+        super().__init__()
+        self.tokens, self.D = tokens, shapes["weight_value_input"][1]
+        _register(self, shapes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs (n,) for samples (n, tokens (D + 1)) or (n, (D + 1)^2 + D)."""
+        weights, D = dict(self.named_parameters()), self.D
+        if "weight_query" in weights:
+            keys = torch.cat([weights["weight_key"], weights["weight_key_label"].unsqueeze(-1)], -1)  # (H, R, D + 1)
+            U = keys.mT @ weights["weight_query"]  # (H, D + 1, D)
+        else:
+            U = torch.cat([weights["weight_key_query"], weights["weight_key_query_label"].unsqueeze(-2)], -2)
+        V = torch.cat([weights["weight_value_input"], weights["weight_value"]], -1)  # (H, D + 1)
+        heads = torch.einsum("ha,hbq->qab", V, U).flatten(1)  # (D, (D + 1)^2)
+        if self.tokens is None:
+            S, x_q = x[:, :-D], x[:, -D:]  # (n, (D + 1)^2), (n, D)
+        else:
+            X = x.reshape(len(x), self.tokens, -1)  # (n, T, D + 1)
+            S, x_q = (X.mT @ X).flatten(1), X[:, -1, :-1]
+        return (S * (x_q @ heads)).sum(-1)
+
+
 class GanNetwork(nn.Module):
     """Both networks; their parameters are `generator_weight_<layer>`, `discriminator_bias_<layer>` and so on."""
 

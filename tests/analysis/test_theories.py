@@ -71,6 +71,8 @@ VIOLATED = {
     "inputs at an angle": ("orthogonal_saddles", {"dataset": {"x": [[-0.5], [1.0]]}}, "Assumption 1"),
     "a large start": ("early_alignment", {"initialization": {"scale": 1.0}}, "starts near 0"),
     "unbalanced": ("early_alignment", {"initialization": {"kind": "unbalanced"}}, "neurons start balanced"),
+    "blocks off 0": ("in_context_population", {"optimizer": {"iterations": 2}, "initialization": {
+        "scales": {"weight_key_label": 0.0}}}, "weight_value_input does not"),
     "batches": ("central_flow", {"optimizer": {"kind": "sgd", "batch_size": 8, "iterations": 20}}, "kind is sgd"),
     "momentum at the edge": ("central_flow", {"optimizer": {"momentum": 0.5, "iterations": 20}}, "momentum is 0.5"),
     "kinks": ("central_flow", {"architecture": {"activation": "relu"}, "optimizer": {"iterations": 20}}, "has kinks"),

@@ -59,6 +59,15 @@ def pairs(**keys: Any) -> dict[str, Any]:
             "loss": {"kind": "cross_entropy"}}  # fmt: skip
 
 
+def in_context(**keys: Any) -> dict[str, Any]:
+    """Return linear attention on sequences of five pairs and a query; keys are those of either section."""
+    data = {"kind": "in_context_regression", "n": 9, "context": 5, "eigenvalues": [0.6, 0.4]}
+    net = {"kind": "linear_attention", "tokens": 6}
+    return {"dataset": data | {key: value for key, value in keys.items() if key in ("n", "features", "exact_moments")},
+            "architecture": net | {key: value for key, value in keys.items() if key in ("tokens", "rank")},
+            "optimizer": keys.get("optimizer", {})}  # fmt: skip
+
+
 def measured(measure: dict[str, Any], architecture: dict[str, Any] = NETWORK, **sections: Any) -> dict[str, Any]:
     start = {"kind": "default_scaled"}
     return {"architecture": architecture, "initialization": start, "record": {"measures": [measure]}} | sections
@@ -96,6 +105,10 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
     (modes([[0.2], [0.1]], [[0.2], [0.1, 0.1]]), "initialization.z: must have lists of the same lengths as y"),
     (modes([[1.0]] * 3, [[1.0]] * 3), "one list for each of 2 classes, not 3"),
     (modes([[-0.2, 1], [1]], [[1, 1], [1]]), "initialization.y"),
+    (in_context(rank=1), "architecture.rank: is that of separate keys and queries"),
+    (in_context(n=2, exact_moments=True), "exact_moments: needs more sequences than the 2 columns"),
+    (in_context(exact_moments=True, optimizer={"kind": "sgd", "samples": "fresh", "batch_size": 2}),
+     "exact_moments: does not go with fresh samples"),
     (pairs(heads=3), "architecture.width: 16 is not a multiple of heads = 3"),
     (pairs(width=None), "architecture.width: is missing; a learned embedding needs the number of its columns"),
     (pairs(embedding="one_hot"), "architecture.width: is that of a token for embedding one_hot"),
@@ -107,6 +120,9 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     (modes([[0.2, 0.3, 0.1], []], [[0.2, 0.1, 0.3], []]), "class 2 has points and needs a neuron"),
     ({"architecture": {**NETWORK, "train": ["w"]}}, "no weight 'w'; it has hidden_weight"),
     (gd(layer_lr={"b": 1.0}), "no weight 'b'"),
+    (in_context(tokens=5), "samples of 18 columns are no 5 tokens of two or more numbers"),
+    (in_context(features="moments"), "samples of 11 columns are no 6 tokens"),
+    (in_context(tokens=None), "samples of 18 columns are no moments of D [+] 1 columns"),
     (pairs(tokens=3), "samples of 14 columns are not 3 tokens of equal length; divisors of 14 will do: 1, 2, 7, 14"),
     (pairs(embedding="one_hot", width=None), "tokens of 7 numbers are no 2 heads of equal width; give head_width"),
     (pairs(outputs=3), r"y\[\d+\] is \d, the cross_entropy loss needs a class number 0..2"),

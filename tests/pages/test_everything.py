@@ -31,6 +31,7 @@ FACTORS: dict[str, list[Any]] = {
 }
 FITTED: dict[str, Any] = {
     "convolutional": lambda d: {"image": [1, 1, d], "convolutions": [[2, 1, 1, 0]], "widths": [3]},
+    "linear_attention": lambda d: {"tokens": 1},
     "matrix_product": lambda d: {"rows": 1, "columns": d, "samples": "measurements"},
     "transformer": lambda d: {"tokens": d, "width": 4},
 }

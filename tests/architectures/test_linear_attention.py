@@ -1,0 +1,79 @@
+"""Linear attention against attention on all tokens, its forms of samples, and the sequences that it learns from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dynamics_cli.architectures.linear_attention import LinearAttention
+from dynamics_cli.datasets.in_context import InContextRegression
+from dynamics_cli.kinds import FreshStreams, Streams
+
+D, N, H, STREAMS = 3, 6, 2, Streams(4)
+
+
+def sequences(features: str = "tokens", **keys: object) -> InContextRegression:
+    return InContextRegression(n=40, context=N, eigenvalues=[0.5, 0.3, 0.2], features=features, n_test=30, **keys)
+
+
+def full(X: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Return `sum_i (X KQ_i X^T) X V_i^T` for all tokens, its last number for the last token."""
+    total = torch.zeros(len(X), dtype=X.dtype)
+    for i in range(H):
+        KQ, V = torch.zeros(D + 1, D + 1, dtype=X.dtype), torch.zeros(D + 1, D + 1, dtype=X.dtype)
+        if "weight_key" in weights:
+            K = torch.cat([weights["weight_key"][i], weights["weight_key_label"][i][:, None]], 1)
+            KQ[:, :D] = K.T @ weights["weight_query"][i]
+        else:
+            KQ[:D, :D], KQ[D, :D] = weights["weight_key_query"][i], weights["weight_key_query_label"][i]
+        V[D] = torch.cat([weights["weight_value_input"][i], weights["weight_value"][i]])
+        scores = X @ KQ.T @ X.mT  # (n, queries, keys)
+        total = total + (scores @ X @ V.T)[:, -1, -1]
+    return total
+
+
+@pytest.mark.parametrize("keys", [{}, {"key_query": "separate"}, {"key_query": "separate", "rank": 1}])
+def test_outputs_and_gradients_are_those_of_attention_on_all_tokens(keys: dict[str, object]) -> None:
+    x, short = (torch.tensor(sequences(form).samples(STREAMS).x) for form in ("tokens", "moments"))
+    models = [LinearAttention(heads=H, tokens=T, **keys).build(one.shape[1]).double()
+              for T, one in ((N + 1, x), (None, short))]  # fmt: skip
+    torch.manual_seed(0)
+    for one, other in zip(*(model.parameters() for model in models), strict=True):
+        torch.nn.init.normal_(one)
+        other.data.copy_(one.data)
+    expected = full(x.reshape(len(x), N + 1, D + 1), dict(models[0].named_parameters()))
+    gradients = torch.autograd.grad(expected.square().sum(), list(models[0].parameters()))
+    for model, samples in zip(models, (x, short), strict=True):
+        h = model(samples)
+        torch.testing.assert_close(h, expected, rtol=1e-12, atol=1e-12)
+        found = torch.autograd.grad(h.square().sum(), list(model.parameters()))
+        torch.testing.assert_close(found, gradients, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("key_query", ["merged", "separate"])
+def test_with_blocks_at_0_it_is_a_regression_on_cubic_features(key_query: str) -> None:
+    net = LinearAttention(heads=H, tokens=N + 1, key_query=key_query)
+    tokens, cubic = (sequences(form).samples(STREAMS) for form in ("tokens", "cubic"))
+    rng = np.random.default_rng(0)
+    weights = {name: rng.standard_normal(shape) * (not name.endswith(("_label", "_input")))
+               for name, shape in net.shapes(tokens.d).items()}  # fmt: skip
+    np.testing.assert_allclose(net.evaluation(weights, tokens.d)(tokens.x), cubic.x @ net.regression(weights).ravel())
+    np.testing.assert_array_equal(tokens.y, cubic.y)
+
+
+def test_sequences_are_a_regression_in_context() -> None:
+    data = sequences(exact_moments=True)
+    samples = data.samples(STREAMS)
+    for x, y in ((samples.x, samples.y), (samples.x_test, samples.y_test)):
+        X = x.reshape(len(x), N + 1, D + 1)
+        assert (X[:, -1, -1] == 0).all()
+        np.testing.assert_allclose(X[:, :, :D].mean(0), 0, atol=1e-12)
+        w = np.stack([np.linalg.lstsq(one[:-1, :D], one[:-1, D], rcond=None)[0] for one in X])
+        np.testing.assert_allclose(np.einsum("nd,nd->n", w, X[:, -1, :D]), y, atol=1e-9)
+        np.testing.assert_allclose(np.cov(w.T), np.eye(D), atol=1e-9)
+    np.testing.assert_allclose(np.linalg.eigvalsh(data.covariance(STREAMS)), [0.2, 0.3, 0.5])
+    many = InContextRegression(n=20000, context=1, eigenvalues=[0.5, 0.3, 0.2]).samples(STREAMS).x.reshape(-1, 4)[:, :D]
+    np.testing.assert_allclose(np.cov(many.T), data.covariance(STREAMS), atol=0.01)
+    fresh = sequences("moments").fresh(FreshStreams(STREAMS.seed, 3), 7)
+    assert fresh.x.shape == (7, (D + 1) ** 2 + D)
