@@ -18,9 +18,10 @@ class ModularArithmetic(Dataset, kind="modular_arithmetic"):
     """All pairs (a, b) modulo p with `a + b`, `a - b` or `a b` (grokking: Power et al. 2022, Gromov 2023)."""
 
     example = """\
-dataset: {kind: modular_arithmetic, p: 23, train_fraction: 0.5}
+dataset: {kind: modular_arithmetic, p: 23, train_fraction: 0.5, replaced_labels: 0.2}
 architecture: {kind: two_layer, width: 100, activation: quadratic, outputs: 23}
 initialization: {kind: unbalanced, scale: 0.1}
+record: {measures: [{kind: train_accuracy, by_replaced: true}, test_accuracy]}
 """
     p: Annotated[int, Field(ge=2)]
     """The modulus."""

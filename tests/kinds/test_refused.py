@@ -105,6 +105,9 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     (three(**points([[1.0, 0.5], [0.0, 2.0]], [1, -1])), "classes 1 and 2 have a positive inner product"),
     (three(**points([[1.0, 0.0]], [1])), "class 2 has no points"),
     (modes([[0.2, 0.3, 0.1], []], [[0.2, 0.1, 0.3], []]), "class 2 has points and needs a neuron"),
+    *(({"dataset": {**labels, "replaced_labels": 0.5}}, "replaced_labels: labels must be classes")
+      for labels in (points([[1.0], [2.0]], [0.5, 1.0])["dataset"], {"kind": "linear_map", "inputs": 2, "outputs": 2,
+                     "singular_values": [1.0]})),
     ({"architecture": {**NETWORK, "train": ["w"]}}, "no weight 'w'; it has hidden_weight"),
     (gd(layer_lr={"b": 1.0}), "no weight 'b'"),
     (pairs(tokens=3), "samples of 14 columns are not 3 tokens of equal length; divisors of 14 will do: 1, 2, 7, 14"),
