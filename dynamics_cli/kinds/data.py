@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds.arrays import Bools, Floats
+from dynamics_cli.kinds.arrays import Bools, Floats, Ints
 from dynamics_cli.kinds.base import Kind, Positive
 from dynamics_cli.kinds.streams import FreshStreams, Streams
 from dynamics_cli.memory import refuse_beyond_memory
@@ -230,12 +230,19 @@ class Dataset(Kind):
             chosen = rng.permutation(samples.n)[: round(self.random_labels * samples.n)]
             y[chosen] = y[rng.permutation(chosen)]
         if self.replaced_labels is not None:
-            own, classes = streams.rng("replaced labels"), _classes(y)
-            replaced = own.permutation(samples.n) < round(self.replaced_labels * samples.n)
-            y[replaced] = classes[own.integers(len(classes), size=int(replaced.sum()))]
+            classes = _classes(y)
+            chosen, drawn = self.replacements(streams, samples.n, round(self.replaced_labels * samples.n), len(classes))
+            y[chosen] = classes[drawn]
+            replaced = np.zeros(samples.n, bool)
+            replaced[chosen] = True
         if self.label_noise is not None:
             y += self.label_noise * rng.standard_normal(y.shape)
         return replace(samples, y=y, replaced=replaced)
+
+    def replacements(self, streams: Streams, n: int, count: int, classes: int) -> tuple[Ints, Ints]:
+        """Return which `count` of `n` training labels are replaced, and the numbers of the classes that they get."""
+        rng = streams.rng("replaced labels")
+        return rng.permutation(n)[:count], rng.integers(classes, size=count)
 
     def fresh(self, streams: FreshStreams, count: int) -> Samples:
         """Return `count` samples of the same law as those of `load`; of data sets that are `endless`."""

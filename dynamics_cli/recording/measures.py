@@ -86,7 +86,10 @@ class OfSamples(Measure):
         x, y = self._chosen(state.problem)
         assert x is not None
         assert y is not None
-        h = state.network(x)
+        key = f"outputs, held out: {self.held_out}"
+        if key not in state.shared:
+            state.shared[key] = state.network(x)
+        h = state.shared[key]
         if self.by_replaced:
             of_sample = np.asarray(state.problem.dataset.replaced)
         elif self.by_class:
