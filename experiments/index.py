@@ -60,6 +60,16 @@ PAPERS: dict[str, PaperEntry] = {
             "cohen2021-central": FigureEntry("Central flow of gradient descent", 20, "cohen2021.central"),
         },
     ),
+    "doshi2023": PaperEntry(
+        "To grok or not to grok: Disentangling generalization and memorization on corrupted algorithmic datasets",
+        "Doshi, Das, He, Gromov",
+        "ICLR 2024, arXiv:2310.13061",
+        {
+            "doshi2023-phases": FigureEntry("Phases under label corruption", 30, "doshi2023.phases"),
+            "doshi2023-pruning": FigureEntry("Neurons pruned by their participation ratio", 15, "doshi2023.pruning"),
+            "doshi2023-diagram": FigureEntry("A coarse phase diagram", 25, "doshi2023.diagram"),
+        },
+    ),
     "goldt2019": PaperEntry(
         "Dynamics of stochastic gradient descent for two-layer neural networks in the teacher-student setup",
         "Goldt, Advani, Saxe, Krzakala, Zdeborova",

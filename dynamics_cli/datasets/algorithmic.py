@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.kinds import Dataset, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds.arrays import Ints
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -18,9 +19,10 @@ class ModularArithmetic(Dataset, kind="modular_arithmetic"):
     """All pairs (a, b) modulo p with `a + b`, `a - b` or `a b` (grokking: Power et al. 2022, Gromov 2023)."""
 
     example = """\
-dataset: {kind: modular_arithmetic, p: 23, train_fraction: 0.5}
+dataset: {kind: modular_arithmetic, p: 23, train_fraction: 0.5, replaced_labels: 0.2}
 architecture: {kind: two_layer, width: 100, activation: quadratic, outputs: 23}
 initialization: {kind: unbalanced, scale: 0.1}
+record: {measures: [{kind: train_accuracy, by_replaced: true}, test_accuracy]}
 """
     p: Annotated[int, Field(ge=2)]
     """The modulus."""
@@ -42,11 +44,15 @@ initialization: {kind: unbalanced, scale: 0.1}
         c = {"add": a + b, "subtract": a - b, "multiply": a * b}[self.operation] % p
         x = np.concatenate([np.eye(p)[a], np.eye(p)[b]], axis=1)
         y = np.eye(p)[c] if self.labels == "one_hot" else c.astype(np.float64)
-        order = streams.rng("data").permutation(p * p)
+        order = self.order(streams)
         count = max(1, round(self.train_fraction * p * p))
         train, test = order[:count], order[count:]
         held_out = (x[test], y[test]) if len(test) else (None, None)
         return make_samples(x[train], y[train], x_test=held_out[0], y_test=held_out[1])
+
+    def order(self, streams: Streams) -> Ints:
+        """Return the order (p^2,) of the pairs `p a + b`, of which the first are trained."""
+        return streams.rng("data").permutation(self.p**2)
 
 
 class Polynomial(Dataset, kind="polynomial"):

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from dynamics_cli.kinds import formulas
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 Parameters = Mapping[str, NDArray[np.floating]]
 """Weights of a network by name."""
 Evaluation = Callable[[Floats], Floats]

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds.arrays import Floats
+from dynamics_cli.kinds.arrays import Bools, Floats, Ints
 from dynamics_cli.kinds.base import Kind, Positive
 from dynamics_cli.kinds.streams import FreshStreams, Streams
 from dynamics_cli.memory import refuse_beyond_memory
@@ -67,6 +67,8 @@ class Samples:
     """Held-out labels (n',) or (n', C)."""
     bias: bool = False
     """Whether the last column of the inputs is the constant 1 of a bias."""
+    replaced: Bools | None = None
+    """The training samples (n,) whose labels `replaced_labels` drew; None where it drew none."""
 
     @property
     def n(self) -> int:
@@ -171,6 +173,18 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
     return x, y
 
 
+def _classes(y: Floats) -> Floats:
+    """Return the classes of labels: (C, C) of one-hot vectors, else (C,), the whole numbers that occur.
+
+    Raises InputError: the labels are neither.
+    """
+    if y.ndim == 2 and np.isin(y, [0.0, 1.0]).all() and (y.sum(1) == 1).all():
+        return np.eye(y.shape[1])
+    if y.ndim == 2 or (y != np.rint(y)).any():
+        raise InputError("dataset.replaced_labels: labels must be classes, that is whole numbers or one-hot vectors")
+    return np.unique(y)
+
+
 class Dataset(Kind):
     """Where training samples come from."""
 
@@ -184,7 +198,11 @@ class Dataset(Kind):
     """Turn class numbers 0, ..., C - 1 into vectors of C numbers, 1 for the class and else 0, for square losses."""
     random_labels: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training labels that are permuted among each other, at random by the seed; by default none."""
+    replaced_labels: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the training labels that are replaced by classes drawn uniformly and independently; by default none.
 
+    Of C classes a replaced label stays right with probability 1 / C. `random_labels` keeps the number of each class.
+    """
     label_noise: Positive | None = None
     """Standard deviation of Gaussian noise that is added to the training labels once; by default none."""
     seed: Annotated[int, Field(ge=0)] | None = None
@@ -199,33 +217,57 @@ class Dataset(Kind):
 
     @property
     def _drawn(self) -> bool:
-        return self.random or self.random_labels is not None or self.label_noise is not None
+        return self.random or self._relabelled
+
+    @property
+    def _relabelled(self) -> bool:
+        return any(key is not None for key in (self.random_labels, self.replaced_labels, self.label_noise))
 
     def own(self, streams: Streams) -> Streams:
         """Return the streams of `seed`, or those of the run."""
         return streams if self.seed is None else replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
+<<<<<<< HEAD
         """Return the samples of `load`, changed as `whiten`, `one_hot`, `random_labels` and `label_noise` say.
+=======
+        """Return the samples of `load`, changed as `whiten`, `random_labels`, `replaced_labels`, `label_noise` say.
+>>>>>>> doshi
 
         Raises:
-            InputError: see `load`; or the inputs span too few directions to be whitened.
+            InputError: see `load`; or the inputs span too few directions to be whitened, or labels that are to be
+                replaced are no classes.
         """
         streams = self.own(streams)
         samples = self.load(streams)
         if self.whiten:
             samples = samples.whitened()
+<<<<<<< HEAD
         if self.one_hot:
             samples = samples.one_hot()
         if self.random_labels is None and self.label_noise is None:
+=======
+        if not self._relabelled:
+>>>>>>> doshi
             return samples
-        rng, y = streams.rng("labels"), samples.y.copy()
+        rng, y, replaced = streams.rng("labels"), samples.y.copy(), samples.replaced
         if self.random_labels is not None:
             chosen = rng.permutation(samples.n)[: round(self.random_labels * samples.n)]
             y[chosen] = y[rng.permutation(chosen)]
+        if self.replaced_labels is not None:
+            classes = _classes(y)
+            chosen, drawn = self.replacements(streams, samples.n, round(self.replaced_labels * samples.n), len(classes))
+            y[chosen] = classes[drawn]
+            replaced = np.zeros(samples.n, bool)
+            replaced[chosen] = True
         if self.label_noise is not None:
             y += self.label_noise * rng.standard_normal(y.shape)
-        return replace(samples, y=y)
+        return replace(samples, y=y, replaced=replaced)
+
+    def replacements(self, streams: Streams, n: int, count: int, classes: int) -> tuple[Ints, Ints]:
+        """Return which `count` of `n` training labels are replaced, and the numbers of the classes that they get."""
+        rng = streams.rng("replaced labels")
+        return rng.permutation(n)[:count], rng.integers(classes, size=count)
 
     def fresh(self, streams: FreshStreams, count: int) -> Samples:
         """Return `count` samples of the same law as those of `load`; of data sets that are `endless`."""

@@ -183,6 +183,6 @@ class Minibatch(Descent):
         if not dataset.endless:
             able = alternatives([repr(name) for name, cls in all_kinds("dataset").items() if cls.endless])  # type: ignore[attr-defined]
             yield ("optimizer", "samples"), f"fresh needs dataset.kind {able}; {dataset.kind} has only its own samples"
-        for key in ("whiten", "random_labels"):
+        for key in ("whiten", "random_labels", "replaced_labels"):
             if getattr(dataset, key):
                 yield ("dataset", key), "is of the samples as a whole, it does not go with optimizer.samples: fresh"

@@ -54,7 +54,7 @@ SECTIONS = {
 """Section that has kinds, in the order of a config -> the room of the program that holds the bundled kinds.
 
 Folders in a room, and modules whose name begins with `_`, are not looked into. Theories of a single paper are
-in `experiments/<paper>/theory/`.
+in `experiments/<paper>/<room>/`.
 """
 GROUP = "dyn.kinds"
 """Entry points of this group name modules that define kinds."""
@@ -130,10 +130,9 @@ def _load_room(room: str, text: str = ', kind="') -> None:
     """Import the modules of a room that define kinds, or those whose source holds a text."""
     package = importlib.import_module(f"dynamics_cli.{room}")
     folders = {Path(folder): package.__name__ for folder in package.__path__}
-    if room == SECTIONS["theory"]:
-        root = importlib.import_module("dynamics_cli._bundled")
-        for folder in sorted((root.ROOT / "experiments").glob("*/theory")):
-            folders[folder] = f"{root.__name__}.experiments.{folder.parent.name}.theory"
+    root = importlib.import_module("dynamics_cli._bundled")
+    for folder in sorted((root.ROOT / "experiments").glob(f"*/{room}")):
+        folders[folder] = f"{root.__name__}.experiments.{folder.parent.name}.{room}"
     for folder, name in folders.items():
         for file in sorted(folder.glob("*.py")):
             if not file.stem.startswith("_") and text in file.read_text(encoding="utf-8"):

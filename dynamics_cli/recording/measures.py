@@ -40,22 +40,28 @@ def right(problem: Problem, h: Floats, y: Floats) -> float:
 
 
 class OfSamples(Measure):
-    """The base of losses and accuracies: their samples, all together or class by class."""
+    """The base of losses and accuracies: their samples, all together, class by class, or replaced labels apart."""
 
     needs = "a single network; by class, labels that are classes"
     held_out: ClassVar[bool] = False
     """Whether it is of the held-out samples and not of the training samples."""
     by_class: bool | None = None
     """Measure the samples of each class by themselves; by default all together. Labels are classes, ±1, or one-hot."""
+    by_replaced: bool | None = None
+    """Measure training samples that keep their label and those of `dataset.replaced_labels` by themselves."""
 
     @property
     def name(self) -> str:
-        """The kind, and whether it is by class."""
+        """The kind, and whether it is by class or by replaced labels."""
+        if self.by_replaced:
+            return f"{self.kind}_by_replaced"
         return f"{self.kind}_by_class" if self.by_class else self.kind
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether there are such samples, of classes where it is by class."""
+        """Return whether there are such samples, of classes where it is by class, some replaced where by these."""
         there = not self.held_out or problem.dataset.y_test is not None
+        if self.by_replaced:
+            there = bool(problem.config.dataset.replaced_labels) and not (self.held_out or self.by_class)
         return there and not problem.config.architecture.players and (not self.by_class or classifies(problem))
 
     def samples(self, problem: Problem) -> int:
@@ -63,7 +69,9 @@ class OfSamples(Measure):
         return 0 if (y := self._chosen(problem)[1]) is None else len(y)
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of the classes: numbers from 0 on, or the labels -1 and 1."""
+        """Return the names of the parts: classes, by numbers from 0 on or the labels -1 and 1, or kept and replaced."""
+        if self.by_replaced:
+            return ("kept", "replaced")
         if not self.by_class:
             return ()
         outputs = getattr(sections["architecture"], "outputs", None) or 1
@@ -75,16 +83,21 @@ class OfSamples(Measure):
         """Return the number for outputs `h` (n,) or (n, C) and labels `y`."""
 
     def measure(self, state: State) -> float | Floats:
-        """Return the number, or (C,) by class; NaN for a class without samples."""
+        """Return the number, or the numbers (C,) of the parts; NaN for a part without samples."""
         x, y = self._chosen(state.problem)
         assert x is not None
         assert y is not None
-        h = state.network(x)
-        if not self.by_class:
+        key = f"outputs, held out: {self.held_out}"
+        if key not in state.shared:
+            state.shared[key] = state.network(x)
+        h = state.shared[key]
+        if self.by_replaced:
+            of_sample = np.asarray(state.problem.dataset.replaced)
+        elif self.by_class:
+            of_sample = y.argmax(-1) if y.ndim == 2 else y if state.problem.loss.labels == "classes" else (y + 1) / 2
+        else:
             return self.of(state.problem, h, y)
-        count = len(self.columns(dict(state.problem.config)))
-        of_sample = y.argmax(-1) if y.ndim == 2 else y if state.problem.loss.labels == "classes" else (y + 1) / 2
-        parts = [of_sample == c for c in range(count)]
+        parts = [of_sample == c for c in range(len(self.columns(dict(state.problem.config))))]
         return np.array([self.of(state.problem, h[part], y[part]) if part.any() else np.nan for part in parts])
 
     def _chosen(self, problem: Problem) -> tuple[Floats | None, Floats | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynamics_cli.datasets.algorithmic import ModularArithmetic
 from dynamics_cli.datasets.points import File, Orthonormal, Points
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Streams, stream
@@ -140,3 +141,25 @@ def test_random_labels_permute_the_share_asked_for_and_nothing_else():
     assert (half.samples(Streams(4)).y != data.y).any()
     assert half.seeded
     assert not Points(**inputs).seeded
+
+
+@pytest.mark.parametrize("labels", ["one_hot", "classes"])
+def test_replaced_labels_are_uniform_classes_of_the_share_asked_for(labels):
+    keys = {"p": 31, "train_fraction": 0.5, "labels": labels}
+    plain = ModularArithmetic(**keys).samples(Streams(3))
+    section = ModularArithmetic(**keys, replaced_labels=0.4)
+    data = section.samples(Streams(3))
+    assert plain.replaced is None
+    assert data.replaced.sum() == round(0.4 * data.n)
+    np.testing.assert_array_equal(data.x, plain.x)
+    np.testing.assert_array_equal(data.y_test, plain.y_test)
+    np.testing.assert_array_equal(data.y[~data.replaced], plain.y[~data.replaced])
+    drawn, true = (y.argmax(1) if labels == "one_hot" else y for y in (data.y[data.replaced], plain.y[data.replaced]))
+    assert np.bincount(drawn.astype(int), minlength=31).max() <= 16  # 6.2 of each class on average
+    assert len(np.unique(drawn)) == 31
+    assert 0 < np.mean(drawn == true) < 0.1  # 1 / p by chance
+    assert not np.array_equal(section.samples(Streams(4)).replaced, data.replaced)
+    both = ModularArithmetic(**keys, replaced_labels=0.4, random_labels=0.5).samples(Streams(3))
+    permuted = ModularArithmetic(**keys, random_labels=0.5).samples(Streams(3))
+    np.testing.assert_array_equal(both.y[~both.replaced], permuted.y[~both.replaced])
+    np.testing.assert_array_equal(both.replaced, data.replaced)

@@ -118,6 +118,9 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     (three(**points([[1.0, 0.5], [0.0, 2.0]], [1, -1])), "classes 1 and 2 have a positive inner product"),
     (three(**points([[1.0, 0.0]], [1])), "class 2 has no points"),
     (modes([[0.2, 0.3, 0.1], []], [[0.2, 0.1, 0.3], []]), "class 2 has points and needs a neuron"),
+    *(({"dataset": {**labels, "replaced_labels": 0.5}}, "replaced_labels: labels must be classes")
+      for labels in (points([[1.0], [2.0]], [0.5, 1.0])["dataset"], {"kind": "linear_map", "inputs": 2, "outputs": 2,
+                     "singular_values": [1.0]})),
     ({"architecture": {**NETWORK, "train": ["w"]}}, "no weight 'w'; it has hidden_weight"),
     (gd(layer_lr={"b": 1.0}), "no weight 'b'"),
     (in_context(tokens=5), "samples of 18 columns are no 5 tokens of two or more numbers"),

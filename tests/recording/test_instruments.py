@@ -439,6 +439,25 @@ def test_losses_and_accuracies_by_class(loss: str) -> None:
     assert not instrument("train_loss", by_class=True).offered(real)
 
 
+def test_losses_and_accuracies_of_kept_and_replaced_labels() -> None:
+    dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.8, "replaced_labels": 0.3}
+    architecture = {"kind": "two_layer", "width": 6, "outputs": 5}
+    state = moved(cases.problem_of(dataset=dataset, architecture=architecture, loss={"kind": "mse"}))
+    data = state.problem.dataset
+    h = state.network(data.x)
+    told = {"loss": ((h - data.y) ** 2).sum(1), "accuracy": h.argmax(1) == data.y.argmax(1)}
+    for what, numbers in told.items():
+        measure = instrument(f"train_{what}", by_replaced=True)
+        parts = [numbers[~data.replaced].mean(), numbers[data.replaced].mean()]
+        np.testing.assert_allclose(measure.measure(state), parts)
+        assert measure.name == f"train_{what}_by_replaced"
+        assert measure.offered(state.problem)
+        assert not instrument(f"test_{what}", by_replaced=True).offered(state.problem)
+        assert not instrument(f"train_{what}", by_replaced=True, by_class=True).offered(state.problem)
+    whole = cases.problem_of(dataset={**dataset, "replaced_labels": None}, architecture=architecture)
+    assert not instrument("train_loss", by_replaced=True).offered(whole)
+
+
 @pytest.mark.parametrize(
     ("optimizer", "bound"),
     [

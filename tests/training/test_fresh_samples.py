@@ -132,7 +132,8 @@ NEED = "fresh needs dataset.kind 'linear_map', 'matrix_sensing', 'sphere_teacher
 OWN: list[tuple[str, dict[str, Any], str]] = [
     ("dataset", {"kind": "points", "x": [[1.0]], "y": [1.0]}, NEED),
     ("optimizer", SGD | {"samples": "fersh"}, "optimizer.samples: must be 'fresh', not the text 'fersh'"),
-    ("dataset", TEACHER | {"whiten": True}, "dataset.whiten: is of the samples as a whole"),
+    *(("dataset", TEACHER | {key: value}, f"dataset.{key}: is of the samples as a whole")
+      for key, value in (("whiten", True), ("random_labels", 0.1), ("replaced_labels", 0.1))),
     ("dataset", {"kind": "linear_map", "inputs": 2, "outputs": 1, "singular_values": [1.0]},
      "dataset.n: is missing; fresh samples are Gaussian"),
     ("optimizer", {"kind": "sgd", "lr": 0.1, "epochs": 3, "samples": "fresh", "replacement": True},

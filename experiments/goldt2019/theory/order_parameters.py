@@ -180,7 +180,7 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
         again, updates = getattr(optimizer, "replacement", False), optimizer.count(data.n)
         if (again or updates > data.n) and getattr(optimizer, "samples", None) != "fresh":
             found.append(f"every sample is seen once: {updates} are drawn {'again and again ' * again}from {data.n}")
-        for key in ("sign", "append_bias", "whiten", "random_labels"):
+        for key in ("sign", "append_bias", "whiten", "random_labels", "replaced_labels"):
             if value := getattr(data, key):
                 found.append(f"inputs are Gaussian, labels those of the teacher: dataset.{key} is {value}")
         if run.config.loss.kind != "half_mse":

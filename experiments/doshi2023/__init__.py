@@ -1,0 +1,1 @@
+"""Doshi, Das, He and Gromov (2023): to grok or not to grok."""

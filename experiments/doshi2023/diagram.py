@@ -1,0 +1,104 @@
+"""A coarse phase diagram: accuracies against the share of pairs that is trained and of labels that are replaced."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .corruption import ORIGIN, Corrupted, corrupted, smaller
+
+DECAYS, NOISES, SHARES = (0.0, 5.0, 15.0), (0.1, 0.3, 0.5, 0.7), (0.3, 0.5, 0.7, 0.9)
+RIGHT = 0.9
+"""Accuracy from which on a part of the pairs counts as learnt."""
+
+
+def phase(one: Corrupted) -> str:
+    """Return the letter of the phase of the last network; empty where neither labels nor rule are learnt."""
+    train, test, replaced = one.train[-1], one.test[-1], one.replaced[-1]
+    if test > RIGHT:
+        return "C" if replaced > RIGHT else "P" if replaced > one.chance else "F"
+    return "M" if train > RIGHT else ""
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Read the last states: `train`, `test` and `letters` are (decays, noises, shares)."""
+    shape = (len(DECAYS), len(NOISES), len(SHARES))
+    last = [corrupted(run) for run in runs.values()]
+    return kit.Evidence(
+        train=np.array([one.train[-1] for one in last]).reshape(shape),
+        test=np.array([one.test[-1] for one in last]).reshape(shape),
+        letters=np.array([phase(one) for one in last]).reshape(shape),
+    )
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the phases of the paper, in words."""
+    none, some, strong = (e.test[k] > RIGHT for k in range(len(DECAYS)))
+    fitted = e.train[0].min() > RIGHT  # else test accuracies say nothing of generalisation
+    # fmt: off
+    return [
+        kit.claim("memorises", "no decay: all labels are memorised, whatever share was replaced (least training "
+                  "accuracy)", "abstract (i)", kit.near(1, 0.01), e.train[0].min()),
+        kit.claim("both", f"no decay: of {SHARES[-1]:.0%} of the pairs the rule is learnt too, {NOISES[0]:.0%} of the "
+                  "labels replaced (test accuracy)", "abstract (i); 100 %", kit.around(1), e.test[0, 0, -1]),
+        kit.claim("few", f"no decay: of {SHARES[0]:.0%} of the pairs it is not (test accuracy, once all labels "
+                  "are memorised)", "phase diagram", kit.less_than(0.5), kit.given(fitted, e.test[0, 0, 0])),
+        kit.claim("noise", f"no decay: nor with {NOISES[-1]:.0%} of the labels replaced (test accuracy, once all are "
+                  "memorised)", "phase diagram", kit.less_than(0.5), kit.given(fitted, e.test[0, -1, -1])),
+        kit.claim("decay", "decay 5: the rule is learnt at more points than without (difference of their numbers)",
+                  "abstract (iii)", kit.more_than(0), some.sum() - none.sum()),
+        kit.claim("inverts", "decay 5: where it is learnt, replaced labels are ignored at some points (their number)",
+                  "abstract (iii)", kit.at_least(1), np.isin(e.letters[1], ["P", "F"]).sum()),
+        kit.claim("strong", "decay 15: the rule is learnt at fewer points again (difference of the numbers)",
+                  "forgetting", kit.more_than(0), some.sum() - strong.sum()),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: kit.Evidence) -> kit.Drawing:
+    """Draw training above test accuracies, a column for each decay, with the letters of the phases."""
+    figure, axes = kit.new_figure(3, 2, aspect=0.95, extra_height=0.35)
+    for row, (title, accuracy) in enumerate((("Training", e.train), ("Test", e.test))):
+        for column, values in enumerate(accuracy):
+            panel = axes[3 * row + column]
+            image = panel.imshow(values, origin="lower", cmap="viridis", vmin=0, vmax=1, aspect="auto")
+            for (y, x), letter in np.ndenumerate(e.letters[column]):
+                panel.text(x, y, letter, ha="center", va="center", color="white" if values[y, x] < 0.6 else "black")
+            panel.set_xticks(range(len(SHARES)), [f"{share:g}" for share in SHARES])
+            panel.set_yticks(range(len(NOISES)), [f"{noise:g}" for noise in NOISES])
+            panel.set_xlabel("share of pairs trained" if row else "")
+            panel.set_ylabel("" if column else r"labels replaced, $\xi$")
+            kit.panel_label(panel, 3 * row + column, f"{title}: decay {DECAYS[column]:g}")
+    figure.colorbar(image, ax=axes, label="accuracy", fraction=0.03, pad=0.02)
+    return figure
+
+
+def _wanted(epochs: int, *size: str) -> dict[str, kit.Wanted]:
+    found, length = {}, (f"optimizer.iterations={epochs}", f"record.snapshots.interval={epochs}")
+    for decay, noise, share in itertools.product(DECAYS, NOISES, SHARES):
+        data = (
+            f"dataset.replaced_labels={noise}",
+            f"dataset.train_fraction={share}",
+            f"optimizer.weight_decay={decay}",
+        )
+        changes = (*size, *length, *data, "record.parameters=none")
+        found[f"decay {decay:g}, noise {noise}, share {share}"] = kit.Wanted("doshi2023/coexistence.yaml", changes)
+    return found
+
+
+FIGURE = kit.Figure(
+    id="doshi2023-diagram",
+    caption=(
+        "Addition modulo 31: accuracy on the training pairs as they are labelled (top) and on held-out pairs (bottom) "
+        "after 1 000 epochs of AdamW of three weight decays. M: labels memorised, rule not learnt; C: coexistence, "
+        "both; P and F: partial and full inversion, the rule learnt and some or no replaced labels memorised; no "
+        "letter: neither learnt."
+    ),
+    configs=_wanted(1000, *smaller(31, 150)),
+    presets={"full": _wanted(2000)},
+    origin=ORIGIN,
+)

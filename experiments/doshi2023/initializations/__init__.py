@@ -1,0 +1,1 @@
+"""Initial weights that only this paper needs."""

@@ -1,0 +1,137 @@
+"""Phases under label corruption: labels memorised, memorised and the rule learnt, ignored, and all forgotten."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .corruption import COEXISTENCE, ORIGIN, Corrupted, corrupted, draw_parts, smaller
+
+GROKKING, COEXIST, PARTIAL, FULL, FORGET, BATCHES = (
+    "grokking", "coexistence", "partial inversion", "full inversion", "forgetting", "mini-batch")  # fmt: skip
+WORDS = {"train": "training accuracy", "test": "test accuracy", "test_loss": "test loss"}
+SHARE = 0.02
+"""A number is that of the notebook if it is within this share of it."""
+PRINTED: dict[str, tuple[tuple[int, str, float], ...]] = {
+    GROKKING: ((10, "train", 0.8163265306), (18, "train", 0.9883078231), (30, "test", 0.2303931987),
+               (40, "test", 0.9870350691), (52, "test_loss", 0.00476884), (90, "test_loss", 0.00109574)),
+    COEXIST: ((520, "train", 0.983206), (520, "test", 0.987035), (520, "test_loss", 0.00868115),
+              (1000, "train", 0.978316), (1000, "test", 0.982997), (1000, "test_loss", 0.00842048)),
+    PARTIAL: ((50, "test", 0.0136026), (50, "test_loss", 0.0115149), (260, "train", 0.815476),
+              (260, "test", 0.999787), (260, "test_loss", 0.00582721), (500, "train", 0.785502)),
+    FULL: ((100, "test", 0.666312), (260, "train", 0.657313), (260, "test", 1.0), (260, "test_loss", 0.00856839),
+           (500, "train", 0.653699)),
+    FORGET: ((500, "train", 0.656037), (500, "test", 0.999575)),
+    BATCHES: ((1040, "train", 0.804415), (1040, "test", 1.0), (1040, "test_loss", 0.00239691),
+              (2000, "train", 0.818479)),
+}  # fmt: skip
+"""Panel -> epoch (of mini-batches: step), curve and number in the output of the released notebook."""
+RELEASED = 97
+"""The p of the printed numbers."""
+Evidence = dict[str, Corrupted]
+"""Panel -> its run."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
+    return {name: corrupted(run) for name, run in runs.items()}
+
+
+def reached(name: str, one: Corrupted) -> list[tuple[int, str, float]]:
+    """Return the printed numbers at epochs that a run of the released size has reached."""
+    return [entry for entry in PRINTED[name] if one.p == RELEASED and entry[0] <= one.epochs[-1]]
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the abstract and with the printed numbers."""
+    coexist, partial, full, forget, batches = (e[name] for name in (COEXIST, PARTIAL, FULL, FORGET, BATCHES))
+    learnt = {name: one.test[-1] > 0.9 for name, one in e.items()}
+    # fmt: off
+    return [
+        *[kit.claim(f"{name.split()[0]}-{key.replace('_', '-')}-{epoch}", f"{name}: {WORDS[key]} at epoch {epoch}",
+                    "printed", kit.near(value, SHARE * value), one.at(key, epoch))
+          for name, one in e.items() for epoch, key, value in reached(name, one)],
+        kit.claim("coexistence-memorises", "coexistence: replaced labels are memorised (accuracy on them)",
+                  "abstract (i)", kit.around(1), coexist.replaced[-1]),
+        kit.claim("coexistence-generalises", "coexistence: and the rule is learnt (test accuracy)",
+                  "abstract (i); 100 %", kit.around(1), coexist.test[-1]),
+        kit.claim("partial-inverts", "partial inversion: more test than training pairs are right (difference, once the "
+                  "rule is learnt)", "name of the phase", kit.more_than(0),
+                  kit.given(learnt[PARTIAL], partial.test[-1] - partial.train[-1])),
+        kit.claim("partial-memorises", "partial inversion: some replaced labels are memorised still (accuracy on them, "
+                  "once the rule is learnt)", "name of the phase; 1/p and three deviations",
+                  kit.more_than(partial.chance), kit.given(learnt[PARTIAL], partial.replaced[-1])),
+        kit.claim("full-stage-1", "full inversion: at first all labels are memorised (largest training accuracy)",
+                  "abstract, two stages", kit.near(1, 0.01), full.train.max()),
+        kit.claim("full-plateau", "full inversion: then the training accuracy falls to 1 - noise (1 - 1/p)",
+                  "abstract (iii); derived", kit.near(full.plateau, SHARE * full.plateau), full.train[-1]),
+        kit.claim("full-kept", "full inversion: all labels that are right are learnt (accuracy on them)",
+                  "abstract (iii)", kit.near(1, 0.01), full.kept[-1]),
+        kit.claim("full-ignores", "full inversion: replaced labels are ignored (accuracy on them, once all were "
+                  "memorised)", "abstract (iii); 1/p and three deviations", kit.at_most(full.chance),
+                  kit.given(full.train.max() > 0.99, full.replaced[-1])),
+        kit.claim("full-periodic", "full inversion: decay makes neurons periodic (share with an IPR above 1/2)",
+                  "abstract (iv); most: more than half", kit.most(), full.periodic),
+        kit.claim("full-more-periodic", "full inversion: more neurons are periodic than in coexistence (difference of "
+                  "the shares)", "abstract (iv)", kit.more_than(0),
+                  kit.given(learnt[FULL] and learnt[COEXIST], full.periodic - coexist.periodic)),
+        kit.claim("forgetting-learns", f"forgetting, p = {forget.p}: the rule is learnt (largest test accuracy)",
+                  "notebook; 100 %", kit.around(1), np.nanmax(forget.test)),
+        kit.claim("forgetting-forgets", f"forgetting, p = {forget.p}: and lost again (last test loss over that of the "
+                  "zero network, 1/p, once learnt)", "notebook", kit.near(1, SHARE),
+                  kit.given(np.nanmax(forget.test) > 0.9, forget.test_loss[-1] * forget.p)),
+        kit.claim("mini-batch-inverts", "mini-batch: more test than training pairs are right without decay "
+                  "(difference, once the rule is learnt)", "notebook", kit.more_than(0),
+                  kit.given(learnt[BATCHES], batches.test[-1] - batches.train[-1])),
+        *[kit.finding(f"{name.split()[0]}-ipr", f"{name}: share of periodic neurons in the end", "", one.periodic)
+          for name, one in e.items()],
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw the accuracies of each panel, with the printed numbers."""
+    figure, axes = kit.new_figure(3, 2, aspect=0.8, extra_height=0.45)
+    for k, (name, one) in enumerate(e.items()):
+        draw_parts(axes[k], one.epochs, vars(one), one.plateau)
+        shown = [(epoch, value) for epoch, key, value in reached(name, one) if key != "test_loss"]
+        axes[k].plot(*np.array(shown).reshape(-1, 2).T, "k+", ms=6, label="printed")
+        kit.set_time_axis(axes[k], one.epochs, label="step" if name == BATCHES else "epoch")
+        size = "" if one.p == RELEASED else f", $p = {one.p}$"
+        kit.panel_label(axes[k], k, f"{name.capitalize()}{size}")
+    for k in (0, 3):
+        axes[k].set_ylabel("accuracy")
+    kit.figure_legend(figure, axes[1].get_legend_handles_labels()[0])
+    return figure
+
+
+def _decay(value: float, epochs: int, every: int, *more: str) -> kit.Wanted:
+    length = (f"optimizer.iterations={epochs}", f"record.snapshots.interval={every}")
+    return kit.Wanted("doshi2023/coexistence.yaml", (f"optimizer.weight_decay={value}", *length, *more))
+
+
+def _batches(steps: int) -> kit.Wanted:
+    data = ("dataset.train_fraction=0.64991", "dataset.replaced_labels=0.2")  # 6 115 pairs, as int(0.65 p^2)
+    return _decay(0.0, steps, 40, *data, "optimizer.batch_size=64", "optimizer.lr=0.005")
+
+
+SMALL = (*smaller(47, 240), "dataset.train_fraction=0.6", "dataset.replaced_labels=0.2")
+FIGURE = kit.Figure(
+    id="doshi2023-phases",
+    caption=(
+        "Addition modulo 97, AdamW: accuracy on the training pairs as they are labelled, on those of them whose label "
+        "was kept and was replaced, and on held-out pairs. Half of the pairs is trained, 35 % of their labels are "
+        "replaced, none of the first panel; of mini-batches 65 % and 20 %; of p = 47, in preset default, 60 % and "
+        "20 %. Weight decay: 5, 0, 5, 15, 20, 0. Crosses: numbers in the output of the released notebook."
+    ),
+    configs={
+        GROKKING: "doshi2023/grokking.yaml", COEXIST: COEXISTENCE, PARTIAL: _decay(5.0, 260, 10),
+        FULL: _decay(15.0, 300, 10), FORGET: _decay(20.0, 1500, 20, *SMALL), BATCHES: _batches(1040),
+    },
+    presets={"full": {PARTIAL: _decay(5.0, 500, 10), FULL: _decay(15.0, 500, 10), FORGET: _decay(20.0, 5000, 100),
+                      BATCHES: _batches(2000)}},
+    nulls={"without decay": ("optimizer.weight_decay=0.0",)},
+    origin=ORIGIN,
+)  # fmt: skip

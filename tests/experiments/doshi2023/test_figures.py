@@ -1,0 +1,84 @@
+"""Draws of the released code, pruning by hand, the letters of phases, and the figures on runs that are trained."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from dynamics_cli._bundled.experiments.doshi2023.corruption import Corrupted, mean_ipr
+from dynamics_cli._bundled.experiments.doshi2023.diagram import phase
+from dynamics_cli._bundled.experiments.doshi2023.pruning import BLOCK, pruned
+from dynamics_cli._bundled.experiments.gromov2023.grokking import layers
+
+from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.config import load_config
+from dynamics_cli.reproduction.catalogue import load_figure
+from dynamics_cli.training.problem import build_problem
+from tests.experiments.helpers import check_pure, evidence_of, one_run, verdicts
+
+CONFIG = "doshi2023/coexistence.yaml"
+SMALL = ("dataset.p=11", "architecture.outputs=11", "architecture.width=40", "optimizer.iterations=30")
+
+
+def test_draws_are_those_of_python_and_torch(outputs: Path) -> None:
+    problem = build_problem(one_run(CONFIG, *SMALL).config)
+    order = list(range(121))
+    random.Random(420).shuffle(order)
+    pairs = problem.dataset.x.reshape(-1, 2, 11).argmax(-1)
+    np.testing.assert_array_equal(pairs @ [11, 1], order[:60])
+    assert problem.dataset.replaced is not None
+    np.testing.assert_array_equal(np.flatnonzero(problem.dataset.replaced), np.arange(21))
+    state = torch.get_rng_state()
+    try:
+        torch.manual_seed(0)
+        labels = torch.randint(0, 11, (21,))
+        layers = [torch.nn.Linear(22, 40, bias=False), torch.nn.Linear(40, 11, bias=False)]
+        weights = [torch.nn.init.normal_(one.weight, 0.0, 0.05).detach().numpy() for one in layers]
+    finally:
+        torch.set_rng_state(state)
+    np.testing.assert_array_equal(problem.dataset.y[:21].argmax(1), labels)
+    for own, one in zip(problem.initial_parameters().values(), weights, strict=True):
+        np.testing.assert_array_equal(own, one)
+
+
+def test_other_seeds_have_other_draws() -> None:
+    first, second = (build_problem(load_config(CONFIGS / CONFIG, SMALL, seed=seed)) for seed in (0, 1))
+    assert (first.dataset.x != second.dataset.x).any()
+    assert (first.initial_parameters()["output_weight"] != second.initial_parameters()["output_weight"]).any()
+
+
+def test_pruning_sets_weights_to_zero(outputs: Path) -> None:
+    run = one_run(CONFIG, *SMALL)
+    U, V, W = layers(run, -1)
+    order = np.argsort(mean_ipr(U, V, W))
+    data, curves = run.dataset(), pruned(run, order)
+    left = order[3 * BLOCK :]
+    output = (data.x @ np.concatenate([U, V], 1)[left].T) ** 2 @ W[:, left].T
+    right = output.argmax(1) == data.y.argmax(1)
+    assert data.replaced is not None
+    assert curves["train"][3] == right.mean()
+    assert curves["replaced"][3] == right[data.replaced].mean()
+    assert curves["test"][0] == pytest.approx(run.measures["test_accuracy"][-1])
+
+
+@pytest.mark.parametrize(("accuracies", "letter"), [
+    ((1.0, 0.1, 1.0), "M"), ((0.98, 0.98, 0.94), "C"), ((0.8, 1.0, 0.4), "P"), ((0.65, 1.0, 0.01), "F"),
+    ((0.1, 0.1, 0.1), ""),
+])  # fmt: skip
+def test_letters_of_phases(accuracies: tuple[float, float, float], letter: str) -> None:
+    train, test, replaced = (np.array([one]) for one in accuracies)
+    none = np.zeros(0)
+    run = Corrupted(97, 0.35, 1646, np.zeros(1, int), train, none, replaced, test, none, none)
+    assert phase(run) == letter
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("figure", ["phases", "pruning", "diagram"])
+def test_claims_come_out(figure: str, outputs: Path) -> None:
+    one = load_figure(f"doshi2023-{figure}")
+    evidence = evidence_of(one)
+    assert {id for id, verdict in verdicts(one.claims(evidence)).items() if verdict == "not reproduced"} == set()
+    check_pure(one, evidence, outputs)
