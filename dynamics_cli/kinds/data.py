@@ -228,11 +228,7 @@ class Dataset(Kind):
         return streams if self.seed is None else replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
-<<<<<<< HEAD
-        """Return the samples of `load`, changed as `whiten`, `one_hot`, `random_labels` and `label_noise` say.
-=======
-        """Return the samples of `load`, changed as `whiten`, `random_labels`, `replaced_labels`, `label_noise` say.
->>>>>>> doshi
+        """Return the samples of `load`, changed by `whiten`, `one_hot`, and what makes labels random or noisy.
 
         Raises:
             InputError: see `load`; or the inputs span too few directions to be whitened, or labels that are to be
@@ -242,13 +238,9 @@ class Dataset(Kind):
         samples = self.load(streams)
         if self.whiten:
             samples = samples.whitened()
-<<<<<<< HEAD
         if self.one_hot:
             samples = samples.one_hot()
-        if self.random_labels is None and self.label_noise is None:
-=======
         if not self._relabelled:
->>>>>>> doshi
             return samples
         rng, y, replaced = streams.rng("labels"), samples.y.copy(), samples.replaced
         if self.random_labels is not None:

@@ -7,13 +7,8 @@ Last the schedules of step sizes; `t = i / N` is the share of the run that is do
 from __future__ import annotations
 
 import math
-<<<<<<< HEAD
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
-=======
-from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Annotated, ClassVar, Literal
->>>>>>> lau
 
 from pydantic import Field
 

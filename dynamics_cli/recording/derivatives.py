@@ -7,13 +7,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-<<<<<<< HEAD
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
-=======
-from collections.abc import Callable, Sequence
-from functools import cached_property
->>>>>>> lau
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -312,24 +307,14 @@ class ByAutograd(Derivatives):
         h: torch.Tensor = torch.func.functional_call(self._model, weights, (x,))
         return h
 
-<<<<<<< HEAD
-    def _split(self, v: Floats) -> list[torch.Tensor]:
-        """Return a vector (P,) as tensors of the shapes of the trained weights, and of their precision."""
-        import torch
-
-        weights = list(self._weights.values())
-        parts = torch.split(torch.from_numpy(np.ascontiguousarray(v)), [w.numel() for w in weights])
-        return [part.view_as(w).to(w.dtype) for part, w in zip(parts, weights, strict=True)]
-=======
     def _split(self, v: Floats | torch.Tensor) -> list[torch.Tensor]:
-        """Return a vector (P,) as tensors of the shapes of the trained weights."""
+        """Return a vector (P,) as tensors of the shapes of the trained weights, and of their precision."""
         import torch
 
         weights = list(self._weights.values())
         vector = v if isinstance(v, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(v))
         parts = torch.split(vector, [w.numel() for w in weights])
-        return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]
->>>>>>> lau
+        return [part.view_as(w).to(w.dtype) for part, w in zip(parts, weights, strict=True)]
 
     def _gradients(self) -> Iterator[tuple[torch.Tensor, ...]]:
         """Yield the gradient of the part of each block in the training loss, with its graph; a single graph is kept."""
@@ -417,7 +402,6 @@ class ByAutograd(Derivatives):
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-<<<<<<< HEAD
         values, size = self.problem.loss.values, self._rows_at_once()
 
         def squares(x: torch.Tensor, y: torch.Tensor) -> Floats:
@@ -425,10 +409,6 @@ class ByAutograd(Derivatives):
             return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts), np.float64)
 
         return np.concatenate([squares(x, y) for x, y in _blocks(size, self._x, self._y)])
-=======
-        values = self.problem.loss.values
-        parts = self._jacobian(lambda w, x, y: values(self._outputs(w, x[None]), y[None]).sum(), self._x, self._y)
-        return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts).numpy())  # type: ignore[union-attr]
 
     def potential(self, count: int, labels: Floats) -> Potential:
         """Return the mean loss, and its gradient, at several weights side by side."""
@@ -452,4 +432,3 @@ class ByAutograd(Derivatives):
             return losses.detach().numpy(), gradients.detach().numpy()
 
         return at
->>>>>>> lau
