@@ -112,7 +112,8 @@ class Sweep {
     drawing.inside(() => {
       if (cells) this.cells(x, y, xs, ys, means, fill);
       else this.dots(x, y, shade, fill);
-      if (groups && x.setting && !y.setting) for (const word of words) this.medians(x, y, xs, (j) => shade.values[j] === word, fill(word));
+      const joined = shade === x ? [NaN] : words; // a group at each place of x has nothing to join: all jobs are
+      if (groups && x.setting && !y.setting) for (const word of joined) this.medians(x, y, xs, (j) => shade === x || shade.values[j] === word, shade === x ? color("unsigned") : fill(word));
     });
     drawing.axes(undefined, undefined, { x: x.words, y: y.words });
     this.scale.hidden = groups;
