@@ -319,6 +319,8 @@ def test_medians_of_words_are_not_joined(show: Show, tmp_path: Path) -> None:
     tab = show(dyn.page(swept), "wide")
     assert not tab.locator("canvas.scale").is_visible()  # words have colours of their own
     assert "; dashes: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+    many = "new Set(Array.from({ length: 9 }, (_, k) => group(k, 9))).size"
+    assert tab.evaluate(f"[{many}, spaced(Float64Array.of(0, 1, 60, 70), (v) => v, 50)]") == [9, [0, 60]]
 
 
 def test_two_states_are_two_points(show: Show, tmp_path: Path) -> None:

@@ -108,11 +108,11 @@ class Drawing {
   }
 
   /**
-   * Draw frame, ticks and labels; `words` are names of places on an axis.
+   * Draw frame, ticks and labels; `words` are names of places on an axis, `places` where its ticks stand.
    * @param {number[]} [right] limits of a second axis on the right @param {string} [label] of that axis
-   * @param {{x?: string[] | null, y?: string[] | null}} [words]
+   * @param {{x?: string[] | null, y?: string[] | null}} [words] @param {{x?: number[], y?: number[]}} [places]
    */
-  axes(right, label, words = {}) {
+  axes(right, label, words = {}, places = {}) {
     const { ctx, box } = this;
     const [x0, x1, y0, y1] = this.window;
     ctx.strokeStyle = color("unsigned");
@@ -121,16 +121,17 @@ class Drawing {
     ctx.fillStyle = color("theory");
     ctx.textAlign = "center";
     ctx.textBaseline = "top";
-    const across = this.log.x ? powers(x0, x1, box.width / 70) : ticks(x0, x1, box.width / 70);
+    const across = places.x ?? (this.log.x ? powers(x0, x1, box.width / 70) : ticks(x0, x1, box.width / 70));
     labels(across).forEach((label, k) => {
       const [v, text] = [across[k], words.x ? (words.x[across[k]] ?? "") : label];
       this.line(this.px(v), box.top + box.height, this.px(v), box.top + box.height + 4);
-      ctx.fillText(text.slice(0, 14), this.px(v), box.top + box.height + 6);
+      const beside = this.width - ctx.measureText(text.slice(0, 18)).width / 2; // else the last label leaves the canvas
+      ctx.fillText(text.slice(0, 18), Math.min(this.px(v), beside), box.top + box.height + 6);
     });
     ctx.fillText(this.look.x ?? "", box.left + box.width / 2, box.top + box.height + 21, box.width);
     ctx.textBaseline = "middle";
     ctx.textAlign = "right";
-    const up = this.log.y ? powers(y0, y1, box.height / 36) : ticks(y0, y1, box.height / 36);
+    const up = places.y ?? (this.log.y ? powers(y0, y1, box.height / 36) : ticks(y0, y1, box.height / 36));
     labels(up).forEach((label, k) => {
       const [v, text] = [up[k], words.y ? (words.y[up[k]] ?? "") : label];
       this.line(box.left - 4, this.py(v), box.left, this.py(v));
