@@ -106,16 +106,17 @@ def _found(one: Any) -> Part:
         return "run", one
     files = getattr(one, "files", None)  # the result of `reproduce`
     path = Path(files[-1] if files else getattr(one, "path", one))
-    if (sweep := sweep_directory(path)) is not None:
-        return "sweep", sweep
-    text = os.fspath(path)
     if path.suffix == ".json" and path.is_file():
         return "figure", path
-    return _named(text) or ("run", _run(text))
+    text = os.fspath(path)
+    if (named := _named(text)) is not None:
+        return named
+    sweep = sweep_directory(path)
+    return ("run", _run(text)) if sweep is None else ("sweep", sweep)
 
 
 def _named(text: str) -> Part | None:
-    """Return the paper, or the JSON of the figure, of a name; where names of runs only begin so, it comes first."""
+    """Return the paper, or the JSON of the figure, of a name, which runs and sweeps have that only begin so."""
     if is_there(text) or text in run_names():
         return None
     if text in catalogue.papers():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,17 @@ from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.overlay import curve_of, labels_of
 from dynamics_cli.analysis.panels.neurons import layer_title, no_layers, read_coordinates, read_spectrum
 from dynamics_cli.analysis.panels.training import (
+    ACCURACIES,
+    ACCURATE,
     MANY_CURVES,
     NOT_FINITE,
     bound_of,
     called,
     drawn_measures,
+    labelled_plateaus,
     values_of,
 )
 from dynamics_cli.analysis.registry import PANELS
-from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.theories import predictions
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config import ConfigError, RunConfig, load_config
@@ -41,6 +44,7 @@ from dynamics_cli.text import cell, size
 
 VALUE = 300
 """Characters of a setting that a table shows."""
+ACCURACY_AXIS = {"reach": ACCURACIES, "log_y": False}
 VALUES = 12
 """Singular values of a matrix whose curves are drawn."""
 
@@ -77,7 +81,8 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
             title = "training loss" if what == "loss" else called(what)
             if what != "loss" and len(columns := columns_of(runs[0], what)) > 1:
                 title += f": {columns[0]}, the first of {len(columns)} numbers"
-            panels.append(_chart(page, title, lines, [curve for _, curve in kept], wide=what == "loss"))
+            look: dict[str, Any] = ACCURACY_AXIS if what in ACCURATE else {}
+            panels.append(_chart(page, title, lines, [curve for _, curve in kept], wide=what == "loss", **look))
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
     keys = [key for key in dict.fromkeys(key for one in configs for key in one)
             if any(one.get(key) != configs[0].get(key) for one in configs)]  # fmt: skip
@@ -167,16 +172,16 @@ Curve = tuple[NDArray[Any], NDArray[Any]]
 
 def _chart(
     page: Page, title: str, lines: list[dict[str, Any]], curves: Sequence[Curve], *, x: str = "iteration",
-    wide: bool = False, **more: Any,
+    wide: bool = False, log_y: bool | None = None, **more: Any,
 ) -> Html:  # fmt: skip
-    """Add a chart with scales that suit its curves, x (k,) and y (k,) each."""
+    """Add a chart with scales that suit its curves, x (k,) and y (k,) each; `log_y` sets the scale of y."""
     every = np.concatenate([np.asarray(y, np.float64).ravel() for _, y in curves])
     finite = every[np.isfinite(every)]
     if not len(finite):
         return tag("figure", tag("figcaption", title), tag("p", f"{NOT_FINITE}."), class_="panel")
     reach = f", from {cell(float(finite.min()))} to {cell(float(finite.max()))}"
     names = ", ".join(line["name"] for line in lines[:6]) + (f" and {len(lines) - 6} more" if len(lines) > 6 else "")
-    logs = {"x": time_scale(*curves[0]) == "log", "y": value_scale(every) == "log"}
+    logs = {"x": time_scale(*curves[0]) == "log", "y": value_scale(every) == "log" if log_y is None else log_y}
     return page.panel(
         "chart", title, f"Chart of {names} over the {x}{reach}.", wide=wide, lines=lines, log=logs, label=x, **more
     )
@@ -194,13 +199,13 @@ def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
             lines.append(page.curve(*curves[1], "held-out loss"))
         beside = [(name, curve) for name, curve in predicted if name.partition(": ")[2] not in run.measures]
         lines += [page.curve(*curve, f"theory, {name}", dash=True) for name, curve in beside]
-        marks = [{"value": p.value, "first": p.first, "last": p.last} for p in plateaus_of(view)]
+        marks = [asdict(p) for p in labelled_plateaus(view)]
         yield _chart(page, "Loss", lines, curves, wide=True, plateaus=marks, **about)
         if run.times is not None and np.isfinite(run.times).sum() > 1:
             finite = np.isfinite(run.times)
             over: Curve = (np.asarray(run.times)[finite], np.asarray(run.losses)[finite])
             yield _chart(page, "Loss over time", [page.curve(*over, "training loss")], [over], x="time")
-    accuracies = [name for name in ("train_accuracy", "test_accuracy") if name in run.measures]
+    accuracies = [name for name in ACCURATE if name in run.measures]
     drawn = drawn_measures(run)
     for together in [accuracies, *([name] for name in drawn if name not in (*accuracies, "test_loss"))]:
         lines, curves, cut = [], [], ""
@@ -215,8 +220,11 @@ def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
                   for name, curve in predicted if name.partition(": ")[2] in together]  # fmt: skip
         if lines and len(view.iterations):
             bound = bound_of(view.run, together[0])
+            more: dict[str, Any] = {"bound": bound, "reach": [bound[1]] if bound else []}
+            if together is accuracies:
+                more |= ACCURACY_AXIS
             title = "Accuracy" if together is accuracies else together[0].replace("_", " ") + cut
-            yield _chart(page, title, lines, curves, bound=bound, **about)
+            yield _chart(page, title, lines, curves, **more, **about)
     for name in (name for name in run.measures if name not in drawn):
         command = f"dyn plot {run.path.name} --panel {recorded(run.config, name, lambda one: one.panel)}"
         yield tag("p", f"{name.replace('_', ' ')}: ", tag("code", command), class_="panel")
@@ -237,7 +245,7 @@ def _theories(view: View) -> list[tuple[str, Curve]]:
 def _coordinates(page: Page, view: View, group: int) -> Iterator[Html]:
     if PANELS["coordinates"].missing(view) is None:
         steps, beta, named = read_coordinates(view)
-        lines = [page.curve(steps, beta[:, i], f"\N{GREEK SMALL LETTER BETA} {i + 1}") for i in named]
+        lines = [page.curve(steps, beta[:, i], plain(rf"$\beta_{{{i + 1}}}$")) for i in named]
         title = (
             f"Coordinates, the {len(named)} largest of {beta.shape[1]}" if len(named) < beta.shape[1] else "Coordinates"
         )
@@ -256,7 +264,7 @@ def _spectra(page: Page, view: View, group: int) -> Iterator[Html]:
     for name in view.layers:
         spectrum = read_spectrum(view, name)
         steps, values = spectrum.iterations, spectrum.values[:, :VALUES]
-        lines = [page.curve(steps, column, f"{k + 1}") for k, column in enumerate(values.T)]
+        lines = [page.curve(steps, column, plain(rf"$\sigma_{{{k + 1}}}$")) for k, column in enumerate(values.T)]
         of = plain(layer_title(name))
         title = f"Singular values of {of}" + (f", the largest {VALUES}" if spectrum.values.shape[1] > VALUES else "")
         yield _chart(page, title, lines, [(steps, column) for column in values.T], group=group)

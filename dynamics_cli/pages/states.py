@@ -30,7 +30,7 @@ DASHES = {"": [], "dashed": [8, 3], "dotted": [2, 3]}
 """Pixels drawn and left out in turn."""
 SIGNS = ({"o": "●", "*": "★", "s": "■", "^": "▲", "v": "▼", "D": "◆"}, {"o": "○", "s": "□"})
 """Markers in legends, filled and hollow."""
-UNICODE = {r"\mathsf": "", r"\Vert": "‖", r"\theta": "θ", r"\,": " ", r"\ell": "ℓ"}
+UNICODE = {r"\mathsf": "", r"\Vert": "‖", r"\theta": "θ", r"\,": " ", r"\ell": "ℓ", r"\beta": "β", r"\sigma": "σ"}
 SUBSCRIPTS = str.maketrans("0123456789jk", "₀₁₂₃₄₅₆₇₈₉ⱼₖ")
 
 
@@ -93,7 +93,10 @@ def _layer(page: Page, layer: SceneLayer, states: list[int]) -> tuple[dict[str, 
     sign = SIGNS[layer.hollow] if layer.form == "points" else {}
     other = "■" if layer.form in ("field", "classes") else "—"
     return {**look, **numbers}, [
-        (role.color, sign.get(role.marker, other), plain(role.name)) for role in layer.legend(seen)
+        ("unsigned", "□", plain(role.name))
+        if role.color == "ground"
+        else (role.color, sign.get(role.marker, other), plain(role.name))
+        for role in layer.legend(seen)
     ]
 
 
@@ -108,6 +111,6 @@ def plain(formula: str) -> str:
     if "$" not in formula:
         return formula
     for name, character in UNICODE.items():
-        formula = formula.replace(name, character)
+        formula = re.sub(re.escape(name) + " ?", character, formula)
     formula = re.sub(r"_\{([^}]*)\}|_(\w)", lambda found: (found[1] or found[2]).translate(SUBSCRIPTS), formula)
     return re.sub(r"[${}]", "", formula)

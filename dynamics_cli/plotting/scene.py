@@ -224,7 +224,9 @@ def _look(layer: SceneLayer, role: Role) -> dict[str, Any]:
 def _handle(layer: SceneLayer, role: Role) -> Artist:
     """Return what stands for a role in a legend, which is never pale nor tiny."""
     if layer.form in ("field", "classes"):
-        return Patch(facecolor=tint(PALETTE.color(role.color), sum(layer.shade) / 2 + 0.1), label=role.name)
+        edge = PALETTE.unsigned if role.color == "ground" else "none"
+        fill = tint(PALETTE.color(role.color), sum(layer.shade) / 2 + 0.1)
+        return Patch(facecolor=fill, edgecolor=edge, lw=0.5, label=role.name)
     look = _look(layer, role)
     if layer.form == "points":
         look["ms"] = max(layer.size, HANDLE)

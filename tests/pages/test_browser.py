@@ -163,6 +163,38 @@ def test_a_curve_of_a_million_points_shows_its_extremes(show: Show) -> None:
     assert all(count <= 4010 for count, _, _ in kept)
 
 
+NEAR = [12.2921, 12.2929, 12.2943]
+
+
+@pytest.mark.parametrize(("x", "y", "log", "expected"), [
+    ([0, 1, 2], NEAR, {}, ["12.292", "12.2925", "12.293", "12.2935", "12.294"]),
+    ([0, 1, 2], [1, 1e20, 1e38], {"y": True}, ["0.1", "1e7", "1e15", "1e23", "1e31", "1e39"]),
+    ([0, 1, 2], [0.77, 0.2, 0.0126], {"y": True}, ["0.02", "0.05", "0.1", "0.2", "0.5"]),
+    ([0, 1, 10, 100], [40, 0, 1, 2], {"x": True}, ["0", "0.5", "1", "1.5", "2"]),
+], ids=["near", "far", "decade", "zero"])  # fmt: skip
+def test_numbers_stand_beside_the_ticks(
+    x: list[float], y: list[float], log: dict[str, bool], expected: list[str], show: Show
+) -> None:
+    """Numbers that differ, of any size; on a log axis those between its ends alone count."""
+    page = Page("axes", "axes")
+    many = [page.curve(x, y, f"{k}") for k in range(16)]
+    page.body.append(page.panel("chart", "axes", "curves", lines=many, log={"x": False, "y": False} | log, label="x"))
+    tab = show(page)
+    drawn = tab.evaluate("""async () => {
+        const [panel] = described.panels, place = document.body.appendChild(document.createElement("main"));
+        const [x, y] = await Promise.all([panel.lines[0].x, panel.lines[0].y].map(numbers));
+        const chart = new Chart(place, panel, [{ name: "", curve: new Curve(x, y), dash: false }]);
+        chart.at = x.at(-1);
+        await new Promise((then) => setTimeout(then, 100));
+        const end = chart.plot.over.getBoundingClientRect().right - chart.mark.getBoundingClientRect().right;
+        const found = chart.plot.axes[1]._values;
+        place.remove();
+        return [found, Math.abs(end) < 2]; }""")
+    assert drawn == [expected, True]
+    swatches = "[...document.querySelectorAll('.swatch')].map((one) => getComputedStyle(one).borderTop)"
+    assert len(set(tab.evaluate(swatches))) == 16
+
+
 @pytest.mark.parametrize(("config", "kinds"), [
     (PLANE, ["regions", "polar"]), (CLASSES, ["function"]), (DIGITS, ["images", "polar"]),
 ], ids=["plane", "classes", "digits"])  # fmt: skip
@@ -287,6 +319,8 @@ def test_medians_of_words_are_not_joined(show: Show, tmp_path: Path) -> None:
     tab = show(dyn.page(swept), "wide")
     assert not tab.locator("canvas.scale").is_visible()  # words have colours of their own
     assert "; dashes: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+    many = "new Set(Array.from({ length: 9 }, (_, k) => group(k, 9))).size"
+    assert tab.evaluate(f"[{many}, spaced(Float64Array.of(0, 1, 60, 70), (v) => v, 50)]") == [9, [0, 60]]
 
 
 def test_two_states_are_two_points(show: Show, tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib.colors import to_hex
 
 import dynamics_cli as dyn
 from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.analysis import draw_panel
 from dynamics_cli.cli import main
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Curve
@@ -199,6 +201,8 @@ def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
             assert f"{name} {column}" in lines
             assert f"{name} {column}" in shown
             assert f'<th scope="row">{name}.{column}</th>' in html
+    accuracy = next(chart for chart in panels(html, "chart") if "held-out accuracy" in chart["lines"][0]["name"])
+    assert (accuracy["log"]["y"], accuracy["reach"]) == (False, [0.5, 1.0])
     assert "<figcaption>many, 20 of 30 numbers</figcaption>" in html
     assert "<figcaption>lost</figcaption><p>no finite value is recorded.</p>" in html
     beside = dyn.page(run, dyn.train(PLANE, changes, measures=["test_loss", "test_accuracy"])).html()
@@ -229,11 +233,17 @@ def test_every_scene_says_which_of_its_roles_are_there(outputs: Path) -> None:
     assert [name for _, _, name in regions["legend"]] == ["h(x)>0", "h(x)<0", "decision boundary", "y>0", "y<0"]
     assert [(color, sign) for color, sign, _ in regions["legend"]][3:] == [("positive", "●"), ("negative", "■")]
     assert (regions["x"], regions["y"]) == ("x₁", "x₂")
+    dead = dyn.train(PLANE, {"architecture.width": 1, "optimizer.iterations": 5})  # on a half-plane
+    (regions,) = panels(dead.page().html(), "regions")
+    assert ["unsigned", "□", "h(x)=0"] in regions["legend"]
+    (legend,) = draw_panel(dead, "regions", 0).legends
+    assert to_hex(legend.get_patches()[-1].get_edgecolor()).upper() == PALETTE.unsigned
 
 
 @pytest.mark.parametrize(("formula", "expected"), [
     ("$w_{j,1}$", "wⱼ,₁"), (r"estimated function $h_\theta$", "estimated function hθ"), ("$W_{2}$", "W₂"),
-    ("query1", "query1"), (r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$", "neuron sⱼ ‖ wⱼ‖"), ("weight_norm", "weight_norm"),
+    ("query1", "query1"), (r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$", "neuron sⱼ ‖wⱼ‖"), ("weight_norm", "weight_norm"),
+    (r"$\sigma_{12}$", "σ₁₂"), (r"$\beta_{3}$", "β₃"),
 ])  # fmt: skip
 def test_formulas_are_plain_texts(formula: str, expected: str) -> None:
     assert plain(formula) == expected
@@ -287,7 +297,8 @@ def test_a_figure_has_every_claim_its_picture_and_its_command(figure: Any, outpu
     assert f"data:image/png;base64,{base64.b64encode(picture).decode()}" in html
     assert "<code>dyn reproduce boursier2022-fig2</code>" in html
     assert dyn.page(figure).html() == html
-    paper = dyn.page("boursier2022", runs=True).html()
+    dyn.sweep({**POINTS, "name": "boursier2022-swept"}, {"optimizer.lr": [1, 2]}, overrides={"optimizer.iterations": 2})
+    paper = dyn.page("boursier2022", runs=True).html()  # a sweep's name that begins so is no obstacle
     assert "What differs from the paper, and why" in paper
     assert "<code>dyn reproduce boursier2022-fig3</code>" in paper  # not reproduced here yet
     assert panels(paper, "function")

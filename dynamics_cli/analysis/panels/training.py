@@ -17,6 +17,7 @@ from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View
 from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.measures.curves import Plateau
 from dynamics_cli.plotting.layout import format_number, note, panel_label, place_legend
 from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.style import SERIES, new_figure
@@ -27,6 +28,10 @@ from dynamics_cli.runs.run import columns_of, measured
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""
+ACCURATE = ("train_accuracy", "test_accuracy")
+"""Measures that share an axis."""
+ACCURACIES = (0.5, 1.0)
+"""An axis of accuracies is linear, and contains these."""
 MANY_CURVES = 20
 """Curves that a measure of several numbers shows at most."""
 NAMES = {
@@ -64,12 +69,17 @@ def loss_figure(view: View, iteration: int | None) -> Figure:
 def draw_run_loss(axes: Axes, view: View, *, plateaus: bool = True) -> None:
     """Draw the training loss of a run over iterations, on scales that suit it."""
     iterations, losses = view.run.loss_iterations, view.run.losses
-    shown = plateaus_of(view) if plateaus else []
+    shown = labelled_plateaus(view) if plateaus else []
     draw_loss(
         axes, iterations, losses, scale=value_scale(losses, view.log),
         time_scale=time_scale(iterations, losses, asked=view.log),
-        plateaus=[(p.value, p.first, p.last) for p in shown if p.length >= LABELLED * float(iterations[-1])],
+        plateaus=[(p.value, p.first, p.last) for p in shown],
     )  # fmt: skip
+
+
+def labelled_plateaus(view: View) -> list[Plateau]:
+    """Return the plateaus of the loss that are so long that their values have room."""
+    return [p for p in plateaus_of(view) if p.length >= LABELLED * float(view.run.loss_iterations[-1])]
 
 
 def _draw_over_time(axes: Axes, view: View, times: Floats, iteration: int | None) -> None:
@@ -106,7 +116,7 @@ def no_measures(view: View) -> str | None:
 def measures_figure(view: View, iteration: int | None, names: Sequence[str] = ()) -> Figure:
     """Draw accuracies in one panel, losses in one, and every other measure in one of its own; of `names`, or of all."""
     names = names or drawn_measures(view.run)
-    accuracies = [name for name in ("train_accuracy", "test_accuracy") if name in names]
+    accuracies = [name for name in ACCURATE if name in names]
     scale = time_scale(view.iterations, *(values_of(view, name) for name in names), asked=view.log)
     draw: list[Callable[[Axes], None]] = []
     if accuracies:
@@ -131,7 +141,7 @@ def _draw_accuracies(axes: Axes, *, view: View, names: Sequence[str], scale: Tim
         look = {"color": COLORS[part], "label": NAMES[name].split()[0], "drawstyle": "steps-post"}
         lines.append(draw_curve(axes, view.iterations, values_of(view, name)[:, 0], log_time=scale == "log", **look))
     least = min(float(np.nanmin(values_of(view, name), initial=1.0)) for name in names)
-    set_value_axis(axes, [min(0.5, least), 1.0], "accuracy", log=False)
+    set_value_axis(axes, [least, *ACCURACIES], "accuracy", log=False)
     set_time_axis(axes, view.iterations, scale)
     place_legend(axes, lines, "below")
 

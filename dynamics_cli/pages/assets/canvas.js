@@ -12,13 +12,15 @@ function ticks(from, to, count) {
   return found.length < 50 ? found : [];
 }
 
-/** Powers of ten between two positive numbers, at most about `count`. @param {number} from @param {number} to @param {number} count */
+/** Powers of ten between two positive numbers, at most about `count`; where there are too few, their multiples too. @param {number} from @param {number} to @param {number} count */
 function powers(from, to, count) {
   const [a, b] = [Math.ceil(Math.log10(from) - 1e-9), Math.floor(Math.log10(to) + 1e-9)];
   const every = Math.max(1, Math.ceil((b - a) / Math.max(count, 1)));
   const found = [];
   for (let k = a; k <= b; k += every) found.push(10 ** k);
-  return found.length > 1 ? found : ticks(from, to, count);
+  if (found.length > 1) return found;
+  const between = [a - 1, a].flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k)).filter((v) => v >= from && v <= to);
+  return between.length > 1 ? between : ticks(from, to, count);
 }
 
 /** @typedef {{left: number, top: number, width: number, height: number}} Box */
@@ -106,11 +108,11 @@ class Drawing {
   }
 
   /**
-   * Draw frame, ticks and labels; `words` are names of places on an axis.
+   * Draw frame, ticks and labels; `words` are names of places on an axis, `places` where its ticks stand.
    * @param {number[]} [right] limits of a second axis on the right @param {string} [label] of that axis
-   * @param {{x?: string[] | null, y?: string[] | null}} [words]
+   * @param {{x?: string[] | null, y?: string[] | null}} [words] @param {{x?: number[], y?: number[]}} [places]
    */
-  axes(right, label, words = {}) {
+  axes(right, label, words = {}, places = {}) {
     const { ctx, box } = this;
     const [x0, x1, y0, y1] = this.window;
     ctx.strokeStyle = color("unsigned");
@@ -119,20 +121,22 @@ class Drawing {
     ctx.fillStyle = color("theory");
     ctx.textAlign = "center";
     ctx.textBaseline = "top";
-    const across = this.log.x ? powers(x0, x1, box.width / 70) : ticks(x0, x1, box.width / 70);
-    for (const v of across) {
-      const text = words.x ? (words.x[v] ?? "") : short(v);
+    const across = places.x ?? (this.log.x ? powers(x0, x1, box.width / 70) : ticks(x0, x1, box.width / 70));
+    labels(across).forEach((label, k) => {
+      const [v, text] = [across[k], words.x ? (words.x[across[k]] ?? "") : label];
       this.line(this.px(v), box.top + box.height, this.px(v), box.top + box.height + 4);
-      ctx.fillText(text.slice(0, 14), this.px(v), box.top + box.height + 6);
-    }
+      const beside = this.width - ctx.measureText(text.slice(0, 18)).width / 2; // else the last label leaves the canvas
+      ctx.fillText(text.slice(0, 18), Math.min(this.px(v), beside), box.top + box.height + 6);
+    });
     ctx.fillText(this.look.x ?? "", box.left + box.width / 2, box.top + box.height + 21, box.width);
     ctx.textBaseline = "middle";
     ctx.textAlign = "right";
-    for (const v of this.log.y ? powers(y0, y1, box.height / 36) : ticks(y0, y1, box.height / 36)) {
-      const text = words.y ? (words.y[v] ?? "") : short(v);
+    const up = places.y ?? (this.log.y ? powers(y0, y1, box.height / 36) : ticks(y0, y1, box.height / 36));
+    labels(up).forEach((label, k) => {
+      const [v, text] = [up[k], words.y ? (words.y[up[k]] ?? "") : label];
       this.line(box.left - 4, this.py(v), box.left, this.py(v));
       ctx.fillText(text.slice(0, 9), box.left - 6, this.py(v), 34); // so narrow that the label has its place
-    }
+    });
     this.turned(this.look.y ?? "", box.left - 46);
     if (!right) return;
     ctx.textAlign = "left";

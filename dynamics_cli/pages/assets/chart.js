@@ -17,6 +17,11 @@ function series(k) {
   return color(`series-${k % 7}`);
 }
 
+/** Pixels drawn and left out in turn: the colours turn round after seven curves, and the dashes with them. @param {number} k @param {boolean} dash */
+function dashes(k, dash) {
+  return dash ? [6, 4] : [[], [10, 3], [2, 3]][Math.floor(k / 7) % 3];
+}
+
 /** @param {string} name @param {{[key: string]: any}} attributes @param {...(string | Node)} children @returns {HTMLElement} */
 function make(name, attributes, ...children) {
   const made = document.createElement(name);
@@ -89,7 +94,8 @@ class Chart {
     const legend = make("div", { class: "legend" });
     lines.forEach((line, k) => {
       const label = ticker(line.name, true, (on) => this.show(k, on));
-      label.prepend(make("span", { class: `swatch s${k % 7}${line.dash ? " dash" : ""}` }));
+      const [drawn] = dashes(k, line.dash);
+      label.prepend(make("span", { class: `swatch s${k % 7}${drawn ? (drawn > 2 ? " dash" : " dots") : ""}` }));
       legend.append(label);
     });
     this.rows = make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "values of the curves" });
@@ -116,14 +122,17 @@ class Chart {
     this.plot?.destroy();
     this.range = this.zoomed ?? this.whole();
     const axis = { stroke: () => color("theory"), grid: { stroke: () => color("faint"), width: 1 }, ticks: { stroke: () => color("faint") },
-      filter: (/** @type {any} */ _, /** @type {number[]} */ all) => all };
+      filter: (/** @type {any} */ _, /** @type {number[]} */ all) => all,
+      incrs: [Number.MAX_VALUE] }; // else there are no ticks beyond 1e32; `splits` has them all
     /** @param {any} _ @param {number[]} splits */
-    const values = (_, splits) => splits.map(short);
+    const values = (_, splits) => labels(splits);
+    /** A label that has more room than others takes it from the chart. @param {any} _ @param {string[] | null} texts */
+    const size = (_, texts) => 14 + 8 * Math.max(6, ...(texts ?? []).map((text) => text.length));
     /** @param {"x" | "y"} name @param {number} room pixels a tick takes */
     const splits = (name, room) => (/** @type {uPlot} */ u, /** @type {number} */ __, /** @type {number} */ from, /** @type {number} */ to) =>
       (this.log[name] ? powers : ticks)(from, to, u.bbox[name === "x" ? "width" : "height"] / devicePixelRatio / room);
     const columns = /** @type {any[]} */ (this.lines.map((line, k) => ({
-      label: line.name, stroke: () => series(k), width: 1.5, dash: line.dash ? [6, 4] : undefined, show: !this.hidden.has(k),
+      label: line.name, stroke: () => series(k), width: 1.5, dash: dashes(k, line.dash), show: !this.hidden.has(k),
       ...(line.curve.x.length < 3 ? { points: { show: true, size: 6, fill: () => series(k) }, paths: () => null } : { points: { show: false } }),
     })));
     const options = /** @type {any} */ ({
@@ -133,17 +142,16 @@ class Chart {
         x: { time: false, distr: this.log.x ? 3 : 1, range: () => this.range },
         y: { distr: this.log.y ? 3 : 1, range: () => this.heights() },
       },
-      axes: [{ ...axis, values, splits: splits("x", 80), label: this.panel.label, labelSize: 18, labelFont: "12px sans-serif", size: 34 }, { ...axis, values, splits: splits("y", 34), size: 62 }],
+      axes: [{ ...axis, values, splits: splits("x", 80), label: this.panel.label, labelSize: 18, labelFont: "12px sans-serif", size: 34 }, { ...axis, values, splits: splits("y", 34), size }],
       series: [{}, ...columns],
       hooks: {
         setSelect: [(/** @type {uPlot} */ u) => this.select(u)],
         setCursor: [(/** @type {uPlot} */ u) => this.read(u)],
-        draw: [(/** @type {uPlot} */ u) => this.beside(u)],
+        drawAxes: [(/** @type {uPlot} */ u) => this.beside(u)],
       },
     });
     this.plot = new uPlot(options, this.reduced(), this.drawing);
     this.plot.over.append(this.mark);
-    this.move(this.at);
   }
 
   height() {
@@ -189,8 +197,9 @@ class Chart {
       }
       return y;
     });
-    const bound = this.panel.bound?.[1];
-    if (Number.isFinite(bound) && (!this.log.y || bound > 0)) [low, high] = [Math.min(low, bound), Math.max(high, bound)];
+    for (const value of this.panel.reach ?? []) {
+      if (!this.log.y || value > 0) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    }
     this.extent = [low, high];
     return /** @type {any} */ ([x, ...ys]);
   }
@@ -206,7 +215,6 @@ class Chart {
 
   refresh() {
     this.plot?.setData(this.reduced(), true);
-    this.move(this.at);
   }
 
   /** @param {"x" | "y"} axis @param {boolean} on */
@@ -264,6 +272,7 @@ class Chart {
 
   /** Draw what stands beside the curves: plateaus of the loss, and a line such as 2 / lr. @param {uPlot} u */
   beside(u) {
+    this.move(this.at); // the room of the labels is known only now
     const { ctx } = u;
     const { left, top, width, height } = u.bbox;
     ctx.save();
@@ -280,14 +289,18 @@ class Chart {
       ctx.strokeRect(left - 2, y, width + 4, 0);
       ctx.fillText(this.panel.bound[0], left + 6, y - 5);
     }
-    ctx.setLineDash([2, 3]);
+    ctx.setLineDash([]);
+    ctx.strokeStyle = color("highlight");
+    ctx.lineWidth = 6 * devicePixelRatio;
     for (const { value, first, last } of this.panel.plateaus ?? []) {
       const [a, b, y] = [u.valToPos(Math.max(first, this.range[0]), "x", true), u.valToPos(last, "x", true), u.valToPos(value, "y", true)];
+      ctx.globalAlpha = 0.55;
       ctx.beginPath();
-      ctx.moveTo(a, y + 6);
-      ctx.lineTo(b, y + 6);
+      ctx.moveTo(a, y);
+      ctx.lineTo(b, y);
       ctx.stroke();
-      if (b - a > 60) ctx.fillText(short(value), a + 4, y + 20);
+      ctx.globalAlpha = 1;
+      if (b - a > 60) ctx.fillText(short(value), a + 4 * devicePixelRatio, y + 15 * devicePixelRatio);
     }
     ctx.restore();
   }

@@ -58,12 +58,19 @@ function exact(value) {
   return Number.isNaN(value) ? "–" : String(value);
 }
 
-/** A number of few digits, as axes show it. @param {number} value */
-function short(value) {
+/** A number of few digits. @param {number} value @param {number} [digits] */
+function short(value, digits = 4) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-3) return value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
-  return String(Number(value.toPrecision(size < 1e4 ? 4 : 6)));
+  if (size >= 1e6 || size < 1e-3) return value.toExponential(digits - 2).replace(/\.?0+e/, "e").replace("e+", "e");
+  return String(Number(value.toPrecision(size < 1e4 ? digits : digits + 2)));
+}
+
+/** Numbers beside the ticks of an axis, of so many digits that they differ. @param {number[]} values */
+function labels(values) {
+  let found = values.map((value) => short(value));
+  for (let digits = 5; digits < 16 && new Set(found).size < values.length; digits++) found = values.map((value) => short(value, digits));
+  return found;
 }
 
 /** Index of the first number that is not below `value`. @param {Numbers} sorted @param {number} value */
@@ -138,7 +145,7 @@ class Curve {
    * @param {number} from @param {number} to @param {number} columns @param {boolean} log
    */
   visible(from, to, columns, log) {
-    const first = Math.max(0, firstFrom(this.x, from) - 1);
+    const first = Math.max(log ? firstFrom(this.x, Number.MIN_VALUE) : 0, firstFrom(this.x, from) - 1);
     const end = Math.min(this.x.length, firstFrom(this.x, to) + 2);
     /** @type {number[]} */
     const kept = [];

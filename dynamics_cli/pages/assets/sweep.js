@@ -108,20 +108,28 @@ class Sweep {
     const [low, high] = reach(means, shade.log);
     const words = groups ? [...new Set(shade.values)].sort((a, b) => a - b) : [];
     const share = (/** @type {number} */ v) => (shade.log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low));
-    const fill = (/** @type {number} */ v) => (groups ? series(words.indexOf(v)) : Number.isFinite(v) ? `rgb(${viridis(high > low ? share(v) : 0.5)})` : "");
+    const fill = (/** @type {number} */ v) => (groups ? group(words.indexOf(v), words.length) : Number.isFinite(v) ? `rgb(${viridis(high > low ? share(v) : 0.5)})` : "");
     drawing.inside(() => {
       if (cells) this.cells(x, y, xs, ys, means, fill);
       else this.dots(x, y, shade, fill);
-      if (groups && x.setting && !y.setting) for (const word of words) this.medians(x, y, xs, (j) => shade.values[j] === word, fill(word));
+      const joined = shade === x ? [NaN] : words; // a group at each place of x has nothing to join: all jobs are
+      if (groups && x.setting && !y.setting) for (const word of joined) this.medians(x, y, xs, (j) => shade === x || shade.values[j] === word, shade === x ? color("unsigned") : fill(word));
     });
-    drawing.axes(undefined, undefined, { x: x.words, y: y.words });
+    const wide = x.words ? Math.max(...x.words.map((word) => drawing.ctx.measureText(word.slice(0, 18)).width)) + 8 : 50;
+    const at = { x: x.setting ? spaced(xs, (v) => drawing.px(v), wide) : undefined, y: y.setting ? spaced(ys, (v) => drawing.py(v), 20) : undefined };
+    drawing.axes(undefined, undefined, { x: x.words, y: y.words }, at);
     this.scale.hidden = groups;
     const ctx = /** @type {CanvasRenderingContext2D} */ (this.scale.getContext("2d"));
     for (let k = 0; k < 128; k++) {
       ctx.fillStyle = `rgb(${viridis(k / 127)})`;
       ctx.fillRect(k, 0, 1, 10);
     }
-    const names = words.slice(0, 12).map((v, k) => make("span", {}, make("span", { class: `s${k % 7}`, "aria-hidden": "true" }, "●"), ` ${shade.words ? shade.words[v] : short(v)} `));
+    const names = words.slice(0, 12).map((v) => {
+      const key = make("span", { "aria-hidden": "true" }, "●");
+      key.style.color = fill(v);
+      return make("span", {}, key, `\u00a0${shade.words ? shade.words[v] : short(v)} `);
+    });
+    if (words.length > 12) names.push(make("span", {}, `and ${words.length - 12} more`));
     const said = `${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${cells ? ", mean over all other settings and seeds; crosses: no number" : ""}`;
     const lines = groups && x.setting && !y.setting ? `; ${x.words ? "dashes" : "lines"}: medians` : "";
     this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [said]), lines);
@@ -327,6 +335,21 @@ class Sweep {
     const of = rows.length < this.panel.jobs ? ` that are found, of ${this.panel.jobs}` : "";
     this.pager.textContent = rows.length ? `${first + 1} to ${end} of ${rows.length}${of}` : "no job is found";
   }
+}
+
+/** The colour of the k-th of so many groups, which differs from the ground. @param {number} k @param {number} count */
+function group(k, count) {
+  if (count <= 7) return series(k);
+  const first = rgb(color("ground"))[0] < 128 ? 0.25 : 0;
+  return `rgb(${viridis(first + (0.75 * k) / (count - 1))})`;
+}
+
+/** Places from the first on that are so many pixels apart at least. @param {Float64Array} places @param {(v: number) => number} pixel @param {number} room */
+function spaced(places, pixel, room) {
+  /** @type {number[]} */
+  const kept = [];
+  for (const v of places) if (!kept.length || Math.abs(pixel(v) - pixel(kept[kept.length - 1])) >= room) kept.push(v);
+  return kept;
 }
 
 /** Where the k-th cell begins: half-way to its neighbour. @param {Float64Array} places @param {number} k @param {boolean} log */
