@@ -16,8 +16,9 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
+from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, ORIGIN, Groups, cosine, draw_decisions, draw_neurons, plane, read_groups
+from .groups import DASHED, ORIGIN, Groups, cosine, draw_neurons, plane, read_groups
 from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
@@ -192,8 +193,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw boundaries, weights, and the margins against steps of rescaled time."""
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
     look: dict[str, Any] = {"color": kit.PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
-    handles = draw_decisions(axes[0], e.plane)
-    normal, window = e.predicted.boundary, e.plane.window
+    handles = draw_scene(axes[0], e.plane.regions, 0).handles
+    normal, window = e.predicted.boundary, e.plane.regions.window
     along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal) * 2 * (window[1] - window[0])
     handles += axes[0].plot(*np.stack([-along, along]).T, label="predicted (PAR)", zorder=2.5, **look)
     kit.panel_label(axes[0], 0, "boundary, plain SGD")

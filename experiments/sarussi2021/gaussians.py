@@ -10,13 +10,13 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError
 from dynamics_cli.measures.two_layer import outputs
+from dynamics_cli.plotting.scene import draw_scene
 
 from .groups import (
     DASHED,
     ORIGIN,
     Curve,
     Groups,
-    draw_decisions,
     draw_neurons,
     draw_over_epochs,
     plane,
@@ -180,7 +180,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
 def draw_fig9(e: kit.Evidence) -> kit.Drawing:
     """Draw regions, directions, disagreements and shares."""
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
-    handles = draw_decisions(axes[0], e.plane)
+    handles = draw_scene(axes[0], e.plane.regions, 0).handles
     kit.panel_label(axes[0], 0, "decision regions")
     handles += draw_neurons(axes[1], kit.directions(e.plane.groups.network[0]), e.plane.signs, "direction")
     kit.panel_label(axes[1], 1, "neuron directions")

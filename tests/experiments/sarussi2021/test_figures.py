@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.neurons import directions
+from dynamics_cli.plotting.scene import ZERO
 from dynamics_cli.reproduction.catalogue import figures, load_figure
 from dynamics_cli.reproduction.obtain import RunSource
 from tests.experiments.helpers import (
@@ -77,6 +78,13 @@ def check_curve(axes: Axes, label: str, x: np.ndarray, y: np.ndarray) -> None:
     assert points[0, [0, -1]].tolist() == [x[0], x[-1]]
 
 
+def pixel(pixels: np.ndarray, window: tuple[float, ...], point: np.ndarray) -> int:
+    """Return the level of the pixel in which a point lies."""
+    low, size = np.array(window[::2]), window[1] - window[0]
+    column, row = np.floor((point - low) / size * len(pixels)).astype(int)
+    return int(pixels[row, column])
+
+
 def check_neurons(axes: Axes, groups: Sequence[ArrayLike]) -> None:
     """Each group of neurons (k, 2) is drawn with its tips where its weights are."""
     for group in groups:
@@ -87,9 +95,11 @@ def test_figure_1_draws_regions_data_and_neurons_of_both_networks() -> None:
     evidence, drawn = shown("sarussi2021-fig1")
     for k, one in enumerate((evidence.large, evidence.small)):
         data = one.groups.data
-        regions, boundary = drawn.axes[k].collections
-        assert len(regions.get_paths()) == len(one.regions.polygons)
-        np.testing.assert_array_equal(boundary.get_segments(), one.regions.segments[0])
+        pixels, boundary = (layer.at(0) for layer in one.regions.layers[:2])
+        np.testing.assert_array_equal(drawn.axes[k].images[0].get_array().shape[:2], pixels.shape)
+        np.testing.assert_array_equal(np.reshape(drawn.axes[k].collections[0].get_segments(), (-1, 4)), boundary)
+        for x, y in zip(data.x, data.y, strict=True):
+            assert np.sign(pixel(pixels, one.regions.window, x) - ZERO) == y  # both networks classify the data
         for sign in (1, -1):
             assert has_line(drawn.axes[k], *data.x[data.y == sign].T)
         check_neurons(drawn.axes[k + 2], one.groups.last)
@@ -118,7 +128,10 @@ def test_figure_2_draws_ratio_shares_and_every_slope() -> None:
 def test_figure_3_draws_every_level_and_both_directions() -> None:
     evidence, drawn = shown("sarussi2021-fig3")
     levels, neurons = drawn.axes
-    assert len(levels.collections[1].get_segments()) == sum(len(one) for one in evidence.sets.segments)
+    assert len(levels.collections) == 9  # from -2 to 2, every 0.5
+    for collection, layer in zip(levels.collections, evidence.sets.layers[1:], strict=True):
+        np.testing.assert_array_equal(np.reshape(collection.get_segments(), (-1, 4)), layer.at(0))
+    assert np.argmax([one.get_linewidth()[0] for one in levels.collections]) == 4
     check_neurons(neurons, [[(1.0, 0.6)], [(-0.4, 0.9)]])
     assert evidence.inside >= 1_000_000  # the points that Theorem 5.1 speaks of
 
@@ -144,11 +157,10 @@ def test_figure_4_draws_predictions_over_what_was_learned_and_the_margins() -> N
 
 def test_figure_5_draws_the_sector_in_which_relu_is_0() -> None:
     evidence, drawn = shown("sarussi2021-fig5")
-    leaky, relu = (axes.collections[0].get_facecolors() for axes in drawn.axes)
-    assert len(np.unique(leaky, axis=0)) == 2
-    assert len(np.unique(relu, axis=0)) == 3
-    white = (relu[:, :3] == 1).all(axis=1)
-    assert white.tolist() == [band == 1 for band in evidence.relu.bands]
+    leaky, relu = (np.asarray(axes.images[0].get_array()) for axes in drawn.axes)
+    assert (leaky == 1).all(axis=2).sum() < len(leaky)  # on the boundary alone
+    assert len(np.unique(relu.reshape(-1, 3), axis=0)) == 3
+    np.testing.assert_array_equal((relu == 1).all(axis=2), evidence.relu.layers[0].at(0) == ZERO)
     assert legend(drawn)[-1] == "$N(x)=0$"
 
 
