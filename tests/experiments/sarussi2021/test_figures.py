@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +14,11 @@ from numpy.typing import ArrayLike
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.neurons import directions
 from dynamics_cli.plotting.scene import ZERO
-from dynamics_cli.reproduction.catalogue import figures, load_figure
+from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.obtain import RunSource
 from tests.experiments.helpers import (
     Evidence,
     by_id,
-    check_pure,
     claims_of,
     drawing,
     evidence_of,
@@ -32,40 +30,7 @@ from tests.experiments.helpers import (
     titles,
     verdicts,
 )
-
-ALL = [listed.id for listed in figures("sarussi2021")]
-MNIST_SHORT = ("dataset.per_class=100", "dataset.test_per_class=50", "optimizer.epochs=3")
-"""Settings under which the MNIST figures are drawn here; what they claim needs all images and 60 epochs."""
-CHEAP: dict[str, tuple[str, ...]] = {
-    "fig1": (), "fig2": (*MNIST_SHORT, "record.snapshots.interval=200"), "fig3": (), "fig4": (), "fig5": (),
-    "fig6": (*MNIST_SHORT, "record.snapshots.interval=200"), "fig7": (*MNIST_SHORT, "record.snapshots.interval=200"),
-    "fig8": (), "fig9": (), "extra-convergence": (),
-}  # fmt: skip
-NOT_REPRODUCED = {"fig4": {"boundary-sgd"}}
-"""Plain SGD nears the limit like 1/log t: see NOTES.md."""
-PANELS = dict(zip(CHEAP, (4, 3, 2, 3, 2, 3, 2, 2, 4, 1), strict=True))
-
-
-def test_the_index_lists_all_figures() -> None:
-    assert [id_.removeprefix("sarussi2021-") for id_ in ALL] == list(CHEAP)
-
-
-@pytest.mark.parametrize("name", ["fig1", "fig3", "fig4", "fig5", "fig8", "fig9", "extra-convergence"])
-def test_claims_on_synthetic_data_are_reproduced(name: str) -> None:
-    stated = verdicts(claims_of(f"sarussi2021-{name}"))
-    assert stated
-    assert {id_ for id_, verdict in stated.items() if verdict != "reproduced"} == NOT_REPRODUCED.get(name, set())
-
-
-def test_digits_cluster_in_three_epochs_already() -> None:
-    assert set(verdicts(claims_of("sarussi2021-fig7", CHEAP["fig7"])).values()) == {"reproduced"}
-
-
-@pytest.mark.parametrize("name", CHEAP)
-def test_drawing_is_pure(name: str, outputs: Path) -> None:
-    figure = load_figure(f"sarussi2021-{name}")
-    assert len(check_pure(figure, evidence_of(figure, CHEAP[name]), outputs).axes) == PANELS[name]
-
+from tests.experiments.test_figures import DIGITS, FIGURES
 
 # what is drawn
 
@@ -109,7 +74,7 @@ def test_figure_1_draws_regions_data_and_neurons_of_both_networks() -> None:
 
 def test_figure_2_draws_ratio_shares_and_every_slope() -> None:
     figure = load_figure("sarussi2021-fig2")
-    evidence = evidence_of(figure, CHEAP["fig2"])
+    evidence = evidence_of(figure, DIGITS)
     drawn = drawing(figure, evidence)
     for role, pair in (("0-1", "(0, 1)"), ("3-5", "(3, 5)")):
         one = evidence[role]
@@ -165,7 +130,7 @@ def test_figure_5_draws_the_sector_in_which_relu_is_0() -> None:
 
 
 def test_figure_6_draws_every_pair_for_both_slopes() -> None:
-    evidence, drawn = shown("sarussi2021-fig6", CHEAP["fig6"])
+    evidence, drawn = shown("sarussi2021-fig6", DIGITS)
     for role, pair in (("1-7", "(1, 7)"), ("6-0", "(6, 0)")):
         check_curve(drawn.axes[0], pair, evidence[role].epochs, evidence[role].ratio)
         for axes, one in zip(drawn.axes[1:], (evidence[role], evidence[f"{role}-slope-0.8"]), strict=True):
@@ -175,7 +140,7 @@ def test_figure_6_draws_every_pair_for_both_slopes() -> None:
 
 def test_figures_7_and_8_draw_both_measures_and_both_groups() -> None:
     figure = load_figure("sarussi2021-fig7")
-    evidence = evidence_of(figure, CHEAP["fig7"])
+    evidence = evidence_of(figure, DIGITS)
     ratio, angle = drawing(figure, evidence).axes
     check_curve(ratio, "digits (0, 1)", evidence["0-1"].epochs, evidence["0-1"].ratio)
     check_curve(angle, "digits (3, 5)", evidence["3-5"].epochs, evidence["3-5"].angle)
@@ -246,7 +211,7 @@ def test_a_run_that_is_much_too_short_gives_verdicts_and_a_picture(name: str) ->
     figure = load_figure(f"sarussi2021-{name}")
     evidence = short_evidence(name)
     assert "not reproduced" in verdicts(by_id(figure.claims(evidence))).values()
-    assert len(drawing(figure, evidence).axes) == PANELS[name]
+    assert len(drawing(figure, evidence).axes) == FIGURES[figure.id].panels
 
 
 def short_evidence(name: str) -> Evidence:
