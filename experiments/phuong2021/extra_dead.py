@@ -59,7 +59,7 @@ class Fates:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class DeathEvidence:
     """Fates by data set, in the order of the widths."""
 
     orthogonal: list[Fates]
@@ -80,12 +80,12 @@ class Evidence:
         return not any(one.undecided for one in self.all)
 
 
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> DeathEvidence:
     """Look at the first and the last state of all networks."""
     orthogonal, cone = ([fates(runs[f"{name} {p}"]) for p in WIDTHS] for name in NAMES)
     points = runs["cone 1"].dataset()
     violations = is_orthogonally_separable(points.x, points.y).violations
-    return Evidence(
+    return DeathEvidence(
         orthogonal=orthogonal,
         cone=cone,
         plane=fates(runs["plane 1"]),
@@ -109,7 +109,7 @@ def fates(run: kit.Run) -> Fates:
     )
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: DeathEvidence) -> list[kit.Claim]:
     """Compare with the proof of Theorem 1."""
     source = "Theorem 1; its proof"
     return [
@@ -142,7 +142,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: DeathEvidence) -> kit.Drawing:
     """Draw the shares over the width, and the number of dead neurons of the widest networks."""
     figure, axes = kit.new_figure(2, aspect=0.85)
     _draw_shares(axes[0], e)
@@ -150,7 +150,7 @@ def draw(e: Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_shares(axes: kit.Axes, evidence: Evidence) -> None:
+def _draw_shares(axes: kit.Axes, evidence: DeathEvidence) -> None:
     widths = np.array(WIDTHS)
     axes.plot(widths, 0.5**widths, color=kit.PALETTE.theory, ls=(0, (4, 2)), label="$2^{-p}$")
     looks = ((evidence.orthogonal, kit.MARKER, kit.PALETTE.measured, 0.0), (evidence.cone, "s", kit.PALETTE.rank, 0.12))

@@ -190,7 +190,7 @@ def sector_history(run: kit.Run) -> SectorHistory:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LimitEvidence:
     """Paths to the limit, and what became of the neurons of small runs."""
 
     limit: CanonicalNeurons
@@ -207,7 +207,7 @@ class Evidence:
     """Degrees of the positive and of the negative extremal directions."""
 
 
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> LimitEvidence:
     """Measure all runs."""
     ordered = sorted(
         (run for role, run in runs.items() if role.startswith("scale")), key=lambda run: -initial_scale(run)
@@ -219,7 +219,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     both = [[one.direction for one in extremal_directions(data.x, data.y, sign)] for sign in (1, -1)]
     positive, negative = ([float(np.degrees(np.arctan2(w[1], w[0]))) for w in side] for side in both)
     u, z = np.abs(np.random.default_rng(0).standard_normal((2, 10))) * [[1, 0] * 5, [0, 1] * 5]
-    return Evidence(
+    return LimitEvidence(
         limit=limit,
         kkt=kkt_residual(*limit.kkt_point(u, z), data.x, data.y),
         paths=[limit_path(run, limit) for run in ordered],
@@ -231,7 +231,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     )
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: LimitEvidence) -> list[kit.Claim]:
     """Compare with Theorem 1, Corollary 1 and the lemmas."""
     large, small = e.paths[0], e.paths[-1]
     neurons = sum(int(one.counts[0].sum()) for one in e.flows)
@@ -310,7 +310,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: LimitEvidence) -> kit.Drawing:
     """Draw the distances, the neurons of one flow by sector, and G on the circle."""
     figure, axes = kit.new_figure(3, 1, width=7.2, aspect=0.95)
     for path, color in zip(e.paths, kit.SERIES, strict=False):
@@ -342,7 +342,7 @@ def _draw_sectors(axes: kit.Axes, one: SectorHistory) -> None:
     kit.panel_label(axes, 1, "Lemmas 1 and 3")
 
 
-def _draw_G(axes: kit.Axes, evidence: Evidence) -> None:
+def _draw_G(axes: kit.Axes, evidence: LimitEvidence) -> None:
     axes.plot(evidence.angles, evidence.G, color=kit.PALETTE.function, label="$G(w)$")
     for side, marker, color, name in zip(
         evidence.extremal, "^v", (kit.PALETTE.highlight, kit.PALETTE.neurons), ("maximum", "minimum"), strict=True

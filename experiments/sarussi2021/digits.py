@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .groups import DASHED, LARGE, ORIGIN, RATIO, Clustering, Curve, clustering, draw_over_epochs, nearly_zero
+from .groups import DASHED, LARGE, ORIGIN, RATIO, Clustering, EpochCurve, clustering, draw_over_epochs, nearly_zero
 
 Evidence = Mapping[str, Clustering]
 """Role -> clustering of its run at every recorded state."""
@@ -153,15 +153,15 @@ def claims_fig7(e: Evidence) -> list[kit.Claim]:
 def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, Clustering]) -> list[Line2D]:
     """Draw the clustering ratio of runs by label in panel a."""
     curves = zip(shown.items(), kit.SERIES, strict=False)
-    ratios = [Curve(one.epochs, one.ratio, label, color) for (label, one), color in curves]
+    ratios = [EpochCurve(one.epochs, one.ratio, label, color) for (label, one), color in curves]
     return draw_over_epochs(axes, 0, "clustering ratio", ratios, RATIO, log=True)
 
 
-def share_curves(shown: Mapping[str, Clustering]) -> list[list[Curve]]:
+def share_curves(shown: Mapping[str, Clustering]) -> list[list[EpochCurve]]:
     """Return for each run by label its share of training and of held-out points outside the linear regime."""
     return [
         [
-            Curve(one.epochs, share, f"{label} {part}", color, style)
+            EpochCurve(one.epochs, share, f"{label} {part}", color, style)
             for (part, share), style in zip(one.outside.items(), ("-", DASHED), strict=True)
         ]
         for (label, one), color in zip(shown.items(), kit.SERIES, strict=False)
@@ -176,7 +176,7 @@ def draw_fig2(e: Evidence) -> kit.Drawing:
     handles = draw_over_epochs(axes, 1, "points outside linear regime", [*train, *test], "share outside", share=True)
     shades = ("#440154", "#3B528B", "#21918C", "#5EC962", "#D9B600")
     slopes = [
-        Curve(e[role].epochs, e[role].outside["training"], f"{slope:g}", shade)
+        EpochCurve(e[role].epochs, e[role].outside["training"], f"{slope:g}", shade)
         for (slope, role), shade in zip(SLOPE_ROLES.items(), shades, strict=True)
     ]
     lines = draw_over_epochs(axes, 2, "(3, 5) training, by slope", slopes, "share outside", share=True)
@@ -206,7 +206,7 @@ def draw_fig7(e: Evidence) -> kit.Drawing:
     shown = {f"digits {title}": e[name] for name, title in PAIRS.items()}
     lines = draw_ratios(axes, shown)
     curves = zip(shown.items(), kit.SERIES, strict=False)
-    angles = [Curve(one.epochs, one.angle, label, color) for (label, one), color in curves]
+    angles = [EpochCurve(one.epochs, one.angle, label, color) for (label, one), color in curves]
     draw_over_epochs(axes, 1, "largest angle in a group", angles, "largest angle (degrees)", log=True)
     kit.figure_legend(figure, lines, columns=2)
     return figure

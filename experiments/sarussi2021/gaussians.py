@@ -15,7 +15,7 @@ from dynamics_cli.plotting.scene import draw_scene
 from .groups import (
     DASHED,
     ORIGIN,
-    Curve,
+    EpochCurve,
     Groups,
     draw_neurons,
     draw_over_epochs,
@@ -90,7 +90,7 @@ def draw_fig8(e: Entrances) -> kit.Drawing:
     styles = ("-", DASHED, (0, (1, 1.2)))
     for k, kind in enumerate(("w", "u")):
         curves = [
-            Curve(one.epochs, one.shares[kind], f"{dim} dimensions", color, style)
+            EpochCurve(one.epochs, one.shares[kind], f"{dim} dimensions", color, style)
             for (dim, one), color, style in zip(e.items(), kit.SERIES, styles, strict=False)
         ]
         lines = draw_over_epochs(axes, k, f"neurons ${kind}_i$", curves, "share in the PAR", share=True)
@@ -189,7 +189,7 @@ def draw_fig9(e: kit.Evidence) -> kit.Drawing:
         (("most disagreements", e.disagreements, "points"), ("neurons in the PAR", e.shares, "share in the PAR")), 2
     ):
         curves = [
-            Curve(e.plane.groups.epochs, values, f"neurons ${kind}_i$", *look)
+            EpochCurve(e.plane.groups.epochs, values, f"neurons ${kind}_i$", *look)
             for (kind, values), look in zip(shown.items(), looks, strict=True)
         ]
         draw_over_epochs(axes, k, title, curves, ylabel, share=shown is e.shares)

@@ -160,7 +160,7 @@ DASHED = (0, (3, 1.5))
 RATIO = r"ratio $2r/\|\bar w-\bar u\|$"
 
 
-class Curve(NamedTuple):
+class EpochCurve(NamedTuple):
     """One curve of a panel."""
 
     epochs: kit.Floats
@@ -172,7 +172,7 @@ class Curve(NamedTuple):
 
 @kit.styled
 def draw_over_epochs(
-    axes: Sequence[kit.Axes], panel: int, title: str, curves: Sequence[Curve], ylabel: str, *, log: bool = False,
+    axes: Sequence[kit.Axes], panel: int, title: str, curves: Sequence[EpochCurve], ylabel: str, *, log: bool = False,
     share: bool = False,
 ) -> list[Line2D]:  # fmt: skip
     """Draw curves over epochs in the panel of that number and return them; a `share` has an axis from 0 to 1."""

@@ -12,7 +12,7 @@ from dynamics_cli import kit
 
 from .theory.deep_mode import deep_logit, deep_rate, deep_time, depth_crossing
 from .trained import (
-    Curve,
+    ModeCurve,
     confidence,
     crossing,
     draw_trained,
@@ -56,7 +56,7 @@ def _wanted(depth: int, *, coarse: bool = False) -> kit.Wanted:
 
 
 @dataclass(frozen=True)
-class DeepCurve(Curve):
+class DeepCurve(ModeCurve):
     """One trained mode, K times, and Eq. 5; `y` and `y_theory` are the logit."""
 
     depth: int

@@ -238,7 +238,7 @@ def hinge_death_time(
     return np.where(mode.outcome == Outcome.DIES, mode.last_progress / mode.rate, np.inf)
 
 
-class IndependentModes(Theory, kind="independent_modes"):
+class ModeLogits(Theory, kind="independent_modes"):
     """Logit of each class where one neuron is active on one point of it alone (Tachet des Combes et al. 2018)."""
 
     example = """\
