@@ -55,13 +55,13 @@ class NeuronPath:
     def error(self) -> float:
         """Largest difference from the exact solution; NaN unless the neuron has moved."""
         gap = max(np.abs(self.w - self.exact_w).max(), np.abs(self.a - self.exact_a).max())
-        return float(gap) if self.moved else float("nan")
+        return kit.given(self.moved, gap)
 
     @property
     def drift(self) -> float:
         """Largest change of `a^2 - |w|^2`; NaN unless the neuron has moved."""
         imbalance = self.a**2 - np.sum(self.w**2, axis=1)
-        return float(np.abs(imbalance - imbalance[0]).max()) if self.moved else float("nan")
+        return kit.given(self.moved, np.abs(imbalance - imbalance[0]).max())
 
     def at(self, values: kit.Floats, time: float) -> float:
         """Return values (T,) at a time."""
@@ -111,14 +111,14 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("distances", "The kernel distance ends at its limit, 0.71 at delta = -2 to 0.0015 at 4 (largest "
                   "difference)", "Figure 3, right; closed form", kit.less_than(1e-3), max(gap)),
         kit.claim("lazy-first", "Downstream learning is lazy at first (kernel distance at t = 5, delta = -4)",
-                  "Figure 3, right", kit.less_than(0.1), late.at(late.S, 5.0) if rich > 0.6 else np.nan),
+                  "Figure 3, right", kit.less_than(0.1), kit.given(rich > 0.6, late.at(late.S, 5.0))),
         kit.claim("rich-later", "and rich in the end: delayed rich (at t = 15)",
                   "Figure 3, right; limit 0.895", kit.more_than(0.6), rich),
         kit.claim("sooner", "The larger delta, the sooner w is aligned (share of larger delta that are aligned sooner)",
                   "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
         kit.claim("never", "At delta = -4 it is not yet aligned at t = 20, where all others are (largest alignment)",
                   "Figure 3, middle", kit.less_than(0.99),
-                  float(late.alignment.max()) if np.isfinite(aligned[1:]).all() else np.nan),
+                  kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
         kit.theory("formula", "The kernel distance from w and a is that of the gradients (largest difference)",
                    "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(own)),
         *(kit.finding(f"aligned-{delta:g}", f"Time at which the alignment exceeds 0.99, delta = {delta:g}", "Figure 3",
@@ -128,7 +128,7 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
 
 
 def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Floats:
-    """Return where the predictor (2,) ends on one sample: what `w` has across it stays."""
+    """Return where the predictor (2,) ends on one sample: the part of `w` across it stays."""
     n = np.array([-beta[1], beta[0]]) / np.linalg.norm(beta)
     kept = float(n @ w0)
     K = (kept**2 + delta) / 2

@@ -76,7 +76,7 @@ class DeathEvidence:
 
     @property
     def settled(self) -> bool:
-        """Whether training went on until no neuron is undecided: what dies is known only then."""
+        """Whether training went on until no neuron is undecided: the dead neurons are known only then."""
         return not any(one.undecided for one in self.all)
 
 
@@ -94,7 +94,7 @@ def evidence(runs: kit.Runs) -> DeathEvidence:
 
 
 def fates(run: kit.Run) -> Fates:
-    """Tell what became of the neurons of networks trained together."""
+    """Return the fates of the neurons of networks trained together."""
     data = run.dataset()
     W, a = (run.parameters[key] for key in ("hidden_weight", "output_weight"))  # (K, R, p, d), (K, R, p)
     active = [sector_of(data.x, np.asarray(W[k])) > 0 for k in (0, -1)]  # (R, p, n) each
@@ -119,14 +119,14 @@ def claims(e: DeathEvidence) -> list[kit.Claim]:
         kit.claim("bound",
                   "All p neurons die with probability at most 2^-p (largest excess of a share of networks over it, "
                   f"for p = 1 to 6, in binomial standard deviations; up to {TOLERANCE:g} are chance)",
-                  source, kit.at_most(TOLERANCE), max(one.excess for one in e.all) if e.settled else np.nan),
+                  source, kit.at_most(TOLERANCE), kit.given(e.settled, max(one.excess for one in e.all))),
         kit.claim("attained",
                   "On one orthogonal point a class the probability is 2^-p: a neuron lives exactly when it "
                   "starts active on the point of its class (largest deviation, same unit)",
                   "Lemma B.1, which is sharp there",
                   kit.at_most(TOLERANCE), max(abs(one.excess) for one in e.orthogonal)),
         kit.claim("stays", "A neuron that starts active on an example of its class stays so (neurons that do not)",
-                  "Lemma B.1", kit.exactly(0), sum(one.exceptions for one in e.all) if e.settled else np.nan),
+                  "Lemma B.1", kit.exactly(0), kit.given(e.settled, sum(one.exceptions for one in e.all))),
         kit.claim("decided",
                   "Neurons die or are active on their class "
                   "(neurons that at the end are active on the other class only)",

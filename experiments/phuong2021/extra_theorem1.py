@@ -41,7 +41,7 @@ class LimitPath:
     kkt: float
     """KKT residual of the last state (Appendix C)."""
     remainder: float
-    """`distance ||W||_F` of the last state: Frobenius norm of what is along neither ray."""
+    """`distance ||W||_F` of the last state: Frobenius norm of the part along neither ray."""
     kept: float
     """The same in the limit, as the state at `EARLY` predicts: `W W^T - a a^T` of each group is conserved."""
 
@@ -68,7 +68,7 @@ class LimitPath:
     def rises(self) -> float:
         """States after `log t = EARLY` farther than the state before; NaN of a run that ends by `LATE`."""
         after = self.distances[self.log_times > EARLY]
-        return float((np.diff(after) > 0).sum()) if self.log_times[-1] > LATE else float("nan")
+        return kit.given(self.log_times[-1] > LATE, (np.diff(after) > 0).sum())
 
 
 def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
@@ -106,7 +106,7 @@ def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
 
 
 def kept_remainder(W: kit.Floats, a: kit.Floats, groups: list[kit.Floats], dead: kit.Bools) -> float:
-    """Return the Frobenius norm of what stays across the rays for ever, from a state `W` (m, d), `a` (m,).
+    """Return the Frobenius norm of the part that stays across the rays for ever, from a state `W` (m, d), `a` (m,).
 
     On gradient flow `C = W W^T - a a^T` of neurons with the same active points is conserved. With u the limit of
     a/||a|| of a group (`groups`: (m,), 0 elsewhere), the part of W across its ray has the squared norm
@@ -191,7 +191,7 @@ def sector_history(run: kit.Run) -> SectorHistory:
 
 @dataclass(frozen=True)
 class LimitEvidence:
-    """Paths to the limit, and what became of the neurons of small runs."""
+    """Paths to the limit, and the fates of the neurons of small runs."""
 
     limit: CanonicalNeurons
     kkt: float
@@ -292,7 +292,7 @@ def claims(e: LimitEvidence) -> list[kit.Claim]:
                   "On gradient flow neurons turn off or reach the extremal sector of their sign (neurons that do not)",
                   "Lemma 1", kit.exactly(0), others),
         kit.claim("lemma-3", "A neuron that has entered its extremal sector never leaves (neurons that do)", "Lemma 3",
-                  kit.exactly(0), sum(one.left for one in e.flows) if ended and not others else np.nan),
+                  kit.exactly(0), kit.given(ended and not others, sum(one.left for one in e.flows))),
         kit.claim("signs", "Output weights keep their signs (neurons that do not)", "Lemma A.4", kit.exactly(0),
                   sum(one.sign_changes for one in e.flows),
                   always="Gradient flow from a balanced start conserves |a_j| = |w_j|, and a neuron at 0 stays there."),

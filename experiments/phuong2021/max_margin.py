@@ -197,7 +197,7 @@ def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
 
 
 def data_claims(directions: MeanDirections) -> list[kit.Claim]:
-    """Return what Section 5.1 says of the data."""
+    """Return the claims of Section 5.1 on the data."""
     return [
         kit.theory("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
                   kit.exactly(0), directions.separability.violations),
@@ -248,7 +248,7 @@ def layer_claims(layer: TrainedLayer, suffix: str, name: str, source: str) -> li
 
 
 def end_claims(correlations: kit.Floats, statement: str, source: str, figure: str, loss: float) -> list[kit.Claim]:
-    """Return what is said of the correlations (m,) with the max-margin directions, and that the data are learnt."""
+    """Return claims on the correlations (m,) with the max-margin directions, and that the data are learnt."""
     return [
         kit.claim("correlation", f"{statement} (share above {HIGH:g})", f"{source}, {figure}", kit.most(),
                   np.mean(correlations > HIGH)),

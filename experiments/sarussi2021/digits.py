@@ -26,12 +26,12 @@ SLOPE_ROLES = {slope: "3-5" if slope == ASSUMED else f"3-5-slope-{slope:g}" for 
 MORE_PAIRS = {f"{i}-{j}": f"({i}, {j})" for i, j in ((1, 7), (2, 3), (4, 9), (5, 8), (6, 0))}
 """Of Figure 6. The captions that say which pairs the paper shows are lost; these cover all ten digits."""
 STEEP = 0.8
-"""A second slope, nearer to a linear network: what becomes of the pairs that fail at that of the config, 0.5."""
+"""A second slope, nearer to a linear network, for the pairs that fail at that of the config, 0.5."""
 MEASURES = {
     "ratio": ("ratio 2r/||w_bar - u_bar||", kit.Interval(None, 0.1, "0, to a tenth of 1, where no point is inside")),
     "angle": ("largest angle within a group, degrees", kit.Interval(None, 9.0, "0, to a tenth of a right angle")),
 }
-"""The two measures of clustering with what "zero" means of them, whatever they start from."""
+"""The two measures of clustering with the meaning of "zero" for each, whatever they start from."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:

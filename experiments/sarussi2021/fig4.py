@@ -48,7 +48,7 @@ class Margins:
 
     @property
     def reached(self) -> float:
-        """The largest smoothed margin over the one that assumption 3 asks for: it holds from 1 on."""
+        """The largest smoothed margin over the margin that assumption 3 asks for: it holds from 1 on."""
         return float(self.smoothed.max() / self.needed)
 
 
@@ -71,7 +71,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def class_means(groups: Groups) -> agreement.Directions:
-    """Return the directions `mu` and `-mu` of the difference of the class means: what needs no training."""
+    """Return the directions `mu` and `-mu` of the difference of the class means, which need no training."""
     x, y = groups.data.x, groups.data.y
     mu = x[y > 0].mean(axis=0) - x[y < 0].mean(axis=0)
     return agreement.Directions(mu, -mu, least_distance(mu[None]))
@@ -91,7 +91,7 @@ def smoothed_margin(loss: kit.Floats) -> kit.Floats:
 
 
 def margins(groups: Groups, predicted: agreement.Directions) -> Margins:
-    """Return both margins at every recorded state of a run, with what theory says of them."""
+    """Return both margins at every recorded state of a run, with their theory."""
     x, y, k = groups.data.x, groups.data.y, groups.W.shape[1]
     H = np.concatenate([groups.W, groups.U], axis=1)  # (K, m, d)
     h = outputs(x, H, np.broadcast_to(groups.network[1], H.shape[:2]), groups.alpha)  # (K, n)

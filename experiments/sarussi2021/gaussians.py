@@ -160,7 +160,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("nar", "The network is in an NAR (agreement margin beta)",
                   "Definition 6.2", kit.more_than(0), float(agreement.agreement_margin(x, *groups.last, *e.patterns))),
         kit.claim("not-par", "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
-                  "Appendix J, Figure 9(d)", kit.less_than(1), min(last.values()) if accuracy == 1 else NAN),
+                  "Appendix J, Figure 9(d)", kit.less_than(1), kit.given(accuracy == 1, min(last.values()))),
         kit.claim("limit", "The limit is the KKT point of that NAR (joint cosine, rescaled time)",
                   "Theorem 6.1, Appendix F", kit.more_than(0.999), cosine),
         kit.finding("share-w", "Final share of neurons w in the PAR", "Figure 9(d)", last["w"]),

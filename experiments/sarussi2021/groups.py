@@ -32,7 +32,7 @@ ORIGIN: dict[str, kit.Origin] = {
 LARGE = {"large": ("initialization.scale=10",)}
 """The null of this paper: the large initialisation of Figure 1, from which neurons do not cluster."""
 SMALL = 0.01
-"""What "zero" means of a share: the width of a line in a plot of shares."""
+"""A share below it counts as zero: the width of a line in a plot of shares."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def clustering(run: kit.Run) -> Clustering:
 
 
 def nearly_zero(part: str, size: int) -> kit.Interval:
-    """Return what zero means of a share of so many points: below `SMALL`.
+    """Return the meaning of zero for a share of so many points: below `SMALL`.
 
     Held-out points are a sample, so that two binomial standard deviations of their share are allowed for.
     """

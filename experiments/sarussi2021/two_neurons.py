@@ -1,4 +1,4 @@
-"""Figures 3 and 5: networks of two directions, Theorem 5.1 on random ones; nothing is trained."""
+"""Figures 3 and 5: networks of two directions, Theorem 5.1 on random networks; nothing is trained."""
 
 from __future__ import annotations
 

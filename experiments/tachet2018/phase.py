@@ -60,9 +60,9 @@ class PhaseGrid:
 
     norm: float
     trained: NDArray[np.int8]
-    """(G, G) what happened, y0 down the rows; values of `Outcome`, `VANISHES` where neither came to pass."""
+    """(G, G) outcomes of training, y0 down the rows; values of `Outcome`, `VANISHES` where neither came to pass."""
     theory: NDArray[np.int8]
-    """(G, G) what Section 3.3 says."""
+    """(G, G) outcomes by Section 3.3."""
     cases: Paths
     """The neurons of `CASES`, trained."""
 

@@ -281,7 +281,7 @@ def claims_fig10(e: StarvingEvidence) -> list[kit.Claim]:
     """Compare with Theorem 6.1."""
     cases, late = e.cases["strong"], e.trained["late"]
     violations = (cases.stop.rare > simple_bound(cases.delta, cases.lambda_) + 1e-12).sum()
-    example = float(np.interp(0.9999, late.frequent, late.rare)) if late.frequent.max() >= 0.9999 else float("nan")
+    example = kit.given(late.frequent.max() >= 0.9999, np.interp(0.9999, late.frequent, late.rare))
     fair = float(stopping_points(0.01, 0.1, 0.1, 0.1, 0.1).rare)
     return [
         *claims_of_both(e),

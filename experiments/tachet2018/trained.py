@@ -25,7 +25,7 @@ LEARNT = 0.9
 
 @dataclass(frozen=True)
 class ModeCurve:
-    """A trained mode and what theory says of it, at K times."""
+    """A trained mode and its theory, at K times."""
 
     name: str
     t: kit.Floats
@@ -34,7 +34,7 @@ class ModeCurve:
     """(K,) preactivation of the trained network, theory beside it."""
     y_theory: kit.Floats
     P: kit.Floats
-    """(K,) confidence in the class (under the hinge loss the margin, which is what it trains to 1)."""
+    """(K,) confidence in the class (under the hinge loss the margin, which it trains to 1)."""
     P_theory: kit.Floats
 
     @property
@@ -48,7 +48,7 @@ def if_learnt(reached: float, value: float) -> float:
 
     A network that stays where it starts follows its closed form, too, and keeps all that training conserves.
     """
-    return value if reached >= LEARNT else float("nan")
+    return kit.given(reached >= LEARNT, value)
 
 
 def reached(curves: Sequence[ModeCurve]) -> float:
@@ -245,7 +245,7 @@ def draw_curves(
 
 
 def draw_trained(axes: Axes, x: kit.Floats, y: kit.Floats, color: str, *, size: float = 2.8, edge: float = 0.8) -> None:
-    """Draw what trained networks gave as white dots with a coloured edge."""
+    """Draw values of trained networks as white dots with a coloured edge."""
     axes.plot(x, y, kit.MARKER, ms=size, mfc="white", mec=color, mew=edge)
 
 

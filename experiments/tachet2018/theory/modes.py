@@ -136,7 +136,7 @@ class Mode:
         return np.select([ends == Outcome.FROZEN, ends == Outcome.DIES], [0.0, 0.5 * np.log(ratio)], np.inf)
 
     def at(self, tau: Floats, t: Floats) -> ModePath:
-        """Return the state at progress `tau`, the ReLU respected, as what is there at times `t`."""
+        """Return the state at progress `tau`, the ReLU respected, as the path at times `t`."""
         end = self.last_progress
         tau = np.minimum(np.minimum(tau, end), FAR)
         grown, faded = self.A * np.exp(tau), self.B * np.exp(-tau)
