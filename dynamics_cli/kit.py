@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.two_layer import activation_patterns, changed_patterns
+from dynamics_cli.measures.two_layer import activation_patterns
 from dynamics_cli.measures.arrays import Bools, Floats, Ints
 from dynamics_cli.measures.clusters import Clusters, cluster_directions, distinct_kinks, significant
 from dynamics_cli.measures.curves import (

@@ -62,7 +62,7 @@ class Stage:
 
     @styled
     def __init__(self, view: View, shot: Shot) -> None:
-        """Draw the last state and what stays."""
+        """Draw the last state and the artists that stay."""
         self._view, self._shot = view, shot
         last, with_loss = view.states - 1, len(view.run.losses) > 0
         figure, axes = new_figure(2 if with_loss else 1, width=TEXT_WIDTH, aspect=shot.aspect, extra_height=0.25)
@@ -82,7 +82,7 @@ class Stage:
         return f"iteration {format_number(int(self._view.iterations[i]))}"
 
     def seen(self, i: int) -> list[Floats]:
-        """Return the positions of what moves in state `i`, in shares of the picture; the marker is the last."""
+        """Return the positions of the moving artists in state `i`, in shares of the picture; the marker is the last."""
         return [*self._shot.seen(i), *([] if self._places is None else [self._places[i] / self._size])]
 
     @styled
@@ -117,7 +117,7 @@ class Shot(NamedTuple):
 
 
 def shot_of(view: View) -> Shot:
-    """Return what moves in a run, on axes that contain `FRAME_STATES` of its states.
+    """Return the moving picture of a run, on axes that contain `FRAME_STATES` of its states.
 
     Raises UsageError, with the reasons, for a run that has nothing of the kind.
     """

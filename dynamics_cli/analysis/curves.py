@@ -1,4 +1,4 @@
-"""What panels over training share: scales chosen from what is drawn, a grid of panels, marks, a choice of neurons."""
+"""Pieces of panels over training: scales chosen from curves, a grid of panels, marks, a choice of neurons."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def value_scale(values: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
 
 
 def time_scale(iterations: ArrayLike, *curves: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
-    """Return `log` when most of what `curves` do over `iterations` (k,) is over after `EARLY` of them.
+    """Return `log` when most of the change of `curves` over `iterations` (k,) is over after `EARLY` of them.
 
-    Each of `curves` is (k,) or (k, m). What it does is its total variation, of the logarithm where `value_scale` is
+    Each of `curves` is (k,) or (k, m). Their change is the total variation, of the logarithm where `value_scale` is
     logarithmic; several curves have equal weight, the m columns of one count by their variation. Non-finite values are
     skipped. What is `asked` for comes first.
     """
@@ -104,7 +104,7 @@ def mark_time(axes: Axes, at: float, label: str) -> None:
 
 
 def some_neurons(m: int) -> Ints:
-    """Return the indices of the neurons that are drawn over training: all, or evenly spread ones."""
+    """Return the indices of the neurons that are drawn over training: all, or some at even distances."""
     return spread(m, MANY_NEURONS)
 
 

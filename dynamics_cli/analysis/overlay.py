@@ -81,7 +81,7 @@ def draw_overlay(
 
 
 def overlaid(runs: Sequence[Run]) -> list[str]:
-    """Return what can be drawn of all `runs`: the loss, and the measures that each of them has."""
+    """Return the drawable curves of all `runs`: the loss, and the measures that each of them has."""
     return ["loss", *(name for name in drawn_measures(runs[0]) if all(name in run.measures for run in runs))]
 
 
@@ -92,7 +92,7 @@ def curve_of(run: Run, name: str) -> tuple[Ints, Floats]:
 
 
 def _columns(run: Run, name: str) -> tuple[Ints, Floats]:
-    """Return iterations (k,) and values (k, c) of what is drawn of a run."""
+    """Return iterations (k,) and values (k, c) of a curve of a run."""
     if name == "loss":
         steps, values = np.asarray(run.loss_iterations), np.asarray(run.losses, np.float64)[:, None]
     elif name in drawn_measures(run):
@@ -106,7 +106,7 @@ def _columns(run: Run, name: str) -> tuple[Ints, Floats]:
 
 
 def labels_of(runs: Sequence[Run]) -> list[str]:
-    """Return what tells runs apart: the settings that differ when they are few, otherwise their names."""
+    """Return the labels that tell runs apart: the settings that differ when they are few, otherwise their names."""
     differing = [settings_that_differ(runs[0].config, run.config) for run in runs]
     first = {key: value for one in differing for key, (value, _) in one.items() if key != "name"}
     if not 0 < len(first) <= MANY_SETTINGS:

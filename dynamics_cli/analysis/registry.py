@@ -1,4 +1,4 @@
-"""The panels that a run offers. A new one is a function that draws it, with `@panel` and what it needs of a run."""
+"""The panels that a run offers. A new one is a function that draws it, with `@panel` and its needs."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ PRINT = Detail(512, 384, 200_000, 10**9)
 DescribeScene = Callable[[View, Sequence[int], Detail], Scene]
 """Describes, of a `View`, any state on axes that suit the states with these indices."""
 Need = Callable[[View], str | None]
-"""Says why a run does not offer a panel, or None when it has what the panel needs."""
+"""Says why a run does not offer a panel, or None when it has all that the panel needs."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A picture of a run: its name, what it shows, what it needs of the run (in this order), and how it is drawn."""
+    """A picture of a run: its name, its subject, its needs of the run (in this order), and how it is drawn."""
 
     name: str
     description: str

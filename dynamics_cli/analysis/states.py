@@ -1,4 +1,4 @@
-"""Which recorded states a panel shows, what it calls them, and how they stand in a row."""
+"""Which recorded states a panel shows, their names, and how they stand in a row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STILL = 1e-3
 
 @dataclass(frozen=True)
 class ShownState:
-    """A state on show: its index among the recorded ones, its iteration, and the iteration that was asked for."""
+    """A state on show: its index among the recorded states, its iteration, and the iteration that was asked for."""
 
     index: int
     iteration: int

@@ -1,4 +1,4 @@
-"""What theories predict of a run, drawn beside what was measured."""
+"""Predictions of theories for a run, drawn beside its measurements."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Prediction:
 
 @blamed()
 def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
-    """Return what all theories say that speak of `run`; those named in `anyway` also where their assumptions fail.
+    """Return the predictions of all theories for `run`; of theories in `anyway` also where their assumptions fail.
 
     Raises:
         InputError: a theory cannot predict this run.
@@ -90,7 +90,7 @@ def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
 
 
 def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve:
-    """Return the prediction of a loss or a measure beside what was recorded."""
+    """Return the prediction of a loss or a measure beside its record."""
     if name == "loss":
         x, measured, label = run.loss_iterations, run.losses, r"loss $L(\theta^t)$"
     elif name in run.measures:
@@ -106,7 +106,7 @@ def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve
 
 @styled
 def draw_prediction(prediction: Prediction) -> Figure:
-    """Draw every curve of a theory beside what was measured, two panels in a row; legends name the deviation."""
+    """Draw every curve of a theory beside its measurement, two panels in a row; legends name the deviation."""
     count = len(prediction.curves)
     columns = min(count, 2)
     figure, axes = new_figure(columns, -(-count // columns), aspect=0.85 if count > 1 else 0.72, extra_height=0.2)

@@ -26,7 +26,7 @@ class View:
     """A run as panels see it. Nothing is read before it is asked for, and nothing twice."""
 
     def __init__(self, run: Run, log: LogAxes | None = None) -> None:
-        """Look at `run`; `log` says which axes of curves are logarithmic, by default those that this suits."""
+        """Look at `run`; `log` says which axes of curves are logarithmic, by default the axes that this suits."""
         self.run = run
         self.log = log
 

@@ -11,6 +11,7 @@ import click
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
+from dynamics_cli.errors import InputError
 from dynamics_cli.text import cell, duration, fitted, pairs, shorten, size, terminal_width
 
 if TYPE_CHECKING:
@@ -68,7 +69,10 @@ def _is_run(text: str) -> bool:
 
 
 def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> None:
-    """Print a config, and below it the sweep; keys that are left to the sweep have their first values."""
+    """Print a config, and below it the sweep; keys that are left to the sweep have their first values.
+
+    Raises InputError: there is no such config, which is the last thing that the text can stand for.
+    """
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError, to_yaml
     from dynamics_cli.config.dump import to_plain
@@ -76,6 +80,10 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
     from dynamics_cli.training.problem import label_moments
 
     moments = ""
+    try:
+        api.config_file(text)
+    except ConfigError as error:
+        raise InputError(f"{error}; nor is it a run or a sweep") from error
     if (section := load_sweep(api.config_file(text), overrides)[0]) is None:
         config = read_config(text, overrides)
         plain, jobs = to_plain(config), ""

@@ -8,7 +8,7 @@ affine functions closest to it on the polygon. So the work grows with the pieces
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,24 +29,6 @@ class TooManyPiecesError(ValueError):
     """The level sets cross more linear pieces than can be drawn."""
 
 
-@dataclass
-class LevelSets:
-    """The window cut into convex polygons that each lie in one band between two levels, and the levels' segments."""
-
-    levels: Floats
-    """(L,) ascending levels; band b is where the output is between levels b - 1 and b."""
-    polygons: list[Floats] = field(default_factory=list)
-    """Corners (k, 2) of the polygons."""
-    bands: list[int] = field(default_factory=list)
-    """Band 0..L of each polygon."""
-    segments: list[list[Floats]] = field(default_factory=list)
-    """For each level, the segments (2, 2) of its contour."""
-
-    def area(self, band: int) -> float:
-        """Return the area of a band."""
-        return sum(_area(p) for p, b in zip(self.polygons, self.bands, strict=True) if b == band)
-
-
 @dataclass(frozen=True)
 class _Piece:
     """A polygon on which the inputs of layer `layer` are `A p + c`, with the known facts about that layer's neurons."""
@@ -64,8 +46,8 @@ def level_sets(
     levels: ArrayLike = (0.0,),
     *,
     most: int = MOST_PIECES,
-) -> LevelSets:
-    """Return the level sets of a network with one output in a window of the plane.
+) -> list[list[Floats]]:
+    """Return for each level the segments (2, 2) on which a network with one output has it, in a window of the plane.
 
     Args:
         layers: weights and biases from the input on, the first (m, 2), the last (1, m').
@@ -80,10 +62,10 @@ def level_sets(
 
     """
     checked = _checked(layers)
-    found = LevelSets(as_floats(levels, "levels", axes=1))
-    if (np.diff(found.levels) <= 0).any() or not np.isfinite(found.levels).all():
+    heights = as_floats(levels, "levels", axes=1)
+    if (np.diff(heights) <= 0).any() or not np.isfinite(heights).all():
         raise ValueError("levels must be finite and ascend")
-    found.segments = [[] for _ in found.levels]
+    segments: list[list[Floats]] = [[] for _ in heights]
     x0, x1, y0, y1 = window
     corners = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], dtype=np.float64)
     reach = np.abs(corners).max(axis=0)  # (2,) largest coordinates
@@ -94,8 +76,14 @@ def level_sets(
         done += 1
         if done > most:
             raise TooManyPiecesError(f"more than {most} linear pieces meet in this window")
-        todo += _step(piece, checked, slope, reach, found)
-    return found
+        if piece.layer < len(checked) - 1:
+            todo += _cut(piece, checked, slope, reach, heights)
+            continue
+        values = piece.corners @ piece.A[0] + float(piece.c[0])
+        for level, found in zip(heights, segments, strict=True):
+            if values.min() < level < values.max():
+                found.append(_crossing(piece.corners, values - level))
+    return segments
 
 
 def two_layer_pieces(W: ArrayLike, a: ArrayLike, *, bias: bool = False) -> list[Layer]:
@@ -113,12 +101,8 @@ def _checked(layers: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[Layer]:
     return result
 
 
-def _step(piece: _Piece, layers: list[Layer], slope: float, reach: Floats, found: LevelSets) -> list[_Piece]:
-    """Cut a piece, or pass it to the next layer; a piece that is in a single band, or affine, is written to `found`."""
-    least_area = _SLIVER * float(reach.prod())
-    if piece.layer == len(layers) - 1:
-        _finish(piece.corners, piece.A[0], float(piece.c[0]), least_area, found)
-        return []
+def _cut(piece: _Piece, layers: list[Layer], slope: float, reach: Floats, levels: Floats) -> list[_Piece]:
+    """Return the halves of a piece, the piece with the next layer, or nothing where it has none of the `levels`."""
     z = piece.corners @ piece.A.T + piece.c  # (k, m)
     low, high = z.min(axis=0), z.max(axis=0)
     least = _TINY * (np.abs(piece.A) @ reach + np.abs(piece.c))  # below it a value is rounding
@@ -129,22 +113,20 @@ def _step(piece: _Piece, layers: list[Layer], slope: float, reach: Floats, found
     W, b = layers[piece.layer + 1]
     if not undecided.any():
         return [_Piece(piece.corners, piece.layer + 1, (W * factor) @ piece.A, (W * factor) @ piece.c + b)]
-    if piece.layer == len(layers) - 2:
-        band = _band(z, low, high, undecided, slope, W[0], float(b[0]), found.levels)
-        if band is not None:
-            found.polygons.append(piece.corners)
-            found.bands.append(band)
-            return []
+    if piece.layer == len(layers) - 2 and _between(z, low, high, undecided, slope, W[0], float(b[0]), levels):
+        return []
     balance = np.where(undecided, np.minimum(high, -low) / np.maximum(high - low, np.finfo(float).tiny), -1.0)
     j = int(np.argmax(balance))
     halves = (_clip(piece.corners, s * piece.A[j], s * float(piece.c[j])) for s in (1.0, -1.0))
-    return [_Piece(half, piece.layer, piece.A, piece.c) for half in halves if _area(half) > least_area]
+    return [
+        _Piece(half, piece.layer, piece.A, piece.c) for half in halves if _area(half) > _SLIVER * float(reach.prod())
+    ]
 
 
-def _band(
+def _between(
     z: Floats, low: Floats, high: Floats, undecided: Floats, slope: float, a: Floats, b: float, levels: Floats
-) -> int | None:
-    """Return the band in which the outputs on a polygon surely lie, from affine bounds; None when there is none."""
+) -> bool:
+    """Return whether all outputs on a polygon surely lie between two neighbouring levels, from affine bounds."""
     decided = np.where(low + high > 0, 1.0, slope)
     span = np.where(undecided, high - low, 1.0)
     chord = np.where(undecided, (high - slope * low) / span, decided)  # sigma is convex: above it lies its chord
@@ -152,27 +134,7 @@ def _band(
     tangent = np.where(undecided, np.where(high > -low, 1.0, slope), decided)
     upper = (z @ (a * np.where(a > 0, chord, tangent)) + np.sum(np.where(a > 0, a * rise, 0.0)) + b).max()
     lower = (z @ (a * np.where(a > 0, tangent, chord)) + np.sum(np.where(a < 0, a * rise, 0.0)) + b).min()
-    band = int(np.searchsorted(levels, lower, side="left"))
-    return band if band == int(np.searchsorted(levels, upper, side="right")) else None
-
-
-def _finish(corners: Floats, g: Floats, c: float, least_area: float, found: LevelSets) -> None:
-    """Divide a polygon on which the output is `<g, p> + c` among the bands, and add the levels' segments."""
-    values = corners @ g + c
-    for k, level in enumerate(found.levels):
-        if values.min() < level < values.max():
-            found.segments[k].append(_crossing(corners, values - level))
-    first = int(np.searchsorted(found.levels, values.min(), side="right"))
-    last = int(np.searchsorted(found.levels, values.max(), side="left"))
-    for band in range(min(first, last), last + 1):
-        part = corners
-        if band > 0:
-            part = _clip(part, g, c - float(found.levels[band - 1]))
-        if band < len(found.levels) and len(part):
-            part = _clip(part, -g, float(found.levels[band]) - c)
-        if _area(part) > least_area:
-            found.polygons.append(part)
-            found.bands.append(band)
+    return int(np.searchsorted(levels, lower, side="left")) == int(np.searchsorted(levels, upper, side="right"))
 
 
 def _crossing(corners: Floats, values: Floats) -> Floats:

@@ -34,12 +34,6 @@ def activation_patterns(x: ArrayLike, W: ArrayLike) -> Bools:
     return result
 
 
-def changed_patterns(x: ArrayLike, W: ArrayLike, W_0: ArrayLike) -> Floats:
-    """Return which fraction `(...)` of (point, neuron) pairs is active in one of `W (..., m, d)` and `W_0` only."""
-    changed = activation_patterns(x, W) != activation_patterns(x, W_0)
-    return np.asarray(np.mean(changed, axis=(-2, -1)))
-
-
 def _check_slope(slope: float) -> None:
     if not 0.0 <= slope <= 1.0:
         raise ValueError(f"the slope for negative arguments must be in [0, 1], not {slope}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.errors import RunError, did_you_mean
 from dynamics_cli.pages.document import Page, tag
 from dynamics_cli.pages.figure import add_figure, add_paper
 from dynamics_cli.pages.run import add_comparison, add_run
@@ -144,4 +144,4 @@ def _run(text: str) -> Run:
         if is_there(text):
             raise
         close = did_you_mean(text, [*catalogue.papers(), *_figures()])
-        raise UsageError(f"{error}; nor is it a sweep, a figure or a paper{close}") from error
+        raise RunError(f"{error}; nor is it a sweep, a figure or a paper{close}") from error

@@ -101,7 +101,7 @@ def _layer(page: Page, layer: SceneLayer, states: list[int]) -> tuple[dict[str, 
 
 
 def _single(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers that are only drawn, in float32; what is beyond it is not drawn."""
+    """Return numbers that are only drawn, in float32; numbers beyond its range are not drawn."""
     with np.errstate(over="ignore"):
         return values if values.dtype == np.uint8 else values.astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""Moving pictures: what stays is drawn once, what moves is drawn on top of it for every frame."""
+"""Moving pictures: artists that stay are drawn once, artists that move on top of them for every frame."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class SceneLayer:
     roles: Sequence[Role]
     """The look of the rows; of several roles the last column of a row has the number of its own."""
     name: str = ""
-    """What the legend calls all rows together, in place of the names of the roles."""
+    """The name of all rows together in the legend, in place of the names of the roles."""
     at: Callable[[int], Numbers]
     """Index of a state -> rows: x, y of a line or of points; x, y, x, y of segments; or pixels (rows, columns), uint8,
     from the bottom up: levels about `ZERO` of a field between the first role and the second, or numbers of roles."""
@@ -153,7 +153,7 @@ class DrawnScene:
         self._remark: Text | None = None
         self._drawn = [(layer, self._add(layer)) for layer in sorted(scene.layers, key=lambda layer: layer.z)]
         self.artists: list[Artist] = [artist for layer, added in self._drawn if layer.moves for artist in added]
-        """What moves, from back to front, and the label of the x axis, which has the remark."""
+        """The artists that move, from back to front, and the label of the x axis, which has the remark."""
         self.artists.append(axes.xaxis.label)
         self.handles: list[Artist] = []
         """For a legend, of the first state that is shown."""
@@ -222,7 +222,7 @@ def _look(layer: SceneLayer, role: Role) -> dict[str, Any]:
 
 
 def _handle(layer: SceneLayer, role: Role) -> Artist:
-    """Return what stands for a role in a legend, which is never pale nor tiny."""
+    """Return the handle of a role in a legend, which is never pale nor tiny."""
     if layer.form in ("field", "classes"):
         edge = PALETTE.unsigned if role.color == "ground" else "none"
         fill = tint(PALETTE.color(role.color), sum(layer.shade) / 2 + 0.1)

@@ -1,4 +1,4 @@
-"""Curves over training time: their axes, what a log axis cannot show, and fewer points for the same picture."""
+"""Curves over training time: their axes, values that a log axis cannot show, and fewer points for the same picture."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def set_time_axis(axes: Axes, iterations: ArrayLike, scale: TimeScale = "linear"
 
 
 def visible(values: ArrayLike, *, log: bool) -> NDArray[np.float64]:
-    """Return `values` with NaN for what cannot be drawn: non-finite numbers, and on a log axis those <= 0."""
+    """Return `values` with NaN where they cannot be drawn: non-finite numbers, and on a log axis numbers <= 0."""
     array = np.array(values, dtype=np.float64)
     hidden = ~np.isfinite(array)
     if log:

@@ -9,6 +9,7 @@ import importlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -25,6 +26,8 @@ GROUP = "dyn.papers"
 """Entry points of this group add papers (see `entries`)."""
 EXPERIMENTS = "dynamics_cli._bundled.experiments"
 """Package of the bundled papers."""
+SAME_PAPER = 0.85
+"""Likeness of the keys of papers from which a typing mistake is supposed; other years of an author are less alike."""
 
 
 @dataclass(frozen=True)
@@ -147,12 +150,16 @@ def find(figure_id: str) -> CatalogueEntry:
         return known[figure_id]
     if figure_id in papers():
         raise UsageError(f"{figure_id!r} is a paper; --paper {figure_id} reproduces all of its figures")
-    raise UsageError(f"no figure {figure_id!r}{_closest(figure_id, known)}; `dyn list figures` lists them")
+    where = "`dyn list figures` lists them, `dyn --with FOLDER` loads others"
+    raise UsageError(f"no figure {figure_id!r}{_closest(figure_id, known)}; {where}")
 
 
 def _closest(word: str, known: Iterable[str]) -> str:
-    """Return a hint that also finds `fig2` for `boursier2022-fig2`."""
+    """Return a hint that also finds `fig2` for `boursier2022-fig2`; none where the paper is surely another."""
     endings = [id_ for id_ in known if id_.endswith(f"-{word}")]
+    paper, dash, _ = word.partition("-")
+    if dash and not get_close_matches(paper, papers(), cutoff=SAME_PAPER):
+        return ""
     return f" (did you mean {endings[0]!r}?)" if endings else did_you_mean(word, known)
 
 

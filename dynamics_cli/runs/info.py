@@ -71,7 +71,7 @@ def _in_parts(copy: str) -> str:
     return copy
 
 
-class KindSource(BaseModel):
+class KindCopy(BaseModel):
     """Where a kind came from that is not bundled."""
 
     model_config = ConfigDict(strict=True)
@@ -127,7 +127,7 @@ class RunInfo(BaseModel):
     """Where, when and by which command the run was started."""
     resumptions: list[dict[str, Any]] = []
     """The provenance of each process that went on with the run."""
-    kinds: dict[str, KindSource] = {}
+    kinds: dict[str, KindCopy] = {}
     """Where each kind came from that is not bundled: its file or package, checksum, and the copy in the run."""
     replicas: list[dict[str, Any]] = []
     """The changes of the config by each of R runs that are trained together."""

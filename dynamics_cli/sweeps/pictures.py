@@ -104,7 +104,7 @@ class SweepTable:
 
     @property
     def measures(self) -> list[str]:
-        """Names of the final numbers that the table has: those that the config asks for, the final loss, others."""
+        """Names of the final numbers that the table has: measures that the config asks for, the final loss, others."""
         # a measure has a file of its name, which the names of its numbers follow: other columns are no measures
         columns = dict.fromkeys(str(name) for row in self.rows for name in row)
         known = (*FIXED, *self.settings)

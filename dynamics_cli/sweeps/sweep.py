@@ -228,7 +228,7 @@ def claim(directory: Path, described: dict[str, Any], planned: PlannedSweep) -> 
 def _run(
     planned: PlannedSweep, tasks: Tasks, todo: Sequence[int], directory: Path, engine: Engine
 ) -> Iterator[tuple[int, str]]:
-    """Yield tasks as they end, and why they failed; those that other drivers train come when these have done it."""
+    """Yield tasks as they end, and why they failed; tasks that other drivers train come when these drivers are done."""
     while todo:
         busy = []
         for number, why in engine(str(directory), todo):

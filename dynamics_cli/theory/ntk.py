@@ -18,22 +18,23 @@ from dynamics_cli.measures.arrays import Floats, as_floats, as_network, as_point
 from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
 from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
 
+Elementwise = Callable[[Floats], Floats]
+
 
 def ntk(
-    x: ArrayLike, x_2: ArrayLike, W: ArrayLike, a: ArrayLike, *, slope: float = 0.0, train_output: bool = True
-) -> Floats:
+    x: ArrayLike, x_2: ArrayLike, W: ArrayLike, a: ArrayLike, *, value: Elementwise = activate,
+    derivative: Elementwise = activation_derivative, train_output: bool = True,
+) -> Floats:  # fmt: skip
     """Return `K (n, n_2)`, `K(x, x') = <grad h(x), grad h(x')>`, at `W (m, d)`, `a (m,)`.
 
     `sum_j a_j^2 sigma'(<w_j, x>) sigma'(<w_j, x'>) <x, x'>`, plus `sum_j sigma(<w_j, x>) sigma(<w_j, x'>)` when the
-    output weights are trained. `slope` is that of the activation for negative arguments (0 ReLU, 1 linear).
+    output weights are trained. `value` and `derivative` are those of the activation, by default of ReLU.
     """
     hidden, output = as_network(W, a)
     z, z_2 = preactivations(x, hidden), preactivations(x_2, hidden)  # (n, m), (n_2, m)
-    gates = (activation_derivative(z, slope) * output**2) @ activation_derivative(z_2, slope).T
+    gates = (derivative(z) * output**2) @ derivative(z_2).T
     K: Floats = gates * (as_floats(x, "x", axes=2) @ as_floats(x_2, "x_2", axes=2).T)
-    if train_output:
-        K = K + activate(z, slope) @ activate(z_2, slope).T
-    return K
+    return K + value(z) @ value(z_2).T if train_output else K
 
 
 @dataclass(frozen=True)
@@ -178,11 +179,8 @@ def _jacobian(run: Any, x: Floats) -> Floats:
 def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
     """Return the tangent kernel (n, n_2) of a run's two-layer network, of any activation, at its initial weights."""
     net, W, a = _start(run)
-    z, z_2 = preactivations(x, W), preactivations(x_2, W)
-    K = (net.sigma.derivative(z) * a**2) @ net.sigma.derivative(z_2).T * (x @ x_2.T)
-    if net.train_output:
-        K = K + net.sigma.value(z) @ net.sigma.value(z_2).T
-    return np.asarray((net.output_scale or 1.0) ** 2 * K)
+    sigma: dict[str, Any] = {"value": net.sigma.value, "derivative": net.sigma.derivative}
+    return (net.output_scale or 1.0) ** 2 * ntk(x, x_2, W, a, **sigma, train_output=net.train_output)
 
 
 def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], Floats]]:

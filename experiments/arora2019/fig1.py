@@ -87,7 +87,7 @@ def _over_counts(e: list[Solution], counts: tuple[str, ...], suffix: str = "", o
                   source, kit.more_than(10), few[0] / max(few[3], few[4])),
         kit.claim("alike" + suffix, f"{of}Depths 3 and 4 are alike (error of 3 over that of 4, the farthest from 1 of "
                   "three numbers of entries)", "Section 2.3 (recalled); number ours", kit.Interval(0.1, 10),
-                  alike if fitted else np.nan),
+                  kit.given(fitted, alike)),
     ]
     # fmt: on
 

@@ -22,7 +22,7 @@ FACTOR = 3.0
 
 
 @dataclass(frozen=True)
-class Descent:
+class ProductDescent:
     """Singular values of a product of matrices along training."""
 
     depth: int
@@ -63,7 +63,7 @@ class Descent:
 
 
 @dataclass(frozen=True)
-class Balanced:
+class BalancedRuns:
     """How far runs from balanced layers are from the theorem, at the step of the config and at half of it."""
 
     depth: int
@@ -84,9 +84,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def _balanced(depth: int, run: kit.Run, fine: kit.Run) -> Balanced:
+def _balanced(depth: int, run: kit.Run, fine: kit.Run) -> BalancedRuns:
     apart = [float(imbalance(layers(one)).max()) for one in (run, fine)]
-    return Balanced(depth, (_deviation(run), _deviation(fine)), (apart[0], apart[1]))
+    return BalancedRuns(depth, (_deviation(run), _deviation(fine)), (apart[0], apart[1]))
 
 
 def _deviation(run: kit.Run) -> float:
@@ -95,7 +95,7 @@ def _deviation(run: kit.Run) -> float:
     return curve.deviation
 
 
-def _descent(depth: int, run: kit.Run) -> Descent:
+def _descent(depth: int, run: kit.Run) -> ProductDescent:
     dataset, W = run.config.dataset, product(layers(run))
     assert isinstance(dataset, MatrixCompletion)
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
@@ -105,7 +105,7 @@ def _descent(depth: int, run: kit.Run) -> Descent:
     truth = dataset.matrix(Streams(run.config.seed))
     samples, errors = run.dataset(), np.mean((W - truth) ** 2, axis=(1, 2))
     assert samples.y_test is not None
-    return Descent(
+    return ProductDescent(
         depth=depth,
         iterations=np.asarray(run.snapshot_iterations),
         values=s,

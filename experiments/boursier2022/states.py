@@ -105,7 +105,7 @@ class NetworkState:
 
 @dataclass(frozen=True)
 class LineState(NetworkState):
-    """A state of a network of one input and a bias: what the panels of Figures 2, 4 and 5 show."""
+    """A state of a network of one input and a bias, as the panels of Figures 2, 4 and 5 show it."""
 
     kinks: kit.Floats
     """(m,) `-w_{j,2} / w_{j,1}`."""

@@ -50,7 +50,7 @@ def _plane(run: kit.Run) -> kit.Evidence:
     moved = (np.sum((W[-1] - W[0]) ** 2) + np.sum((b[-1] - b[0]) ** 2)) / (np.sum(W[0] ** 2) + np.sum(b[0] ** 2))
     return kit.Evidence(
         paths=np.abs(b)[:, :, None] * W, signs=np.sign(b[-1]), teacher=T, teacher_signs=s, moved=float(np.sqrt(moved)),
-        turn=float(np.median(turns)) if fitted(run) else np.nan,
+        turn=kit.given(fitted(run), np.median(turns)),
         found=float(mass[cosines > np.cos(np.radians(CLOSE))].sum() / mass.sum()),
     )  # fmt: skip
 
@@ -61,7 +61,7 @@ def _scale(run: kit.Run, tau: float) -> kit.Evidence:
     predicted = np.asarray(Linearised().predict(run)["test_loss"])
     return kit.Evidence(
         tau=tau, test=float(test[-1]), best=float(test.min()), linearised=float(predicted[-1]),
-        moved=float(run.measures["distance"][-1]) if fitted(run) else np.nan,
+        moved=kit.given(fitted(run), run.measures["distance"][-1]),
     )  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("costs", "Lazy training generalises worse (held-out loss at tau = 1 over that at tau = 0.03)",
                   "Section 3.1, Figure 1(c)", kit.more_than(1.0), by[1.0].test / first.test),
         kit.claim("rises", "The held-out loss rises with tau up to 1 (share of larger tau with more)",
-                  "Figure 1(c)", kit.exactly(1.0), np.mean(rising > 0) if np.isfinite(rising).all() else np.nan),
+                  "Figure 1(c)", kit.exactly(1.0), kit.given(np.isfinite(rising).all(), np.mean(rising > 0))),
         kit.claim("stopping", "Stopping early does not save it (best held-out loss at tau = 1 over the last at 0.03)",
                   "Figure 1(c), dotted", kit.more_than(1.0), by[1.0].best / first.test),
         kit.claim("linearised", "The plateau is the loss of the linearised model (worst ratio, tau >= 1)",

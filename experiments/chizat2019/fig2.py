@@ -41,7 +41,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         else:
             assert samples.y_test is not None
             fitted = run.final_loss < FITTED * run.losses[0]
-            test[name][int(number)] = float(run.measures["test_loss"][-1]) if fitted else np.nan
+            test[name][int(number)] = kit.given(fitted, run.measures["test_loss"][-1])
             null = 0.5 * float(np.mean(samples.y_test**2))
     widths, taus = sorted(test["1/m"]), sorted(online)
     return kit.Evidence(
@@ -61,9 +61,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                     f"loss over theirs where both fit, m = {m})", "Figure 2(a)", kit.less_than(1), ratio[m])
           for m in WIDTHS[1:]),
         kit.claim("online", "SGD on fresh samples ends higher in the lazy regime (loss at tau = 1 over that at 0.1)",
-                  "Figure 2(c)", kit.more_than(1), online[1.0] / online[0.1] if learnt else np.nan),
+                  "Figure 2(c)", kit.more_than(1), kit.given(learnt, online[1.0] / online[0.1])),
         kit.claim("rises", "the higher the larger tau (share of larger tau with more, 0.1 to 1)", "Figure 2(c)",
-                  kit.exactly(1), np.mean(np.diff([online[tau] for tau in TAUS]) > 0) if learnt else np.nan),
+                  kit.exactly(1), kit.given(learnt, np.mean(np.diff([online[tau] for tau in TAUS]) > 0))),
         *(kit.finding(f"online-{tau:g}", f"Loss of SGD over that of the zero function, tau = {tau:g}", "Figure 2(c)",
                       value) for tau, value in online.items()),
     ]

@@ -18,7 +18,7 @@ EVERY = 10.0
 
 
 @dataclass(frozen=True)
-class Path:
+class FlowPath:
     """Gradient descent beside the flow."""
 
     edge: Edge
@@ -48,7 +48,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         count = min(len(chosen), len(there))
         distance = np.full(len(there), NAN)
         distance[1:count] = np.linalg.norm(chosen[1:count] - there[1:count], axis=1) / moved[1:count]
-        paths.append(Path(edge(run), distance))
+        paths.append(FlowPath(edge(run), distance))
     return kit.Evidence(
         times=np.arange(len(there), dtype=np.float64) * EVERY,
         sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(there)),

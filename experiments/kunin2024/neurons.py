@@ -18,7 +18,7 @@ ORIGIN: dict[str, kit.Origin] = {"data, start, imbalances, duration": "released"
 
 
 @dataclass(frozen=True)
-class Path:
+class NeuronPath:
     """A trained neuron over time."""
 
     delta: float
@@ -55,13 +55,13 @@ class Path:
     def error(self) -> float:
         """Largest difference from the exact solution; NaN unless the neuron has moved."""
         gap = max(np.abs(self.w - self.exact_w).max(), np.abs(self.a - self.exact_a).max())
-        return float(gap) if self.moved else float("nan")
+        return kit.given(self.moved, gap)
 
     @property
     def drift(self) -> float:
         """Largest change of `a^2 - |w|^2`; NaN unless the neuron has moved."""
         imbalance = self.a**2 - np.sum(self.w**2, axis=1)
-        return float(np.abs(imbalance - imbalance[0]).max()) if self.moved else float("nan")
+        return kit.given(self.moved, np.abs(imbalance - imbalance[0]).max())
 
     def at(self, values: kit.Floats, time: float) -> float:
         """Return values (T,) at a time."""
@@ -74,7 +74,7 @@ class Path:
         return float(self.t[there[0]]) if len(there) else float("inf")
 
 
-def path(run: kit.Run) -> Path:
+def path(run: kit.Run) -> NeuronPath:
     """Read a run, and solve its equations."""
     samples = run.dataset()
     w, a = (np.asarray(run.parameters[name], np.float64)[:, 0] for name in ("hidden_weight", "output_weight"))
@@ -85,16 +85,16 @@ def path(run: kit.Run) -> Path:
     if samples.n == samples.d and np.allclose(samples.x.T @ samples.x, np.eye(samples.d)):
         exact = single_neuron(t, w[0], float(a[0]), beta)
     S = np.asarray(run.measures["kernel_distance"], np.float64)
-    return Path(float(a[0] ** 2 - w[0] @ w[0]), t, w, a, S, *exact, beta)
+    return NeuronPath(float(a[0] ** 2 - w[0] @ w[0]), t, w, a, S, *exact, beta)
 
 
-def evidence(runs: kit.Runs) -> list[Path]:
+def evidence(runs: kit.Runs) -> list[NeuronPath]:
     """Read all runs, ascending in delta; those of one sample last."""
     found = [path(run) for run in runs.values()]
     return sorted(found, key=lambda one: (bool(np.isnan(one.exact_a[0])), one.delta))
 
 
-def claims_fig3(paths: list[Path]) -> list[kit.Claim]:
+def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
     """Compare with Section 3."""
     by = dict(zip(DELTAS, paths, strict=True))
     limits = {delta: last_distance(delta, float(np.linalg.norm(one.beta))) for delta, one in by.items()}
@@ -111,14 +111,14 @@ def claims_fig3(paths: list[Path]) -> list[kit.Claim]:
         kit.claim("distances", "The kernel distance ends at its limit, 0.71 at delta = -2 to 0.0015 at 4 (largest "
                   "difference)", "Figure 3, right; closed form", kit.less_than(1e-3), max(gap)),
         kit.claim("lazy-first", "Downstream learning is lazy at first (kernel distance at t = 5, delta = -4)",
-                  "Figure 3, right", kit.less_than(0.1), late.at(late.S, 5.0) if rich > 0.6 else np.nan),
+                  "Figure 3, right", kit.less_than(0.1), kit.given(rich > 0.6, late.at(late.S, 5.0))),
         kit.claim("rich-later", "and rich in the end: delayed rich (at t = 15)",
                   "Figure 3, right; limit 0.895", kit.more_than(0.6), rich),
         kit.claim("sooner", "The larger delta, the sooner w is aligned (share of larger delta that are aligned sooner)",
                   "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
         kit.claim("never", "At delta = -4 it is not yet aligned at t = 20, where all others are (largest alignment)",
                   "Figure 3, middle", kit.less_than(0.99),
-                  float(late.alignment.max()) if np.isfinite(aligned[1:]).all() else np.nan),
+                  kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
         kit.theory("formula", "The kernel distance from w and a is that of the gradients (largest difference)",
                    "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(own)),
         *(kit.finding(f"aligned-{delta:g}", f"Time at which the alignment exceeds 0.99, delta = {delta:g}", "Figure 3",
@@ -128,14 +128,14 @@ def claims_fig3(paths: list[Path]) -> list[kit.Claim]:
 
 
 def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Floats:
-    """Return where the predictor (2,) ends on one sample: what `w` has across it stays."""
+    """Return where the predictor (2,) ends on one sample: the part of `w` across it stays."""
     n = np.array([-beta[1], beta[0]]) / np.linalg.norm(beta)
     kept = float(n @ w0)
     K = (kept**2 + delta) / 2
     return np.asarray(beta + n * kept * np.sqrt(K + np.hypot(K, np.linalg.norm(beta))))
 
 
-def claims_fig4(paths: list[Path]) -> list[kit.Claim]:
+def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
     """Compare with Section 3 and Figure 4."""
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
     gaps = [float(np.abs(one.predictor[-1] - end_of_one_sample(one.delta, one.w[0], one.beta)).max()) for one in single]
@@ -161,12 +161,12 @@ def _color(delta: float) -> str:
     return kit.SERIES[DELTAS.index(round(delta, 6)) % len(kit.SERIES)] if round(delta, 6) in DELTAS else "black"
 
 
-def draw_fig3(paths: list[Path]) -> kit.Drawing:
+def draw_fig3(paths: list[NeuronPath]) -> kit.Drawing:
     """Draw signed size, alignment and kernel distance over time, the exact solution dashed."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     handles = []
     for one in paths:
-        exact = Path(one.delta, one.t, one.exact_w, one.exact_a, one.S, one.exact_w, one.exact_a, one.beta)
+        exact = NeuronPath(one.delta, one.t, one.exact_w, one.exact_a, one.S, one.exact_w, one.exact_a, one.beta)
         exact_S = kernel_distance(one.exact_w, one.exact_a, one.w[0], float(one.a[0]))
         for k, (measured, theory) in enumerate((
             (one.a * np.linalg.norm(one.w, axis=1), exact.a * np.linalg.norm(exact.w, axis=1)),
@@ -185,7 +185,7 @@ def draw_fig3(paths: list[Path]) -> kit.Drawing:
     return figure
 
 
-def draw_fig4(paths: list[Path]) -> kit.Drawing:
+def draw_fig4(paths: list[NeuronPath]) -> kit.Drawing:
     """Draw paths of the predictor in the plane, on white inputs and on one sample."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     handles = []

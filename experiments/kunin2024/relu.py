@@ -56,8 +56,8 @@ def plane(run: kit.Run) -> kit.Evidence:
         tau=float(run.config.initialization.scale),  # type: ignore[attr-defined]
         paths=np.abs(a)[:, :, None] * W,
         signs=np.sign(a[-1]),
-        changed=int(np.sum(np.sign(a[-1]) != np.sign(a[0]))) if fitted else np.nan,
-        drift=float(np.abs(imbalance - imbalance[0]).max()) if fitted else np.nan,
+        changed=kit.given(fitted, int(np.sum(np.sign(a[-1]) != np.sign(a[0])))),
+        drift=kit.given(fitted, np.abs(imbalance - imbalance[0]).max()),
         found=float(mass[cosines > np.cos(np.radians(CLOSE))].sum() / mass.sum()),
     )
 
@@ -118,9 +118,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("flips-up", "as their activations change at once (Hamming distance of 50, delta = 1, t = 100)",
                   drawn, kit.Interval(18, 21), at(e.flips, 100, 1.0)),
         kit.claim("flips-down", "and those of downstream networks, which turn later, do not (delta = -1)", drawn,
-                  kit.less_than(3), at(e.flips, 100, -1.0) if delayed else np.nan),
+                  kit.less_than(3), kit.given(delayed, at(e.flips, 100, -1.0))),
         kit.claim("lazy-first", "Downstream networks, rich later, are lazy at first (kernel distance, tau = 0.1, "
-                  "delta = -1, t = 100)", drawn, kit.less_than(0.08), at(e.kernel, 100, -1.0) if delayed else np.nan),
+                  "delta = -1, t = 100)", drawn, kit.less_than(0.08), kit.given(delayed, at(e.kernel, 100, -1.0))),
         kit.claim("rich-later", "and rich later: delayed rich (t = 1000)", drawn, rich_later, later),
         kit.claim("where", "The largest kernel distance is that of a small, slightly downstream network (tau = 0.1, "
                   "delta from -0.4 to 0, and the distance is the one printed: 1 if so)", drawn, kit.exactly(1), where),

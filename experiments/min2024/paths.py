@@ -49,7 +49,7 @@ class CountPath:
         return float(self.times[-1])
 
     def kind(self, loses: bool) -> kit.Bools:
-        """Return which edges (L,) lose a negative point (or, if not `loses`, only gain positive ones)."""
+        """Return which edges (L,) lose a negative point (or, if not `loses`, only gain positive points)."""
         down = np.diff(self.counts[:, 1]) < 0
         return down if loses else ~down
 

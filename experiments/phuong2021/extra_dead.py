@@ -59,7 +59,7 @@ class Fates:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class DeathEvidence:
     """Fates by data set, in the order of the widths."""
 
     orthogonal: list[Fates]
@@ -76,16 +76,16 @@ class Evidence:
 
     @property
     def settled(self) -> bool:
-        """Whether training went on until no neuron is undecided: what dies is known only then."""
+        """Whether training went on until no neuron is undecided: the dead neurons are known only then."""
         return not any(one.undecided for one in self.all)
 
 
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> DeathEvidence:
     """Look at the first and the last state of all networks."""
     orthogonal, cone = ([fates(runs[f"{name} {p}"]) for p in WIDTHS] for name in NAMES)
     points = runs["cone 1"].dataset()
     violations = is_orthogonally_separable(points.x, points.y).violations
-    return Evidence(
+    return DeathEvidence(
         orthogonal=orthogonal,
         cone=cone,
         plane=fates(runs["plane 1"]),
@@ -94,7 +94,7 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 
 def fates(run: kit.Run) -> Fates:
-    """Tell what became of the neurons of networks trained together."""
+    """Return the fates of the neurons of networks trained together."""
     data = run.dataset()
     W, a = (run.parameters[key] for key in ("hidden_weight", "output_weight"))  # (K, R, p, d), (K, R, p)
     active = [sector_of(data.x, np.asarray(W[k])) > 0 for k in (0, -1)]  # (R, p, n) each
@@ -109,7 +109,7 @@ def fates(run: kit.Run) -> Fates:
     )
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: DeathEvidence) -> list[kit.Claim]:
     """Compare with the proof of Theorem 1."""
     source = "Theorem 1; its proof"
     return [
@@ -119,14 +119,14 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("bound",
                   "All p neurons die with probability at most 2^-p (largest excess of a share of networks over it, "
                   f"for p = 1 to 6, in binomial standard deviations; up to {TOLERANCE:g} are chance)",
-                  source, kit.at_most(TOLERANCE), max(one.excess for one in e.all) if e.settled else np.nan),
+                  source, kit.at_most(TOLERANCE), kit.given(e.settled, max(one.excess for one in e.all))),
         kit.claim("attained",
                   "On one orthogonal point a class the probability is 2^-p: a neuron lives exactly when it "
                   "starts active on the point of its class (largest deviation, same unit)",
                   "Lemma B.1, which is sharp there",
                   kit.at_most(TOLERANCE), max(abs(one.excess) for one in e.orthogonal)),
         kit.claim("stays", "A neuron that starts active on an example of its class stays so (neurons that do not)",
-                  "Lemma B.1", kit.exactly(0), sum(one.exceptions for one in e.all) if e.settled else np.nan),
+                  "Lemma B.1", kit.exactly(0), kit.given(e.settled, sum(one.exceptions for one in e.all))),
         kit.claim("decided",
                   "Neurons die or are active on their class "
                   "(neurons that at the end are active on the other class only)",
@@ -142,7 +142,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: DeathEvidence) -> kit.Drawing:
     """Draw the shares over the width, and the number of dead neurons of the widest networks."""
     figure, axes = kit.new_figure(2, aspect=0.85)
     _draw_shares(axes[0], e)
@@ -150,7 +150,7 @@ def draw(e: Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_shares(axes: kit.Axes, evidence: Evidence) -> None:
+def _draw_shares(axes: kit.Axes, evidence: DeathEvidence) -> None:
     widths = np.array(WIDTHS)
     axes.plot(widths, 0.5**widths, color=kit.PALETTE.theory, ls=(0, (4, 2)), label="$2^{-p}$")
     looks = ((evidence.orthogonal, kit.MARKER, kit.PALETTE.measured, 0.0), (evidence.cone, "s", kit.PALETTE.rank, 0.12))

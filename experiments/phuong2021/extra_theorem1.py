@@ -41,7 +41,7 @@ class LimitPath:
     kkt: float
     """KKT residual of the last state (Appendix C)."""
     remainder: float
-    """`distance ||W||_F` of the last state: Frobenius norm of what is along neither ray."""
+    """`distance ||W||_F` of the last state: Frobenius norm of the part along neither ray."""
     kept: float
     """The same in the limit, as the state at `EARLY` predicts: `W W^T - a a^T` of each group is conserved."""
 
@@ -68,7 +68,7 @@ class LimitPath:
     def rises(self) -> float:
         """States after `log t = EARLY` farther than the state before; NaN of a run that ends by `LATE`."""
         after = self.distances[self.log_times > EARLY]
-        return float((np.diff(after) > 0).sum()) if self.log_times[-1] > LATE else float("nan")
+        return kit.given(self.log_times[-1] > LATE, (np.diff(after) > 0).sum())
 
 
 def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
@@ -106,7 +106,7 @@ def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
 
 
 def kept_remainder(W: kit.Floats, a: kit.Floats, groups: list[kit.Floats], dead: kit.Bools) -> float:
-    """Return the Frobenius norm of what stays across the rays for ever, from a state `W` (m, d), `a` (m,).
+    """Return the Frobenius norm of the part that stays across the rays for ever, from a state `W` (m, d), `a` (m,).
 
     On gradient flow `C = W W^T - a a^T` of neurons with the same active points is conserved. With u the limit of
     a/||a|| of a group (`groups`: (m,), 0 elsewhere), the part of W across its ray has the squared norm
@@ -190,8 +190,8 @@ def sector_history(run: kit.Run) -> SectorHistory:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Paths to the limit, and what became of the neurons of small runs."""
+class LimitEvidence:
+    """Paths to the limit, and the fates of the neurons of small runs."""
 
     limit: CanonicalNeurons
     kkt: float
@@ -207,7 +207,7 @@ class Evidence:
     """Degrees of the positive and of the negative extremal directions."""
 
 
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> LimitEvidence:
     """Measure all runs."""
     ordered = sorted(
         (run for role, run in runs.items() if role.startswith("scale")), key=lambda run: -initial_scale(run)
@@ -219,7 +219,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     both = [[one.direction for one in extremal_directions(data.x, data.y, sign)] for sign in (1, -1)]
     positive, negative = ([float(np.degrees(np.arctan2(w[1], w[0]))) for w in side] for side in both)
     u, z = np.abs(np.random.default_rng(0).standard_normal((2, 10))) * [[1, 0] * 5, [0, 1] * 5]
-    return Evidence(
+    return LimitEvidence(
         limit=limit,
         kkt=kkt_residual(*limit.kkt_point(u, z), data.x, data.y),
         paths=[limit_path(run, limit) for run in ordered],
@@ -231,7 +231,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     )
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: LimitEvidence) -> list[kit.Claim]:
     """Compare with Theorem 1, Corollary 1 and the lemmas."""
     large, small = e.paths[0], e.paths[-1]
     neurons = sum(int(one.counts[0].sum()) for one in e.flows)
@@ -292,7 +292,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "On gradient flow neurons turn off or reach the extremal sector of their sign (neurons that do not)",
                   "Lemma 1", kit.exactly(0), others),
         kit.claim("lemma-3", "A neuron that has entered its extremal sector never leaves (neurons that do)", "Lemma 3",
-                  kit.exactly(0), sum(one.left for one in e.flows) if ended and not others else np.nan),
+                  kit.exactly(0), kit.given(ended and not others, sum(one.left for one in e.flows))),
         kit.claim("signs", "Output weights keep their signs (neurons that do not)", "Lemma A.4", kit.exactly(0),
                   sum(one.sign_changes for one in e.flows),
                   always="Gradient flow from a balanced start conserves |a_j| = |w_j|, and a neuron at 0 stays there."),
@@ -310,7 +310,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: LimitEvidence) -> kit.Drawing:
     """Draw the distances, the neurons of one flow by sector, and G on the circle."""
     figure, axes = kit.new_figure(3, 1, width=7.2, aspect=0.95)
     for path, color in zip(e.paths, kit.SERIES, strict=False):
@@ -342,7 +342,7 @@ def _draw_sectors(axes: kit.Axes, one: SectorHistory) -> None:
     kit.panel_label(axes, 1, "Lemmas 1 and 3")
 
 
-def _draw_G(axes: kit.Axes, evidence: Evidence) -> None:
+def _draw_G(axes: kit.Axes, evidence: LimitEvidence) -> None:
     axes.plot(evidence.angles, evidence.G, color=kit.PALETTE.function, label="$G(w)$")
     for side, marker, color, name in zip(
         evidence.extremal, "^v", (kit.PALETTE.highlight, kit.PALETTE.neurons), ("maximum", "minimum"), strict=True

@@ -38,7 +38,7 @@ ANGLES = (5.0, 20.0)
 
 
 @dataclass(frozen=True)
-class Directions(CanonicalNeurons):
+class MeanDirections(CanonicalNeurons):
     """The max-margin vectors of both classes (Eqs. 6 and 7) and the data that they are of."""
 
     separability: Separability
@@ -59,7 +59,7 @@ class Directions(CanonicalNeurons):
 class Trained:
     """A trained network beside the max-margin directions of its data: how Figures 1 and 2 open."""
 
-    directions: Directions
+    directions: MeanDirections
     start: dict[str, kit.Floats]
     """Initial weights by name."""
     last: dict[str, kit.Floats]
@@ -71,7 +71,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Layer:
+class TrainedLayer:
     """A weight matrix after training."""
 
     values: kit.Floats
@@ -124,7 +124,7 @@ class Layer:
         return float(self.values[k] / self.values[other]) if enough else float("nan")
 
 
-def max_margin(run: kit.Run) -> Directions:
+def max_margin(run: kit.Run) -> MeanDirections:
     """Solve Eqs. 6 and 7 for the data of a run.
 
     Raises InputError when a class cannot be separated from the origin.
@@ -138,7 +138,7 @@ def max_margin(run: kit.Run) -> Directions:
         limit = canonical_neurons(data.x, data.y)
     except (InfeasibleError, ValueError) as error:
         raise kit.InputError(f"{run.path}: these data have no w+ and w- (Eqs. 6, 7): {error}") from error
-    return Directions(**vars(limit), separability=is_orthogonally_separable(data.x, data.y), unfiltered=unfiltered)
+    return MeanDirections(**vars(limit), separability=is_orthogonally_separable(data.x, data.y), unfiltered=unfiltered)
 
 
 def read_trained(run: kit.Run, first: str) -> Trained:
@@ -154,7 +154,7 @@ def read_trained(run: kit.Run, first: str) -> Trained:
     return Trained(directions, start, last, plus, minus)
 
 
-def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> Layer:
+def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> TrainedLayer:
     """Measure a weight matrix (m, d), given its initial value and which rows (m,) belong to the first direction."""
     values = kit.singular_values(W)
     basis = kit.leading_directions(W)
@@ -164,7 +164,7 @@ def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> Layer:
     clouds = np.linalg.qr(gaussian)[0] * values[:2]
     by_chance = np.mean(main_directions(clouds, sides_in_plane(clouds))[1] <= ALONG, axis=-1)
     grown = int(np.sum(values > kit.singular_values(W_0)[0]))
-    return Layer(values, grown, basis, points, means, angles, float(np.quantile(by_chance, 0.95)))
+    return TrainedLayer(values, grown, basis, points, means, angles, float(np.quantile(by_chance, 0.95)))
 
 
 def main_directions(points: kit.Floats, side: NDArray[Any]) -> tuple[kit.Floats, kit.Floats]:
@@ -196,8 +196,8 @@ def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
     return side
 
 
-def data_claims(directions: Directions) -> list[kit.Claim]:
-    """Return what Section 5.1 says of the data."""
+def data_claims(directions: MeanDirections) -> list[kit.Claim]:
+    """Return the claims of Section 5.1 on the data."""
     return [
         kit.theory("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
                   kit.exactly(0), directions.separability.violations),
@@ -215,7 +215,7 @@ def data_claims(directions: Directions) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[kit.Claim]:
+def layer_claims(layer: TrainedLayer, suffix: str, name: str, source: str) -> list[kit.Claim]:
     """Return that a weight matrix has rank two and its rows two directions."""
     return [
         kit.claim(f"rank{suffix}",
@@ -248,7 +248,7 @@ def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[kit.
 
 
 def end_claims(correlations: kit.Floats, statement: str, source: str, figure: str, loss: float) -> list[kit.Claim]:
-    """Return what is said of the correlations (m,) with the max-margin directions, and that the data are learnt."""
+    """Return claims on the correlations (m,) with the max-margin directions, and that the data are learnt."""
     return [
         kit.claim("correlation", f"{statement} (share above {HIGH:g})", f"{source}, {figure}", kit.most(),
                   np.mean(correlations > HIGH)),

@@ -48,7 +48,7 @@ def evidence_table1(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with what Appendix D says of the architecture."""
+    """Compare with the architecture of Appendix D."""
     kinds = [len(layer.weight) for layer in e.layers]
     rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
     total = sum(layer.parameters for layer in e.layers)
@@ -305,7 +305,7 @@ def claims_fig3(e: Products) -> list[kit.Claim]:
     last = len(gaps) - 1
 
     def more(start: kit.Bools) -> kit.Interval:
-        """Return what most layers are, and more than of the network that was not trained."""
+        """Return the interval of most layers, and of more than of the network that was not trained."""
         return kit.more_than(max(0.5, float(np.mean(start))))
 
     return [
@@ -392,7 +392,7 @@ def _draw_products(axes: kit.Axes, one: PairProducts) -> None:
 
 
 def remarks_fig3(e: Products) -> list[str]:
-    """Say what a short training leaves open."""
+    """Name the claims that a short training leaves open."""
     if e.updates >= UPDATES:
         return []
     return [f"Drawn {e.training}. How far the last layers separate by then depends on the seed (NOTES)."]

@@ -31,14 +31,14 @@ def two_colors(side: NDArray[Any]) -> list[str]:
 
 
 def legend_of_colors(figure: kit.Drawing, orange: str, blue: str, *others: Line2D) -> None:
-    """Say under the panels what orange and blue dots and other marks are."""
+    """Name orange and blue dots and other marks under the panels."""
     dot: dict[str, Any] = {"marker": kit.MARKER, "ls": "none", "ms": 4.5}
     colors = [Line2D([], [], color=c, label=t, **dot) for c, t in ((ORANGE, orange), (BLUE, blue))]
     kit.figure_legend(figure, [*colors, *others])
 
 
 def ray_handles() -> list[Line2D]:
-    """Return what a legend says of the lines of `draw_plane`."""
+    """Return the legend of the lines of `draw_plane`."""
     rays = zip(RAYS, ("$w_+$", "$w_-$"), strict=True)
     return [
         Line2D([], [], color=kit.PALETTE.theory, lw=0.8, label="mean directions"),
@@ -81,7 +81,7 @@ def draw_plane(
 
 
 def draw_correlations(axes: kit.Axes, correlations: kit.Floats, side: NDArray[Any]) -> None:
-    """Draw the histogram of correlations (m,), stacked by side (m,): positive ones orange, the others blue."""
+    """Draw the histogram of correlations (m,), stacked by side (m,): positive rows orange, the others blue."""
     lowest = min(0.0, np.floor(np.nanmin(correlations) / WIDTH) * WIDTH)
     edges = np.linspace(lowest, 1.0, round((1.0 - lowest) / WIDTH) + 1)
     axes.hist(

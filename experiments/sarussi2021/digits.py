@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .groups import DASHED, LARGE, ORIGIN, RATIO, Clustering, Curve, clustering, draw_over_epochs, nearly_zero
+from .groups import DASHED, LARGE, ORIGIN, RATIO, Clustering, EpochCurve, clustering, draw_over_epochs, nearly_zero
 
 Evidence = Mapping[str, Clustering]
 """Role -> clustering of its run at every recorded state."""
@@ -26,12 +26,12 @@ SLOPE_ROLES = {slope: "3-5" if slope == ASSUMED else f"3-5-slope-{slope:g}" for 
 MORE_PAIRS = {f"{i}-{j}": f"({i}, {j})" for i, j in ((1, 7), (2, 3), (4, 9), (5, 8), (6, 0))}
 """Of Figure 6. The captions that say which pairs the paper shows are lost; these cover all ten digits."""
 STEEP = 0.8
-"""A second slope, nearer to a linear network: what becomes of the pairs that fail at that of the config, 0.5."""
+"""A second slope, nearer to a linear network, for the pairs that fail at that of the config, 0.5."""
 MEASURES = {
     "ratio": ("ratio 2r/||w_bar - u_bar||", kit.Interval(None, 0.1, "0, to a tenth of 1, where no point is inside")),
     "angle": ("largest angle within a group, degrees", kit.Interval(None, 9.0, "0, to a tenth of a right angle")),
 }
-"""The two measures of clustering with what "zero" means of them, whatever they start from."""
+"""The two measures of clustering with the meaning of "zero" for each, whatever they start from."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -153,15 +153,15 @@ def claims_fig7(e: Evidence) -> list[kit.Claim]:
 def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, Clustering]) -> list[Line2D]:
     """Draw the clustering ratio of runs by label in panel a."""
     curves = zip(shown.items(), kit.SERIES, strict=False)
-    ratios = [Curve(one.epochs, one.ratio, label, color) for (label, one), color in curves]
+    ratios = [EpochCurve(one.epochs, one.ratio, label, color) for (label, one), color in curves]
     return draw_over_epochs(axes, 0, "clustering ratio", ratios, RATIO, log=True)
 
 
-def share_curves(shown: Mapping[str, Clustering]) -> list[list[Curve]]:
+def share_curves(shown: Mapping[str, Clustering]) -> list[list[EpochCurve]]:
     """Return for each run by label its share of training and of held-out points outside the linear regime."""
     return [
         [
-            Curve(one.epochs, share, f"{label} {part}", color, style)
+            EpochCurve(one.epochs, share, f"{label} {part}", color, style)
             for (part, share), style in zip(one.outside.items(), ("-", DASHED), strict=True)
         ]
         for (label, one), color in zip(shown.items(), kit.SERIES, strict=False)
@@ -176,7 +176,7 @@ def draw_fig2(e: Evidence) -> kit.Drawing:
     handles = draw_over_epochs(axes, 1, "points outside linear regime", [*train, *test], "share outside", share=True)
     shades = ("#440154", "#3B528B", "#21918C", "#5EC962", "#D9B600")
     slopes = [
-        Curve(e[role].epochs, e[role].outside["training"], f"{slope:g}", shade)
+        EpochCurve(e[role].epochs, e[role].outside["training"], f"{slope:g}", shade)
         for (slope, role), shade in zip(SLOPE_ROLES.items(), shades, strict=True)
     ]
     lines = draw_over_epochs(axes, 2, "(3, 5) training, by slope", slopes, "share outside", share=True)
@@ -206,7 +206,7 @@ def draw_fig7(e: Evidence) -> kit.Drawing:
     shown = {f"digits {title}": e[name] for name, title in PAIRS.items()}
     lines = draw_ratios(axes, shown)
     curves = zip(shown.items(), kit.SERIES, strict=False)
-    angles = [Curve(one.epochs, one.angle, label, color) for (label, one), color in curves]
+    angles = [EpochCurve(one.epochs, one.angle, label, color) for (label, one), color in curves]
     draw_over_epochs(axes, 1, "largest angle in a group", angles, "largest angle (degrees)", log=True)
     kit.figure_legend(figure, lines, columns=2)
     return figure

@@ -7,8 +7,9 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.measures.linear_pieces import boundary_directions
 from dynamics_cli.measures.two_layer import outputs
+from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import LARGE, ORIGIN, SMALL, Groups, draw_decisions, draw_neurons, plane, read_groups
+from .groups import LARGE, ORIGIN, SMALL, Groups, draw_neurons, plane, read_groups
 from .theory.clustering import largest_bend, linear_classifier, outside_linear_regime
 
 CONFIG = "sarussi2021/gaussians.yaml"
@@ -84,7 +85,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = []
     for k, (one, name) in enumerate(((e.large, "large"), (e.small, "small"))):
-        handles += draw_decisions(axes[k], one)
+        handles += draw_scene(axes[k], one.regions, 0).handles
         kit.panel_label(axes[k], k, f"{name} initialisation")
         handles += draw_neurons(axes[k + 2], one.groups.network[0], one.signs, "weight")
         kit.panel_label(axes[k + 2], k + 2, f"neurons, {name}")

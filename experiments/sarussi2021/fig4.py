@@ -16,8 +16,9 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
+from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, ORIGIN, Groups, cosine, draw_decisions, draw_neurons, plane, read_groups
+from .groups import DASHED, ORIGIN, Groups, cosine, draw_neurons, plane, read_groups
 from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
@@ -47,7 +48,7 @@ class Margins:
 
     @property
     def reached(self) -> float:
-        """The largest smoothed margin over the one that assumption 3 asks for: it holds from 1 on."""
+        """The largest smoothed margin over the margin that assumption 3 asks for: it holds from 1 on."""
         return float(self.smoothed.max() / self.needed)
 
 
@@ -70,7 +71,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def class_means(groups: Groups) -> agreement.Directions:
-    """Return the directions `mu` and `-mu` of the difference of the class means: what needs no training."""
+    """Return the directions `mu` and `-mu` of the difference of the class means, which need no training."""
     x, y = groups.data.x, groups.data.y
     mu = x[y > 0].mean(axis=0) - x[y < 0].mean(axis=0)
     return agreement.Directions(mu, -mu, least_distance(mu[None]))
@@ -90,7 +91,7 @@ def smoothed_margin(loss: kit.Floats) -> kit.Floats:
 
 
 def margins(groups: Groups, predicted: agreement.Directions) -> Margins:
-    """Return both margins at every recorded state of a run, with what theory says of them."""
+    """Return both margins at every recorded state of a run, with their theory."""
     x, y, k = groups.data.x, groups.data.y, groups.W.shape[1]
     H = np.concatenate([groups.W, groups.U], axis=1)  # (K, m, d)
     h = outputs(x, H, np.broadcast_to(groups.network[1], H.shape[:2]), groups.alpha)  # (K, n)
@@ -192,8 +193,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw boundaries, weights, and the margins against steps of rescaled time."""
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
     look: dict[str, Any] = {"color": kit.PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
-    handles = draw_decisions(axes[0], e.plane)
-    normal, window = e.predicted.boundary, e.plane.window
+    handles = draw_scene(axes[0], e.plane.regions, 0).handles
+    normal, window = e.predicted.boundary, e.plane.regions.window
     along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal) * 2 * (window[1] - window[0])
     handles += axes[0].plot(*np.stack([-along, along]).T, label="predicted (PAR)", zorder=2.5, **look)
     kit.panel_label(axes[0], 0, "boundary, plain SGD")

@@ -10,13 +10,13 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError
 from dynamics_cli.measures.two_layer import outputs
+from dynamics_cli.plotting.scene import draw_scene
 
 from .groups import (
     DASHED,
     ORIGIN,
-    Curve,
+    EpochCurve,
     Groups,
-    draw_decisions,
     draw_neurons,
     draw_over_epochs,
     plane,
@@ -90,7 +90,7 @@ def draw_fig8(e: Entrances) -> kit.Drawing:
     styles = ("-", DASHED, (0, (1, 1.2)))
     for k, kind in enumerate(("w", "u")):
         curves = [
-            Curve(one.epochs, one.shares[kind], f"{dim} dimensions", color, style)
+            EpochCurve(one.epochs, one.shares[kind], f"{dim} dimensions", color, style)
             for (dim, one), color, style in zip(e.items(), kit.SERIES, styles, strict=False)
         ]
         lines = draw_over_epochs(axes, k, f"neurons ${kind}_i$", curves, "share in the PAR", share=True)
@@ -160,7 +160,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("nar", "The network is in an NAR (agreement margin beta)",
                   "Definition 6.2", kit.more_than(0), float(agreement.agreement_margin(x, *groups.last, *e.patterns))),
         kit.claim("not-par", "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
-                  "Appendix J, Figure 9(d)", kit.less_than(1), min(last.values()) if accuracy == 1 else NAN),
+                  "Appendix J, Figure 9(d)", kit.less_than(1), kit.given(accuracy == 1, min(last.values()))),
         kit.claim("limit", "The limit is the KKT point of that NAR (joint cosine, rescaled time)",
                   "Theorem 6.1, Appendix F", kit.more_than(0.999), cosine),
         kit.finding("share-w", "Final share of neurons w in the PAR", "Figure 9(d)", last["w"]),
@@ -180,7 +180,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
 def draw_fig9(e: kit.Evidence) -> kit.Drawing:
     """Draw regions, directions, disagreements and shares."""
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
-    handles = draw_decisions(axes[0], e.plane)
+    handles = draw_scene(axes[0], e.plane.regions, 0).handles
     kit.panel_label(axes[0], 0, "decision regions")
     handles += draw_neurons(axes[1], kit.directions(e.plane.groups.network[0]), e.plane.signs, "direction")
     kit.panel_label(axes[1], 1, "neuron directions")
@@ -189,7 +189,7 @@ def draw_fig9(e: kit.Evidence) -> kit.Drawing:
         (("most disagreements", e.disagreements, "points"), ("neurons in the PAR", e.shares, "share in the PAR")), 2
     ):
         curves = [
-            Curve(e.plane.groups.epochs, values, f"neurons ${kind}_i$", *look)
+            EpochCurve(e.plane.groups.epochs, values, f"neurons ${kind}_i$", *look)
             for (kind, values), look in zip(shown.items(), looks, strict=True)
         ]
         draw_over_epochs(axes, k, title, curves, ylabel, share=shown is e.shares)

@@ -10,12 +10,14 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
+from dynamics_cli.analysis.registry import PRINT
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import Samples
-from dynamics_cli.measures.linear_pieces import LevelSets, level_sets, two_layer_pieces
-from dynamics_cli.plotting.panels.inputs import data_window, draw_regions
+from dynamics_cli.measures.linear_pieces import level_sets, two_layer_pieces
+from dynamics_cli.measures.two_layer import outputs
+from dynamics_cli.plotting.panels.inputs import data_window
 from dynamics_cli.plotting.panels.neurons import rays_scene
-from dynamics_cli.plotting.scene import Window, draw_scene
+from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, draw_scene, fixed, levels
 from dynamics_cli.plotting.time_axis import visible
 
 from .theory.agreement import Directions, agreement_share
@@ -30,7 +32,7 @@ ORIGIN: dict[str, kit.Origin] = {
 LARGE = {"large": ("initialization.scale=10",)}
 """The null of this paper: the large initialisation of Figure 1, from which neurons do not cluster."""
 SMALL = 0.01
-"""What "zero" means of a share: the width of a line in a plot of shares."""
+"""A share below it counts as zero: the width of a line in a plot of shares."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def clustering(run: kit.Run) -> Clustering:
 
 
 def nearly_zero(part: str, size: int) -> kit.Interval:
-    """Return what zero means of a share of so many points: below `SMALL`.
+    """Return the meaning of zero for a share of so many points: below `SMALL`.
 
     Held-out points are a sample, so that two binomial standard deviations of their share are allowed for.
     """
@@ -158,7 +160,7 @@ DASHED = (0, (3, 1.5))
 RATIO = r"ratio $2r/\|\bar w-\bar u\|$"
 
 
-class Curve(NamedTuple):
+class EpochCurve(NamedTuple):
     """One curve of a panel."""
 
     epochs: kit.Floats
@@ -170,7 +172,7 @@ class Curve(NamedTuple):
 
 @kit.styled
 def draw_over_epochs(
-    axes: Sequence[kit.Axes], panel: int, title: str, curves: Sequence[Curve], ylabel: str, *, log: bool = False,
+    axes: Sequence[kit.Axes], panel: int, title: str, curves: Sequence[EpochCurve], ylabel: str, *, log: bool = False,
     share: bool = False,
 ) -> list[Line2D]:  # fmt: skip
     """Draw curves over epochs in the panel of that number and return them; a `share` has an axis from 0 to 1."""
@@ -208,9 +210,8 @@ class Plane:
     """A trained network of two inputs, and the part of the plane around its data."""
 
     groups: Groups
-    window: Window
-    regions: LevelSets
-    """Where its output is negative and positive."""
+    regions: Scene
+    """Where its output is negative and positive, and the data."""
 
     @property
     def signs(self) -> kit.Floats:
@@ -221,14 +222,28 @@ class Plane:
 def plane(groups: Groups, margin: float = 0.25) -> Plane:
     """Return the decision regions of the last state, in a window wider than the data by a share `margin`."""
     window = data_window(groups.data.x, margin)
-    return Plane(groups, window, level_sets(two_layer_pieces(*groups.network), groups.alpha, window))
+    return Plane(groups, regions_scene(*groups.network, groups.alpha, window, data=groups.data))
 
 
-def draw_decisions(axes: kit.Axes, found: Plane) -> list[kit.Artist]:
-    """Draw decision regions and data; return the handles."""
-    regions, data = found.regions, found.groups.data
-    segments = regions.segments[0]
-    return draw_regions(axes, regions.polygons, regions.bands, segments, found.window, x=data.x, y=data.y).handles
+def regions_scene(
+    H: kit.Floats, a: kit.Floats, alpha: float, window: Window, heights: Sequence[float] = (0.0,), *,
+    shade: tuple[float, float] = (0.3, 0.0), data: Samples | None = None,
+) -> Scene:  # fmt: skip
+    """Describe the signs of the output of a network `H` (m, 2), `a` (m,), its level sets of `heights`, and data."""
+    sides = [np.linspace(low, high, PRINT.side) for low, high in (window[:2], window[2:])]
+    points = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    fill = [Role("positive", "$N(x)>0$"), Role("negative", "$N(x)<0$"), Role("ground", "$N(x)=0$")]
+    pixels = levels(outputs(points, H, a, alpha)).reshape(PRINT.side, PRINT.side)
+    layers = [SceneLayer(form="field", roles=fill, at=fixed(pixels), z=-1, shade=shade)]
+    for height, segments in zip(heights, level_sets(two_layer_pieces(H, a), alpha, window, heights), strict=True):
+        edge = [Role("theory", "decision boundary" if height == 0 else "")]
+        size = 0.6 if height and 0 in heights else 1.1
+        layers.append(SceneLayer(form="segments", roles=edge, at=fixed(np.reshape(segments, (-1, 4))), z=1, size=size))
+    if data is not None:
+        rows = fixed(np.column_stack([data.x, data.y < 0]))
+        signs = [Role("positive", "$y=+1$"), Role("negative", "$y=-1$", "s")]
+        layers.append(SceneLayer(form="points", roles=signs, at=rows, z=3, size=3.4))
+    return Scene(title="Decision regions", alternative="Signs of the output.", layers=layers, window=window)
 
 
 def draw_neurons(

@@ -1,17 +1,15 @@
-"""Figures 3 and 5: networks of two directions, Theorem 5.1 on random ones; nothing is trained."""
+"""Figures 3 and 5: networks of two directions, Theorem 5.1 on random networks; nothing is trained."""
 
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.patches import Patch
 
 from dynamics_cli import kit
-from dynamics_cli.measures.linear_pieces import bend, boundary_directions, level_sets, two_layer_pieces
+from dynamics_cli.measures.linear_pieces import bend, boundary_directions
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.plotting.panels.inputs import draw_levels, draw_regions
-from dynamics_cli.plotting.scene import tint
+from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import draw_neurons
+from .groups import draw_neurons, regions_scene
 from .theory.clustering import outside_linear_regime, sharp_constant, sharpest, tightness, violations
 
 ALPHA_3 = 0.2
@@ -19,7 +17,7 @@ H_3 = np.array([[1.0, 0.6], [-0.4, 0.9]])
 """The directions w and u of the drawn network, as in Figure 3: not opposite to each other."""
 A_3 = np.array([1.0, -1.0])
 WINDOW = (-2.0, 2.0, -2.0, 2.0)
-LEVELS = np.arange(-2.0, 2.01, 0.5)
+LEVELS = tuple(np.arange(-2.0, 2.01, 0.5))
 NETWORKS, POINTS = 1000, 2000
 """Random networks, and random points for each; about two thirds of them lie in the linear regime."""
 
@@ -33,7 +31,7 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     counts = random_networks(rng)
     worst = [(alpha, *sharpest(alpha)) for alpha in (0.05, 0.2, 0.5, 0.9)]
     return kit.Evidence(
-        sets=level_sets(two_layer_pieces(H_3, A_3), ALPHA_3, WINDOW, LEVELS),
+        sets=regions_scene(H_3, A_3, ALPHA_3, WINDOW, LEVELS, shade=(0.1, 0.6)),
         nonlinearity=float(np.var(h - fitted) / np.var(h)),
         clustered=int(counts[:, 0].sum()),
         inside=int(counts[:, 1].sum()),
@@ -88,8 +86,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     """Draw level sets and the two directions."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9)
-    sets = e.sets
-    draw_levels(axes[0], sets.polygons, sets.bands, sets.segments, sets.levels, WINDOW)
+    draw_scene(axes[0], e.sets, 0)
     kit.panel_label(axes[0], 0, "level sets of $N(x)$, every 0.5")
     draw_neurons(axes[1], H_3, A_3, "weight")
     for vector, name in zip(H_3, (r"$\bar w$", r"$\bar u$"), strict=True):
@@ -120,11 +117,10 @@ DIRECTIONS = 360_000
 
 def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
     """Cut the plane at the kinks of both networks."""
-    pieces = two_layer_pieces(H_5, A_5)
     angles = (np.arange(DIRECTIONS) + 0.5) * 2 * np.pi / DIRECTIONS
     return kit.Evidence(
-        leaky=level_sets(pieces, ALPHA_5, WINDOW),
-        relu=level_sets(pieces, 0.0, WINDOW, (-FINE, FINE)),
+        leaky=regions_scene(H_5, A_5, ALPHA_5, WINDOW),
+        relu=regions_scene(H_5, A_5, 0.0, WINDOW, (-FINE, FINE)),
         signs=np.sign(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), H_5, A_5, 0.0)),
     )
 
@@ -161,10 +157,7 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
 def draw_fig5(e: kit.Evidence) -> kit.Drawing:
     """Draw the regions of both networks with their neurons."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
-    left = draw_regions(axes[0], e.leaky.polygons, e.leaky.bands, e.leaky.segments[0], WINDOW)
-    shades = [tint(kit.PALETTE.negative), "#FFFFFF", tint(kit.PALETTE.positive)]
-    edges = [segment for level in e.relu.segments for segment in level]
-    draw_regions(axes[1], e.relu.polygons, e.relu.bands, edges, WINDOW, colors=shades)
+    left, right = (draw_scene(axes[k], scene, 0).handles for k, scene in enumerate((e.leaky, e.relu)))
     for k, name in enumerate(("leaky ReLU", "ReLU")):
         kit.panel_label(axes[k], k, name)
         for vector, sign, label in ((H_5[0], 1, "$w$"), (H_5[1], -1, "$u$")):
@@ -172,8 +165,10 @@ def draw_fig5(e: kit.Evidence) -> kit.Drawing:
             arrow = {"arrowstyle": "-|>", "color": color, "lw": 1.2, "shrinkA": 0, "shrinkB": 0}
             axes[k].annotate("", vector, (0, 0), arrowprops=arrow, zorder=4)
             axes[k].annotate(label, vector, xytext=(3, 3), textcoords="offset points", color=color)
-    zero = Patch(facecolor="white", edgecolor=kit.PALETTE.muted, linewidth=0.6, label="$N(x)=0$")
-    kit.figure_legend(figure, [*left.handles, zero], columns=4)
+    white = next(handle for handle in right if handle.get_label() == "$N(x)=0$")
+    white.set(edgecolor=kit.PALETTE.muted, linewidth=0.6)
+    named = [handle for handle in left if handle.get_label() != white.get_label()]
+    kit.figure_legend(figure, [*named, white], columns=4)
     return figure
 
 

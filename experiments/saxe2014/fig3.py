@@ -20,7 +20,7 @@ U0 = 1e-6
 
 
 @dataclass(frozen=True)
-class Path:
+class StrengthPath:
     """The modes of one network at its recorded iterations (K,)."""
 
     lr: float
@@ -54,14 +54,14 @@ class Path:
         return float(np.abs(self.u - self.theory)[:, 0].max() / self.s[0])
 
 
-def path(run: kit.Run) -> Path:
+def path(run: kit.Run) -> StrengthPath:
     """Project a run on the modes of its data; inputs are the unit vectors."""
     architecture: Any = run.config.architecture
     optimizer: Any = run.config.optimizer
     U, s, Vt = np.linalg.svd(run.dataset().y.T, full_matrices=False)  # (1000, 32), (32,), (32, 32)
     hidden = np.asarray(architecture.sigma.value(np.asarray(run.parameters["hidden_weight"], np.float64)))
     seen = np.einsum("oa,koh->kah", U, np.asarray(run.parameters["output_weight"]), optimize=True)  # (K, 32, h)
-    return Path(float(optimizer.lr), np.asarray(run.snapshot_iterations),
+    return StrengthPath(float(optimizer.lr), np.asarray(run.snapshot_iterations),
                 np.einsum("kah,khi,ai->ka", seen, hidden, Vt, optimize=True), s)  # fmt: skip
 
 

@@ -177,7 +177,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "A, Figure 4; order", kit.more_than(0), np.diff([one.moves for one in e.anisotropic]).min()),
         kit.finding("anisotropic-most", "This range at gamma = 1", "A, Figure 4", e.anisotropic[-1].moves),
         kit.claim("relu-last", "A ReLU network on white inputs is regression with its last kernel (relative distance "
-                  "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), e.relu_last if fitted else np.nan),
+                  "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), kit.given(fitted, e.relu_last)),
         kit.claim("relu-first", "and not with its first (distance, over that from the last)", "A, Figure 1",
                   kit.more_than(1), e.relu_first / e.relu_last if fitted else np.nan),
         kit.finding("large", "At sigma^2 = 1e-2 alignment is not silent: loss when 90 % aligned", "", e.two[0].left),

@@ -12,7 +12,7 @@ from dynamics_cli import kit
 
 from .theory.deep_mode import deep_logit, deep_rate, deep_time, depth_crossing
 from .trained import (
-    Curve,
+    ModeCurve,
     confidence,
     crossing,
     draw_trained,
@@ -56,7 +56,7 @@ def _wanted(depth: int, *, coarse: bool = False) -> kit.Wanted:
 
 
 @dataclass(frozen=True)
-class DeepCurve(Curve):
+class DeepCurve(ModeCurve):
     """One trained mode, K times, and Eq. 5; `y` and `y_theory` are the logit."""
 
     depth: int
@@ -117,7 +117,7 @@ def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
 
 
 def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
-    """Compare the curves with Eq. 5 and what the paper says of norms, and in `source` of depth."""
+    """Compare the curves with Eq. 5 and the statements of the paper on norms, and in `source` on depth."""
     worst, coarse = (largest_error(curves) for curves in (e.curves, e.coarse))
     pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
     shallow, deep = pairs[0], pairs[-1]

@@ -11,7 +11,7 @@ from dynamics_cli.runs.replica import replicas_of
 from .theory.confidence_times import exact_time_ratio, time_ratio
 from .theory.several import hidden_layer, orthogonal_mode, softmax_mode
 from .trained import (
-    Curve,
+    ModeCurve,
     confidence,
     crossing,
     draw_curves,
@@ -54,7 +54,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     sampled = [[_both(one) for one in replicas_of(runs[f"sampled {lr}"])] for lr in STEPS]
     t1, t2 = (crossing(one.t, one.P, 1 - DELTA) for one in _both(runs["ratio"]))
 
-    def order_of(role: str, coarse: list[Curve], fine: list[Curve]) -> float:
+    def order_of(role: str, coarse: list[ModeCurve], fine: list[ModeCurve]) -> float:
         sizes = step(runs[f"{role}, coarse"]), step(runs[role])
         return order(largest_error(coarse), largest_error(fine), sizes)
 
@@ -83,11 +83,11 @@ def _least_confidence(run: kit.Run) -> float:
     return float(expit(outputs(run, data.x)[-1] * data.y).min())
 
 
-def _both(run: kit.Run) -> list[Curve]:
+def _both(run: kit.Run) -> list[ModeCurve]:
     return [mode_curve(run, label) for label in (1, -1)]
 
 
-def _layer_curves(run: kit.Run) -> list[Curve]:
+def _layer_curves(run: kit.Run) -> list[ModeCurve]:
     """Return both classes of a network of several neurons per class (A.4); `y` is that of the class's first neuron."""
     signs = np.sign(layers(run)[-1][0, 0])
     curves = []
@@ -97,11 +97,11 @@ def _layer_curves(run: kit.Run) -> list[Curve]:
         y = preactivations(run, x[None])[:, 0, own]  # (K, h)
         path = hidden_layer(times(run), y[0], layers(run)[-1][0, 0, own], norm, p=p, label=label)
         name = f"$D_{k + 1}$, {own.sum()} neurons"
-        curves.append(Curve(name, times(run), y[:, 0], path.y[:, 0], confidence(run, x, label), path.confidence))
+        curves.append(ModeCurve(name, times(run), y[:, 0], path.y[:, 0], confidence(run, x, label), path.confidence))
     return curves
 
 
-def _orthogonal_curve(run: kit.Run) -> Curve:
+def _orthogonal_curve(run: kit.Run) -> ModeCurve:
     """Return the confidence in m orthogonal points of D_1, of norm 1, on which one neuron starts alike (A.7)."""
     x = run.dataset().x
     y = preactivations(run, x)[:, :, 0]  # (K, m)
@@ -109,10 +109,10 @@ def _orthogonal_curve(run: kit.Run) -> Curve:
     path = orthogonal_mode(times(run), float(y[0, 0]), z0, len(x), float(np.linalg.norm(x[0])))
     P = expit(outputs(run, x))  # (K, m)
     worst = np.abs(P - path.confidence[:, None]).argmax(axis=1)
-    return Curve(f"$m={len(x)}$", times(run), y[:, 0], path.y, P[np.arange(len(P)), worst], path.confidence)
+    return ModeCurve(f"$m={len(x)}$", times(run), y[:, 0], path.y, P[np.arange(len(P)), worst], path.confidence)
 
 
-def _classes_curves(run: kit.Run) -> list[Curve]:
+def _classes_curves(run: kit.Run) -> list[ModeCurve]:
     """Return the modes of a C-class network with one neuron per class, in full batches (A.2)."""
     dataset, (W, Z) = run.dataset(), layers(run)
     share = 1.0 if run.config.loss.reduction == "sum" else 1.0 / dataset.n
@@ -126,18 +126,18 @@ def _classes_curves(run: kit.Run) -> list[Curve]:
         norm, z0 = float(np.linalg.norm(x)), float(Z[0, label, label] - others.mean())
         path = softmax_mode(times(run), float(y[0]), z0, Z.shape[1], norm, p=share)
         name = rf"$\Vert x_{label + 1}\Vert={norm:g}$"
-        curves.append(Curve(name, times(run), y, path.y, probability[:, label], path.confidence))
+        curves.append(ModeCurve(name, times(run), y, path.y, probability[:, label], path.confidence))
     return curves
 
 
-def _rate(one: Curve) -> float:
+def _rate(one: ModeCurve) -> float:
     """Return `d ln u / dt (1 + exp(u)) / (2 ||x||)` of a trained network of A.7, norm 1: `sqrt(m)`."""
     u = np.log(one.P / (1 - one.P))
     middle = slice(len(u) // 4, 3 * len(u) // 4)
     return float(np.median((np.gradient(np.log(u), one.t) * (1 + np.exp(u)) / 2.0)[middle]))
 
 
-def _overlay(id_: str, what: str, source: str, curves: list[Curve], power: float) -> list[kit.Claim]:
+def _overlay(id_: str, what: str, source: str, curves: list[ModeCurve], power: float) -> list[kit.Claim]:
     return [
         kit.claim(id_, f"Trained networks follow the closed form: {what} (largest |P_train - P_theory|)",
                   source, kit.at_most(1e-3), largest_error(curves)),

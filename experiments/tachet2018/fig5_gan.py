@@ -90,7 +90,7 @@ def wanted(seeds: int, *overrides: str) -> dict[str, kit.Wanted]:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 5: what "incomparably better" should at least mean."""
+    """Compare with Section 5: the least meaning of "incomparably better"."""
 
     def mean_over_seeds(measure: Callable[[kit.Evidence], float]) -> dict[str, float]:
         return {loss: float(np.mean([measure(one) for one in several])) for loss, several in e.histories.items()}

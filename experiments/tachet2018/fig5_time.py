@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from dynamics_cli import kit
 
 from .theory.confidence_times import cross_entropy_time, hinge_time
-from .trained import Curve, crossing, draw_trained, largest_error, mode_curve, trained_handle
+from .trained import ModeCurve, crossing, draw_trained, largest_error, mode_curve, trained_handle
 
 CONFIG = "tachet2018/two_classes.yaml"
 U0 = 0.04
@@ -80,7 +80,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_curve(axes: Axes, curve: Curve, color: str) -> None:
+def _draw_curve(axes: Axes, curve: ModeCurve, color: str) -> None:
     axes.plot(np.append(curve.t, END), np.append(curve.P_theory, curve.P_theory[-1]), color=color, lw=1.1)
     dots = np.searchsorted(curve.t, np.arange(0.2, END, 0.7))
     dots = dots[dots < len(curve.t)]

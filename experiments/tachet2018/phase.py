@@ -17,7 +17,7 @@ from dynamics_cli import kit
 from .theory.hinge_class import hinge_class
 from .theory.modes import Outcome, hinge_death_time, logistic_mode, logit_bound, outcome
 from .trained import (
-    Curve,
+    ModeCurve,
     Paths,
     crossing,
     draw_curves,
@@ -60,9 +60,9 @@ class PhaseGrid:
 
     norm: float
     trained: NDArray[np.int8]
-    """(G, G) what happened, y0 down the rows; values of `Outcome`, `VANISHES` where neither came to pass."""
+    """(G, G) outcomes of training, y0 down the rows; values of `Outcome`, `VANISHES` where neither came to pass."""
     theory: NDArray[np.int8]
-    """(G, G) what Section 3.3 says."""
+    """(G, G) outcomes by Section 3.3."""
     cases: Paths
     """The neurons of `CASES`, trained."""
 
@@ -314,7 +314,7 @@ def _printed(t: kit.Floats, x: kit.Floats, w0: kit.Floats, z0: float) -> kit.Flo
     return np.asarray(np.minimum(z_t[:, None] * (w_t @ x.T), 1.0))
 
 
-def _before_margin(curves: list[Curve]) -> float:
+def _before_margin(curves: list[ModeCurve]) -> float:
     """Return the largest difference while theory is below 0.9: where it stops, a step may pass the margin or not."""
     return max(float(np.abs(one.P - one.P_theory)[one.P_theory < 0.9].max(initial=0.0)) for one in curves)
 

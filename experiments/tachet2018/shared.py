@@ -64,7 +64,7 @@ class Trajectory:
 def largest_error(learning: Sequence[Trajectory], failing: Sequence[Trajectory] = ()) -> float:
     """Return the largest `error` of all; NaN unless each network of `learning` reaches `LEARNT` in one class."""
     least = min(max(float(P.max()) for P in one.confidences) for one in learning)
-    return max(one.error for one in (*learning, *failing)) if least >= LEARNT else float("nan")
+    return kit.given(least >= LEARNT, max(one.error for one in (*learning, *failing)))
 
 
 def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> list[Trajectory]:

@@ -79,7 +79,7 @@ class Starved:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class StarvingEvidence:
     """Trained networks, the bounds that are drawn beside them, and random cases of the bounds."""
 
     trained: Mapping[str, Starved]
@@ -95,10 +95,10 @@ class Evidence:
         return [one for role, one in self.trained.items() if role.startswith("lambda")]
 
 
-def evidence(runs: kit.Runs, bounds: Mapping[str, kit.Floats], *kinds: Kind) -> Evidence:
+def evidence(runs: kit.Runs, bounds: Mapping[str, kit.Floats], *kinds: Kind) -> StarvingEvidence:
     """Compare all runs with Eq. 8, and draw random cases of these kinds."""
     trained = {role: starve(run) for role, run in runs.items()}
-    return Evidence(trained, bounds, {kind: random_cases(kind) for kind in kinds})
+    return StarvingEvidence(trained, bounds, {kind: random_cases(kind) for kind in kinds})
 
 
 def starve(run: kit.Run) -> Starved:
@@ -133,7 +133,7 @@ def random_cases(kind: Kind) -> kit.Evidence:
     )
 
 
-def claims_of_both(e: Evidence) -> list[kit.Claim]:
+def claims_of_both(e: StarvingEvidence) -> list[kit.Claim]:
     """Compare the trained networks with Eq. 8."""
     coarse = e.trained["coarse"]
     return [
@@ -147,7 +147,7 @@ def claims_of_both(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def worst(e: Evidence, measure: Callable[[Starved], kit.Floats | float]) -> float:
+def worst(e: StarvingEvidence, measure: Callable[[Starved], kit.Floats | float]) -> float:
     """Return the largest `measure`, one number or (K,), of trained networks from the confidence `LEARNT` in x1 on.
 
     NaN unless every network gets there: one that stays where it starts follows every theory and meets every bound.
@@ -156,7 +156,7 @@ def worst(e: Evidence, measure: Callable[[Starved], kit.Floats | float]) -> floa
     return float(max(part.max(initial=-np.inf) for part in late)) if all(map(len, late)) else float("nan")
 
 
-def excesses(e: Evidence) -> list[float]:
+def excesses(e: StarvingEvidence) -> list[float]:
     """Return the largest excess of the true confidences over each of the bounds."""
     return [
         float(max((one.truth - bound).max() for one, bound in zip(e.fine, bounds, strict=True)))
@@ -164,7 +164,7 @@ def excesses(e: Evidence) -> list[float]:
     ]
 
 
-def draw(e: Evidence, columns: int) -> kit.Drawing:
+def draw(e: StarvingEvidence, columns: int) -> kit.Drawing:
     """Draw truth (lines), trained networks (dots) and bounds (dashed, dotted)."""
     figure, (axes,) = kit.new_figure(aspect=0.92, extra_height=0.3)
     handles: list[Line2D] = []
@@ -190,7 +190,7 @@ COUNTER = {"delta": 0.01, "lambda_": 0.1, "alpha0": 0.1, "beta0": 0.1}
 """The counterexample to Theorem D.2; z0 = 0.1 too."""
 
 
-def evidence_fig6(runs: kit.Runs) -> Evidence:
+def evidence_fig6(runs: kit.Runs) -> StarvingEvidence:
     """Measure the runs of Figure 6 beside both bounds of Theorem D.2 with z* = alpha*.
 
     As printed it is Eq. 7, since `beta0 - alpha0` is 0; with `beta0 - lambda alpha0` in its place the exponent is
@@ -203,7 +203,7 @@ def evidence_fig6(runs: kit.Runs) -> Evidence:
     return evidence(runs, bounds, "positive", "negative")
 
 
-def claims_fig6(e: Evidence) -> list[kit.Claim]:
+def claims_fig6(e: StarvingEvidence) -> list[kit.Claim]:
     """Compare with Section 6 and Appendix D."""
     cases, negative = e.cases["positive"], e.cases["negative"]
     counter, (over_printed, over_meant) = stopping_points(z0=0.1, **COUNTER), excesses(e)
@@ -272,16 +272,16 @@ FIGURE_6 = kit.Figure(
 )  # fmt: skip
 
 
-def evidence_fig10(runs: kit.Runs) -> Evidence:
+def evidence_fig10(runs: kit.Runs) -> StarvingEvidence:
     """Measure the runs of Figure 10 beside Eq. 7."""
     return evidence(runs, {"bound, Eq. 7": np.array([simple_bound(DELTAS, value) for value in LAMBDAS])}, "strong")
 
 
-def claims_fig10(e: Evidence) -> list[kit.Claim]:
+def claims_fig10(e: StarvingEvidence) -> list[kit.Claim]:
     """Compare with Theorem 6.1."""
     cases, late = e.cases["strong"], e.trained["late"]
     violations = (cases.stop.rare > simple_bound(cases.delta, cases.lambda_) + 1e-12).sum()
-    example = float(np.interp(0.9999, late.frequent, late.rare)) if late.frequent.max() >= 0.9999 else float("nan")
+    example = kit.given(late.frequent.max() >= 0.9999, np.interp(0.9999, late.frequent, late.rare))
     fair = float(stopping_points(0.01, 0.1, 0.1, 0.1, 0.1).rare)
     return [
         *claims_of_both(e),

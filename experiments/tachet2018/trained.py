@@ -24,8 +24,8 @@ LEARNT = 0.9
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A trained mode and what theory says of it, at K times."""
+class ModeCurve:
+    """A trained mode and its theory, at K times."""
 
     name: str
     t: kit.Floats
@@ -34,7 +34,7 @@ class Curve:
     """(K,) preactivation of the trained network, theory beside it."""
     y_theory: kit.Floats
     P: kit.Floats
-    """(K,) confidence in the class (under the hinge loss the margin, which is what it trains to 1)."""
+    """(K,) confidence in the class (under the hinge loss the margin, which it trains to 1)."""
     P_theory: kit.Floats
 
     @property
@@ -48,15 +48,15 @@ def if_learnt(reached: float, value: float) -> float:
 
     A network that stays where it starts follows its closed form, too, and keeps all that training conserves.
     """
-    return value if reached >= LEARNT else float("nan")
+    return kit.given(reached >= LEARNT, value)
 
 
-def reached(curves: Sequence[Curve]) -> float:
+def reached(curves: Sequence[ModeCurve]) -> float:
     """Return the largest confidence on a trained curve, the least of all curves."""
     return min(float(one.P.max()) for one in curves)
 
 
-def largest_error(curves: Sequence[Curve]) -> float:
+def largest_error(curves: Sequence[ModeCurve]) -> float:
     """Return the largest difference from the closed forms; NaN unless all trained networks reach `LEARNT`."""
     return if_learnt(reached(curves), max(one.error for one in curves))
 
@@ -148,7 +148,7 @@ def pattern_changes(run: kit.Run) -> int:
     return int((active != active[0]).sum() + (signs != signs[0]).sum())
 
 
-def mode_curve(run: kit.Run, label: int) -> Curve:
+def mode_curve(run: kit.Run, label: int) -> ModeCurve:
     """Return the mode of the only neuron of a class in a two-layer network, trained and in closed form."""
     x, norm, p = one_point(run, label)
     neuron = 0 if label == 1 else -1
@@ -159,7 +159,7 @@ def mode_curve(run: kit.Run, label: int) -> Curve:
     c = float(invariant(y[0], z0, norm))
     name = rf"$\Vert x\Vert={norm:g}$, $c={round(c, 9):g}$".replace("-", "\N{MINUS SIGN}")
     theory = label * path.u if hinge else path.confidence
-    return Curve(name, t, y, path.y, confidence(run, x, label), theory)
+    return ModeCurve(name, t, y, path.y, confidence(run, x, label), theory)
 
 
 def ode_check(y0: float, z0: float, norm: float, *, until: float, label: int = 1) -> tuple[float, float]:
@@ -225,7 +225,7 @@ def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Seq
 
 
 def draw_curves(
-    axes: Axes, curves: Sequence[Curve], *, values: str, label: str, until: float | None = None
+    axes: Axes, curves: Sequence[ModeCurve], *, values: str, label: str, until: float | None = None
 ) -> list[Line2D]:
     """Draw closed forms as lines and trained networks as dots; `values` is `y` or `P`. Returns the lines."""
     lines = []
@@ -245,7 +245,7 @@ def draw_curves(
 
 
 def draw_trained(axes: Axes, x: kit.Floats, y: kit.Floats, color: str, *, size: float = 2.8, edge: float = 0.8) -> None:
-    """Draw what trained networks gave as white dots with a coloured edge."""
+    """Draw values of trained networks as white dots with a coloured edge."""
     axes.plot(x, y, kit.MARKER, ms=size, mfc="white", mec=color, mew=edge)
 
 

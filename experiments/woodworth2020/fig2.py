@@ -70,7 +70,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "change)", "Theorem 1, proof", kit.less_than(1e-6), np.max([one.drift for one in e.limits])),
         kit.claim("trained", "Trained from a smaller alpha, networks have a smaller L1 norm (share of smaller alpha "
                   f"with less, 1 to {RICH[0]:g})", "Figure 2(b)", kit.exactly(1.0),
-                  np.mean(np.diff(trained) > 0) if np.isfinite(trained).all() else np.nan),
+                  kit.given(np.isfinite(trained).all(), np.mean(np.diff(trained) > 0))),
         kit.claim("lazy", "In the kernel regime weights hardly move until the samples are fitted: relative distance "
                   "falls as alpha^-2 (power, alpha 3 to 30)", "linearisation at large alpha", kit.near(-2.0, 0.1),
                   slope),

@@ -106,7 +106,7 @@ def limit(run: kit.Run) -> kit.Evidence:
     return kit.Evidence(
         alpha=alpha,
         dim=len(beta),
-        difference=float(np.linalg.norm(beta - least) / np.linalg.norm(least)) if left < 1e-8 else np.nan,
+        difference=kit.given(left < 1e-8, np.linalg.norm(beta - least) / np.linalg.norm(least)),
         norm=trained * float(np.abs(beta).sum() / np.abs(minimum_l1(samples.x, samples.y)).sum()),
         drift=trained * float(np.abs(product / product[0] - 1.0).max()),
         movement=trained * float(np.sqrt(moved / size)),

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.panels.inputs import no_boundary, regions_scene, state_layers, state_regions
+from dynamics_cli.analysis.panels.inputs import no_boundary, regions_scene, state_layers
 from dynamics_cli.analysis.registry import PANELS, PRINT, draw_panel
 from dynamics_cli.analysis.view import View
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.plotting.scene import ZERO
-from tests.measures.test_linear_pieces import in_band
+from tests.measures.test_linear_pieces import crossed
 
 POINTS: dict[str, Any] = {"kind": "points", "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]}
 BASE: dict[str, Any] = {
@@ -48,12 +48,14 @@ def test_regions_are_those_of_the_network(kind, tmp_path):
     view = View(run)
     assert PANELS["regions"].missing(view) is None
     last = len(run.snapshot_iterations) - 1
-    found = state_regions(view, last, (-2.0, 2.0, -2.0, 2.0))
-    x = np.random.default_rng(0).uniform(-2, 2, (500, 2))
+    scene = regions_scene(view, [last], PRINT)
+    boundary = next(layer for layer in scene.layers if layer.form == "segments").at(last)
+    x = np.random.default_rng(0).uniform(scene.window[::2], scene.window[1::2], (500, 2))
     h = run.network(last)(np.column_stack([x, np.ones(500)]) if kind == "bias" else x)
     scores = h[:, 1] - h[:, 0] if h.ndim == 2 else h
     clear = np.abs(scores) > 1e-6
-    np.testing.assert_array_equal(in_band(found, x)[clear], (scores > 0)[clear])
+    positive = scores[clear] > 0
+    np.testing.assert_array_equal(crossed(boundary, x[clear]), positive != np.roll(positive, -1))
     assert state_layers(view, last)[0][0].shape[1] == 2
     for iteration in (None, 10):
         assert draw_panel(run, "regions", iteration).axes

@@ -7,8 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,17 +19,6 @@ from .conftest import environment
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits, mounts and rights are those of Linux")
 SCRIPT = Path(__file__).with_name("full_disk_script.py")
 WAYS_OUT = ("continue with --resume", "Continue with --resume", "give --out")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: on it, a sync costs nothing."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as name:
-        yield Path(name)
 
 
 def stopped(folder: Path, mode: str, *before: str) -> list[Case]:
@@ -60,17 +47,17 @@ def needs(*command: str) -> None:
         pytest.skip(f"{' '.join(command)} is not allowed here: {done.stderr.strip()}")
 
 
-def test_files_that_may_not_grow(folder: Path) -> None:
-    cases = stopped(folder, "limits")
+def test_files_that_may_not_grow(in_memory: Path) -> None:
+    cases = stopped(in_memory, "limits")
     stops = [case for case in cases if case["code"] == 7]
     assert len(stops) >= 10
     assert all("disk full while writing" in case["message"] for case in stops)
 
 
-def test_a_disk_that_is_full_at_some_moment(folder: Path) -> None:
+def test_a_disk_that_is_full_at_some_moment(in_memory: Path) -> None:
     own_mounts = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user", "--mount")
     needs(*own_mounts)
-    cases = stopped(folder, "small disk", *own_mounts)
+    cases = stopped(in_memory, "small disk", *own_mounts)
     stops = [case for case in cases if case["code"] == 7]
     assert len(stops) >= 10
     assert {case["code"] for case in cases[-3:]} == {0}
@@ -78,19 +65,19 @@ def test_a_disk_that_is_full_at_some_moment(folder: Path) -> None:
         assert "disk full while writing" in case["message"] or "free space, record less" in case["message"], case
 
 
-def test_a_directory_that_may_not_be_written(folder: Path) -> None:
+def test_a_directory_that_may_not_be_written(in_memory: Path) -> None:
     before: tuple[str, ...] = ()
     if os.geteuid() == 0:  # root, without root's right to write everywhere
         before = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
         needs(*before)
-    cases = stopped(folder, "closed", *before)
+    cases = stopped(in_memory, "closed", *before)
     assert {case["code"] for case in cases} == {7}
     assert all("cannot be made" in case["message"] or "is not writable" in case["message"] for case in cases)
 
 
-def test_a_directory_that_vanishes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_vanishes(in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_next_chunk", lambda *_: 70)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
-    cases = checked(list(vanishing(folder)))
+    cases = checked(list(vanishing(in_memory)))
     assert {case["code"] for case in cases} == {7}
     assert all("is gone: was its directory deleted or moved?" in case["message"] for case in cases)

@@ -19,6 +19,7 @@ from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.obtain import config_path
 from dynamics_cli.reproduction.reproduce import reproduce
 
+from .falsify import Change, claims_under
 from .helpers import by_id, check_pure, evidence_of, has_line, legend, titles
 
 TINY_GAN = (
@@ -62,6 +63,13 @@ def test_gan_draws_and_claims_from_the_same_evidence(outputs: Path) -> None:
         assert has_line(drawn.axes[7], one.steps, one.good)
     assert titles(drawn)[:3] == ["(a) data", "(b) cross-entropy", "(c) hinge"]
     assert legend(drawn) == ["cross-entropy", "hinge"]
+
+
+@pytest.mark.long
+def test_a_gan_trained_twice_with_cross_entropy_covers_no_more_modes() -> None:
+    change = Change("cross-entropy twice", ("loss.kind=logistic",), ("modes",), ("hinge-0",))
+    claims, _ = claims_under("tachet2018-fig5-gan", change)  # a generator has no labels to fit
+    assert claims["modes"].verdict == claims["good"].verdict == "not reproduced"
 
 
 def test_full_trains_five_seeds_for_twenty_thousand_steps() -> None:

@@ -35,7 +35,6 @@ from dynamics_cli.measures.two_layer import (
     activate,
     activation_derivative,
     activation_patterns,
-    changed_patterns,
     outputs,
 )
 
@@ -74,7 +73,6 @@ EXACT: list[tuple[Callable[[], Any], Any]] = [
     (lambda: project([[[0.0, 2.0, 5.0]], [[-1.0, 0.0, 5.0]]], np.eye(2, 3)), [[[0.0, 2.0]], [[-1.0, 0.0]]]),
     (lambda: activation_patterns(X, FOUR).T, ACTIVE),  # the derivative at 0 is off
     (lambda: activation_patterns(X, np.stack([FOUR, 1e-20 * FOUR, -FOUR])).shape, (3, 3, 4)),
-    (lambda: changed_patterns(X, np.stack([FOUR, 1e-20 * FOUR]), FOUR), [0.0, 0.0]),
     (lambda: activate(Z), [0.0, 0.0, 3.0]),
     (lambda: activate(Z, 0.1), [-0.2, 0.0, 3.0]),
     (lambda: activate(Z, 1.0), Z),
@@ -115,7 +113,6 @@ NEAR: list[tuple[Callable[[], Any], Any, float]] = [  # with the largest absolut
     (lambda: stable_rank(PARALLEL), 1.0, 0),
     (lambda: explained_variance(np.stack([DIAGONAL, 0 * DIAGONAL])), [[16 / 25, 9 / 25], [NAN, NAN]], 0),
     (lambda: explained_variance(PARALLEL), [1.0, 0.0], 1e-15),
-    (lambda: changed_patterns(X, -FOUR, FOUR), 11 / 12, 0),  # all but the pair whose preactivation is 0
     (lambda: outputs(X, np.stack([FOUR, 2 * FOUR]), np.stack([LAST, 3 * LAST])), [[-0.5, 0, 6.0], [-3.0, 0, 36.0]], 0),
     (lambda: distinct_kinks(LINES, tolerance=0.01), [-0.5, 2.002], 0),
     (lambda: distinct_kinks(LINES, tolerance=0.001), [-0.5, 2.0, 2.004], 0),

@@ -312,7 +312,7 @@ def test_a_picture_that_was_changed_is_not_shown(figure: Any, tmp_path: Path) ->
 
 
 def test_what_is_not_there_is_a_message(outputs: Path) -> None:
-    with pytest.raises(UsageError, match=r"no run boursier2023, .* nor is it a sweep.*did you mean 'boursier2022'"):
+    with pytest.raises(RunError, match=r"no run boursier2023, .* nor is it a sweep.*did you mean 'boursier2022'"):
         dyn.page("boursier2023")
     with pytest.raises(RunError, match="not been reproduced yet .*`dyn reproduce boursier2022-fig3 --variant flow`"):
         dyn.page("boursier2022-fig3-flow")

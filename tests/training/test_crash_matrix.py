@@ -6,9 +6,7 @@ By default a sample of each matrix; `-m long` takes all of it, and with `-s` pri
 from __future__ import annotations
 
 import errno
-import os
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -33,17 +31,6 @@ HEADER_BYTES = 128
 @pytest.fixture(autouse=True)
 def same_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     steady(monkeypatch)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: these tests make and delete thousands of files."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
-        yield Path(folder)
 
 
 def each_once(recording: Recording, states: Iterator[State]) -> Iterator[State]:
@@ -101,10 +88,10 @@ def check_killed(recording: Recording, run: Path, k: int, what: str, disk: Disk)
 
 
 @sampled(CASES, 7)
-def test_a_run_killed_at_every_change(place: Path, case: str, sample: int | None) -> None:
-    recording = record(case, place)
+def test_a_run_killed_at_every_change(in_memory: Path, case: str, sample: int | None) -> None:
+    recording = record(case, in_memory)
     states = list(each_once(recording, killed(recording.start, recording.changes)))
-    reads = Counter(check_killed(recording, place / "run", *state) for state in some(states, sample, case))
+    reads = Counter(check_killed(recording, in_memory / "run", *state) for state in some(states, sample, case))
     everything = 1 + len(recording.changes) + sum(len(c.data) > 0 for c in recording.changes)
     print(f"{case}: {len(recording.changes)} changes, {everything} kills and more by the byte; {dict(reads)}")
     assert sum(reads.values()) > (130 if sample is None else sample - 1)
@@ -154,12 +141,12 @@ FAILING = [case for case in CASES if case != "interrupted"]  # its signal would 
 
 
 @sampled(THOROUGH, 8, FAILING)
-def test_a_disk_that_fails_at_every_change(place: Path, faults: Faults, case: str, sample: int | None) -> None:
-    recording = record(case, place)
+def test_a_disk_that_fails_at_every_change(in_memory: Path, faults: Faults, case: str, sample: int | None) -> None:
+    recording = record(case, in_memory)
     cases = faults_of(recording)
     chosen = some(cases, sample, case)
     for fault in chosen:
-        check_failed(recording, place / "run", faults, fault)
+        check_failed(recording, in_memory / "run", faults, fault)
     print(f"{case}: {len(chosen)} of {len(cases)} failures at {len(recording.changes)} changes")
     assert len(chosen) > (140 if sample is None else sample - 1)
 
@@ -197,17 +184,17 @@ CUT = ("recorded", "unrecorded", "resumed", "resumed after a signal", "forced", 
 
 
 @sampled(CUT[:3:2], 20, CUT)
-def test_power_cuts(place: Path, case: str, sample: int | None) -> None:
-    recording = record(case, place)
+def test_power_cuts(in_memory: Path, case: str, sample: int | None) -> None:
+    recording = record(case, in_memory)
     states = list(each_once(recording, power_cut(recording.start, recording.changes)))
     chosen = some(states, sample, case)
-    reads = Counter(check_cut(recording, place / "run", *state) for state in chosen)
+    reads = Counter(check_cut(recording, in_memory / "run", *state) for state in chosen)
     print(f"{case}: {len(recording.changes)} changes, {len(chosen)} of {len(states)} different disks; {dict(reads)}")
     assert sum(reads.values()) > (400 if sample is None else sample - 1)
 
 
-def test_a_damaged_end_does_not_hide_the_way_out(place: Path) -> None:
-    recording, run = record("recorded", place), place / "run"
+def test_a_damaged_end_does_not_hide_the_way_out(in_memory: Path) -> None:
+    recording, run = record("recorded", in_memory), in_memory / "run"
     half = recording.start.copy()
     unsaved = next(moment for moment in recording.moments if moment.losses > moment.checkpoint + 1 > 1)
     for change in recording.changes[: unsaved.changes]:

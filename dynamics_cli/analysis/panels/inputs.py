@@ -13,13 +13,7 @@ from dynamics_cli.analysis.registry import Detail, panel
 from dynamics_cli.analysis.states import ShownState, draw_scenes, scene_panel, shown_states
 from dynamics_cli.analysis.view import View, no_data, no_network, no_states, spread
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.measures.linear_pieces import (
-    MOST_PIECES,
-    Layer,
-    LevelSets,
-    TooManyPiecesError,
-    level_sets,
-)
+from dynamics_cli.measures.linear_pieces import Layer, TooManyPiecesError, level_sets
 from dynamics_cli.measures.neurons import kinks, norms
 from dynamics_cli.plotting.panels.inputs import (
     INPUT,
@@ -31,7 +25,7 @@ from dynamics_cli.plotting.panels.inputs import (
     default_window,
     line_scene,
 )
-from dynamics_cli.plotting.scene import DASHES, Limits, Numbers, Role, Scene, SceneLayer, Window, fixed, levels
+from dynamics_cli.plotting.scene import DASHES, Limits, Numbers, Role, Scene, SceneLayer, fixed, levels
 from dynamics_cli.plotting.style import SERIES
 from dynamics_cli.recording.derivatives import layers_of
 
@@ -223,9 +217,12 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
         values = softmax(h).argmax(axis=1).astype(np.uint8) if several else levels(h.reshape(-1))
         return values.reshape(detail.side, detail.side)
 
+    architecture: Any = view.run.config.architecture
+
     def boundary(i: int) -> Floats:
+        slope = architecture.sigma.negative_slope
         try:
-            return np.reshape(state_regions(view, i, window, most=detail.pieces).segments[0], (-1, 4))
+            return np.reshape(level_sets(state_layers(view, i), slope, window, most=detail.pieces)[0], (-1, 4))
         except TooManyPiecesError:
             return np.zeros((0, 4))
 
@@ -264,14 +261,6 @@ def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
         names = [f"$y{sign}{middle:g}${', held out' * held}" for sign in ("<", ">", "=")]
         look["roles"] = [Role("positive", names[1]), Role("negative", names[0], "s"), Role("unsigned", names[2])]
     return SceneLayer(at=fixed(np.column_stack([x[:, :2], label])), **look)
-
-
-def state_regions(view: View, i: int, window: Window, *, most: int = MOST_PIECES) -> LevelSets:
-    """Return where the network of state `i` decides for either class. Raises TooManyPiecesError."""
-    architecture: Any = view.run.config.architecture
-    slope = architecture.sigma.negative_slope
-    assert slope is not None  # see `no_boundary`
-    return level_sets(state_layers(view, i), slope, window, most=most)
 
 
 def state_layers(view: View, i: int) -> list[Layer]:

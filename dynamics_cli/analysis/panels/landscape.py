@@ -60,7 +60,7 @@ class Landscape:
     """Training and held-out loss of a run's network as functions of its weights, float64."""
 
     def __init__(self, view: View, evaluations: int) -> None:
-        """Take as many samples, the first ones, as so many evaluations have time for."""
+        """Take as many samples, from the first on, as so many evaluations have time for."""
         config, data = view.run.config, view.dataset
         self._view, self._loss, self._architecture = view, config.loss, config.architecture
         self._start = view.run.state(0) if config.architecture.centered else None
@@ -218,14 +218,14 @@ def density_figure(view: View, iteration: int | None) -> Figure:
 
 
 def _rules(values: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return what was recorded of a state as rules (probes, 2, steps); of all eigenvalues, each has the same weight."""
+    """Return the record of a state as rules (probes, 2, steps); of all eigenvalues, each has the same weight."""
     if len(shape) == 3:
         return values.reshape(shape)
     return np.stack([values, np.full(len(values), 1 / len(values))])[None]
 
 
 def _draw_densities(axes: Axes, view: View, name: str, steps: Ints, rules: list[Floats]) -> None:
-    """Draw a density for each state, early ones dark, with the bound of the measure."""
+    """Draw a density for each state, early states dark, with the bound of the measure."""
     nodes = np.concatenate([rule[:, 0].ravel() for rule in rules])
     low, high = float(np.nanmin(nodes)), float(np.nanmax(nodes))
     width = WIDTH * (high - low) or 1.0

@@ -57,7 +57,7 @@ def no_hidden_weights(view: View) -> str | None:
 
 
 def _there(view: View) -> str:
-    """Return which weights are recorded, to end a message on those that are not."""
+    """Return which weights are recorded, to end a message on missing weights."""
     there = ", ".join(view.run.parameters)
     return f"; there are {there}" if there else " (see record.parameters in its config)"
 

@@ -43,7 +43,7 @@ NAMES = {
 """What measures are called in pictures, where it is not their own name."""
 NOT_FINITE = "no finite value is recorded"
 COLORS = {"train": SERIES[0], "test": SERIES[1]}
-"""Colours of what is measured on training and on held-out data."""
+"""Colours of measures on training and on held-out data."""
 
 
 def no_losses(view: View) -> str | None:

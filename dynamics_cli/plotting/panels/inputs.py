@@ -1,23 +1,15 @@
-"""A network as a function of its inputs: of one input with data and neurons, and decision regions in the plane."""
+"""A network as a function of its inputs: of one input with data and neurons; the window around data in the plane."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting.panels.neurons import MANY_STARS
-from dynamics_cli.plotting.scene import Limits, Role, Scene, SceneLayer, Window, fixed, tint
-from dynamics_cli.plotting.style import MARKER, PALETTE, styled
+from dynamics_cli.plotting.scene import Limits, Role, Scene, SceneLayer, Window, fixed
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -139,92 +131,6 @@ def _extent(values: ArrayLike) -> tuple[float, float]:
     down = float(max(0.0, -array.min())) if len(array) else 0.0
     up = float(max(0.0, array.max())) if len(array) else 0.0
     return (down, up) if down + up > 0 else (0.0, 1.0)
-
-
-# Two inputs: decision regions and level sets, from exact polygons and segments --------------------------------------
-
-
-@dataclass(frozen=True)
-class RegionsPanel:
-    """Artists of `draw_regions`: the filled bands, the lines between them, the data by label."""
-
-    regions: PolyCollection
-    lines: LineCollection
-    data: dict[int, Line2D]
-    handles: list[Artist]
-    """For a legend."""
-
-
-@styled
-def draw_regions(
-    axes: Axes, polygons: Sequence[ArrayLike], bands: ArrayLike, segments: Sequence[ArrayLike], window: Window, *,
-    colors: Sequence[Any] | None = None, x: ArrayLike | None = None, y: ArrayLike | None = None,
-    x_test: ArrayLike | None = None, y_test: ArrayLike | None = None,
-) -> RegionsPanel:  # fmt: skip
-    """Fill convex `polygons` by their band (0, 1, ...) and draw the `segments` (2, 2) between them.
-
-    `colors` are those of the bands: by default two, where the output is negative and positive. Data `x` (n, 2) are dots
-    in the colour of their label's sign, held-out ones rings. Raises ValueError for data that are not two-dimensional.
-    """
-    shades = [tint(PALETTE.negative), tint(PALETTE.positive)] if colors is None else list(colors)
-    corners = [np.asarray(polygon, dtype=np.float64) for polygon in polygons]
-    filled = np.asarray(bands, dtype=np.int64)
-    fills = [shades[int(band)] for band in filled]
-    # a rim in the same colour closes the hairlines between neighbours
-    regions = PolyCollection(corners, facecolors=fills, edgecolors=fills, linewidths=0.4, zorder=0)
-    regions.set_rasterized(len(corners) > 2000)
-    axes.add_collection(regions)
-    lines = LineCollection([np.asarray(s) for s in segments], colors=PALETTE.theory, linewidths=1.1, zorder=2)
-    lines.set_capstyle("round")
-    axes.add_collection(lines)
-    data = _draw_data(axes, x, y)
-    held = _draw_data(axes, x_test, y_test, held=True)
-    axes.set_aspect("equal")
-    axes.set(xlim=window[:2], ylim=window[2:], xlabel="$x_1$", ylabel="$x_2$")
-    both = ((1, "$N(x)>0$", PALETTE.positive), (0, "$N(x)<0$", PALETTE.negative))
-    handles: list[Artist] = [
-        Patch(facecolor=tint(color), edgecolor="none", label=label) for band, label, color in both if band in filled
-    ]
-    handles = handles if colors is None else []
-    if len(lines.get_segments()):
-        handles.append(Line2D([], [], color=PALETTE.theory, lw=1.1, label="decision boundary"))
-    return RegionsPanel(regions, lines, data, [*handles, *data.values(), *held.values()])
-
-
-def _draw_data(axes: Axes, x: ArrayLike | None, y: ArrayLike | None, *, held: bool = False) -> dict[int, Line2D]:
-    """Draw training or held-out data, one artist for each sign of the label that there is."""
-    if x is None or y is None:
-        return {}
-    points, labels = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(labels):
-        raise ValueError(f"decision regions need data (n, 2) with as many labels, not {points.shape}, {labels.shape}")
-    data = {}
-    for sign, marker in ((1, MARKER), (-1, "s")):
-        chosen, color = points[labels > 0] if sign > 0 else points[labels <= 0], PALETTE.sign(sign)
-        look: dict[str, Any] = {"marker": marker, "ms": 3.4, "ls": "none", "zorder": 2.8 if held else 3}
-        look |= {"mfc": "white", "mec": color, "mew": 0.8} if held else {"mfc": color, "mec": "white", "mew": 0.4}
-        if len(chosen):
-            name = f"$y={'+' if sign > 0 else '-'}1$" + held * ", held out"
-            data[sign] = axes.plot(*chosen.T, label=name, **look)[0]
-    return data
-
-
-@styled
-def draw_levels(
-    axes: Axes, polygons: Sequence[ArrayLike], bands: ArrayLike, segments: Sequence[Sequence[ArrayLike]],
-    levels: ArrayLike, window: Window,
-) -> RegionsPanel:  # fmt: skip
-    """Fill the bands between `levels` (L,), purple where positive, and draw the level sets, that of 0 thicker."""
-    values = np.asarray(levels, dtype=np.float64)
-    middle = np.concatenate([[values[0]], (values[1:] + values[:-1]) / 2, [values[-1]]])
-    largest = float(np.abs(middle).max()) or 1.0
-    shades = [mpl.colormaps["PuOr"](0.5 + 0.42 * value / largest) for value in middle]
-    shades = [tint(color, 0.75) for color in shades]
-    flat = [segment for level in segments for segment in level]
-    panel = draw_regions(axes, polygons, bands, flat, window, colors=shades)
-    zero = np.repeat(values == 0, [len(level) for level in segments])
-    panel.lines.set_linewidth(np.where(zero, 1.6, 0.6).tolist() or [0.6])
-    return panel
 
 
 def data_window(x: ArrayLike, margin: float = 0.25) -> Window:

@@ -19,7 +19,7 @@ from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, fixed
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 
 SIGN_NAMES = {1: r"$\mathsf{s}_j=+1$", -1: r"$\mathsf{s}_j=-1$", 0: "no output"}
-"""Signs in the order in which they are drawn, and what legends call them."""
+"""Signs in the order in which they are drawn, and their names in legends."""
 MANY = 200
 """More neurons than this and curves over training are thinner; quantiles of norms are drawn over them."""
 INNER = 0.28

@@ -117,7 +117,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _column_widths(table: Sequence[Sequence[str]], available: float) -> list[float]:
-    """Return widths in points: natural where they fit, otherwise the widest columns share what is left equally."""
+    """Return widths in points: natural where they fit, otherwise the widest columns share the rest equally."""
     natural = [
         max(text_size(cell or " ", FONT, "bold" if row == 0 else "normal")[0] for row, cell in enumerate(column))
         for column in zip(*table, strict=True)

@@ -1,4 +1,4 @@
-"""Arguments of closed forms, and the inversion of those that give the time at which a value is reached."""
+"""Arguments of closed forms, and the inversion of closed forms for the time at which a value is reached."""
 
 from __future__ import annotations
 

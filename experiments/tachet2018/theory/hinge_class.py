@@ -81,7 +81,7 @@ def _move(t: Floats, total: Floats, w: Floats, q: float) -> tuple[Floats, Floats
 
 
 def _next(x: Floats, open_: Bools, total: Floats, w: Floats, q: float) -> tuple[float, Bools]:
-    """Return when the next of the points `open_ (m,)` reaches margin 1, and which ones do then."""
+    """Return when the next of the points `open_ (m,)` reaches margin 1, and which points do then."""
     rest = np.flatnonzero(open_)
 
     def margins(t: float) -> Floats:

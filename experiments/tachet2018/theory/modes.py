@@ -136,7 +136,7 @@ class Mode:
         return np.select([ends == Outcome.FROZEN, ends == Outcome.DIES], [0.0, 0.5 * np.log(ratio)], np.inf)
 
     def at(self, tau: Floats, t: Floats) -> ModePath:
-        """Return the state at progress `tau`, the ReLU respected, as what is there at times `t`."""
+        """Return the state at progress `tau`, the ReLU respected, as the path at times `t`."""
         end = self.last_progress
         tau = np.minimum(np.minimum(tau, end), FAR)
         grown, faded = self.A * np.exp(tau), self.B * np.exp(-tau)
@@ -238,7 +238,7 @@ def hinge_death_time(
     return np.where(mode.outcome == Outcome.DIES, mode.last_progress / mode.rate, np.inf)
 
 
-class IndependentModes(Theory, kind="independent_modes"):
+class ModeLogits(Theory, kind="independent_modes"):
     """Logit of each class where one neuron is active on one point of it alone (Tachet des Combes et al. 2018)."""
 
     example = """\

@@ -147,7 +147,7 @@ def _checked(
 
 
 def effective_lambda(lambda_: ArrayLike, norm1: ArrayLike = 1.0, norm2: ArrayLike = 1.0) -> Floats:
-    """Return `lambda ||x_2||^2 / ||x_1||^2`, what the bounds need instead of lambda when the norms differ.
+    """Return `lambda ||x_2||^2 / ||x_1||^2`, which the bounds need instead of lambda when the norms differ.
 
     Arguments broadcast. Raises ValueError for a lambda that is negative or norms that are not positive.
     """
@@ -179,7 +179,7 @@ def printed_bound(
 def corrected_bound(
     delta: ArrayLike, lambda_: ArrayLike, alpha0: ArrayLike, beta0: ArrayLike, z_star: ArrayLike
 ) -> Floats:
-    """Return what the proof of Theorem D.2 gives, `sigmoid(lambda L + z* (beta0 - lambda alpha0))`.
+    """Return the bound of the proof of Theorem D.2, `sigmoid(lambda L + z* (beta0 - lambda alpha0))`.
 
     For `beta0 < 0` it is Eq. 7, which the theorem rightly keeps. `lambda_` is the effective one when norms differ.
     Arguments broadcast. Raises ValueError as `simple_bound`.

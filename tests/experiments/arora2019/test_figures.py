@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.arora2019.theory.nuclear_norm import minimum_nuclear_norm
 from dynamics_cli._bundled.experiments.arora2019.theory.singular_values import rates
-
-from dynamics_cli.reproduction.catalogue import load_figure
-from tests.experiments.helpers import check_pure, evidence_of, titles, verdicts
 
 
 def low_rank(n: int, rank: int, seed: int = 0) -> np.ndarray:
@@ -61,15 +57,3 @@ def test_rates_are_those_of_a_small_step_of_balanced_layers(depth: int) -> None:
     values, slope = rates(chain(W)[None], G[None], depth)
     np.testing.assert_allclose(values[0], s, rtol=1e-12)
     np.testing.assert_allclose((np.linalg.svd(chain(moved), compute_uv=False) - s) / h, slope[0], atol=2e-4)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("figure", "panels", "missing"), [
-    ("arora2019-fig1", 3, {"alike-2r"}), ("arora2019-fig2", 6, set()), ("arora2019-fig3", 4, {"printed-3"}),
-])  # fmt: skip
-def test_which_claims_come_out(figure: str, panels: int, missing: set[str], outputs: Path) -> None:
-    loaded = load_figure(figure)
-    evidence = evidence_of(loaded)
-    found = verdicts(loaded.claims(evidence))
-    assert {claim for claim, verdict in found.items() if verdict != "reproduced"} == missing
-    assert len(titles(check_pure(loaded, evidence, outputs))) == panels

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.states import (
@@ -22,7 +20,6 @@ from dynamics_cli.plotting.style import PALETTE
 from dynamics_cli.reproduction.catalogue import figures, load_figure
 from tests.experiments.helpers import (
     by_id,
-    check_pure,
     claims_of,
     drawing,
     evidence_of,
@@ -35,14 +32,9 @@ from tests.experiments.helpers import (
     titles,
     verdicts,
 )
+from tests.experiments.test_figures import FIGURES
 
 ALL = [listed.id for listed in figures("boursier2022")]
-PANELS = dict(zip(ALL, (1, 4, 1, 6, 2, 4, 2, 2), strict=True))
-NOT_REPRODUCED = {
-    f"boursier2022-fig{k}": {id} for k, id in ((1, "fact-1"), (3, "local-pl"), (5, "kernel"), (7, "rest"))
-}
-"""Statements that do not hold at the paper's own scale, on gradient flow neither (see NOTES.md)."""
-QUICK = [f"boursier2022-fig{k}" for k in (1, 2, 3, 5)]
 SHORT = ("optimizer.iterations=40", "record.snapshots.include=[]")
 NEURONS = r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
 
@@ -53,24 +45,11 @@ def panels(drawn: Drawing) -> list[Axes]:
 
 
 @pytest.mark.parametrize("figure_id", ALL)
-def test_all_claims_but_the_known_are_reproduced_with_the_seeds_of_the_configs(figure_id: str) -> None:
-    stated = verdicts(claims_of(figure_id))
-    assert stated
-    assert {id for id, verdict in stated.items() if verdict != "reproduced"} == NOT_REPRODUCED.get(figure_id, set())
-
-
-@pytest.mark.parametrize("figure_id", [*QUICK, "boursier2022-fig4"])
-def test_drawing_is_pure(figure_id: str, outputs: Path) -> None:
-    figure = load_figure(figure_id)
-    assert len(panels(check_pure(figure, evidence_of(figure), outputs))) == PANELS[figure_id]
-
-
-@pytest.mark.parametrize("figure_id", ALL)
 def test_a_run_that_is_much_too_short_gives_verdicts_and_a_picture(figure_id: str) -> None:
     figure = load_figure(figure_id)
     evidence = evidence_of(figure, SHORT)
     assert "not reproduced" in verdicts(figure.claims(evidence)).values()
-    assert len(panels(drawing(figure, evidence))) == PANELS[figure_id]
+    assert len(drawing(figure, evidence).axes) == FIGURES[figure_id].panels
 
 
 # what is drawn
@@ -265,7 +244,7 @@ def test_all_claims_but_the_known_are_reproduced_on_gradient_flow(figure_id: str
     figure = load_figure(figure_id).as_variant("flow")
     evidence = evidence_of(figure)
     stated = verdicts(figure.claims(evidence))
-    assert {id for id, verdict in stated.items() if verdict != "reproduced"} == NOT_REPRODUCED.get(figure_id, set())
+    assert {id for id, verdict in stated.items() if verdict != "reproduced"} == FIGURES[figure_id].missing
     assert list(stated) == list(verdicts(claims_of(figure_id)))
     shown = "".join("".join(one) for one in [titles(drawing(figure, evidence)), *labels(drawing(figure, evidence))])
     assert "$t" in shown

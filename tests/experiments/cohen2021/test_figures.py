@@ -2,28 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
-from dynamics_cli.reproduction.catalogue import figures, load_figure
-from tests.experiments.helpers import check_pure, claims_of, drawing, evidence_of, labels, legend, verdicts
-
-ALL = [listed.id.split("-")[1] for listed in figures("cohen2021")]
-NOT_REPRODUCED = {
-    "fig1": {"classes-after", "deep_linear-after"},
-}
-"""Statements that do not come out (see NOTES.md)."""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("figure", ALL)
-def test_all_claims_but_the_known_are_reproduced(figure: str, outputs: Path) -> None:
-    stated = verdicts(claims_of(f"cohen2021-{figure}"))
-    failed = {id for id, verdict in stated.items() if verdict != "reproduced"}
-    assert failed == NOT_REPRODUCED.get(figure, set())
-    one = load_figure(f"cohen2021-{figure}")
-    check_pure(one, evidence_of(one), outputs)
+from dynamics_cli.reproduction.catalogue import load_figure
+from tests.experiments.helpers import drawing, evidence_of, labels, legend, verdicts
 
 
 def test_a_run_that_is_much_too_short_gives_verdicts_and_a_picture() -> None:

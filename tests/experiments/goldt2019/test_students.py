@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,10 +19,7 @@ from dynamics_cli._bundled.experiments.goldt2019.students import (
 from dynamics_cli._bundled.experiments.goldt2019.theory.order_parameters import Order, i2, i3, i4, integrate, slopes
 from scipy.special import erf
 
-from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.figure import Evidence
-from tests.experiments.falsify import Change, check_changes, check_complete
-from tests.experiments.helpers import check_pure, evidence_of, verdicts
 
 
 def test_the_integrals_are_averages_over_gaussians() -> None:
@@ -80,36 +76,3 @@ def test_teachers_are_left_out_and_untrained_students_follow_nothing() -> None:
     flat = {"soft": np.full((4, 3), 20.0), "both": np.ones((4, 3))}  # 20 units are above the plateau
     assert np.isnan(medians(flat)["both"]).all()
     assert (medians({layers: rows / 10 for layers, rows in flat.items()})["soft"] == 2).all()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("figure", ["goldt2019-dynamics", "goldt2019-size", "goldt2019-overparam"])
-def test_all_claims_are_reproduced(figure: str, outputs: Path) -> None:
-    loaded = load_figure(figure)
-    evidence = evidence_of(loaded)
-    assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
-    check_pure(loaded, evidence, outputs)
-
-
-RELU = ("architecture.activation=relu", "dataset.architecture.activation=relu")
-CHANGES = {
-    "goldt2019-dynamics": [
-        Change("ReLU students of a ReLU teacher", RELU, ("ode",), untrained="on the plateau nothing fits"),
-        Change("training ends on the plateau", ("optimizer.iterations=15000",), ("specialises", "one-each")),
-    ],
-    "goldt2019-size": [
-        Change("ReLU students of a ReLU teacher", RELU, ("slope",), untrained="five samples a dimension fit nothing")
-    ],
-    "goldt2019-overparam": [
-        Change("training ends on the plateau", ("optimizer.iterations=3000", "record.snapshots.interval=100"),
-               ("soft-grows", "both-stays", "trained-contrast"),
-               untrained="with noisy labels the plateau of some is above a tenth of the first loss"),
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("figure", CHANGES)
-def test_every_claim_fails_under_a_named_change(figure: str) -> None:
-    check_changes(figure, CHANGES[figure])
-    check_complete(figure, CHANGES[figure])

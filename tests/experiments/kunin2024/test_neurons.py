@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.kunin2024.relu import PLANE, PRINTED, SMALL, factors
+from dynamics_cli._bundled.experiments.kunin2024.relu import factors
 from dynamics_cli._bundled.experiments.kunin2024.theory.single_neuron import (
     kernel_distance,
     last_distance,
@@ -15,9 +13,7 @@ from dynamics_cli._bundled.experiments.kunin2024.theory.single_neuron import (
 )
 from scipy.integrate import solve_ivp
 
-from dynamics_cli.reproduction.catalogue import load_figure
-from tests.experiments.falsify import Change, check_changes, check_complete
-from tests.experiments.helpers import check_pure, evidence_of, one_run, titles, verdicts
+from tests.experiments.helpers import one_run
 
 
 @pytest.mark.parametrize("delta", [-4.0, -0.5, 0.0, 1e-6, 2.0])
@@ -48,23 +44,6 @@ def test_the_kernel_distance_ends_at_the_values_of_an_independent_derivation() -
         np.testing.assert_allclose(kernel_distance(*path, w, a), [0.0, limit], atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("figure", "panels"),
-    [
-        pytest.param(
-            "kunin2024-fig1", ["(a) Rich", "(b) Upstream", "(c) Lazy", "(d) Downstream"], marks=pytest.mark.long
-        ),
-        pytest.param("kunin2024-fig3", ["(a) Size", "(b) Alignment", "(c) Kernel distance"], marks=pytest.mark.long),
-        ("kunin2024-fig4", ["(a) White inputs", "(b) One sample"]),
-    ],
-)
-def test_all_claims_are_reproduced(figure: str, panels: list[str], outputs: Path) -> None:
-    loaded = load_figure(figure)
-    evidence = evidence_of(loaded)
-    assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
-    assert titles(check_pure(loaded, evidence, outputs))[: len(panels)] == panels
-
-
 def test_every_neuron_starts_at_one_scale_and_imbalance_and_the_network_at_0() -> None:
     for tau, delta in ((0.1, 0.9999), (0.1, -0.9999), (2.0, 0.0)):
         scales = f"initialization.scales={list(factors(tau, delta))}"
@@ -75,48 +54,3 @@ def test_every_neuron_starts_at_one_scale_and_imbalance_and_the_network_at_0() -
         np.testing.assert_allclose(a**2 - norms**2, delta, atol=1e-9)
         np.testing.assert_array_equal(w[:25], w[25:])
         assert np.abs(run.network(0)(run.dataset().x)).max() < 1e-14
-
-
-COARSE = ("optimizer={kind: gd, lr: 0.2, iterations: 100}",)
-MOMENTUM = ("optimizer={kind: gd, lr: 0.01, iterations: 2000, momentum: 0.9}",)
-BALANCED = ("initialization={kind: values, hidden_weight: [[-1.0, 0.0]], output_weight: [1.0]}",)
-NARROW = tuple(f"map 0 {j}" for j in SMALL[1])
-CHANGES = {
-    "kunin2024-fig1": [
-        Change("steps of 0.02", ("optimizer.lr=0.02", "optimizer.iterations=5000"), ("conserved",), tuple(PLANE)),
-        Change("downstream starts", ("initialization.scales=[10.0, 0.1]",), ("signs", "aligned"), ("rich", "upstream")),
-        Change(
-            "balanced starts",
-            ("initialization.scales=[1.0, 1.0]",),
-            ("upstream", "flips-up", "flips-down", "where", *(id for id in PRINTED if id != "distance")),
-            NARROW,
-        ),
-        Change(
-            "upstream starts",
-            ("initialization.scales=[0.1, 10.0]",),
-            ("lazy-first", "rich-later", "distance"),
-            NARROW,
-        ),
-    ],
-    "kunin2024-fig3": [
-        Change("steps of 0.2", COARSE, ("conserved", "exact")),
-        Change("momentum", MOMENTUM, ("exact", "conserved")),
-        Change("a balanced start", BALANCED, ("distances", "lazy-first", "rich-later", "sooner", "never")),
-    ],
-    "kunin2024-fig4": [
-        Change("momentum", MOMENTUM, ("exact", "ends")),
-        Change(
-            "an early end",
-            ("optimizer.until=2.0",),
-            ("one-solution", "ends", "fits"),
-            untrained="where a sample is fitted the predictor is at its end",
-        ),
-    ],
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("figure", CHANGES)
-def test_every_claim_fails_under_a_named_change(figure: str) -> None:
-    check_changes(figure, CHANGES[figure])
-    check_complete(figure, CHANGES[figure])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.min2024 import paths, single_neuron, sketches
@@ -14,12 +12,11 @@ from matplotlib.text import Annotation
 
 from dynamics_cli.plotting.style import PALETTE
 from dynamics_cli.plotting.time_axis import decimate
-from dynamics_cli.reproduction.catalogue import figures, load_figure
+from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.figure import Figure
 from tests.experiments.helpers import (
     Evidence,
     by_id,
-    check_pure,
     drawing,
     evidence_of,
     has_line,
@@ -31,11 +28,6 @@ from tests.experiments.helpers import (
     verdicts,
 )
 
-ALL = [listed.id for listed in figures("min2024")]
-QUICK = [f"min2024-fig{k}" for k in (1, 2, 3, 4, 6, 7, 9, *range(14, 22))]
-SLOW = pytest.param("min2024-fig8", marks=pytest.mark.long)
-NOT = {"min2024-fig6": {"cosine-minus", "all-placed"}}
-"""What does not come out on the runs of the configs."""
 FEW = ("dataset.per_class=60",)
 
 
@@ -59,19 +51,6 @@ def has_arrow(axes: Axes, tip: np.ndarray, tail: np.ndarray | None = None) -> bo
 def texts(axes: Axes) -> set[str]:
     """Return what is written in a panel."""
     return {one.get_text() for one in axes.texts} - {""}
-
-
-def test_every_figure_of_the_paper_is_there() -> None:
-    assert {f"min2024-fig{k}" for k in range(1, 22)} | {"min2024-extra-mu", "min2024-extra-bounds"} == set(ALL)
-
-
-@pytest.mark.parametrize("figure_id", [*QUICK, SLOW, "min2024-extra-mu", "min2024-extra-bounds"])
-def test_claims_are_reproduced_and_drawing_is_pure(figure_id: str, outputs: Path) -> None:
-    figure, evidence = finished(figure_id)
-    stated = verdicts(by_id(figure.claims(evidence)))
-    assert stated
-    assert {id for id, verdict in stated.items() if verdict != "reproduced"} == NOT.get(figure_id, set())
-    check_pure(figure, evidence, outputs)
 
 
 def test_figure_1_shows_the_data_the_neuron_and_where_it_turns() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.phuong2021.extra_dead import Evidence, Fates
+from dynamics_cli._bundled.experiments.phuong2021.extra_dead import DeathEvidence, Fates
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
@@ -198,6 +198,6 @@ def test_more_deaths_than_the_bound_allows_are_not_reproduced() -> None:
     figure = load_figure("phuong2021-extra-dead")
     plane = Fates(1, np.zeros(100, dtype=np.int64), 0, 0)
     for side, expected in ((good, "reproduced"), (bad, "not reproduced")):
-        stated = verdicts(figure.claims(Evidence(side, good, plane, 0)))
+        stated = verdicts(figure.claims(DeathEvidence(side, good, plane, 0)))
         assert {stated[key] for key in ("bound", "attained", "stays", "decided")} == {expected}
     assert bad[0].excess == pytest.approx(0.5 / np.sqrt(0.25 / 100))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.neurons import directions
-from dynamics_cli.reproduction.catalogue import figures, load_figure
+from dynamics_cli.plotting.scene import ZERO
+from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.obtain import RunSource
 from tests.experiments.helpers import (
     Evidence,
     by_id,
-    check_pure,
     claims_of,
     drawing,
     evidence_of,
@@ -31,40 +30,7 @@ from tests.experiments.helpers import (
     titles,
     verdicts,
 )
-
-ALL = [listed.id for listed in figures("sarussi2021")]
-MNIST_SHORT = ("dataset.per_class=100", "dataset.test_per_class=50", "optimizer.epochs=3")
-"""Settings under which the MNIST figures are drawn here; what they claim needs all images and 60 epochs."""
-CHEAP: dict[str, tuple[str, ...]] = {
-    "fig1": (), "fig2": (*MNIST_SHORT, "record.snapshots.interval=200"), "fig3": (), "fig4": (), "fig5": (),
-    "fig6": (*MNIST_SHORT, "record.snapshots.interval=200"), "fig7": (*MNIST_SHORT, "record.snapshots.interval=200"),
-    "fig8": (), "fig9": (), "extra-convergence": (),
-}  # fmt: skip
-NOT_REPRODUCED = {"fig4": {"boundary-sgd"}}
-"""Plain SGD nears the limit like 1/log t: see NOTES.md."""
-PANELS = dict(zip(CHEAP, (4, 3, 2, 3, 2, 3, 2, 2, 4, 1), strict=True))
-
-
-def test_the_index_lists_all_figures() -> None:
-    assert [id_.removeprefix("sarussi2021-") for id_ in ALL] == list(CHEAP)
-
-
-@pytest.mark.parametrize("name", ["fig1", "fig3", "fig4", "fig5", "fig8", "fig9", "extra-convergence"])
-def test_claims_on_synthetic_data_are_reproduced(name: str) -> None:
-    stated = verdicts(claims_of(f"sarussi2021-{name}"))
-    assert stated
-    assert {id_ for id_, verdict in stated.items() if verdict != "reproduced"} == NOT_REPRODUCED.get(name, set())
-
-
-def test_digits_cluster_in_three_epochs_already() -> None:
-    assert set(verdicts(claims_of("sarussi2021-fig7", CHEAP["fig7"])).values()) == {"reproduced"}
-
-
-@pytest.mark.parametrize("name", CHEAP)
-def test_drawing_is_pure(name: str, outputs: Path) -> None:
-    figure = load_figure(f"sarussi2021-{name}")
-    assert len(check_pure(figure, evidence_of(figure, CHEAP[name]), outputs).axes) == PANELS[name]
-
+from tests.experiments.test_figures import DIGITS, FIGURES
 
 # what is drawn
 
@@ -77,6 +43,13 @@ def check_curve(axes: Axes, label: str, x: np.ndarray, y: np.ndarray) -> None:
     assert points[0, [0, -1]].tolist() == [x[0], x[-1]]
 
 
+def pixel(pixels: np.ndarray, window: tuple[float, ...], point: np.ndarray) -> int:
+    """Return the level of the pixel in which a point lies."""
+    low, size = np.array(window[::2]), window[1] - window[0]
+    column, row = np.floor((point - low) / size * len(pixels)).astype(int)
+    return int(pixels[row, column])
+
+
 def check_neurons(axes: Axes, groups: Sequence[ArrayLike]) -> None:
     """Each group of neurons (k, 2) is drawn with its tips where its weights are."""
     for group in groups:
@@ -87,9 +60,11 @@ def test_figure_1_draws_regions_data_and_neurons_of_both_networks() -> None:
     evidence, drawn = shown("sarussi2021-fig1")
     for k, one in enumerate((evidence.large, evidence.small)):
         data = one.groups.data
-        regions, boundary = drawn.axes[k].collections
-        assert len(regions.get_paths()) == len(one.regions.polygons)
-        np.testing.assert_array_equal(boundary.get_segments(), one.regions.segments[0])
+        pixels, boundary = (layer.at(0) for layer in one.regions.layers[:2])
+        np.testing.assert_array_equal(drawn.axes[k].images[0].get_array().shape[:2], pixels.shape)
+        np.testing.assert_array_equal(np.reshape(drawn.axes[k].collections[0].get_segments(), (-1, 4)), boundary)
+        for x, y in zip(data.x, data.y, strict=True):
+            assert np.sign(pixel(pixels, one.regions.window, x) - ZERO) == y  # both networks classify the data
         for sign in (1, -1):
             assert has_line(drawn.axes[k], *data.x[data.y == sign].T)
         check_neurons(drawn.axes[k + 2], one.groups.last)
@@ -99,7 +74,7 @@ def test_figure_1_draws_regions_data_and_neurons_of_both_networks() -> None:
 
 def test_figure_2_draws_ratio_shares_and_every_slope() -> None:
     figure = load_figure("sarussi2021-fig2")
-    evidence = evidence_of(figure, CHEAP["fig2"])
+    evidence = evidence_of(figure, DIGITS)
     drawn = drawing(figure, evidence)
     for role, pair in (("0-1", "(0, 1)"), ("3-5", "(3, 5)")):
         one = evidence[role]
@@ -118,7 +93,10 @@ def test_figure_2_draws_ratio_shares_and_every_slope() -> None:
 def test_figure_3_draws_every_level_and_both_directions() -> None:
     evidence, drawn = shown("sarussi2021-fig3")
     levels, neurons = drawn.axes
-    assert len(levels.collections[1].get_segments()) == sum(len(one) for one in evidence.sets.segments)
+    assert len(levels.collections) == 9  # from -2 to 2, every 0.5
+    for collection, layer in zip(levels.collections, evidence.sets.layers[1:], strict=True):
+        np.testing.assert_array_equal(np.reshape(collection.get_segments(), (-1, 4)), layer.at(0))
+    assert np.argmax([one.get_linewidth()[0] for one in levels.collections]) == 4
     check_neurons(neurons, [[(1.0, 0.6)], [(-0.4, 0.9)]])
     assert evidence.inside >= 1_000_000  # the points that Theorem 5.1 speaks of
 
@@ -144,16 +122,15 @@ def test_figure_4_draws_predictions_over_what_was_learned_and_the_margins() -> N
 
 def test_figure_5_draws_the_sector_in_which_relu_is_0() -> None:
     evidence, drawn = shown("sarussi2021-fig5")
-    leaky, relu = (axes.collections[0].get_facecolors() for axes in drawn.axes)
-    assert len(np.unique(leaky, axis=0)) == 2
-    assert len(np.unique(relu, axis=0)) == 3
-    white = (relu[:, :3] == 1).all(axis=1)
-    assert white.tolist() == [band == 1 for band in evidence.relu.bands]
+    leaky, relu = (np.asarray(axes.images[0].get_array()) for axes in drawn.axes)
+    assert (leaky == 1).all(axis=2).sum() < len(leaky)  # on the boundary alone
+    assert len(np.unique(relu.reshape(-1, 3), axis=0)) == 3
+    np.testing.assert_array_equal((relu == 1).all(axis=2), evidence.relu.layers[0].at(0) == ZERO)
     assert legend(drawn)[-1] == "$N(x)=0$"
 
 
 def test_figure_6_draws_every_pair_for_both_slopes() -> None:
-    evidence, drawn = shown("sarussi2021-fig6", CHEAP["fig6"])
+    evidence, drawn = shown("sarussi2021-fig6", DIGITS)
     for role, pair in (("1-7", "(1, 7)"), ("6-0", "(6, 0)")):
         check_curve(drawn.axes[0], pair, evidence[role].epochs, evidence[role].ratio)
         for axes, one in zip(drawn.axes[1:], (evidence[role], evidence[f"{role}-slope-0.8"]), strict=True):
@@ -163,7 +140,7 @@ def test_figure_6_draws_every_pair_for_both_slopes() -> None:
 
 def test_figures_7_and_8_draw_both_measures_and_both_groups() -> None:
     figure = load_figure("sarussi2021-fig7")
-    evidence = evidence_of(figure, CHEAP["fig7"])
+    evidence = evidence_of(figure, DIGITS)
     ratio, angle = drawing(figure, evidence).axes
     check_curve(ratio, "digits (0, 1)", evidence["0-1"].epochs, evidence["0-1"].ratio)
     check_curve(angle, "digits (3, 5)", evidence["3-5"].epochs, evidence["3-5"].angle)
@@ -234,7 +211,7 @@ def test_a_run_that_is_much_too_short_gives_verdicts_and_a_picture(name: str) ->
     figure = load_figure(f"sarussi2021-{name}")
     evidence = short_evidence(name)
     assert "not reproduced" in verdicts(by_id(figure.claims(evidence))).values()
-    assert len(drawing(figure, evidence).axes) == PANELS[name]
+    assert len(drawing(figure, evidence).axes) == FIGURES[figure.id].panels
 
 
 def short_evidence(name: str) -> Evidence:

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 from scipy.special import expit
 
+from tests.experiments.tachet2018.descent import descend
+
 # (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both classes
 STARTS = [
     (0.3, 0.1, 1.0, 1), (0.1, 0.3, 0.7, 1), (0.5, -0.3, 0.7, 1), (0.2, -0.6, 0.7, 1), (0.7, 1.0, 0.7, 1),
@@ -64,25 +66,15 @@ def test_agrees_with_an_ode_solver(y0, z0, norm, label):
     np.testing.assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-13)
 
 
-def descend(y0, z0, norm, label, *, lr, time):
-    """Train w (d=3) and z on one point by plain gradient descent; return confidences after every update."""
-    x = norm * np.array([2.0, -1.0, 2.0]) / 3.0
-    w, z = y0 * x / norm**2 + np.array([1.0, 2.0, 0.0]), z0  # the second term is orthogonal to x
-    confidences = []
-    for _ in range(round(time / lr)):
-        y = w @ x
-        f = label * expit(-label * z * y) * (y > 0)
-        w, z = w + lr * f * z * x, z + lr * f * y
-        confidences.append(expit(label * z * max(w @ x, 0.0)))
-    return np.array(confidences)
-
-
 @pytest.mark.parametrize(("y0", "z0", "norm", "label"), [STARTS[i] for i in (0, 1, 2, 4, 9)])
 def test_gradient_descent_converges_to_it_at_first_order(y0, z0, norm, label):
     errors = []
     for lr in (4e-3, 2e-3, 1e-3):
         t = lr * np.arange(1, round(20 / lr) + 1)
-        trained = descend(y0, z0, norm, label, lr=lr, time=20)
+        x = norm * np.array([2.0, -1.0, 2.0]) / 3.0
+        w = y0 * x / norm**2 + np.array([1.0, 2.0, 0.0])  # the second term is orthogonal to x
+        y, z = descend(w, z0, x[None], [label], 1.0, lr=lr, steps=len(t))
+        trained = expit(label * z * np.maximum(y[:, 0], 0.0))
         errors.append(np.abs(trained - logistic_mode(t, y0, z0, norm, label=label).confidence).max())
     assert errors[-1] < 1e-3
     order = np.log2(errors[0] / errors[1]), np.log2(errors[1] / errors[2])

@@ -13,7 +13,8 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
+
+from tests.experiments.tachet2018.descent import descend
 
 OTHER = Pair(norm1=0.7, norm2=1.6, p1=0.8, p2=0.3)
 positive = st.floats(0.02, 1.5)
@@ -45,27 +46,17 @@ def test_the_three_trajectories_of_figure_3():
     assert [winner(0.1, 0.1, 0.1), winner(0.2, 0.9, 0.2), winner(1.0, 0.0, -1.1)] == [1, 2, 0]
 
 
-def train(alpha0, beta0, z0, pair, *, lr, time):
-    """Train w (d=3) and z on x_1 with label 1 and x_2 with label -1, weights p1 and p2; return (alpha, beta, z)."""
-    x1, x2 = pair.norm1 * np.array([0.6, 0.8, 0.0]), pair.norm2 * np.array([0.8, -0.6, 0.0])
-    w = alpha0 * x1 / pair.norm1**2 + beta0 * x2 / pair.norm2**2 + np.array([0.0, 0.0, 2.0])
-    z, path = z0, []
-    for _ in range(round(time / lr)):
-        a, b = w @ x1, w @ x2
-        f1, f2 = pair.p1 * expit(-z * a) * (a > 0), -pair.p2 * expit(z * b) * (b > 0)
-        w, z = w + lr * z * (f1 * x1 + f2 * x2), z + lr * (f1 * a + f2 * b)
-        path.append((w @ x1, w @ x2, z))
-    return np.array(path)
-
-
 @pytest.mark.parametrize("pair", [Pair(), OTHER])
 @pytest.mark.parametrize("start", [(0.1, 0.1, 0.1), (0.2, 0.9, 0.2), (1.0, 0.4, -0.6)])
 def test_trained_networks_approach_it(start, pair):
     errors = []
     for lr in (2e-3, 1e-3):
-        trained = train(*start, pair, lr=lr, time=15)
+        x1, x2 = pair.norm1 * np.array([0.6, 0.8, 0.0]), pair.norm2 * np.array([0.8, -0.6, 0.0])
+        w = start[0] * x1 / pair.norm1**2 + start[1] * x2 / pair.norm2**2 + np.array([0.0, 0.0, 2.0])
+        shares = np.array([pair.p1, pair.p2])
+        trained, _ = descend(w, start[2], np.stack([x1, x2]), [1, -1], shares, lr=lr, steps=round(15 / lr))
         path = shared_neuron(lr * np.arange(1, len(trained) + 1), *start, pair)
-        errors.append(np.abs(np.maximum(trained[:, :2], 0) - np.stack([path.alpha, path.beta], axis=1)).max())
+        errors.append(np.abs(np.maximum(trained, 0) - np.stack([path.alpha, path.beta], axis=1)).max())
     assert errors[1] < 2e-3  # descent may overshoot the freezing by one step of its own: first order up to that
     assert errors[1] < 0.8 * errors[0]
 

@@ -14,7 +14,8 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.starvation import (
     table_1,
 )
 from scipy.integrate import solve_ivp
-from scipy.special import expit
+
+from tests.experiments.tachet2018.descent import descend
 
 
 def eq_8(state, share, norm1=1.0, norm2=1.0):
@@ -57,25 +58,15 @@ def test_the_counterexample_to_theorem_d2():
     assert end.t == pytest.approx(path.t[-1], rel=1e-9)
 
 
-def train(alpha0, beta0, z0, lambda_, *, lr, steps, norm1=1.0, norm2=1.0):
-    """Train w (d=4) and z on (x_1, x_2) with weight lambda and (x_1, 0) with 1 - lambda."""
-    x1, x2 = norm1 * np.array([0.6, 0.8, 0, 0]), norm2 * np.array([0, 0, 0.8, -0.6])
-    X, shares = np.stack([x1 + x2, x1]), np.array([lambda_, 1 - lambda_])
-    w, z, path = alpha0 * x1 / norm1**2 + beta0 * x2 / norm2**2, z0, []
-    for _ in range(steps):
-        y = X @ w
-        f = lr * shares * expit(-z * y) * (y > 0)
-        w, z = w + z * f @ X, z + f @ y
-        path.append((w @ x1, w @ x2, z))
-    return np.array(path).T
-
-
 @pytest.mark.parametrize(("norm1", "norm2", "beta0"), [(1.0, 1.0, 0.1), (0.7, 1.5, 0.3), (1.0, 1.0, -0.05)])
 def test_trained_networks_converge_to_it_at_first_order(norm1, norm2, beta0):
     errors = []
     for lr in (4e-3, 2e-3):
         steps = round(20 / lr)
-        trained = train(0.1, beta0, 0.2, 0.3, lr=lr, steps=steps, norm1=norm1, norm2=norm2)
+        x1, x2 = norm1 * np.array([0.6, 0.8, 0, 0]), norm2 * np.array([0, 0, 0.8, -0.6])
+        w, shares = 0.1 * x1 / norm1**2 + beta0 * x2 / norm2**2, np.array([0.3, 0.7])
+        y, z = descend(w, 0.2, np.stack([x1 + x2, x1]), [1, 1], shares, lr=lr, steps=steps)
+        trained = np.stack([y[:, 1], y[:, 0] - y[:, 1], z])
         path = starvation_path(lr * np.arange(1, steps + 1), 0.1, beta0, 0.2, 0.3, norm1=norm1, norm2=norm2)
         errors.append(np.abs(trained - np.stack([path.alpha, path.beta, path.z])).max())
         drift = starvation_invariant(path.alpha, path.beta, path.z, norm1=norm1, norm2=norm2)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.woodworth2020.regression import draw_samples, errors, thresholds
+from dynamics_cli._bundled.experiments.woodworth2020.regression import draw_samples, errors
 from dynamics_cli._bundled.experiments.woodworth2020.theory.minimum_q import minimum_l1, minimum_l2, minimum_q, q
 from scipy.integrate import quad
 from scipy.optimize import brentq, minimize
-
-from tests.experiments.falsify import Change, check_changes, check_complete
-from tests.experiments.helpers import check_pure, evidence_of, titles, verdicts
 
 
 def small_problem() -> tuple[np.ndarray, np.ndarray]:
@@ -64,45 +59,3 @@ def test_errors_at_the_papers_size_are_those_of_an_independent_prototype() -> No
     assert errors(minimum_l1(X, y)) == pytest.approx(0.0081, abs=1e-4)
     first = errors(minimum_q(X, y, [1e-4, 1e-2, 1.0], last=lambda beta: bool(errors(beta) < 0.85)))
     np.testing.assert_allclose(first, [np.nan, 0.808, 0.904], atol=6e-4)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("figure", "last"), [("woodworth2020-fig2", "(d) Trained, 60 dimensions"), ("woodworth2020-fig3", "(c) Samples")]
-)
-def test_all_claims_are_reproduced(figure: str, last: str, outputs: Path) -> None:
-    from dynamics_cli.reproduction.catalogue import load_figure
-
-    thresholds.cache_clear()
-    loaded = load_figure(figure)
-    evidence = evidence_of(loaded)
-    assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
-    assert titles(check_pure(loaded, evidence, outputs))[-1] == last
-
-
-CHANGES = {
-    "woodworth2020-fig2": [
-        Change(
-            "Adam",
-            ("optimizer={kind: adam, lr: 1.0e-3, iterations: 20000, stop_below: 1.0e-11}", "record.loss_every=1"),
-            ("limit", "conserved"),
-            ("D = 2, alpha = 0.1",),
-        ),
-        Change("depth 3 at alpha = 3", ("architecture.depth=3",), ("lazy",), ("D = 2, alpha = 3",)),
-        Change("a large alpha for the least", ("initialization.scale=0.5",), ("trained",), ("D = 2, alpha = 0.001",)),
-    ],
-    "woodworth2020-fig3": [
-        Change(
-            "Adam",
-            ("optimizer={kind: adam, lr: 1.0e-3, iterations: 20000, stop_below: 1.0e-11}", "record.loss_every=1"),
-            ("limit",),
-        )
-    ],
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("figure", CHANGES)
-def test_every_claim_fails_under_a_named_change(figure: str) -> None:
-    check_changes(figure, CHANGES[figure])
-    check_complete(figure, CHANGES[figure])

@@ -16,13 +16,6 @@ ANGLES = {"kind": "angle", "ylabel": "degrees"}
 NORMS = np.array([[1e-6, 2e-6, 0.0], [1e-3, 2e-6, 0.0], [1.0, 2e-6, 0.0]])
 
 
-@pytest.fixture
-def axes():
-    figure, axes = new_figure()
-    yield axes[0]
-    figure.draw_without_rendering()
-
-
 def test_shared_pieces():
     assert neurons.as_signs([2.5, -0.1, 0, np.nan], 4).tolist() == [1, -1, 0, 0]
     assert [neurons.round_up(v) for v in (0.0, np.nan, 1.0, 1.01, 0.13, 9.0, 3e-20)] == pytest.approx(

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.plotting.panels.spectrum import draw_explained_variance, draw_spectrum
-from dynamics_cli.plotting.style import PALETTE, new_figure
-
-
-@pytest.fixture
-def axes():
-    figure, axes = new_figure()
-    yield axes[0]
-    figure.draw_without_rendering()
+from dynamics_cli.plotting.style import PALETTE
 
 
 def test_singular_values_and_stable_rank(axes):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ..falsify import Change, check_changes, check_complete, claims_under
+from tests.experiments.falsify import Change
 
 CURVES = tuple(f"c = {c}{coarse}" for c in ("0", "1", "-0.5") for coarse in ("", ", coarse"))
 RANDOM = ("optimizer.kind=sgd", "optimizer.batch_size=1", "optimizer.replacement=true")
@@ -22,7 +20,7 @@ def large(y: float) -> tuple[str, str]:
 
 
 CHANGES: dict[str, tuple[Change, ...]] = {
-    "fig2": (
+    "tachet2018-fig2": (
         Change("classes drawn at random", RANDOM, ("overlay", "first-order"), CURVES),
         Change("large initial weights", large(1.1), ("sigmoidal",), CURVES),
         Change("seven of eight samples small", SMALL_OFTEN, ("larger-norm",), CURVES),
@@ -30,57 +28,57 @@ CHANGES: dict[str, tuple[Change, ...]] = {
         Change("a twentieth of the time", ("optimizer.iterations=100", "record.snapshots.interval=1"),
                ("case-3", "failure"), ("phase",), "below the line neurons die at any step and under any loss"),
     ),
-    "fig3": (
+    "tachet2018-fig3": (
         Change("labels exchanged", EXCHANGED, ("green", "green-P", "yellow-2", "failure", "winners", "sigmoidal"),
                untrained=ONE_OF_TWO),
         Change("x_1 three times as long", ("dataset.x=[[3.0, 0.0], [0.0, 1.0]]",), ("yellow",), untrained=ONE_OF_TWO),
         Change("a longer x_1", LONGER, ("overlay", "first-order"), untrained=ONE_OF_TWO),
     ),
-    "fig4": (
+    "tachet2018-fig4": (
         Change("unequal weights in a row", ("initialization.z=[[0.8], [0.8]]",), ("overlay", "first-order",
                "equal-weights", "larger-norm", "norm-fades")),
         Change("large initial weights", large(1.1), ("sigmoidal",)),
         Change("a smaller start of the deeper one", (*large(0.2115), "optimizer.iterations=30000"), ("deeper",),
                ("N = 4",)),
     ),
-    "fig5-time": (
+    "tachet2018-fig5-time": (
         Change("forty times the step", ("optimizer.lr=0.02", "optimizer.iterations=600", "record.snapshots.interval=1"),
                ("times", "overlay")),
         Change("a smaller x_1", ("dataset.x=[[0.3, 0.0], [0.0, 2.0]]", "optimizer.iterations=20000"),
                ("hinge-faster", "hinge-finite"), ("hinge",)),
     ),
-    "fig6": (
+    "tachet2018-fig6": (
         Change("samples drawn at random", RANDOM, ("overlay", "first-order"), ("lambda = 0.5", "coarse")),
         Change("both features in every sample", BOTH_FEATURES, ("starvation",)),
         Change("Adam", ADAM, ("bound",)),
     ),
-    "fig7": (
+    "tachet2018-fig7": (
         Change("labels exchanged", EXCHANGED, ("winner",), untrained=ONE_OF_TWO),
         Change("a longer x_1", LONGER, ("overlay",), untrained=ONE_OF_TWO),
     ),
-    "fig8": (
+    "tachet2018-fig8": (
         Change("unequal weights in a row", ("initialization.z=[[0.8], [0.8]]",), ("overlay", "first-order",
                "equal-weights", "larger-norm", "norm-fades")),
         Change("large initial weights", large(1.1), ("sigmoidal",)),
         Change("a smaller start of the deeper one", (*large(0.5157), "optimizer.iterations=20000"),
                ("deeper", "deeper-early"), ("N = 8",)),
     ),
-    "fig9": (
+    "tachet2018-fig9": (
         Change("classes drawn at random", RANDOM, ("overlay", "first-order"), CURVES),
         Change("margins above 1 from the start", large(2.0), ("sigmoidal", "stops"), CURVES),
         Change("the other label", ("dataset.y=[-1]",), ("regions",), ("phase",)),
         Change("the logistic loss", ("loss.kind=logistic",), ("general",), ("general",)),
         Change("the logistic loss", ("loss.kind=logistic",), ("death",), ("c_3",), "the neuron dies under any loss"),
     ),
-    "fig10": (
+    "tachet2018-fig10": (
         Change("samples drawn at random", RANDOM, ("overlay", "first-order"), ("lambda = 0.5", "coarse")),
         Change("a fair start", ("initialization.hidden_weight=[[0.1, 0.1]]",), ("bound", "example")),
     ),
-    "table2-digits": (
+    "tachet2018-table2-digits": (
         Change("no light", ("dataset.light_effect=false",), ("train", "test", "fails", "starved"), ("network",),
                "four epochs are enough for the light, not for the digits"),
     ),
-    "extra-modes": (
+    "tachet2018-extra-modes": (
         Change("samples drawn at random", RANDOM, ("layer", "layer-order", "classes", "classes-order"),
                ("layer", "layer, coarse", "classes", "classes, coarse")),
         Change("one point four times", (f"dataset.x={[[1.0] + [0.0] * 7] * 4}",),
@@ -92,20 +90,3 @@ CHANGES: dict[str, tuple[Change, ...]] = {
         Change("full batches", ("optimizer.kind=gd",), ("sampled",), ("sampled 0.04", "sampled 0.004")),
     ),
 }  # fmt: skip
-
-FAST = ("fig5-time",)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in FAST else pytest.mark.long) for name in CHANGES]
-)
-def test_every_claim_fails_under_a_change(name: str) -> None:
-    check_complete(f"tachet2018-{name}", CHANGES[name])
-    check_changes(f"tachet2018-{name}", CHANGES[name])
-
-
-@pytest.mark.long
-def test_a_gan_trained_twice_with_cross_entropy_covers_no_more_modes() -> None:
-    change = Change("cross-entropy twice", ("loss.kind=logistic",), ("modes",), ("hinge-0",))
-    claims, _ = claims_under("tachet2018-fig5-gan", change)  # a generator has no labels to fit
-    assert claims["modes"].verdict == claims["good"].verdict == "not reproduced"
