@@ -30,6 +30,8 @@ LOOKS = {
     0: ("black", "least nuclear norm"), -1: (kit.PALETTE.muted, "truth"),
 }  # fmt: skip
 """Depth -> color and name; 0 is the convex program, -1 the truth."""
+MARKERS = {2: kit.MARKER, 3: "^", 4: "s"}
+"""Depth -> marker, in all panels against the number of entries and the size of the start."""
 
 
 POINTS = 9
@@ -102,11 +104,11 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
         ((left, COUNTS, f"scale {BASE:g}"), (middle, DOUBLED, "twice the rank"))
     ):
         handles = []
-        for marker, depth in zip(kit.MARKER + "^s", DEPTHS, strict=True):
+        for depth in DEPTHS:
             color, name = LOOKS[depth]
             own = [base(e, count, depth) for count in counts]
             handles += panel.plot([one.observed for one in own], [one.error for one in own], color=color, label=name,
-                                  ls="", marker=marker, ms=4)  # fmt: skip
+                                  ls="", marker=MARKERS[depth], ms=4)  # fmt: skip
         seen, error = evidence.least[counts]
         handles += panel.plot(seen, np.maximum(error, 1e-16), "--", color=LOOKS[0][0], label=LOOKS[0][1], marker=".")
         panel.set(yscale="log", ylim=(1e-6, 2), xlabel="entries seen", ylabel="mean square error")
@@ -115,9 +117,10 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
         for depth in OVER_SCALES:
             own = pick(e, count, depth)
             right.plot([one.start for one in own], [one.error for one in own], color=LOOKS[depth][0], ls=ls,
-                       marker=kit.MARKER, ms=4)  # fmt: skip
+                       marker=MARKERS[depth], ms=4)  # fmt: skip
     right.axhline(base(e, "few", 0).error, color="black", ls="--", lw=1.0)
-    right.set(xscale="log", yscale="log", ylim=(1e-8, 2), xlabel=r"size of the start $\Vert W(0)\Vert_F$")
+    right.set(xscale="log", yscale="log", ylim=(1e-8, 2), xlabel=r"size of the start $\Vert W(0)\Vert_F$",
+              ylabel="mean square error")  # fmt: skip
     kit.panel_label(right, 2, "few; dotted: many")
     kit.figure_legend(figure, handles)
     return figure

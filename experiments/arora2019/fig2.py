@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .completion import ALWAYS, FULL_SCALES, FURTHER, ORIGIN, SCALES, pick, problem, solutions, wanted
-from .fig1 import LOOKS, OVER_SCALES
+from .fig1 import LOOKS, MARKERS, OVER_SCALES
 
 PRINTED = {2000: 210.15163, 5000: 221.02568}
 """Entries that are seen -> least nuclear norm that the released notebook printed, of 100 rows and rank 5."""
@@ -77,15 +77,15 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
             lines = []
             for depth in OVER_SCALES:
                 own, (color, label) = pick(e, count, depth), LOOKS[depth]
-                lines += panel.plot([one.start for one in own], [getattr(one, key) for one in own], kit.MARKER + "-",
-                                    ms=4, color=color, label=label)  # fmt: skip
+                lines += panel.plot([one.start for one in own], [getattr(one, key) for one in own],
+                                    marker=MARKERS[depth], ms=4, color=color, label=label)  # fmt: skip
             for depth, ls in ((0, "--"), (-1, ":")):
                 color, label = LOOKS[depth]
                 value = getattr(pick(e, count, depth)[0], key)
                 lines.append(panel.axhline(max(value, 1e-20), color=color, ls=ls, lw=1.2, label=label))
             panel.set(xscale="log", ylabel=name)
             if key == "error":
-                panel.set(yscale="log", ylim=(1e-6, 2))
+                panel.set(yscale="log", ylim=(1e-8, 2))
             if row:
                 panel.set_xlabel(r"$\Vert W(0)\Vert_F$")
             kit.panel_label(panel, 3 * row + column, f"{pick(e, count, 0)[0].observed} entries")

@@ -139,7 +139,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for name, at, level in zip(("first", "second"), e.left, (curve.start, e.saddle_loss), strict=True):
         if np.isfinite(at):
             place = (at, level * (1 - DROP))
-            axes.plot(*place, "v", color=kit.PALETTE.negative, ms=5, mec="white", mew=0.4, zorder=4)
+            axes.plot(*place, "v", color=kit.PALETTE.highlight, ms=5, mec="white", mew=0.4, zorder=4)
             axes.annotate(
                 f"{name} saddle left\n{time_text(at, curve.flow)}", place, xytext=(6, 1), textcoords="offset points",
                 fontsize=kit.SMALL, color=kit.PALETTE.theory,

@@ -158,7 +158,8 @@ FIGURE_4 = kit.Figure(
     id="boursier2022-fig4",
     caption=(
         "As Figure 2, for five points that are not orthogonal: two groups of neurons grow until an intermediate "
-        "saddle, and groups turn while they grow. Panel f: training loss, with the iterations of panels b to e."
+        "saddle, and groups turn while they grow. Panel f: training loss, its plateau and the iterations of panels b "
+        "to e."
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
     variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"), origin={**ORIGIN, "data": "released"},

@@ -211,8 +211,8 @@ def draw_fig7(e: kit.Evidence) -> kit.Drawing:
 FIGURE_7 = kit.Figure(
     id="boursier2022-fig7",
     caption=(
-        "Training loss of the high-dimensional run, and explained variance ratios of the (uncentred) principal "
-        "components of its final hidden weights."
+        "Training loss of the high-dimensional run with its plateau, and explained variance ratios of the (uncentred) "
+        "principal components of its final hidden weights."
     ),
     configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN,
 )  # fmt: skip

@@ -159,8 +159,9 @@ FIGURE = kit.Figure(
     id="chizat2019-fig1",
     caption=(
         "Two layers of ReLUs fit three of a teacher. (a, b) Paths of the neurons in the plane, dots their ends, arrows "
-        "the teacher's, from a small and a large scale tau, in the trial (of 16) whose teacher's neurons are farthest "
-        "apart. (c) Held-out loss against tau in 100 dimensions, and that of the linearised model at the same time."
+        "the directions of the teacher's, from a small and a large scale tau, in the trial (of 16) whose teacher's "
+        "neurons are farthest apart; dotted: the unit circle. (c) Held-out loss against tau in 100 dimensions, and "
+        "that of the linearised model at the same time."
     ),
     configs={
         **{role: kit.Wanted("chizat2019/plane.yaml", (f"initialization.scale={tau}",), TRIALS)

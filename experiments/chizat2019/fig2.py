@@ -77,7 +77,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     names = {"1/sqrt(m)": (r"output times $1/\sqrt{m}$", "black"), "1/m": ("output times $1/m$", kit.PALETTE.muted)}
     handles: list[kit.Artist] = []
     for name, (label, color) in names.items():
-        handles += left.plot(e.widths, 0.1 * LABELS**2 * e.test[name], kit.MARKER + "-", color=color, label=label)
+        handles += left.plot(e.widths, 0.1 * LABELS**2 * e.test[name], kit.MARKER + "-", color=color, label=label,
+                             clip_on=False)  # fmt: skip
     handles.append(left.axhline(0.1 * LABELS**2 * e.null, color=kit.PALETTE.theory, ls=":", lw=0.9))
     handles[-1].set_label("zero function")
     left.set(xscale="log", xlabel="width $m$", ylabel=r"held-out loss $\times\,0.1$", ylim=(0, None))

@@ -120,7 +120,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         axes[k].set(xscale="log", yscale="log", xlabel=r"output scale $\alpha$")
         kit.panel_label(axes[k], k, {"tanh": "tanh", "relu": "ReLU"}[activation])
     axes[0].set_ylabel("largest distance along training")
-    axes[1].set_ylim(axes[0].get_ylim())
+    both = [panel.get_ylim() for panel in axes]
+    for panel in axes:
+        panel.set_ylim(min(both)[0], max(high for _, high in both))
     kit.figure_legend(figure, handles, columns=3)
     return figure
 
@@ -129,7 +131,8 @@ FIGURE = kit.Figure(
     id="chizat2019-scaling",
     caption=(
         "A centred two-layer network times alpha, trained on its loss over alpha^2, against its linearisation in the "
-        "weights: largest distances along training. The theorem asks for a Lipschitz derivative, which ReLU lacks."
+        "weights: largest distances along training, of outputs root mean squares. The theorem asks for a Lipschitz "
+        "derivative, which ReLU lacks."
     ),
     configs={
         role(activation, alpha): kit.Wanted(

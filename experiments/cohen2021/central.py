@@ -92,7 +92,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     loss.plot(steps, c.predicted, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=1.0,
               label=r"central flow $+\ \mathrm{tr}\,\Sigma/\eta$")  # fmt: skip
     at, values = e.measured
-    top.plot(at, values * e.eta / 2, color=colors["descent"], lw=0.5, alpha=0.5)
+    top.plot(at, values * e.eta / 2, color=kit.SERIES[5], lw=0.5)
     top.plot(steps, c.top * e.eta / 2, color=colors["central"], lw=0.9)
     top.axhline(1, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.8)
     away.plot(steps[:-1], e.to_flow, color=colors["flow"], ls=":")
@@ -116,8 +116,8 @@ FIGURE = kit.Figure(
         "Random labels, mean squared error, eta = 0.1. Left: loss of gradient descent, raw and smoothed over 50 "
         "iterations, of gradient flow, of the central flow, and the average that the central flow predicts. Middle: "
         "the three largest eigenvalues of the Hessian, of gradient descent (thin) and along the central flow, times "
-        "eta/2. Right: distance of the weights of gradient "
-        "descent (midpoints of its steps) from those of both flows."
+        "eta/2; dashed: 1, the edge. Right: distance of the weights of gradient descent (midpoints of its steps) from "
+        "those of both flows."
     ),
     configs={
         "descent": "cohen2021/random_labels.yaml",

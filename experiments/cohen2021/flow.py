@@ -97,7 +97,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     away.set_ylabel("distance / distance moved")
     kit.panel_label(sharp, 0, "Progressive sharpening")
     kit.panel_label(away, 1, "Distance; dotted: crossing")
-    kit.figure_legend(figure, sharp.get_legend_handles_labels()[0], columns=2)
+    kit.figure_legend(figure, sharp.get_legend_handles_labels()[0], columns=3)
     return figure
 
 

@@ -128,7 +128,7 @@ FIGURE = kit.Figure(
     caption=(
         "A Chebyshev polynomial of degree 4, eta = 0.4. (a) and (b): the loss of gradient descent, and of gradient "
         "descent continued on the quadratic Taylor model of the loss, begun before sharpness reaches 2/eta and at its "
-        "first peak above. (c): sharpness when the step is halved; dashed: 2/eta of both steps."
+        "first peak above. (c): sharpness when the step is halved (dotted); dashed: 2/eta of both steps."
     ),
     configs={
         "run": "cohen2021/chebyshev.yaml",

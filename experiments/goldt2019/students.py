@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -142,20 +143,24 @@ def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
     for k, one in enumerate(e.curves):
-        (dots,) = axes[0].plot(one.alpha[1:], one.error[1:], "x", ms=4, color=kit.SERIES[k], label=one.name)
+        (dots,) = axes[0].plot(one.alpha[1:], one.error[1:], "x", ms=4, color=kit.SERIES[k],
+                              label=one.name.replace("K", "$K$"))  # fmt: skip
         axes[0].plot(one.alpha[1:], one.exact[1:], color=kit.SERIES[k])
         handles.append(dots)
     value = axes[0].axhline(plateau_theory(2)[0], color="black", lw=0.9, ls=(0, (4, 2)))
-    value.set_label("plateau, small steps, K = M = 2")
+    value.set_label("plateau, small steps, $K = M = 2$")
     axes[0].set(xscale="log", yscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel=r"test error $\epsilon$")
     axes[0].set_ylim(bottom=max(FLOOR, axes[0].get_ylim()[0]))
     first = e.curves[0]
     for j in range(first.R.shape[1]):
-        axes[1].plot(first.alpha[1:], first.R[1:, j], "x", ms=4, color=kit.SERIES[j])
-        axes[1].plot(first.alpha[1:], first.R_ode[1:, j], color=kit.SERIES[j])
+        look: dict[str, Any] = {"color": kit.SERIES[2 + j]}  # not those of the first panel
+        axes[1].plot(first.alpha[1:], first.R[1:, j], "x", ms=4, **look)
+        k, m = divmod(j, TEACHERS)
+        axes[1].plot(first.alpha[1:], first.R_ode[1:, j], label=f"$v_{k + 1}R_{{{k + 1}{m + 1}}}$", **look)
     axes[1].set(xscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel="overlaps $v_kR_{km}$")
+    axes[1].legend(loc="upper left")
     kit.panel_label(axes[0], 0, "Test error")
-    kit.panel_label(axes[1], 1, f"Overlaps, {first.name}")
+    kit.panel_label(axes[1], 1, f"Overlaps, {first.name}".replace("K", "$K$"))
     line = axes[1].plot([], [], color="black", label="ODE")[0]
     kit.figure_legend(figure, [*handles, line, value])
     return figure

@@ -83,8 +83,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="gromov2023-analytic",
     caption=(
-        "Analytic weights, cosines with random phases that add up. Left: accuracy on all pairs against the width, "
-        "five draws of the phases. Right: two rows of U for p = 97, and their Fourier moduli."
+        "Analytic weights, cosines with random phases that add up. (a) Accuracy on all pairs against the width, "
+        "five draws of the phases (dots) and their mean. (b, c) Two rows of U for p = 97, and their Fourier moduli."
     ),
     origin={"form of the solution": "recalled", "widths": "chosen", "draws": "chosen"},
 )

@@ -39,11 +39,11 @@ def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.72)
     curve, row, spectrum, histogram = axes
     curve.plot(one.epochs, one.test, color=kit.PALETTE.rank, label="test accuracy")
-    for part, color, style in zip("UVW", kit.SERIES, ("-", "--", ":"), strict=False):
+    for part, color, style in zip("UVW", (kit.SERIES[k] for k in (0, 3, 2)), ("-", "--", ":"), strict=True):
         curve.plot(one.epochs, one.ipr[:, "UVW".index(part)], color=color, ls=style, label=f"mean IPR of {part}")
     curve.legend(loc="lower right")
     kit.set_time_axis(curve, one.epochs, label="epoch")
-    curve.set_ylim(0, 1.03)
+    curve.set(ylim=(0, 1.03), ylabel="test accuracy, mean IPR")
     k = int(np.argsort(participation(one.last[0]))[len(one.last[0]) // 2])  # the median neuron
     for label, weights, color in (("start", one.first[0], kit.PALETTE.muted), ("end", one.last[0], kit.SERIES[0])):
         row.plot(weights[k] / np.abs(weights[k]).max(), color=color, label=label)

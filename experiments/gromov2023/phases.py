@@ -75,8 +75,8 @@ CONFIGS, PRESETS = chosen(ADAMW, GD)
 FIGURE = kit.Figure(
     id="gromov2023-phases",
     caption=(
-        "The sum of the phases of U, V and W at the strongest frequency of each neuron, where these agree: of networks "
-        "trained by AdamW and by gradient descent, and of the analytic weights, for which it is 0."
+        "The phases of U and V less that of W (radians) at the strongest frequency of each neuron, where these agree: "
+        "of networks trained by AdamW and by gradient descent, and of the analytic weights, for which they sum to 0."
     ),
     configs=CONFIGS,
     presets=PRESETS,

@@ -189,21 +189,22 @@ def draw_fig4(paths: list[NeuronPath]) -> kit.Drawing:
     """Draw paths of the predictor in the plane, on white inputs and on one sample."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     handles = []
-    for k, some in enumerate((paths[: len(DELTAS)], paths[len(DELTAS) :])):
+    white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
+    for k, some in enumerate((white, single)):
         for one in some:
             (line,) = axes[k].plot(*one.predictor.T, color=_color(one.delta), lw=1.8, label=rf"$\delta={one.delta:g}$")
             if k == 0:
                 exact = one.exact_a[:, None] * one.exact_w
                 (dashes,) = axes[0].plot(*exact.T, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
                 handles.append(line)
-            else:
-                end = end_of_one_sample(one.delta, one.w[0], one.beta)
-                (cross,) = axes[1].plot(*end, "x", color="black", ms=5, ls="none", label="predicted end")
         axes[k].plot(*some[0].predictor[0], "s", color="black", ms=4)
         axes[k].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
-    single = paths[len(DELTAS)]
-    across = np.array([-single.beta[1], single.beta[0]])
-    line_of = single.beta + np.linspace(-1.2, 1.2, 2)[:, None] * across
+    ends = np.array([end_of_one_sample(one.delta, one.w[0], one.beta) for one in single])
+    (cross,) = axes[1].plot(*ends.T, "x", color="black", ms=5, ls="none", label="predicted end")
+    beta = single[0].beta
+    across = np.array([-beta[1], beta[0]])
+    places = (ends - beta) @ across / (across @ across)
+    line_of = beta + np.array([places.min() - 0.2, places.max() + 0.6])[:, None] * across  # beyond the last cross
     axes[1].plot(*line_of.T, color=kit.PALETTE.muted, lw=1.0, zorder=0)
     axes[1].annotate("fits the sample", line_of[-1], xytext=(8, 0), textcoords="offset points", va="center")
     kit.panel_label(axes[0], 0, "White inputs")
@@ -234,8 +235,8 @@ FIGURES = {
     "kunin2024-fig4": kit.Figure(
         id="kunin2024-fig4",
         caption=(
-            "Paths of the predictor of one linear neuron: on white inputs all imbalances end in one, on one sample "
-            "each in an interpolator of its own; squares: starts."
+            "Paths of the predictor of one linear neuron: on white inputs all imbalances head for one, on one sample "
+            "each ends in an interpolator of its own; squares: starts."
         ),
         configs={**WHITE, **SINGLE}, origin=ORIGIN,
     ),

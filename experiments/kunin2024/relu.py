@@ -214,9 +214,9 @@ FIGURE = kit.Figure(
     id="kunin2024-fig1",
     caption=(
         "Two-layer ReLU networks whose neurons all start at one scale tau and imbalance delta. First row: neurons "
-        "|a_j| w_j in the plane, lines their paths, dots their ends. Below: held-out loss over that of the zero "
-        "function, and distance of the tangent kernel from the first, in 100 dimensions; the first column of each map "
-        "is a mean of several seeds."
+        "|a_j| w_j in the plane, each panel to its own scale, lines their paths, dots their ends. Below: held-out loss "
+        "over that of the zero function, and distance of the tangent kernel from the first, in 100 dimensions; the "
+        "first column of each map is a mean of several seeds."
     ),
     configs={
         **{name: _wanted(*values, "kunin2024/circle.yaml") for name, values in PLANE.items()},

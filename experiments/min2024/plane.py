@@ -237,8 +237,8 @@ FIGURE_6 = kit.Figure(
     id="min2024-fig6",
     caption=(
         "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. (a) Small "
-        "norms, all directions. (b) Live neurons are aligned with x+ or x-. (c) They have grown; the rest "
-        "stayed small."
+        "norms, all directions. (b) Live positive neurons are aligned with x+, negative neurons still turn to x-. "
+        "(c) They have grown; the rest stayed small."
     ),
     configs={
         "descent": "min2024/two_drops.yaml",

@@ -333,7 +333,7 @@ def draw(e: LimitEvidence) -> kit.Drawing:
 
 def _draw_sectors(axes: kit.Axes, one: SectorHistory) -> None:
     names = ("dead", r"in $\sigma^+$, $a_j>0$", r"in $\sigma^-$, $a_j<0$", "elsewhere")
-    colors = (kit.PALETTE.muted, kit.PALETTE.highlight, kit.PALETTE.neurons, kit.PALETTE.theory)
+    colors = (kit.PALETTE.muted, kit.PALETTE.positive, kit.PALETTE.negative, kit.PALETTE.theory)
     after = one.times > 0
     for k, (name, color) in enumerate(zip(names, colors, strict=True)):
         axes.plot(one.times[after], one.counts[after, k], color=color, label=name, drawstyle="steps-post")
@@ -345,10 +345,11 @@ def _draw_sectors(axes: kit.Axes, one: SectorHistory) -> None:
 def _draw_G(axes: kit.Axes, evidence: LimitEvidence) -> None:
     axes.plot(evidence.angles, evidence.G, color=kit.PALETTE.function, label="$G(w)$")
     for side, marker, color, name in zip(
-        evidence.extremal, "^v", (kit.PALETTE.highlight, kit.PALETTE.neurons), ("maximum", "minimum"), strict=True
+        evidence.extremal, "^v", (kit.PALETTE.positive, kit.PALETTE.negative), ("maximum", "minimum"), strict=True
     ):
         heights = np.interp(side, evidence.angles, evidence.G)
         axes.plot(side, heights, marker, color=color, ms=7, ls="none", label=name)
+    axes.margins(y=0.1)
     axes.set(xlabel="angle of $w$ (degrees)", ylabel="$G(w)$", xticks=(-180, -90, 0, 90, 180))
     kit.place_legend(axes, axes.get_lines())
     kit.panel_label(axes, 2, "Lemma 2")

@@ -315,7 +315,7 @@ FIGURE_1 = kit.Figure(
     id="phuong2021-fig1",
     caption=(
         "(a) The ten largest singular values of the first-layer weights after training. (b) The 100 neurons on the two "
-        "leading right-singular directions, orange for a_j > 0, blue for a_j < 0; lines are the mean directions, "
+        "leading right-singular directions, purple for a_j > 0, red for a_j < 0; lines are the mean directions, "
         "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),

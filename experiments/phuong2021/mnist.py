@@ -227,7 +227,7 @@ FIGURE_4 = kit.Figure(
     id="phuong2021-fig4",
     caption=(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
-        "two leading right-singular directions, orange for W8[j] > 0, blue for W8[j] < 0."
+        "two leading right-singular directions, purple for W8[j] > 0, red for W8[j] < 0."
     ),
     configs=CONFIGS, presets=PRESETS, origin=ORIGIN,
 )  # fmt: skip

@@ -15,7 +15,6 @@ HIGH = 0.9
 """A correlation that the paper calls high."""
 SHOWN = 10
 """Singular values drawn."""
-ORANGE, BLUE = kit.PALETTE.highlight, kit.PALETTE.neurons
 RAYS = (kit.PALETTE.rank, kit.PALETTE.function)
 """Colours of w+ and w-."""
 DASHED = (0, (4, 2))
@@ -26,14 +25,14 @@ WIDTH = 0.05
 
 
 def two_colors(side: NDArray[Any]) -> list[str]:
-    """Return orange for rows (m,) with a positive value, blue for the others."""
-    return [ORANGE if s > 0 else BLUE for s in side]
+    """Return the colours of signs for rows (m,) with a positive value, and for the others."""
+    return [kit.PALETTE.positive if s > 0 else kit.PALETTE.negative for s in side]
 
 
-def legend_of_colors(figure: kit.Drawing, orange: str, blue: str, *others: Line2D) -> None:
-    """Name orange and blue dots and other marks under the panels."""
+def legend_of_colors(figure: kit.Drawing, positive: str, negative: str, *others: Line2D) -> None:
+    """Name under the panels the dots of both signs and the other marks."""
     dot: dict[str, Any] = {"marker": kit.MARKER, "ls": "none", "ms": 4.5}
-    colors = [Line2D([], [], color=c, label=t, **dot) for c, t in ((ORANGE, orange), (BLUE, blue))]
+    colors = [Line2D([], [], color=kit.PALETTE.sign(s), label=t, **dot) for s, t in ((1, positive), (-1, negative))]
     kit.figure_legend(figure, [*colors, *others])
 
 
@@ -81,12 +80,12 @@ def draw_plane(
 
 
 def draw_correlations(axes: kit.Axes, correlations: kit.Floats, side: NDArray[Any]) -> None:
-    """Draw the histogram of correlations (m,), stacked by side (m,): positive rows orange, the others blue."""
+    """Draw the histogram of correlations (m,), stacked by side (m,), in the colours of signs."""
     lowest = min(0.0, np.floor(np.nanmin(correlations) / WIDTH) * WIDTH)
     edges = np.linspace(lowest, 1.0, round((1.0 - lowest) / WIDTH) + 1)
     axes.hist(
-        [correlations[side > 0], correlations[side <= 0]], bins=[*edges], stacked=True, color=[ORANGE, BLUE],
-        edgecolor="white", linewidth=0.4,
+        [correlations[side > 0], correlations[side <= 0]], bins=[*edges], stacked=True, edgecolor="white",
+        color=two_colors(np.array([1, -1])), linewidth=0.4,
     )  # fmt: skip
     axes.axvline(HIGH, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.9)
     axes.set(xlabel="correlation", ylabel="neurons")

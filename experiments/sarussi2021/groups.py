@@ -203,6 +203,7 @@ def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
     if len(positive) > 1:
         powers = np.arange(np.ceil(np.log10(positive[0]) + 0.2), np.floor(np.log10(positive[-1])) + 1)
         axes.set_xticks([0.0, *(10.0**powers)])
+        axes.set_xticks([], minor=True)
 
 
 @dataclass(frozen=True)

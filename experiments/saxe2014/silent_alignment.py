@@ -206,7 +206,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     axes[2].plot(range(2, 6), [final_alignment(L) for L in range(2, 6)], color=kit.PALETTE.theory, ls=":")
     axes[2].set(xlabel="matrices $L$", ylabel="$A$ in the end", xticks=range(2, 6), ylim=(0, 0.75))
     kit.panel_label(axes[2], 2, "Smallest scales")
-    axes[3].plot(GAMMAS, [one.moves for one in e.anisotropic], color=kit.PALETTE.measured, marker=kit.MARKER)
+    axes[3].plot(GAMMAS, [one.moves for one in e.anisotropic], color=kit.PALETTE.measured, marker=kit.MARKER,
+                 clip_on=False)  # fmt: skip
     axes[3].set(xlabel=r"anisotropy $\gamma$", ylabel="late range of $A$ over end", ylim=(0, None), xticks=GAMMAS)
     kit.panel_label(axes[3], 3, "Inputs not white")
     kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0])

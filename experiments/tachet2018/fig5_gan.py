@@ -152,6 +152,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 def _square(axes: Axes, extent: float) -> None:
     axes.set(xlim=(-extent, extent), ylim=(-extent, extent), box_aspect=1, xticks=(-1, 0, 1), yticks=(-1, 0, 1))
+    axes.set_xlabel("$x_1$")
+    axes.set_ylabel("$x_2$")
 
 
 def _draw_samples(axes: Axes, e: kit.Evidence, samples: kit.Floats, color: str) -> None:
@@ -167,7 +169,7 @@ def _draw_history(axes: Axes, e: kit.Evidence, measure: str) -> None:
         if len(values) > 1:
             axes.plot(histories[0].steps, values.T, color=COLORS[loss], lw=0.5, alpha=0.5)
     axes.set_box_aspect(1)
-    kit.set_axis_label(axes.xaxis, "steps", (0.0, float(axes.get_xlim()[1])))
+    kit.set_axis_label(axes.xaxis, "step", (0.0, float(axes.get_xlim()[1])))
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
 
 

@@ -66,7 +66,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(aspect=0.78, extra_height=0.15)
     inset = axes.inset_axes((0.14, 0.5, 0.48, 0.44))
     lines = []
-    series = ((e.cross_entropy, "cross-entropy", kit.PALETTE.measured), (e.hinge, "hinge", kit.PALETTE.highlight))
+    series = ((e.cross_entropy, "cross-entropy", kit.PALETTE.measured), (e.hinge, "hinge", kit.SERIES[1]))
     for (times, name, color), trained, curve in zip(series, e.trained, e.curves, strict=True):
         lines += axes.plot(e.confidence, times, color=color, label=name)
         draw_trained(axes, LEVELS, trained, color, size=3, edge=0.9)

@@ -84,7 +84,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             name, (1e-15, value), xytext=(0, -3 if place == "top" else 3), textcoords="offset points", va=place
         )
     axes[1].set(xscale="log", yscale="log", xlabel=r"$\mu=\alpha^D$", ylabel=r"$Q(e_1)\,/\,Q(1_d/\sqrt{d})$")
-    axes[2].set(yscale="log", xlabel="samples $N$", ylabel=rf"largest $\mu$, error $\leq$ {THRESHOLD}")
+    axes[2].set(yscale="log", xlabel="samples $N$", ylabel=f"largest $\\mu$ with\nerror $\\leq$ {THRESHOLD}")
     for k, name in enumerate(("Penalty", "From L2 to L1", "Samples")):
         kit.panel_label(axes[k], k, name)
     kit.figure_legend(figure, handles)

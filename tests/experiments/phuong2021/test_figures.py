@@ -40,8 +40,8 @@ def heights(axes: Axes) -> np.ndarray:
 
 
 def check_colors(axes: Axes, side: np.ndarray) -> None:
-    """Check that the dots (m,) of a panel are orange where `side` is positive and blue elsewhere."""
-    expected = [to_rgba(PALETTE.highlight if one > 0 else PALETTE.neurons) for one in side]
+    """Check that the dots (m,) of a panel have the colour of the sign of `side`, negative where it is 0."""
+    expected = [to_rgba(PALETTE.positive if one > 0 else PALETTE.negative) for one in side]
     np.testing.assert_array_equal(axes.collections[0].get_facecolors(), expected)
 
 
@@ -54,9 +54,9 @@ def test_figure_1_shows_the_network_of_which_all_claims_are_reproduced(outputs: 
     assert has_line(values, np.arange(1, 11), e.layer.values[:10])
     assert np.array_equal(points(plane)[0], e.layer.points)
     check_colors(plane, e.signs)
-    orange, blue = heights(correlations).reshape(2, -1)  # stacked
-    assert (orange.sum(), blue.sum()) == (np.sum(e.signs > 0), np.sum(e.signs <= 0))
-    assert orange[-1] + blue[-1] == np.sum(e.correlations > 0.95)
+    positive, negative = heights(correlations).reshape(2, -1)  # stacked
+    assert (positive.sum(), negative.sum()) == (np.sum(e.signs > 0), np.sum(e.signs <= 0))
+    assert positive[-1] + negative[-1] == np.sum(e.correlations > 0.95)
     assert lines(correlations)[0][0].tolist() == [0.9, 0.9]
     assert titles(drawn) == ["(a) Singular values", "(b) Neurons", "(c) Correlations"]
     assert legend(drawn) == ["$a_j > 0$", "$a_j < 0$", "mean directions", "$w_+$", "$w_-$"]
