@@ -36,7 +36,7 @@ class LinearAttention(Architecture, kind="linear_attention"):
 dataset: {kind: in_context_regression, n: 200, context: 31, eigenvalues: [0.4, 0.3, 0.2, 0.1]}
 architecture: {kind: linear_attention, tokens: 32, heads: 5, key_query: separate, rank: 1}
 initialization: {kind: unbalanced, scale: 1.0e-2, scales: {weight_key_label: 0.0, weight_value_input: 0.0}}
-optimizer: {kind: gd, lr: 1.0e-2}
+optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 """
     tokens: PositiveInt | None = None
     """Number of blocks that a sample is split into, the query included: N + 1; none for samples that are moments."""

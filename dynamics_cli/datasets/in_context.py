@@ -22,10 +22,10 @@ class InContextRegression(Dataset, kind="in_context_regression"):
     """
 
     example = """\
-dataset: {kind: in_context_regression, n: 200, context: 31, eigenvalues: [0.4, 0.3, 0.2, 0.1]}
-architecture: {kind: linear_attention, tokens: 32, heads: 8}
+dataset: {kind: in_context_regression, n: 200, context: 31, eigenvalues: [0.4, 0.3, 0.2, 0.1], features: moments}
+architecture: {kind: linear_attention, heads: 8}
 initialization: {kind: unbalanced, scale: 1.0e-2}
-optimizer: {kind: gd, lr: 1.0e-3}
+optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
 """
     endless = True
     n: PositiveInt
