@@ -19,7 +19,7 @@ STIFFEST = 0.1
 
 
 class LocalLearningCoefficient(Curvature, kind="llc"):
-    """Local learning coefficient, `n beta (E[L_n(w)] - L_n(w*))` around the state w* (Lau et al. 2023, Definition 1).
+    """Local learning coefficient, `n beta (E[L_n(w)] - L_n(w*))` around the state w* (Lau et al. 2023).
 
     `L_n` is the mean loss of the training samples. The expectation is over the density proportional to
     `exp(-n beta L_n(w) - gamma/2 |w - w*|^2)` of the trained weights, by stochastic gradient Langevin dynamics from w*

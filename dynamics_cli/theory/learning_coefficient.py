@@ -9,12 +9,12 @@ import numpy as np
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Curve, Theory
-from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.measures.arrays import Bools, Floats
 from dynamics_cli.theory.assumptions import plain_violations
 
 RANK = 0.05
 """Singular values of a product above this share of the largest of all states count for its rank."""
-FITTED = 1e-6
+FITTED = 1e-5
 """Share of the first loss below which labels are fitted."""
 
 
@@ -26,7 +26,7 @@ def dln_learning_coefficient(rank: int, sizes: Sequence[int]) -> tuple[float, in
     `M = ceil(s / k)` and `a = s - (M - 1) k` the coefficient is
     `(rank (H_0 + H_L) - rank^2) / 2 + a (k - a) / (4 k) - (k - 1) s^2 / (4 k) + sum_(i<j) M_i M_j / 2`, and the
     multiplicity `a (k - a) + 1` (Aoyagi 2024, Consideration on the learning efficiency of multiple-layered neural
-    networks with linear units, Theorem 1).
+    networks with linear units).
 
     Raises:
         InputError: the rank is negative or larger than a size, or there are fewer than two sizes.
@@ -66,10 +66,14 @@ record: {measures: [{kind: llc, nbeta: 1000.0, chains: 2, draws: 3000, at: {kind
         """Return which assumptions fail; None unless `llc` is recorded of a fully connected product of matrices."""
         net = run.config.architecture
         linear = getattr(getattr(net, "activation", None), "kind", None) == "linear"
-        if "llc" not in run.measures or net.kind != "fully_connected" or not linear or net.bias:
+        if not _samplers(run) or net.kind != "fully_connected" or not linear or net.bias:
             return None
-        squared = run.config.loss.kind in ("mse", "half_mse")
-        return [*plain_violations(net), *([] if squared else ["the loss is squared: it is not"])]
+        found = plain_violations(net)
+        if run.config.loss.kind not in ("mse", "half_mse"):
+            found.append(f"the loss is squared: it is {run.config.loss.kind}")
+        if not any(own or _fitted(run).any() for own in _samplers(run).values()):
+            found.append(f"labels are fitted: no recorded loss is below {FITTED:g} of the first")
+        return found
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the learning coefficient at the ranks of the recorded states beside the mean over chains."""
@@ -77,12 +81,23 @@ record: {measures: [{kind: llc, nbeta: 1000.0, chains: 2, draws: 3000, at: {kind
         values, steps = np.linalg.svd(linear_product(run), compute_uv=False), np.asarray(run.snapshot_iterations)
         ranks = (values > RANK * values.max()).sum(1)
         exact = np.array([dln_learning_coefficient(int(rank), sizes)[0] for rank in ranks])
-        own = any(one.kind == "llc" and one.labels == "own" for one in run.config.record.measures)
-        losses = np.interp(steps, run.loss_iterations, run.losses)
-        measured = np.asarray(run.measures["llc"])[:, 0]
-        speaks = np.isfinite(measured) & (own | (losses <= FITTED * losses[0]))
-        curve = Curve("llc", steps[speaks].astype(np.float64), measured[speaks], exact[speaks])
-        return {"llc": curve}
+        curves: dict[str, Floats | Curve] = {}
+        for name, own in _samplers(run).items():
+            measured = np.asarray(run.measures[name])[:, 0]
+            speaks = np.isfinite(measured) & (own | _fitted(run))
+            curves[name] = Curve(name, steps.astype(np.float64), measured, np.where(speaks, exact, np.nan))
+        return curves
+
+
+def _samplers(run: Any) -> dict[str, bool]:
+    """Return the names of the recorded coefficients, and whether labels are the network's own outputs."""
+    return {one.name: one.labels == "own" for one in run.config.record.measures or [] if one.kind == "llc"}
+
+
+def _fitted(run: Any) -> Bools:
+    """Return at which recorded states (K,) the labels are fitted."""
+    losses = np.interp(run.snapshot_iterations, run.loss_iterations, run.losses)
+    return np.asarray(losses <= FITTED * losses[0])
 
 
 def linear_product(run: Any) -> Floats:

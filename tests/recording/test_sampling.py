@@ -11,7 +11,7 @@ import pytest
 
 from dynamics_cli import api
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import State, stream
+from dynamics_cli.kinds import Curve, State, stream
 from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.theory.learning_coefficient import LinearLearningCoefficient, dln_learning_coefficient
 from tests.kinds import cases
@@ -164,5 +164,10 @@ def test_a_run_records_several_and_the_theory_beside_them(tmp_path: Path) -> Non
     assert run.measures["llc"].shape == run.measures["llc_cold"].shape == (4, 2)
     theory = LinearLearningCoefficient()
     assert theory.applies(run) == []
-    curve = theory.predict(run)["llc"]
-    assert list(curve.predicted)[-1] == dln_learning_coefficient(2, (4, 4, 4))[0]  # type: ignore[union-attr]
+    own, cold = (theory.predict(run)[name] for name in ("llc", "llc_cold"))
+    assert isinstance(own, Curve)
+    assert isinstance(cold, Curve)
+    assert own.predicted[-1] == dln_learning_coefficient(2, (4, 4, 4))[0]
+    assert np.isnan(cold.predicted).all()  # labels are not fitted
+    unfitted = api.train({**config, "record": {"measures": [sampler]}}, out=tmp_path / "unfitted")
+    assert theory.applies(unfitted) == ["labels are fitted: no recorded loss is below 1e-05 of the first"]

@@ -54,9 +54,9 @@ CHANGES = {
     ],
     "lau2023-training": [
         Change("large weights", ("initialization.scale=0.5", "optimizer.iterations=4000"),
-               ("rises", *(f"saddle-{r}" for r in range(1, 5)), *(f"printed-{r}" for r in range(1, 5)),
-                *(f"loss-{r}" for r in (2, 3, 4)))),
-        Change("a tenth of the training", ("optimizer.iterations=4000",), ("saddle-5", "printed-5")),
+               ("rises", *(f"{kind}-{r}" for kind in ("saddle", "printed") for r in (1, 2, 3)), "loss-2", "loss-3")),
+        Change("a tenth of the training", ("optimizer.iterations=4000",),
+               ("saddle-4", "saddle-5", "printed-4", "printed-5", "loss-4")),
     ],
 }  # fmt: skip
 
