@@ -65,8 +65,8 @@ PAPERS: dict[str, PaperEntry] = {
         "Doshi, Das, He, Gromov",
         "ICLR 2024, arXiv:2310.13061",
         {
-            "doshi2023-phases": FigureEntry("Phases under label corruption", 30, "doshi2023.phases"),
-            "doshi2023-pruning": FigureEntry("Neurons pruned by their participation ratio", 15, "doshi2023.pruning"),
+            "doshi2023-phases": FigureEntry("Phases under label corruption", 35, "doshi2023.phases"),
+            "doshi2023-pruning": FigureEntry("Neurons pruned by their participation ratio", 18, "doshi2023.pruning"),
             "doshi2023-diagram": FigureEntry("A coarse phase diagram", 25, "doshi2023.diagram"),
         },
     ),

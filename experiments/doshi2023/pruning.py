@@ -14,11 +14,12 @@ BLOCK = 5
 """Neurons that are pruned at once, of 500."""
 SHOWN = {LOWEST: 0.7, HIGHEST: 0.3}
 """Largest share of pruned neurons in the notebook's picture."""
-PARTS = ("train", "kept", "replaced", "test")
+RIGHT = 0.9
+"""Accuracy on test pairs and on replaced labels from which on the network knows rule and labels before pruning."""
 
 
 def pruned(run: kit.Run, order: kit.Ints) -> dict[str, kit.Floats]:
-    """Return accuracies (J,) of the last network by part of the pairs, after j blocks of neurons are pruned."""
+    """Prune the last network in order: return the `share` (J,) of pruned neurons and accuracies (J,) by part."""
     data, (U, V, W) = run.dataset(), layers(run, -1)
     assert data.x_test is not None
     assert data.y_test is not None
@@ -28,54 +29,55 @@ def pruned(run: kit.Run, order: kit.Ints) -> dict[str, kit.Floats]:
     truth = np.concatenate([data.y, data.y_test]).argmax(1)
     parts = {"train": slice(n), "kept": np.flatnonzero(~replaced), "replaced": np.flatnonzero(replaced),
              "test": slice(n, None)}  # fmt: skip
-    output, found = z @ W[:, order].T, {part: [] for part in PARTS}  # type: tuple[kit.Floats, dict[str, list[float]]]
-    for first in range(0, len(order), BLOCK):
-        right = output.argmax(1) == truth
-        for part, rows in parts.items():
-            found[part].append(float(right[rows].mean()))
-        block = slice(first, first + BLOCK)
-        output -= z[:, block] @ W[:, order[block]].T
-    return {part: np.array(values) for part, values in found.items()}
+    output, right = z @ W[:, order].T, []
+    for j in range(0, len(order), BLOCK):
+        right.append(output.argmax(1) == truth)
+        output -= z[:, j : j + BLOCK] @ W[:, order[j : j + BLOCK]].T
+    share = np.arange(0, len(order), BLOCK) / len(order)
+    return {"share": share, **{part: np.array([one[rows].mean() for one in right]) for part, rows in parts.items()}}
+
+
+def first(curves: dict[str, kit.Floats], where: kit.Bools, known: kit.Bools) -> dict[str, float]:
+    """Return the numbers at the first point of curves where a condition holds; NaN without one or if not `known`."""
+    at = np.flatnonzero(where & known)
+    return {name: float(values[at[0]]) if len(at) else np.nan for name, values in curves.items()}
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Prune from both ends: `curves` is end -> part -> (J,), `share` (J,) of pruned neurons, `ipr` (N,) of neurons."""
+    """Prune from both ends: `curves` is end -> name -> (J,), `ipr` (N,) of neurons."""
     run = runs["coexistence"]
     ipr = mean_ipr(*layers(run, -1))
     order = np.argsort(ipr)
     curves = {LOWEST: pruned(run, order), HIGHEST: pruned(run, order[::-1])}
-    share = np.arange(0, len(ipr), BLOCK) / len(ipr)
-    return kit.Evidence(curves=curves, share=share, ipr=ipr, run=corrupted(run))
+    return kit.Evidence(curves=curves, ipr=ipr, run=corrupted(run))
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the abstract (ii): pruning takes the replaced labels from the network and leaves the rule."""
     one: Corrupted = e.run
+    both = one.test[-1] > RIGHT and one.replaced[-1] > RIGHT
     low, high = e.curves[LOWEST], e.curves[HIGHEST]
-    both = one.test[-1] > 0.9 and one.replaced[-1] > 0.9  # the network knows labels and rule
-    cleared = np.flatnonzero(low["replaced"] <= one.chance)
-    first = cleared[0] if both and len(cleared) else None
-    lost = np.flatnonzero(high["test"] < 0.5)
-    half = lost[0] if both and len(lost) else None
+    cleared = first(low, low["replaced"] <= one.chance, both)
+    lost = first(high, high["test"] < 0.5, both)
     # fmt: off
     return [
         kit.claim("low-clears", "the lowest IPR first: replaced labels come to chance before most neurons are pruned "
                   "(share of pruned neurons there)", "abstract (ii); picture: 0.6 of 0.7", kit.at_most(SHOWN[LOWEST]),
-                  np.nan if first is None else e.share[first]),
+                  cleared["share"]),
         kit.claim("low-test", "there the rule is known, as nothing is memorised (test accuracy)", "README; 100 %",
-                  kit.near(1, 0.01), np.nan if first is None else low["test"][first]),
+                  kit.near(1, 0.01), cleared["test"]),
         kit.claim("low-improves", "and better than before pruning (difference of test accuracies)", "abstract (ii)",
-                  kit.more_than(0), np.nan if first is None else low["test"][first] - low["test"][0]),
+                  kit.more_than(0), cleared["test"] - low["test"][0]),
         kit.claim("low-kept", "and all kept labels are right (accuracy on them)", "README; 100 %", kit.near(1, 0.01),
-                  np.nan if first is None else low["kept"][first]),
+                  cleared["kept"]),
         kit.claim("low-plateau", "and the training accuracy is 1 - noise (1 - 1/p)", "derived; picture",
-                  kit.near(one.plateau, 0.02 * one.plateau), np.nan if first is None else low["train"][first]),
+                  kit.near(one.plateau, 0.02 * one.plateau), cleared["train"]),
         kit.claim("high-rule", "the highest IPR first: the rule is lost soon (share of pruned neurons at which fewer "
                   "than half of the test pairs are right)", "abstract (ii); picture", kit.at_most(SHOWN[HIGHEST]),
-                  np.nan if half is None else e.share[half]),
+                  lost["share"]),
         kit.claim("high-memory", "there replaced labels are memorised still (accuracy on them)", "picture; 100 %",
-                  kit.around(1), np.nan if half is None else high["replaced"][half]),
-        kit.finding("high-train", "and the training accuracy", "", np.nan if half is None else high["train"][half]),
+                  kit.around(1), lost["replaced"]),
+        kit.finding("high-train", "and the training accuracy", "", lost["train"]),
         kit.finding("periodic", "Share of periodic neurons", "", one.periodic),
     ]
     # fmt: on
@@ -86,7 +88,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the accuracies against the share of pruned neurons from both ends, and the ratios of all neurons."""
     figure, (low, high, neurons) = kit.new_figure(3, aspect=0.95, extra_height=0.45)
     for axes, end in ((low, LOWEST), (high, HIGHEST)):
-        draw_parts(axes, e.share, e.curves[end], e.run.plateau)
+        draw_parts(axes, e.curves[end]["share"], e.curves[end], e.run.plateau)
         axes.set(xlabel="share of pruned neurons", xlim=(0, SHOWN[end]))
     low.set_ylabel("accuracy")
     neurons.hist(e.ipr, bins=np.linspace(0, 1, 41).tolist(), color=kit.PALETTE.measured)
