@@ -95,7 +95,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
                 summed += losses if t >= self.burn_in else 0.0
                 drift = nbeta * gradients + self.gamma * (w - w_star)
                 w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
-            found = nbeta * (summed / self.draws - float(np.mean(loss.values(outputs, classes))))
+            found = nbeta * (summed / self.draws - float(np.mean(np.asarray(loss.values(outputs, classes)))))
             found = np.where(np.isfinite(w).all(1), found, np.nan)
             return np.array([found.mean(), found.std(ddof=1) if self.chains > 1 else np.nan])
 

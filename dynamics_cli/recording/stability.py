@@ -29,6 +29,7 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 1000}
 record: {measures: [effective_sharpness]}
 """
     of_optimizer = True
+    needs = "the optimizer of a run that divides gradients, such as adam"
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the optimizer has a preconditioner."""

@@ -23,10 +23,11 @@ from dynamics_cli.theory.linear_modes import linear_mode
 Trained = Callable[[dict[str, Any]], Run]
 KINDS = list(all_kinds("theory"))
 LARGEST = {"orthogonal_saddles": 0.005, "early_alignment": 0.002, "independent_modes": 1e-4, "order_parameters": 0.15,
-           "central_flow": 0.05}  # fmt: skip
+           "central_flow": 0.05, "learning_coefficient": 0.15}  # fmt: skip
 """Deviations of first order in the step or the scale of the start, 3 / sqrt(N) with N inputs; elsewhere 0.02.
 
-Sharpness oscillates about the central flow's.
+Sharpness oscillates about the central flow's; two chains of the learning coefficient are 8 % apart: 3 / sqrt(2)
+of that.
 """
 
 
@@ -49,7 +50,8 @@ def test_the_example_of_a_theory_follows_it(kind: str, trained: Trained) -> None
     assert one.deviations
     assert max(one.deviations.values()) < LARGEST.get(kind, 0.02), one.deviations
     for curve in one.curves.values():
-        assert np.ptp(curve.measured) > 0.05 * np.abs(curve.measured).max()  # a run that stays agrees with anything
+        measured = curve.measured[np.isfinite(curve.measured)]
+        assert np.ptp(measured) > 0.05 * np.abs(measured).max()  # a run that stays agrees with anything
     assert len(draw_prediction(one).axes) == len(one.curves)
 
 

@@ -50,6 +50,7 @@ def test_list_says_what_is_missing_and_how_to_get_it(dyn: Dyn, data_home: Path) 
     assert [line.split()[:2] for line in lines[2:]] == [
         ["mnist-subset", "embedded"],
         ["mnist", "missing"],
+        ["cifar10", "missing"],
         ["dogs-vs-cats", "missing"],
     ]
     assert "CC BY-SA 3.0" in answer.out
@@ -58,7 +59,7 @@ def test_list_says_what_is_missing_and_how_to_get_it(dyn: Dyn, data_home: Path) 
     assert "dogs-vs-cats is missing: download train.zip from https://www.kaggle.com/c/dogs-vs-cats/data" in answer.err
     answer = dyn("data", "list", "--json")
     assert answer.err == ""
-    assert [item["state"] for item in answer.json] == ["embedded", "missing", "missing"]
+    assert [item["state"] for item in answer.json] == ["embedded", "missing", "missing", "missing"]
     assert answer.json[1]["path"] == str(data_home / "mnist")
     assert not data_home.exists()  # looking makes nothing
 

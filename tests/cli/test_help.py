@@ -31,7 +31,8 @@ TREE = dict(walk(main))
 
 def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
-        "", "train", "sweep", "plot", "page", "reproduce", "audit", "measure", "show", "compare", "completion",
+        "", "train", "sweep", "plot", "page", "reproduce", "audit", "measure", "show", "export", "compare",
+        "completion",
         "list", "list figures", "list papers", "list configs", "list kinds", "list datasets", "list architectures",
         "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
         "data", "data list", "data fetch", "data add", "data path", "data remove",

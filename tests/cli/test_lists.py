@@ -49,7 +49,7 @@ def test_datasets(dyn: Dyn) -> None:
     required = {key["name"] for key in found["points"]["keys"] if key["required"]}
     assert required == {"x", "y"}
     assert all(key["description"] for kind in found.values() for key in kind["keys"])
-    assert "\n  append_bias     Append a constant 1 to every input" in dyn("list", "datasets").out
+    assert "\n  append_bias      Append a constant 1 to every input" in dyn("list", "datasets").out
 
 
 def test_architectures(dyn: Dyn) -> None:

@@ -24,7 +24,7 @@ def make():
 
 
 @pytest.fixture(autouse=True)
-def network(place: Path) -> None:
+def network(place: Path, kinds_as_before: None) -> None:
     (place / "net.py").write_text(NET)
     rng = np.random.default_rng(0)
     np.savez(place / "d.npz", x=rng.standard_normal((8, 3)), y=np.arange(8) % 2)

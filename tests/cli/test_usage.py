@@ -9,7 +9,7 @@ import pytest
 
 from .conftest import Answer, Dyn
 
-SETS = "there are mnist-subset, mnist, dogs-vs-cats"
+SETS = "there are mnist-subset, mnist, cifar10, dogs-vs-cats"
 MOST = "a sweep has at most 10000000"
 WHICH_FIGURES = "say which figures: their names, --paper KEY, or --all (`dyn list figures`)"
 WHICH_RUNS = "say which runs: RUN, --status STATUS, or --older-than DAYS (0 for all)"
@@ -73,7 +73,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("data path mnist", 4, "`dyn data fetch mnist`"),
     ("data path dogs-vs-cats", 4, "Error: dogs-vs-cats is not in "),
     ("data path dogs-vs-cats", 4, "`dyn data add dogs-vs-cats PATH`"),
-    ("data fetch cifar", 2, f"no data set 'cifar'; {SETS}"),
+    ("data fetch cifar", 2, f"no data set 'cifar' (did you mean 'cifar10'?); {SETS}"),
     ("data fetch dogs-vs-cats", 2, "dogs-vs-cats cannot be downloaded, only mnist and cifar10 can: download"),
     ("data fetch mnist --mirror http://example.org/", 2, "a mirror's address must begin with https://"),
     ("data fetch mnist --mirror https://[::1/", 2, "https://[::1/: it is not an address: Invalid IPv6 URL"),

@@ -32,7 +32,7 @@ def many_outputs(architecture: dict[str, Any], **keys: Any) -> dict[str, Any]:
 
 
 NEEDS_MANY = (
-    "loss.kind: cross_entropy needs architecture.kind 'convolutional', 'fully_connected', "
+    "loss.kind: cross_entropy needs architecture.kind 'convolutional', 'fully_connected', 'tied_autoencoder', "
     "'transformer', 'two_layer' or 'vgg16' with outputs >= 2"
 )
 MODES = {"kind": "independent_modes", "y": [[1.0], [2.0, 3.0]], "z": [[1.0], [1.0, 1.0]]}

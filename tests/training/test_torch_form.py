@@ -20,7 +20,8 @@ from tests.training.test_adversarial import problem as gan_problem
 from tests.training.test_stacked import CASES, problem_of
 
 NESTEROV = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}
-PLAIN = [name for name, cls in all_kinds("optimizer").items() if issubclass(cls, Descent)]
+BY_STEPS = {name: cls for name, cls in all_kinds("optimizer").items() if issubclass(cls, Descent)}
+PLAIN = [name for name, cls in BY_STEPS.items() if cls.update is Descent.update]
 OPTIMIZERS: list[dict[str, Any]] = [{"kind": name} for name in PLAIN] + [
     {"kind": "gd", "loss_scaled": True}, {"kind": "gd", **NESTEROV}, {"kind": "sgd", "momentum": 0.5},
     {"kind": "adam", "weight_decay": 0.1}, {"kind": "rmsprop", "momentum": 0.5, "weight_decay": 0.1},
