@@ -48,6 +48,16 @@ PAPERS: dict[str, PaperEntry] = {
             "chizat2019-scaling": FigureEntry("Distance to the linearised model", 5, "chizat2019.scaling"),
         },
     ),
+    "chizat2020": PaperEntry(
+        "Implicit bias of gradient descent for wide two-layer neural networks trained with the logistic loss",
+        "Chizat, Bach",
+        "COLT 2020, arXiv:2002.04486",
+        {
+            "chizat2020-samples": FigureEntry("Errors against the number of samples", 10, "chizat2020.clusters"),
+            "chizat2020-dimension": FigureEntry("Errors against the dimension", 22, "chizat2020.clusters"),
+            "chizat2020-margin": FigureEntry("Margins against the width", 12, "chizat2020.clusters"),
+        },
+    ),
     "cohen2021": PaperEntry(
         "Gradient descent on neural networks typically occurs at the edge of stability",
         "Cohen, Kaur, Li, Kolter, Talwalkar",

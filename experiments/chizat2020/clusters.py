@@ -1,0 +1,250 @@
+"""Clusters with further dimensions that say nothing: both layers trained, against the output layer alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .solvers import hidden, largest_margin, output_layer
+
+NETWORKS, WIDTH = 5, 200
+SAMPLES, DIMENSIONS, WIDTHS = (32, 64, 128, 256), (5, 10, 15, 20, 25), (8, 16, 32, 64, 128, 256)
+"""Numbers of samples; input dimensions with the bias, as the paper counts them; numbers of neurons."""
+ABSTRACT, SECTION = "Abstract", "Section 5 (recalled)"
+THEORY = "main theorem, as the released notebook quotes it (cell 18)"
+ORIGIN: dict[str, kit.Origin] = {
+    "data": "released", "network, start, objective": "released", "numbers of samples but 512": "released",
+    "dimensions": "released", "widths but 512, 1024": "released", "steps": "chosen",
+    "width 200": "chosen", "networks": "chosen",
+}  # fmt: skip
+RELEASED = (
+    "optimizer.schedule={kind: power, exponent: 0.5}", "optimizer.iterations=50000", "record.loss_every=1000",
+    "record.snapshots={kind: every, interval: 1000}",
+)  # fmt: skip
+
+
+def network(run: kit.Run) -> kit.Evidence:
+    """Return errors and margins of a network, and those of the max-margin output layer on the neurons of its start.
+
+    `f1` is the margin over the mean of the squared weights of a neuron, as released, at the best snapshot. A margin of
+    variation norm 1 is twice as large: weights of equal length are the best of a norm.
+    """
+    samples, width = run.dataset(), run.config.architecture.width  # type: ignore[attr-defined]
+    a, weights = np.asarray(run.parameters["hidden_weight"][0]), run.measures["weight_norm"] ** 2 / width
+    b = output_layer(a, samples.x, samples.y)
+    assert samples.x_test is not None
+    assert samples.y_test is not None
+    error = np.mean((hidden(a, samples.x_test) @ b) * samples.y_test <= 0) if np.isfinite(b).all() else np.nan
+    last = np.flatnonzero(np.isfinite(weights))[-1]
+    return kit.Evidence(
+        fits=run.measures["train_accuracy"][last] == 1, both=1 - run.measures["test_accuracy"][last], output=error,
+        f1=np.nanmax(run.measures["margin"] / weights),
+        f1_output=width / (2 * np.abs(b) @ np.linalg.norm(a, axis=1)), f2_output=np.sqrt(width) / np.linalg.norm(b),
+    )  # fmt: skip
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Measure the networks at each number of samples, dimension or width: arrays (points, networks)."""
+    points: dict[float, list[dict[str, float]]] = {}
+    for role, run in runs.items():
+        if " = " in role:
+            points.setdefault(float(role.split()[2]), []).append(vars(network(run)))
+    names = next(iter(points.values()))[0]
+    numbers = {name: np.array([[one[name] for one in row] for row in points.values()]) for name in names}
+    return kit.Evidence(at=np.array([*points]), **numbers)
+
+
+def _claims(e: kit.Evidence) -> list[kit.Claim]:
+    """Return the claims that hold for samples and dimensions alike."""
+    fits = bool(e.fits.all())
+    return [
+        kit.claim("better", "Both layers err less than the output layer alone (share of the points, mean error of the "
+                  "networks)", ABSTRACT, kit.exactly(1),
+                  kit.given(fits, np.mean(e.both.mean(1) < e.output.mean(1)))),
+        kit.claim("f1", "and separate with a larger margin of variation norm 1 (smallest ratio of all networks)",
+                  ABSTRACT, kit.more_than(1), kit.given(fits, (e.f1 / e.f1_output).min())),
+    ]  # fmt: skip
+
+
+def claims_samples(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare errors along the number of samples."""
+    fits, both, output = bool(e.fits.all()), e.both.mean(1), e.output.mean(1)
+    falls = np.diff(both) < 0
+    return [
+        *_claims(e),
+        kit.claim("learns", "The error of both layers falls with every doubling of the samples (share)",
+                  SECTION, kit.exactly(1), kit.given(fits, falls.mean())),
+        kit.claim("half", "Both layers need less than half of the samples: their error with the half of the largest "
+                  "number is below that of the output layer with all (ratio)", ABSTRACT, kit.less_than(1),
+                  kit.given(fits and falls.all(), both[-2] / output[-1])),
+        kit.finding("both", "Error of both layers, most samples", "", both[-1]),
+        kit.finding("output", "Error of the output layer alone, most samples", "", output[-1]),
+    ]  # fmt: skip
+
+
+def claims_dimension(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare errors and margins along the dimension."""
+    fits, both, output = bool(e.fits.all()), e.both.mean(1), e.output.mean(1)
+    return [
+        *_claims(e),
+        kit.claim("gap", "The dimension costs the output layer more: the difference of the errors is larger in the "
+                  "most dimensions than in the fewest (difference)", ABSTRACT, kit.more_than(0),
+                  kit.given(fits, (output - both)[-1] - (output - both)[0])),
+        kit.claim("margin", "The margin of both layers does not shrink with the dimension: a function of the first "
+                  "inputs stays available (mean, ratio of most to fewest)", ABSTRACT, kit.at_least(1),
+                  kit.given(fits, e.f1[-1].mean() / e.f1[0].mean())),
+        kit.theory("kernel", "That of the output layer in variation norm 1 does (ratio)", ABSTRACT, kit.less_than(1),
+                   e.f1_output[-1].mean() / e.f1_output[0].mean()),
+        kit.finding("flat", "Rise of the error of both layers from the fewest to the most dimensions, over that of the "
+                    "output layer", "", (both[-1] - both[0]) / (output[-1] - output[0])),
+        kit.finding("both", "Error of both layers, most dimensions", "", both[-1]),
+        kit.finding("output", "Error of the output layer alone, most dimensions", "", output[-1]),
+    ]  # fmt: skip
+
+
+def evidence_margin(runs: kit.Runs) -> kit.Evidence:
+    """Measure the networks of each width, the largest margin of any on their samples, and the trained output layer."""
+    e, samples = evidence(runs), next(iter(runs.values())).dataset()
+    e.limit, e.bound = np.array(largest_margin(samples.x, samples.y)) / 2
+    alone, few = runs["output"], runs["output"].dataset()
+    a, b = np.asarray(alone.parameters["hidden_weight"][0]), np.asarray(alone.parameters["output_weight"][-1])
+    solved = output_layer(a, few.x, few.y)
+    e.alone = (few.y * (hidden(a, few.x) @ b)).min() * np.linalg.norm(solved) / len(a) / max(np.linalg.norm(b), 1e-300)
+    assert few.x_test is not None
+    outputs = hidden(a, few.x_test)
+    e.agree = np.mean((outputs @ b) * (outputs @ solved) > 0)
+    return e
+
+
+def claims_margin(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare margins with the largest of all."""
+    fits = bool(e.fits[-1].all())
+    return [
+        kit.claim("grows", "The margin of both layers grows with every doubling of the width (share, mean)",
+                  SECTION, kit.exactly(1), kit.given(fits, np.mean(np.diff(e.f1.mean(1)) > 0))),
+        kit.claim("limit", "to the largest of any network (mean share of it at the largest width)", THEORY,
+                  kit.around(1), kit.given(fits, e.f1[-1].mean() / e.limit)),
+        kit.claim("bound", "and is never above the bound of the solver (largest ratio)", THEORY, kit.at_most(1),
+                  (e.f1 / e.bound).max(), always="The bound holds for every network, trained or not."),
+        kit.claim("larger", "The output layer alone has a smaller margin of variation norm 1 (ratio of means, both "
+                  "over output, largest width)", ABSTRACT, kit.more_than(1),
+                  kit.given(fits, e.f1[-1].mean() / e.f1_output[-1].mean())),
+        kit.claim("alone", "Training the output layer alone maximises the margin of the kernel (share of the solver's)",
+                  ABSTRACT, kit.around(1), e.alone),
+        kit.claim("agree", "and ends in the classifier of the solver (share of equal held-out classes)", ABSTRACT,
+                  kit.around(1), e.agree),
+        kit.finding("gap", "Bound over margin of the solver of the largest margin", "", e.bound / e.limit),
+    ]  # fmt: skip
+
+
+def _draw(e: kit.Evidence, label: str) -> kit.Drawing:
+    figure, (errors, margins) = kit.new_figure(2, aspect=0.8)
+    for color, name, pairs in zip(kit.SERIES, ("both layers", "output layer alone"),
+                                  ((e.both, e.f1), (e.output, e.f1_output)), strict=False):  # fmt: skip
+        for axes, values in zip((errors, margins), pairs, strict=True):
+            axes.plot(e.at, values, color=color, lw=0.6, ls="--", alpha=0.6)
+            axes.plot(e.at, values.mean(1), kit.MARKER + "-", ms=4, color=color, label=name)
+    errors.set(xlabel=label, ylabel="held-out error", ylim=(0, 0.55))
+    margins.set(xlabel=label, ylabel=r"$\mathcal{F}_1$ margin", ylim=(0, None))
+    errors.legend()
+    for panel, title in enumerate(("Errors", "Margins")):
+        kit.panel_label(figure.axes[panel], panel, title)
+    return figure
+
+
+@kit.styled
+def draw_samples(e: kit.Evidence) -> kit.Drawing:
+    """Draw errors and margins against the number of samples."""
+    figure = _draw(e, "samples, $n$")
+    for axes in figure.axes:
+        axes.set_xscale("log", base=2)
+    return figure
+
+
+@kit.styled
+def draw_dimension(e: kit.Evidence) -> kit.Drawing:
+    """Draw errors and margins against the input dimension."""
+    return _draw(e, "input dimension with the bias, $d$")
+
+
+@kit.styled
+def draw_margin(e: kit.Evidence) -> kit.Drawing:
+    """Draw margins against the width, and the largest of any network."""
+    figure, (axes,) = kit.new_figure(1, aspect=0.75)
+    layers = ("both layers", e.f1), ("output layer alone", e.f1_output)
+    for color, (name, values) in zip(kit.SERIES, layers, strict=False):
+        axes.plot(e.at, values, color=color, ls="", marker="+", ms=5)
+        axes.plot(e.at, values.mean(1), color=color, label=name)
+    axes.axhline(e.limit, color="black", ls=":", label="largest of any width (solver)")
+    axes.set_xscale("log", base=2)
+    axes.set(xlabel="neurons, $m$", ylabel=r"$\mathcal{F}_1$ margin")
+    axes.legend()
+    return figure
+
+
+def _wanted(
+    name: str, changes: dict[int, tuple[str, ...]], full: bool = False, step: float = 0.1, seed: str = "seed"
+) -> dict[str, kit.Wanted]:
+    """Return the runs of a figure: value -> its changes, of several networks, of the released size or small."""
+    made = {}
+    for value, of_value in changes.items():
+        width = value if name == "m" else 1000 if full else WIDTH
+        rate, further = (0.5, RELEASED) if full else (step, ())
+        sizes = f"architecture.output_scale={1 / width!r}", f"optimizer.lr={rate * width!r}", *further, *of_value
+        for k in range(3 if name == "m" else NETWORKS):
+            made[f"{name} = {value} ({k})"] = kit.Wanted(
+                "chizat2020/both.yaml", (f"{seed}={k}", f"architecture.width={width}", *sizes)
+            )
+    return made
+
+
+def _samples(*numbers: int, full: bool = False) -> dict[str, kit.Wanted]:
+    return _wanted("n", {n: (f"dataset.n={n}",) for n in numbers}, full)
+
+
+def _dimensions(full: bool = False) -> dict[str, kit.Wanted]:
+    return _wanted("d", {d: (f"dataset.dim={d - 1}",) for d in DIMENSIONS}, full)
+
+
+def _widths(*widths: int, full: bool = False) -> dict[str, kit.Wanted]:
+    small = (
+        () if full else ("dataset.n=128", "optimizer.iterations=16000", "record.snapshots={kind: every, interval: 800}")
+    )
+    made = _wanted("m", dict.fromkeys(widths, small), full, 0.02, "initialization.seed")
+    return {**made, "output": kit.Wanted("chizat2020/output.yaml")}
+
+
+FIGURES = kit.by_id(
+    kit.Figure(
+        id="chizat2020-samples",
+        caption=(
+            "Errors and margins of networks of which both layers or the output layer alone are trained, against the "
+            "number of samples, in 15 dimensions of which two matter; dashed: single networks."
+        ),
+        configs=_samples(*SAMPLES),
+        presets={"full": _samples(*SAMPLES, 512, full=True)},
+        origin=ORIGIN,
+    ),
+    kit.Figure(
+        id="chizat2020-dimension",
+        caption=(
+            "Errors and margins of networks of which both layers or the output layer alone are trained, against the "
+            "input dimension, for 256 samples that two inputs label; dashed: single networks."
+        ),
+        configs=_dimensions(),
+        presets={"full": _dimensions(full=True)},
+        origin=ORIGIN,
+    ),
+    kit.Figure(
+        id="chizat2020-margin",
+        caption=(
+            "Margins of variation norm against the width, for both layers and for the output layer alone, and the "
+            "largest margin of any network, by a linear program; where no output "
+            "weights separate the samples, the output layer has no point."
+        ),
+        configs=_widths(*WIDTHS),
+        presets={"full": _widths(*WIDTHS, 512, 1024, full=True)},
+        origin=ORIGIN,
+    ),
+)  # fmt: skip
