@@ -45,10 +45,7 @@ record: {measures: [{kind: train_accuracy, by_replaced: true}, test_accuracy]}
         x = np.concatenate([np.eye(p)[a], np.eye(p)[b]], axis=1)
         y = np.eye(p)[c] if self.labels == "one_hot" else c.astype(np.float64)
         order = self.order(streams)
-        count = max(1, round(self.train_fraction * p * p))
-        train, test = order[:count], order[count:]
-        held_out = (x[test], y[test]) if len(test) else (None, None)
-        return make_samples(x[train], y[train], x_test=held_out[0], y_test=held_out[1])
+        return make_samples(x[order], y[order], trained=max(1, round(self.train_fraction * p * p)))
 
     def order(self, streams: Streams) -> Ints:
         """Return the order (p^2,) of the pairs `p a + b`, of which the first are trained."""

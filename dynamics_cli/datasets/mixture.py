@@ -99,6 +99,4 @@ class Clusters(Dataset, kind="clusters"):
         place, angle = rng.integers(0, self.k**2, count), rng.uniform(0, 2 * np.pi, count)
         shift = rng.uniform(0, 1 / (3 * self.k - 1), count)[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
         x = np.concatenate([self.centres()[place] + shift, rng.uniform(-0.5, 0.5, (count, self.dim - 2))], axis=1)
-        y, n = labels[place], self.n
-        held_out = (x[n:], y[n:]) if self.n_test else (None, None)
-        return make_samples(x[:n], y[:n], x_test=held_out[0], y_test=held_out[1], append_bias=self.append_bias)
+        return make_samples(x, labels[place], trained=self.n, append_bias=self.append_bias)

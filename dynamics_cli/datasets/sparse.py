@@ -48,11 +48,7 @@ class SparseParity(Dataset, kind="sparse_parity"):
         count = self.n + (self.n_test or 0)
         check_size(count, self.dim)
         x = streams.rng("data").choice([-1.0, 1.0], (count, self.dim))
-        y = x[:, : self.k].prod(axis=1)
-        held_out = (x[self.n :], y[self.n :]) if self.n_test else (None, None)
-        return make_samples(
-            x[: self.n], y[: self.n], x_test=held_out[0], y_test=held_out[1], append_bias=self.append_bias
-        )
+        return make_samples(x, x[:, : self.k].prod(axis=1), trained=self.n, append_bias=self.append_bias)
 
 
 class SparseFeatures(Dataset, kind="sparse_features"):

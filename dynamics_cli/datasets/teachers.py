@@ -14,7 +14,6 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Dataset, Floats, Initialization, OneOf, Streams, TeacherStreams
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.data import Samples, Sizes, check_size, make_samples
-from dynamics_cli.kinds.streams import TorchStreams
 
 
 class _WithoutSamples(SimpleNamespace):
@@ -72,8 +71,7 @@ class Teacher(Dataset, kind="teacher"):
         shapes = self.architecture.shapes(d)
         for shape in shapes.values():
             check_size(math.prod(shape), 1)
-        if self.generator == "torch" and not isinstance(streams, TorchStreams):
-            streams = TorchStreams(streams.seed)
+        streams = streams.by(self.generator)
         if self.initialization is not None:
             seed = streams.seed if self.initialization.seed is None else self.initialization.seed
             columns = _WithoutSamples(d=d, input_dim=self.dim, bias=self.append_bias)
@@ -101,8 +99,7 @@ class Teacher(Dataset, kind="teacher"):
         Raises InputError: they do not fit into memory, or the teacher does not suit them.
         """
         check_size(self.n + (self.n_test or 0), self.dim)
-        if self.generator == "torch":
-            streams = TorchStreams(streams.seed)
+        streams = streams.by(self.generator)
         phi = self.architecture.function(self.weights(streams))
         rng = streams.rng("data")
 
@@ -148,9 +145,7 @@ class SphereTeacher(Dataset, kind="sphere_teacher"):
         rng, (T, s) = streams.rng("data"), self.teacher(streams)
         x = rng.standard_normal((self.n + (self.n_test or 0), self.dim))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
-        y, k = np.maximum(x @ T.T, 0.0) @ s, self.n
-        held_out = (None, None) if self.n_test is None else (x[k:], y[k:])
-        return make_samples(x[:k], y[:k], x_test=held_out[0], y_test=held_out[1])
+        return make_samples(x, np.maximum(x @ T.T, 0.0) @ s, trained=self.n)
 
 
 class SparseRegression(Dataset, kind="sparse_regression"):

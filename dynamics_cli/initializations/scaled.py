@@ -11,7 +11,6 @@ from numpy.random import Generator
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Finding, Floats, Initialization, NonNegative, Positive, Problem, Sections, Streams
-from dynamics_cli.kinds.streams import TorchStreams
 
 DivideBy = Literal["none", "sqrt_width", "sqrt_dim", "sqrt_width_times_dim"]
 
@@ -305,9 +304,7 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
         Raises:
             InputError: `only` names a parameter that the network does not have.
         """
-        if self.generator == "torch" and not isinstance(streams, TorchStreams):
-            streams = TorchStreams(streams.seed)
-        shapes, rng = problem.shapes, streams.rng("initialization")
+        shapes, rng = problem.shapes, streams.by(self.generator).rng("initialization")
         for name in self.only or ():
             if name not in shapes:
                 raise InputError(f"initialization.only: no parameter {name!r}; this network has {', '.join(shapes)}")

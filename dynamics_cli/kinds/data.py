@@ -113,13 +113,15 @@ class Samples:
 
 
 def make_samples(
-    x: Floats, y: Floats, *, x_test: Floats | None = None, y_test: Floats | None = None, append_bias: bool = False,
-    origin: str = "the data set",
+    x: Floats, y: Floats, *, x_test: Floats | None = None, y_test: Floats | None = None, trained: int | None = None,
+    append_bias: bool = False, origin: str = "the data set",
 ) -> Samples:  # fmt: skip
-    """Check shapes and values and append the bias column.
+    """Check shapes and values and append the bias column; of a number `trained` the samples after so many are held out.
 
     Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.
     """
+    if trained is not None and trained < len(x):
+        x, x_test, y, y_test = x[:trained], x[trained:], y[:trained], y[trained:]
     x, y = _check(x, y, f"{origin}: x", f"{origin}: y")
     if (x_test is None) != (y_test is None):
         raise InputError(f"{origin}: held-out inputs and labels must come together")

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from types import new_class
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from dynamics_cli.errors import alternatives
 from dynamics_cli.kinds import formulas, tracing
 from dynamics_cli.kinds.arrays import Array, Labels, automatic, like
@@ -104,6 +106,10 @@ class Loss(Kind):
     def sample_weight(self, n: int) -> float:
         """Return the weight of one of `n` samples in the reduction: 1/n or 1."""
         return 1.0 / n if self.reduction == "mean" else 1.0
+
+    def numbered(self, y: Array) -> Array:
+        """Return labels as `values` takes them: integers where they are classes, else as they are."""
+        return y.astype(np.int64) if self.labels == "classes" else y
 
     def predictions(self, h: Array) -> Array:
         """Return predicted labels: signs for margin losses, the largest output's number for classes."""

@@ -31,6 +31,10 @@ class Streams:
         """Return the generator of a stream at its beginning, or at `position`."""
         return stream(self.seed, name, *position)
 
+    def by(self, generator: str | None) -> Streams:
+        """Return the streams that a key `generator` asks for: those of PyTorch for `torch`, else these."""
+        return TorchStreams(self.seed) if generator == "torch" and not isinstance(self, TorchStreams) else self
+
 
 @dataclass(frozen=True)
 class TeacherStreams(Streams):

@@ -27,7 +27,7 @@ DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
 KERNEL = 2000
 """Most outputs of samples, all together, for which the Gauss-Newton matrix is taken from the tangent kernel."""
-_NUDGE = 1e-2
+NUDGE = 1e-2
 """Size of the random part of the vector where Lanczos iterations begin, beside that of the last state."""
 
 
@@ -140,7 +140,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
             if H is not None:
                 found[:k] = eigenvalues(H[place, place])[:k]
                 continue
-            start = _first(size, 1.0 if near is None else _NUDGE / size**0.5)
+            start = _first(size, 1.0 if near is None else NUDGE / size**0.5)
             if near is not None:
                 start = start + near[place, :k].sum(1)
             if self.blocks is None:
@@ -154,6 +154,13 @@ class Sharpness(OfBlocks, kind="sharpness"):
         return float(values[0, 0]) if self.blocks is None else values[:, 0]
 
 
+def one_step(sections: Sections) -> bool:
+    """Return whether all weights have the step `lr` in all updates of a descent."""
+    optimizer = sections["optimizer"]
+    changing = getattr(optimizer, "schedule", None) or getattr(optimizer, "layer_lr", None)
+    return not changing and getattr(sections["architecture"], "parametrization", None) in (None, "standard", "ntk")
+
+
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:
     """Return the largest curvature at which gradient descent on a quadratic does not diverge; None where it is unknown.
 
@@ -162,9 +169,7 @@ def stability_threshold(sections: Sections) -> tuple[str, float] | None:
     on the preconditioned Hessian (Cohen et al. 2022), and steps that differ by layer or change have none.
     """
     optimizer = sections["optimizer"]
-    changing = getattr(optimizer, "schedule", None) or getattr(optimizer, "layer_lr", None)
-    own_rates = getattr(sections["architecture"], "parametrization", None) not in (None, "standard", "ntk")
-    if not isinstance(optimizer, Plain) or changing or own_rates or getattr(optimizer, "loss_scaled", False):
+    if not isinstance(optimizer, Plain) or not one_step(sections) or getattr(optimizer, "loss_scaled", False):
         return None
     mu, decay = optimizer.momentum, optimizer.weight_decay or 0.0
     name, value = "2 / lr", 2 / optimizer.lr
@@ -278,7 +283,7 @@ class GaussNewton(Curvature, kind="gauss_newton"):
         derivatives, samples = derivatives_of(state), state.problem.dataset
         if samples.n * (getattr(state.problem.config.architecture, "outputs", None) or 1) > KERNEL:
             start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(derivatives.size)
-            start = start * _NUDGE / np.sqrt(len(start)) + state.memory["vector"] if "vector" in state.memory else start
+            start = start * NUDGE / np.sqrt(len(start)) + state.memory["vector"] if "vector" in state.memory else start
             found, vectors = derivatives.largest(start, whole=False)
             state.memory["vector"] = vectors[:, 0]
             return float(found[0])

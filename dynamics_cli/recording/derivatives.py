@@ -140,8 +140,7 @@ def _rows(chosen: int | Sequence[int]) -> slice | list[int]:
 
 def loss_curvature(problem: Problem, h: Floats) -> Floats:
     """Return `d2L/dh2` (n, C, C) of the reduced training loss at outputs `h` (n, C)."""
-    loss, y = problem.loss, problem.dataset.y
-    y = y.astype(np.int64) if loss.labels == "classes" else y
+    loss, y = problem.loss, problem.loss.numbered(problem.dataset.y)
     at = h if y.ndim == 2 or loss.many_outputs else h[:, 0]
     bends = [loss.bends(at, y, np.broadcast_to(v, h.shape).reshape(at.shape)) for v in np.eye(h.shape[1])]
     return np.stack([bend.reshape(h.shape) for bend in bends], 1) * loss.sample_weight(len(h))

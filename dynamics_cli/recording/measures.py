@@ -118,7 +118,7 @@ record: {measures: [{kind: train_loss, by_class: true}]}
 
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
         """Return the loss, reduced as that of the training samples."""
-        return float(problem.loss.total(h, y.astype(np.int64) if problem.loss.labels == "classes" else y))
+        return float(problem.loss.total(h, problem.loss.numbered(y)))
 
 
 class TestLoss(TrainLoss, kind="test_loss"):

@@ -82,7 +82,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         derivatives, problem, loss = derivatives_of(state), state.problem, state.problem.loss
         n, outputs = problem.dataset.n, np.asarray(state.network(problem.dataset.x), np.float64)
         labels = outputs if self.labels == "own" else problem.dataset.y
-        classes = labels.astype(np.int64) if loss.labels == "classes" else labels
+        classes = loss.numbered(labels)
         nbeta = self.nbeta or n / math.log(n)
         step = self.step or STIFFEST / (nbeta * self._curvature(derivatives, state) + self.gamma or STIFFEST)
         potential = derivatives.potential(self.batch_size or n, labels)

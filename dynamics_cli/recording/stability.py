@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli.kinds import Descent, Floats, Positive, Problem, Sections, State, stream
 from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.recording.curvature import Curvature, stability_threshold
+from dynamics_cli.recording.curvature import NUDGE, Curvature, one_step, stability_threshold
 from dynamics_cli.recording.derivatives import Derivatives, derivatives_of
 
 SMALL = 1e-3
@@ -40,8 +40,7 @@ record: {measures: [effective_sharpness]}
     def bound(self, sections: Sections) -> tuple[str, float] | None:
         """Return the threshold, unless steps change or differ by weight."""
         optimizer = sections["optimizer"]
-        own_rates = getattr(sections["architecture"], "parametrization", None) not in (None, "standard", "ntk")
-        if not isinstance(optimizer, Descent) or optimizer.schedule or optimizer.layer_lr or own_rates:
+        if not isinstance(optimizer, Descent) or not one_step(sections):
             return None
         value = optimizer.effective_threshold()
         return None if value is None else (f"{value * optimizer.lr:.3g} / lr", value)
@@ -59,7 +58,7 @@ record: {measures: [effective_sharpness]}
         root, decay = 1 / np.sqrt(preconditioner(state, derivatives)), self._decay(optimizer)
         start = stream(state.problem.config.seed, self.kind).standard_normal(derivatives.size) / derivatives.size**0.5
         if "vector" in state.memory:
-            start = state.memory["vector"] + 1e-2 * start
+            start = state.memory["vector"] + NUDGE * start
 
         def product(v: Floats) -> Floats:
             return np.asarray(root * (derivatives.hessian_product(root * v) + decay * root * v))
@@ -113,7 +112,7 @@ class CriticalSharpness(Curvature, kind="critical_sharpness"):
         x, y, g = problem.dataset.x, problem.dataset.y, derivatives.gradient()
         if not (np.isfinite(g).all() and g.any()):
             return float("nan")
-        labels = y.astype(np.int64) if problem.loss.labels == "classes" else y
+        labels = problem.loss.numbered(y)
 
         def loss(step: float) -> float:
             moved, parts, at = dict(state.parameters), g, 0

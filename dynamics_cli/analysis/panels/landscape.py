@@ -97,8 +97,7 @@ class Landscape:
         with np.errstate(over="ignore", invalid="ignore"):
             h = self._architecture.function(self.named(theta), self._start)
             for name, (x, y) in self.parts.items():
-                labels = y.astype(np.int64) if self._loss.labels == "classes" else y
-                found[name] = float(self._loss.total(h(x), labels))
+                found[name] = float(self._loss.total(h(x), self._loss.numbered(y)))
         return found
 
 
