@@ -1,0 +1,29 @@
+"""How Sphinx builds the handbook: `sphinx-build -W docs OUT`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from dynamics_cli.version import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "dyn"
+release = version = __version__
+copyright = "the dyn maintainers"
+extensions = ["myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_ext", "figures"]
+nitpicky = False
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline", "substitution"]
+myst_heading_anchors = 3
+myst_links_external_new_tab = False
+
+html_theme = "furo"
+html_title = "dyn"
+html_show_sourcelink = False
+html_copy_source = False
+html_show_search_summary = False  # a summary is fetched, which a browser refuses for files on the disk
+html_theme_options = {"navigation_with_keys": True}
