@@ -236,7 +236,8 @@ def _outcome(
     except Interrupted:
         raise
     except Exception as error:  # evidence may well not exist: a run diverged, a plateau was never reached
-        return NullOutcome(null, dict.fromkeys(claims, False), f"{type(error).__name__}: {error}".splitlines()[0])
+        reason = f"{type(error).__name__}: {error}".splitlines()[0].replace(f"{outputs_root()}/", "")
+        return NullOutcome(null, dict.fromkeys(claims, False), reason)
     return NullOutcome(null, {key: found.get(key, False) for key in claims})
 
 
