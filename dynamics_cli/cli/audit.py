@@ -49,9 +49,9 @@ def audit(
     """Check which claims of figures hold under nulls.
 
     Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training
-    (early), permuted labels (shuffled), initial weights times and divided by 100 (larger, smaller; a larger flow ends
-    10^4 times earlier, as it is that much faster). A claim that holds untrained says nothing about training. A dash
-    stands where a null does not apply, or where the claim is not reproduced anyway.
+    (early), permuted labels (shuffled), initial weights times and divided by 100 (larger, smaller; a larger flow of L
+    layers ends 100^(2L-2) times earlier, as it is that much faster). A claim that holds untrained says nothing about
+    training. A dash stands where a null does not apply, or where the claim is not reproduced anyway.
     """
     from dynamics_cli.reproduction.audit import audit_figures
     from dynamics_cli.reproduction.obtain import RunSource

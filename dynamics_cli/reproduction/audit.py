@@ -55,12 +55,20 @@ def _shorter(config: RunConfig, share: float) -> list[str]:
     return [f"optimizer.{key}={getattr(config.optimizer, key) * share!r}" for key in keys]
 
 
+def _depth(config: RunConfig) -> int:
+    """Return the number L of layers; rates of a homogeneous network grow as its weights to the power 2 L - 2."""
+    network = config.architecture
+    return getattr(network, "depth", None) or 1 + len(getattr(network, "widths", None) or [0])
+
+
 NULLS: dict[str, Change] = {
     "untrained": _still,
     "early": _early,
     "shuffled": lambda config: ["dataset.random_labels=1.0"],
-    # rates of a homogeneous network grow with its weights at least as those of two layers do, and so does a flow's cost
-    "larger": lambda config: [f"initialization.rescale={SCALE!r}", *_shorter(config, SCALE**-2)],
+    "larger": lambda config: [
+        f"initialization.rescale={SCALE!r}",
+        *_shorter(config, SCALE ** (2 - 2 * _depth(config))),
+    ],
     "smaller": lambda config: [f"initialization.rescale={1 / SCALE!r}"],
 }
 """The standard nulls, in the order of the table: changes of a figure's runs after which its claims should fail."""

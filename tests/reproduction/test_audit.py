@@ -98,6 +98,11 @@ def test_nulls_change_steps_lengths_and_times(config: str, null: str, key: str, 
     assert getattr(after.optimizer, key) == pytest.approx(share * getattr(before.optimizer, key), rel=1e-9)
 
 
+def test_a_larger_flow_of_more_layers_ends_sooner() -> None:
+    three = load_config(audit.config_path("woodworth2020/flow.yaml"), ["architecture.depth=3"])
+    assert f"optimizer.until={three.optimizer.until * 100.0**-4!r}" in audit.NULLS["larger"](three)
+
+
 def test_initial_weights_are_rescaled() -> None:
     path = audit.config_path(ORTHOGONAL["net"])
     plain, larger = (build_problem(load_config(path, changes)) for changes in ([], ["initialization.rescale=100"]))
