@@ -62,22 +62,22 @@ def minimum_q(
     if depth < 2 or np.linalg.matrix_rank(points) < len(points) or logs.size == 0:
         raise ValueError("argmin Q needs a depth of 2 at least, and samples that some predictor interpolates")
     found = np.full((len(logs), points.shape[1]), np.nan)
-    now = max(START, float(logs.max()))
+    now, reach = max(START, float(logs.max())), float(np.linalg.norm(points, 2))
     nu = np.linalg.solve(points @ points.T, labels) * np.exp(-now) * (0.5 if depth == 2 else (depth - 2) / (2 * depth))
     for place in np.argsort(-logs):
         for log in np.linspace(now, logs[place], 1 + max(1, int(np.ceil((now - logs[place]) / STEP))))[1:]:
             if depth == 2 and now < -2.0:
                 nu = nu * (log / now)  # s grows like ln(1 / mu)
-            nu, now = _newton(points, labels, nu, depth, float(log)), float(log)
+            nu, now = _newton(points, labels, nu, depth, float(log), reach), float(log)
         found[place] = derivative(points.T @ nu, depth, now)[1]
         if last is not None and last(found[place]):
             break
     return found
 
 
-def _newton(X: Floats, y: Floats, nu: Floats, depth: int, log_mu: float) -> Floats:
-    """Return the dual solution (n,), by Newton's method from `nu` with backtracking."""
-    size, reach = float(np.linalg.norm(y)), float(np.linalg.norm(X, 2))
+def _newton(X: Floats, y: Floats, nu: Floats, depth: int, log_mu: float, reach: float) -> Floats:
+    """Return the dual solution (n,), by Newton's method from `nu` with backtracking; `reach` is the norm of `X`."""
+    size = float(np.linalg.norm(y))
     H, h, slope = derivative(X.T @ nu, depth, log_mu)
     value, left = float(H.sum() - y @ nu), X @ h - y
     for _ in range(ROUNDS):
