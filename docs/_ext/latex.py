@@ -378,6 +378,6 @@ PRINTED: dict[str, Callable[[Any], tuple[list[str], dict[str, str]]]] = {
 
 def equations(kind: Kind) -> tuple[list[str], dict[str, str]]:
     """Return the equations of a kind in LaTeX and its keys with their letters, empty where it is no formula."""
-    if kind.section not in PRINTED or tracing.obstacle(kind) is not None:
+    if kind.section not in PRINTED or tracing.facts(kind) is None:
         return [], {}
     return PRINTED[kind.section](kind)
