@@ -90,8 +90,8 @@ class Printer:
 
     def _inside(self, at: Expression) -> Iterator[Expression]:
         """Yield an expression and all that it is made of, but not the parts of what has a name."""
-        yield at
         if at not in self.names:
+            yield at
             for one in at.arguments:
                 if isinstance(one, Expression):
                     yield from self._inside(one)
@@ -286,7 +286,7 @@ class Printer:
         return rf"e^{{{self.text(z)}}}", ATOM
 
     def _over_outputs(self, h: Expression) -> str:
-        return rf"\sum_{{c'}} e^{{{self.text(h).replace('h_c', 'h_{c' + chr(39) + '}')}}}"
+        return rf"\sum_k e^{{{self.text(h).replace('h_c', 'h_k')}}}"
 
     def _picked(self, h: Expression) -> str:
         return self.text(h).replace("h_c", "h_y")
@@ -312,7 +312,8 @@ class Printer:
     def _indicator(self, at: Expression) -> str:
         condition, this, that = at.arguments
         if [_value(this), _value(that)] == [1.0, 0.0]:
-            return rf"\mathbf{{1}}[{self._relation(condition)}]"
+            self.letters["indicator"] = relation = f"[{self._relation(condition)}]"
+            return relation
         rows = f"{self.text(this)} & \\text{{if }} {self._relation(condition)} \\\\ {self.text(that)} & \\text{{else}}"
         return rf"\begin{{cases}} {rows} \end{{cases}}"
 
@@ -329,7 +330,10 @@ def activation(kind: Any) -> tuple[list[str], dict[str, str]]:
     """
     (value, slope), _ = tracing.traced(kind, tracing.curve)
     printer = Printer()
-    return [rf"\sigma(z) = {printer.whole(value)}", rf"\sigma'(z) = {printer.whole(slope)}"], printer.letters
+    return [
+        rf"\sigma(z) = {printer.whole(value)}",
+        rf"\frac{{d \sigma}}{{d z}} = {printer.whole(slope)}",
+    ], printer.letters
 
 
 def loss(kind: Any) -> tuple[list[str], dict[str, str]]:

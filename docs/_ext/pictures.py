@@ -111,7 +111,11 @@ def draw(cls: type[Kind], example: Callable[[], Any], stem: Path) -> str | None:
         return None
     picture, caption = stem.with_suffix(".png"), stem.with_suffix(".txt")
     sources = (inspect.getfile(cls), __file__, style.__file__)
-    if caption.exists() and caption.stat().st_mtime > max(Path(source).stat().st_mtime for source in sources):
+    if (
+        caption.exists()
+        and (picture.exists() or not caption.read_text(encoding="utf-8"))
+        and caption.stat().st_mtime > max(Path(source).stat().st_mtime for source in sources)
+    ):
         return caption.read_text(encoding="utf-8") or None
     kind = example()
     drawn = None if kind is None else DRAWN[cls.section](kind)

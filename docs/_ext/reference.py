@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,9 +35,11 @@ from dynamics_cli.kinds.registry import SECTIONS, source_of
 if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
+    from sphinx.config import Config
 
 PAGES = "reference/kinds"
 """Where the pages are written, below the folder of the handbook; git ignores it."""
+STATIC = Path(__file__).parent / "static"
 NAMES = {
     "dataset": "data set",
     "architecture": "network",
@@ -108,11 +112,13 @@ def keys_table(keys: Sequence[Mapping[str, Any]], link: Callable[[str], str | No
 
     def rows() -> Iterator[list[str]]:
         for key in keys:
-            value = inline(re.sub(r"matches (\S+)", r"matches `\1`", key["type"]).replace("'", "`"), section_link)
+            kept = key["type"].replace("True", "true")
+            value = inline(re.sub(r"matches (\S+)", r"matches `\1`", kept).replace("'", "`"), section_link)
             if key["required"]:
                 value += ", **required**"
             elif key["default"] not in (None, {}, []):
-                value += f", by default `{json.dumps(key['default'], default=str)}`"
+                default = key["default"]
+                value += f", by default `{default if isinstance(default, str) else json.dumps(default, default=str)}`"
             yield [f"`{key['name']}`", value, inline(key["what"], link)]
 
     return table(["key", "value", "meaning"], rows())
@@ -169,6 +175,8 @@ def _users() -> dict[tuple[str, str], list[str]]:
 def example_kind(cls: type[Kind], known: Description) -> Any:
     """Return the kind that the example of a class has; None where the example names none, as of theories."""
     config = load_config(yaml.safe_load(known.example), check_files_exist=False)
+    if cls.section == "activation":  # the slope of `leaky_relu` stands beside it
+        return getattr(config.architecture, "sigma", None)
     return next((kind for _, kind in kinds_in(config) if type(kind) is cls), None)
 
 
@@ -209,25 +217,29 @@ def formula(cls: type[Kind], known: Description) -> str:
     """Return the equations of a kind with their letters in Markdown; empty where it is no formula."""
     if cls.section not in latex.PRINTED or (kind := example_kind(cls, known)) is None:
         return ""
-    parts = []
+    parts, letters = [], {}
     own = [key for key in known.keys if key["name"] not in base_of(cls).model_fields]
-    for names, equations, letters in variants(kind, own):
+    for names, equations, found in variants(kind, own):
         if not equations:
             return ""
         head = f"With {' and '.join(f'`{name}`' for name in names)}:\n\n" if names else ""
         parts.append(head + "\n\n".join(f"$$\n{equation}\n$$" for equation in equations))
-        if words := _letters(letters, cls.section):
-            parts.append(words)
-    return "## Formula\n\n" + "\n\n".join(parts)
+        letters |= found
+    return "\n\n".join(["## Formula", *parts, _letters(cls.section, letters)]).strip()
 
 
-def _letters(letters: Mapping[str, str], section: str) -> str:
-    words = {"iteration": "the number of updates before", "loss": "the loss of the batch"}
-    told = [
-        f"${letter}$ is {words.get(name, f'the key `{name}`')}"
-        for name, letter in letters.items()
-        if "mathrm" not in letter
-    ]
+def _letters(section: str, letters: Mapping[str, str]) -> str:
+    """Return a sentence that says what the letters of equations are."""
+    known = {"optimizer": {"w": "a weight", "g": "the gradient of the loss by it"}}.get(section, {})
+    told = [f"${letter}$ is {words}" for letter, words in known.items()]
+    others = {
+        "iteration": "the number of updates before",
+        "loss": "the loss of the batch",
+        "indicator": "1 where this holds, else 0",
+    }
+    for name, letter in letters.items():
+        if "mathrm" not in letter:
+            told.append(f"${letter}$ is {others.get(name, f'`{name}`')}")
     return f"Here {', '.join(told)}." if told else ""
 
 
@@ -302,8 +314,8 @@ def index_page() -> str:
             yield [f"[`{section}`]({section}/index.md)", str(len(kinds)), inline(words)]
 
     intro = (
-        "A kind is a part that a config can name: a data set, a loss, a measure. Each has a page, made from the same text\n"
-        "as `dyn explain`. [Kinds of your own](/how-to/own-kinds.md) stand beside them with the same rights."
+        "A kind is a part that a config can name: a data set, a loss, a measure. Each has a page, made from the text\n"
+        "that `dyn explain` prints. [Kinds of your own](/how-to/own-kinds.md) stand beside them with the same rights."
     )
     return f"# Kinds\n\n{intro}\n\n{table(['section', 'kinds', 'what they are'], rows())}\n\n" + toctree(
         f"{section}/index" for section in SECTIONS
@@ -354,8 +366,43 @@ class Keys(SphinxDirective):
         return self.parse_text_to_nodes(keys_table(known.keys, section_link))
 
 
+class Names(SphinxDirective):
+    """The public names of a module, or those in the content, with the first sentences of their docstrings."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        module = importlib.import_module(self.arguments[0])
+        names = " ".join(self.content).split() or public(module)
+        rows = ([f"`{name}`", _told(getattr(module, name))] for name in sorted(names, key=str.lower))
+        return self.parse_text_to_nodes(table(["name", "what it is"], rows))
+
+
+def public(module: ModuleType) -> list[str]:
+    """Return the names of a module that begin with no underscore, but for modules and `annotations`."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and name != "annotations" and not isinstance(value, ModuleType)
+    ]
+
+
+def _told(value: object) -> str:
+    """Return a value, or the first paragraph of the docstring of a function, a class or the type of an object."""
+    if isinstance(value, str | float | int | tuple):
+        return f"`{value!r}`"
+    return inline(inspect.cleandoc(getattr(value, "__doc__", None) or "").split("\n\n")[0])
+
+
 def _written(app: Sphinx) -> None:
     write(Path(app.srcdir) / PAGES)
+
+
+def _static(app: Sphinx, config: Config) -> None:
+    if str(STATIC) not in config.html_static_path:
+        config.html_static_path.append(str(STATIC))
 
 
 # -- docstrings and helps, which are plain words with code between backticks, as reStructuredText
@@ -405,6 +452,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
         app.connect(f"sphinx-click-process-{part}", _help)
     app.connect("sphinx-click-process-epilog", _examples)
     app.add_directive("config-keys", Keys)
+    app.add_directive("names", Names)
+    app.connect("config-inited", _static)
+    app.add_css_file("reference.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
