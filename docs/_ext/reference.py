@@ -119,9 +119,20 @@ def keys_table(keys: Sequence[Mapping[str, Any]], link: Callable[[str], str | No
             elif key["default"] not in (None, {}, []):
                 default = key["default"]
                 value += f", by default `{default if isinstance(default, str) else json.dumps(default, default=str)}`"
-            yield [f"`{key['name']}`", value, inline(key["what"], link)]
+            yield [f"`{key['name']}`", value, inline(key["what"] or _of_section(key["name"]), link)]
 
     return table(["key", "value", "meaning"], rows())
+
+
+def _of_section(key: str) -> str:
+    """Return the first paragraph about a section of a config, whose key needs no other words."""
+    about = base_of(next(iter(all_kinds(key).values()))) if key in SECTIONS else WHOLE.get(key)
+    return "" if about is None else first_paragraph(about)
+
+
+def first_paragraph(of: object) -> str:
+    """Return the first paragraph of a docstring."""
+    return inspect.cleandoc(getattr(of, "__doc__", None) or "").split("\n\n")[0]
 
 
 def section_link(code: str) -> str | None:
@@ -310,7 +321,7 @@ def index_page() -> str:
     def rows() -> Iterator[list[str]]:
         for section in SECTIONS:
             kinds = bundled(section)
-            words = inspect.cleandoc(base_of(next(iter(kinds.values()))).__doc__ or "").split("\n\n")[0]
+            words = first_paragraph(base_of(next(iter(kinds.values()))))
             yield [f"[`{section}`]({section}/index.md)", str(len(kinds)), inline(words)]
 
     intro = (
@@ -390,10 +401,10 @@ def public(module: ModuleType) -> list[str]:
 
 
 def _told(value: object) -> str:
-    """Return a value, or the first paragraph of the docstring of a function, a class or the type of an object."""
-    if isinstance(value, str | float | int | tuple):
-        return f"`{value!r}`"
-    return inline(inspect.cleandoc(getattr(value, "__doc__", None) or "").split("\n\n")[0])
+    """Return the first paragraph about a function, a class or an object of the program; of anything else its text."""
+    if inspect.isroutine(value) or inspect.isclass(value) or type(value).__module__.startswith("dynamics_cli"):
+        return inline(first_paragraph(value))
+    return f"`{str(value).replace('typing.', '')}`"
 
 
 def _written(app: Sphinx) -> None:
@@ -420,7 +431,8 @@ def restructured(text: str) -> str:
 def _docstring(app: Sphinx, kind: str, name: str, of: object, options: object, lines: list[str]) -> None:
     kept = lines[:]
     example = False
-    lines[:] = []
+    # napoleon takes words before a colon for the type of an attribute, but not in this line without any
+    lines[:] = ["\\ "] if kind in ("attribute", "property") else []
     for line in kept:
         if line.startswith((">>>", "    ")) and "``" not in line:
             example = line.startswith(">>>") or example
@@ -428,15 +440,26 @@ def _docstring(app: Sphinx, kind: str, name: str, of: object, options: object, l
         example = example and bool(line)
 
 
+def _signature(app: Sphinx, kind: str, name: str, *_: object) -> tuple[str, None] | None:
+    """Leave out the signatures of classes: results are given, and the arguments of a kind are its keys."""
+    return ("", None) if kind == "class" else None
+
+
+def _skipped(app: Sphinx, kind: str, name: str, *_: object) -> bool | None:
+    return True if name == "model_config" else None
+
+
 def _help(app: Sphinx, context: click.Context, lines: list[str]) -> None:
     lines[:] = [restructured(line) for line in lines]
 
 
 def _examples(app: Sphinx, context: click.Context, lines: list[str]) -> None:
-    """Turn the lines below `Examples:` and the like into blocks of code."""
+    """Turn the lines below `Examples:` into a block of code; exit codes have a page."""
     found: list[str] = []
     for line in lines:
         text = line.removeprefix("|").strip()
+        if text == "Exit codes:":
+            break
         if text.endswith(":") and not text.startswith("dyn"):
             found += ["", f".. rubric:: {text[:-1]}", "", ".. code-block:: text", ""]
         elif text:
@@ -448,6 +471,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the writing of pages, the table of keys, and what makes help and docstrings readable."""
     app.connect("builder-inited", _written)
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon looks for sections
+    app.connect("autodoc-process-signature", _signature)
+    app.connect("autodoc-skip-member", _skipped)
     for part in ("description", "options"):
         app.connect(f"sphinx-click-process-{part}", _help)
     app.connect("sphinx-click-process-epilog", _examples)
@@ -456,6 +481,3 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", _static)
     app.add_css_file("reference.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-__all__ = ["WHOLE", "setup"]
