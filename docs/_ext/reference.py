@@ -28,9 +28,9 @@ from dynamics_cli.config.describe import (
     list_kinds,
     section_example,
 )
-from dynamics_cli.kinds import Kind, all_kinds
+from dynamics_cli.kinds import Kind, all_kinds, get_kind
 from dynamics_cli.kinds.base import kinds_in
-from dynamics_cli.kinds.registry import SECTIONS, source_of
+from dynamics_cli.kinds.registry import SECTIONS
 
 if TYPE_CHECKING:
     from docutils import nodes
@@ -145,7 +145,7 @@ def section_link(code: str) -> str | None:
 
 def bundled(section: str) -> dict[str, type[Kind]]:
     """Return the kinds of a section that come with the program."""
-    return {name: cls for name, cls in all_kinds(section).items() if source_of(cls) is None}
+    return {row["kind"]: get_kind(section, row["kind"]) for row in list_kinds(section) if row["from"] == "dyn"}
 
 
 @cache
@@ -305,7 +305,7 @@ def section_page(section: str) -> str:
     """Return the page of a section with kinds in Markdown."""
     kinds = bundled(section)
     base = base_of(next(iter(kinds.values())))
-    sentences = {row["kind"].rpartition(".")[2]: row["what"] for row in list_kinds(section)}
+    sentences = {row["kind"]: row["what"] for row in list_kinds(section)}
     rows = ([f"[`{name}`]({name}.md)", inline(sentences[name])] for name in kinds)
     shared = [key for key in key_rows(next(iter(kinds.values()))) if key["name"] in base.model_fields]
     parts = [f"# {section}", markdown(inspect.cleandoc(base.__doc__ or "")), table(["kind", "what it is"], rows)]
