@@ -93,7 +93,7 @@ def _papers() -> dict[str, re.Pattern[str]]:
 def _cited(text: str) -> str:
     """Return a text in which citations of papers of the project are links to their pages."""
     for paper, words in _papers().items():
-        text = words.sub(lambda found, paper=paper: f"[{found[0]}](/papers/{paper}.md)", text, count=1)
+        text = words.sub(rf"[\g<0>](/papers/{paper}.md)", text, count=1)
     return text
 
 
@@ -203,7 +203,7 @@ def variants(kind: Any, keys: Sequence[Mapping[str, Any]]) -> Iterator[tuple[lis
         for key in keys
         if getattr(kind, key["name"]) in (None, False) and re.match("a number|true|True", key["type"])
     }
-    plain = {(): equations}
+    plain: dict[tuple[str, ...], list[str]] = {(): equations}
 
     def of(*names: str) -> tuple[list[str], dict[str, str]]:
         return latex.equations(kind.model_copy(update={name: optional[name] for name in names}))
@@ -228,7 +228,8 @@ def formula(cls: type[Kind], known: Description) -> str:
     """Return the equations of a kind with their letters in Markdown; empty where it is no formula."""
     if cls.section not in latex.PRINTED or (kind := example_kind(cls, known)) is None:
         return ""
-    parts, letters = [], {}
+    parts: list[str] = []
+    letters: dict[str, str] = {}
     own = [key for key in known.keys if key["name"] not in base_of(cls).model_fields]
     for names, equations, found in variants(kind, own):
         if not equations:
