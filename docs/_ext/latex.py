@@ -364,6 +364,7 @@ def optimizer(kind: Any) -> tuple[list[str], dict[str, str]]:
     for remembered in (whole, memory):
         for name, value in remembered.written.items():
             letter = printer._symbol(f"weight_{name}", EACH)
+            printer.letters[f"memory {name}"] = letter
             equations.append(rf"{letter} \leftarrow {printer.whole(value)}")
             old = remembered.read.get(name)
             if old is not None:

@@ -249,8 +249,11 @@ def _letters(section: str, letters: Mapping[str, str]) -> str:
         "loss": "the loss of the batch",
         "indicator": "1 where this holds, else 0",
     }
+    remembered = [f"${letter}$" for name, letter in letters.items() if name.startswith("memory ")]
+    if remembered:
+        told.append(f"{' and '.join(remembered)} {'is' if len(remembered) == 1 else 'are'} remembered, 0 at first")
     for name, letter in letters.items():
-        if "mathrm" not in letter:
+        if "mathrm" not in letter and not name.startswith("memory "):
             told.append(f"${letter}$ is {others.get(name, f'`{name}`')}")
     return f"Here {', '.join(told)}." if told else ""
 
