@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -73,6 +74,36 @@ def find_explained(name: str) -> type[Section] | str:
     raise UsageError(f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with FILE` adds others")
 
 
+@dataclass(frozen=True)
+class Description:
+    """All that is known of a kind, or of a section without kinds: `dyn explain` and the handbook write it."""
+
+    title: str
+    """`section.kind`, or the name of the section."""
+    text: str
+    """Paragraphs in plain words, with code between backticks."""
+    origin: str | None
+    """The package, or the file, that a kind comes from; None of a section."""
+    panel: str
+    """The panel that draws a measure; empty of all else."""
+    obstacle: str | None
+    """Why a kind is no formula, so that autograd trains it."""
+    keys: list[dict[str, Any]]
+    """As `key_rows`."""
+    example: str
+    """A config in YAML."""
+
+
+def description(cls: type[Section]) -> Description:
+    """Return all that is known of a kind, or of a section without kinds."""
+    text, keys, config = inspect.cleandoc(cls.__doc__ or ""), key_rows(cls), example(cls)
+    if not issubclass(cls, Kind):
+        title = next(name for name, section in WHOLE.items() if section is cls)
+        return Description(title, text, None, "", None, keys, config)
+    title = f"{cls.section}.{cls.model_fields['kind'].default}"
+    return Description(title, text, _origin(cls), getattr(cls, "panel", ""), _obstacle(cls), keys, config)
+
+
 def explain(kind: str) -> str:
     """Return the purpose of a kind or a section, its keys with types and defaults, and a config: `dyn explain`.
 
@@ -82,20 +113,17 @@ def explain(kind: str) -> str:
     cls = find_explained(kind)
     if isinstance(cls, str):
         return _explain_kinds(cls)
-    title, origin = kind, []
-    if issubclass(cls, Kind):
-        title = f"{cls.section}.{cls.model_fields['kind'].default}"
-        panel = getattr(cls, "panel", "")
-        origin = [f"From: {_origin(cls)}", *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else [])]
-        if why := _obstacle(cls):
-            origin.append(f"Trained by autograd, as it is no formula: {why}")
-        origin.append("")
-    keys = key_rows(cls)
-    lines = [inspect.cleandoc(cls.__doc__ or ""), "", *origin, "Keys:" if keys else "It has no keys."]
-    for key in keys:
-        lines.append(f"  {key['name']}: {key['type']}{_by_default(key)}")
+    known = description(cls)
+    lines = [known.text, ""]
+    if known.origin is not None:
+        lines += [f"From: {known.origin}", *([f"Drawn by: dyn plot RUN --panel {known.panel}"] if known.panel else [])]
+        lines += [f"Trained by autograd, as it is no formula: {known.obstacle}"] if known.obstacle else []
+        lines.append("")
+    lines.append("Keys:" if known.keys else "It has no keys.")
+    for key in known.keys:
+        lines.append(f"  {key['name']}: {key['type']}{by_default(key)}")
         lines += [f"      {line}" for line in key["what"].split("\n") if line]
-    return _page(title, lines, example(cls))
+    return _page(known.title, lines, known.example)
 
 
 def _obstacle(cls: type[Kind]) -> str | None:
@@ -109,10 +137,15 @@ def _explain_kinds(section: str) -> str:
     """Return the kinds of a section with the keys of each, in short, and a config."""
     lines = [f"The kinds of the section `{section}`; `dyn explain {section}.KIND` says more.", ""]
     for name, cls in all_kinds(section).items():
-        lines += [name, f"  {_sentence(cls)}", *(f"    {key['name']}{_by_default(key)}" for key in key_rows(cls))]
+        lines += [name, f"  {_sentence(cls)}", *(f"    {key['name']}{by_default(key)}" for key in key_rows(cls))]
+    return _page(section, lines, section_example(section))
+
+
+def section_example(section: str) -> str:
+    """Return a config in YAML that uses a kind of a section, that of the plain config where it has one."""
     used = all_kinds(section).values()
     plain = next((cls for cls in used if f"{section}: {{kind: {cls.model_fields['kind'].default}" in PLAIN), None)
-    return _page(section, lines, example(plain or next(iter(used))))
+    return example(plain or next(iter(used)))
 
 
 def _page(title: str, lines: Sequence[str], config: str) -> str:
@@ -152,7 +185,8 @@ def example(cls: type[Section]) -> str:
     return "\n".join([*kept, *changed])
 
 
-def _by_default(key: Mapping[str, Any]) -> str:
+def by_default(key: Mapping[str, Any]) -> str:
+    """Return ` (required)`, or `, by default` with the value."""
     value = key["default"]
     return (
         " (required)"

@@ -1,0 +1,487 @@
+"""A page for each kind, written before Sphinx reads: what `dyn explain` knows, its formula, a picture, who uses it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import click
+import latex
+import yaml
+from sphinx.util.docutils import SphinxDirective
+
+from dynamics_cli import list_configs, list_papers
+from dynamics_cli.config import load_config
+from dynamics_cli.config.describe import (
+    WHOLE,
+    Description,
+    description,
+    find_explained,
+    key_rows,
+    list_kinds,
+    section_example,
+)
+from dynamics_cli.kinds import Kind, all_kinds, get_kind
+from dynamics_cli.kinds.base import kinds_in
+from dynamics_cli.kinds.registry import SECTIONS
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+
+PAGES = "reference/kinds"
+"""Where the pages are written, below the folder of the handbook; git ignores it."""
+STATIC = Path(__file__).parent / "static"
+NAMES = {
+    "dataset": "data set",
+    "architecture": "network",
+    "initialization": "initialisation",
+    "snapshots": "schedule of snapshots",
+}
+"""Sections whose kinds have another name in a sentence."""
+NUMBER = re.compile("a number")
+
+
+# -- words
+
+
+def inline(text: str, link: Callable[[str], str | None] = lambda code: None) -> str:
+    """Return a line of plain words with code between backticks as Markdown, code that `link` knows as links."""
+    parts = re.split("(`[^`]*`)", " ".join(text.split()))
+    written = []
+    for part in parts:
+        if part.startswith("`") and len(part) > 2:
+            target = link(part[1:-1])
+            written.append(f"[{part}]({target})" if target else part)
+        else:
+            written.append(_cited(re.sub(r"([\\*_\[\]<>$#|{}~])", r"\\\1", part)))
+    return "".join(written)
+
+
+def markdown(text: str, link: Callable[[str], str | None] = lambda code: None) -> str:
+    """Return a docstring as Markdown: paragraphs, lists, and lines that are indented as code."""
+    blocks: list[str] = []
+    for block in re.split(r"\n\s*\n", text):
+        if all(line.startswith("    ") for line in block.splitlines()):
+            blocks.append(f"```text\n{inspect.cleandoc(block)}\n```")
+            continue
+        items = re.split(r"\n(?=- )", block)
+        if not items[0].startswith("- "):
+            blocks.append(inline(items.pop(0), link))
+        blocks += ["\n".join(f"- {inline(item[2:], link)}" for item in items)] if items else []
+    return "\n\n".join(blocks)
+
+
+@cache
+def _papers() -> dict[str, re.Pattern[str]]:
+    """Return the papers of the project, each with the words that cite it."""
+    found = {}
+    for row in list_papers():
+        first, year = row["authors"].split(",")[0], row["key"][-4:]
+        found[row["key"]] = re.compile(rf"\b{first}( et al\.| and \w+|, \w+)? {year}\b")
+    return found
+
+
+def _cited(text: str) -> str:
+    """Return a text in which citations of papers of the project are links to their pages."""
+    for paper, words in _papers().items():
+        text = words.sub(rf"[\g<0>](/papers/{paper}.md)", text, count=1)
+    return text
+
+
+def table(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in lines)
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\|", text)
+
+
+def keys_table(keys: Sequence[Mapping[str, Any]], link: Callable[[str], str | None] = lambda code: None) -> str:
+    """Return keys with their values, defaults and descriptions as a table."""
+
+    def rows() -> Iterator[list[str]]:
+        for key in keys:
+            kept = key["type"].replace("True", "true")
+            value = inline(re.sub(r"matches (\S+)", r"matches `\1`", kept).replace("'", "`"), section_link)
+            if key["required"]:
+                value += ", **required**"
+            elif key["default"] not in (None, {}, []):
+                default = key["default"]
+                value += f", by default `{default if isinstance(default, str) else json.dumps(default, default=str)}`"
+            yield [f"`{key['name']}`", value, inline(key["what"] or _of_section(key["name"]), link)]
+
+    return table(["key", "value", "meaning"], rows())
+
+
+def _of_section(key: str) -> str:
+    """Return the first paragraph about a section of a config, whose key needs no other words."""
+    about = base_of(next(iter(all_kinds(key).values()))) if key in SECTIONS else WHOLE.get(key)
+    return "" if about is None else first_paragraph(about)
+
+
+def first_paragraph(of: object) -> str:
+    """Return the first paragraph of a docstring."""
+    return inspect.cleandoc(getattr(of, "__doc__", None) or "").split("\n\n")[0]
+
+
+def section_link(code: str) -> str | None:
+    """Return the page of a section."""
+    return f"/{PAGES}/{code}/index.md" if code in SECTIONS else None
+
+
+# -- kinds
+
+
+def bundled(section: str) -> dict[str, type[Kind]]:
+    """Return the kinds of a section that come with the program."""
+    return {row["kind"]: get_kind(section, row["kind"]) for row in list_kinds(section) if row["from"] == "dyn"}
+
+
+@cache
+def _sections_of() -> dict[str, list[str]]:
+    """Return the name of each kind with the sections that have it."""
+    found: dict[str, list[str]] = {}
+    for section in SECTIONS:
+        for name in bundled(section):
+            found.setdefault(name, []).append(section)
+    return found
+
+
+def kind_link(cls: type[Kind], keys: Sequence[Mapping[str, Any]]) -> Callable[[str], str | None]:
+    """Return a function that finds the page of a kind which the text of another kind names between backticks."""
+    own = {key["name"] for key in keys} | {cls.model_fields["kind"].default}
+
+    def link(code: str) -> str | None:
+        section, _, name = code.rpartition(".")
+        sections = _sections_of().get(name, [])
+        if name in own or not (section in sections or (not section and len(sections) == 1)):
+            return None
+        return f"/{PAGES}/{section or sections[0]}/{name}.md"
+
+    return link
+
+
+@cache
+def _users() -> dict[tuple[str, str], list[str]]:
+    """Return section and name of a kind -> the bundled configs that name it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in list_configs():
+        config = load_config(row["path"], swept=True, check_files_exist=False)
+        for key in {(kind.section, kind.kind) for _, kind in kinds_in(config)}:
+            found.setdefault(key, []).append(row["name"])
+    return found
+
+
+def example_kind(cls: type[Kind], known: Description) -> Any:
+    """Return the kind that the example of a class has; None where the example names none, as of theories."""
+    config = load_config(yaml.safe_load(known.example), check_files_exist=False)
+    if cls.section == "activation":  # the slope of `leaky_relu` stands beside it
+        return getattr(config.architecture, "sigma", None)
+    return next((kind for _, kind in kinds_in(config) if type(kind) is cls), None)
+
+
+def variants(kind: Any, keys: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[str], list[str], dict[str, str]]]:
+    """Yield the equations of a kind, then those that an optional key, or two of them, change.
+
+    Each comes as the names of the keys, the equations, and the letters.
+    """
+    equations, letters = latex.equations(kind)
+    yield [], equations, letters
+    optional = {
+        key["name"]: 0.5 if NUMBER.match(key["type"]) else True
+        for key in keys
+        if getattr(kind, key["name"]) in (None, False) and re.match("a number|true|True", key["type"])
+    }
+    plain: dict[tuple[str, ...], list[str]] = {(): equations}
+
+    def of(*names: str) -> tuple[list[str], dict[str, str]]:
+        return latex.equations(kind.model_copy(update={name: optional[name] for name in names}))
+
+    silent = []
+    for name in optional:
+        found, letters = of(name)
+        plain[(name,)] = found
+        if found and found != equations:
+            yield [name], found, letters
+        else:
+            silent.append(name)
+    for name in silent:
+        for other in optional:
+            found, letters = of(other, name)
+            if found and found not in (plain[(other,)], plain[(name,)], equations):
+                yield [other, name], found, letters
+                break
+
+
+def formula(cls: type[Kind], known: Description) -> str:
+    """Return the equations of a kind with their letters in Markdown; empty where it is no formula."""
+    if cls.section not in latex.PRINTED or (kind := example_kind(cls, known)) is None:
+        return ""
+    parts: list[str] = []
+    letters: dict[str, str] = {}
+    own = [key for key in known.keys if key["name"] not in base_of(cls).model_fields]
+    for names, equations, found in variants(kind, own):
+        if not equations:
+            return ""
+        head = f"With {' and '.join(f'`{name}`' for name in names)}:\n\n" if names else ""
+        parts.append(head + "\n\n".join(f"$$\n{equation}\n$$" for equation in equations))
+        letters |= found
+    return "\n\n".join(["## Formula", *parts, _letters(cls.section, letters)]).strip()
+
+
+def _letters(section: str, letters: Mapping[str, str]) -> str:
+    """Return a sentence that says what the letters of equations are."""
+    known = {"optimizer": {"w": "a weight", "g": "the gradient of the loss by it"}}.get(section, {})
+    told = [f"${letter}$ is {words}" for letter, words in known.items()]
+    others = {
+        "iteration": "the number of updates before",
+        "loss": "the loss of the batch",
+        "indicator": "1 where this holds, else 0",
+    }
+    remembered = [f"${letter}$" for name, letter in letters.items() if name.startswith("memory ")]
+    if remembered:
+        told.append(f"{' and '.join(remembered)} {'is' if len(remembered) == 1 else 'are'} remembered, 0 at first")
+    for name, letter in letters.items():
+        if "mathrm" not in letter and not name.startswith("memory "):
+            told.append(f"${letter}$ is {others.get(name, f'`{name}`')}")
+    return f"Here {', '.join(told)}." if told else ""
+
+
+def base_of(cls: type[Kind]) -> type[Kind]:
+    """Return the base class of all kinds of a section."""
+    return next(one for one in reversed(cls.__mro__) if issubclass(one, Kind) and one.section == cls.section)
+
+
+def used_by(section: str, name: str) -> str:
+    """Return the bundled configs that name a kind, by their papers, in Markdown."""
+    users = _users().get((section, name), [])
+    folders: dict[str, list[str]] = {}
+    for user in users:
+        folders.setdefault(user.partition("/")[0], []).append(user)
+    if not folders:
+        return ""
+    lines = []
+    for folder, names in sorted(folders.items()):
+        words = f"[{folder}](/papers/{folder}.md)" if folder in _papers() else folder
+        lines.append(f"- {words}: {', '.join(f'`{one}`' for one in names)}")
+    return "## Used by\n\nThese bundled configs name it.\n\n" + "\n".join(lines)
+
+
+def page(cls: type[Kind], picture: tuple[str, str] | None = None) -> str:
+    """Return the page of a kind in Markdown; a picture is its caption and the name of its file."""
+    known = description(cls)
+    section, _, name = known.title.partition(".")
+    link = kind_link(cls, known.keys)
+    facts = [f"In the section [`{section}`](index.md) of a config; `dyn explain {known.title}` prints this page."]
+    paper = re.search(r"\.experiments\.(\w+)\.", f"{cls.__module__}.")
+    if paper:
+        facts.append(f"It belongs to the paper [{paper[1]}](/papers/{paper[1]}.md).")
+    if known.panel:
+        facts.append(f"`dyn plot RUN --panel {known.panel}` draws it.")
+    if section == "theory":
+        facts = [f"`dyn plot RUN --theory` draws it; `dyn explain {known.title}` prints this page.", *facts[1:]]
+    if known.obstacle:
+        facts.append(f"It is trained by autograd, because it is no formula: {inline(known.obstacle)}.")
+    shared = base_of(cls).model_fields
+    own, common = ([key for key in known.keys if (key["name"] in shared) is inherited] for inherited in (False, True))
+    parts = [f"# {name}", markdown(known.text, link), "\n".join(facts), formula(cls, known)]
+    if picture is not None:
+        parts.append(f"![{picture[0]}]({picture[1]}){{w=440px}}\n\n*{picture[0]}*")
+    parts.append("## Keys\n\n" + (keys_table(own, link) if own else "It has no keys of its own."))
+    if common:
+        parts.append(f"### Keys of every {NAMES.get(section, section)}\n\n" + keys_table(common, link))
+    parts += [f"## Example\n\n```yaml\n{known.example}\n```", used_by(section, name)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def section_page(section: str) -> str:
+    """Return the page of a section with kinds in Markdown."""
+    kinds = bundled(section)
+    base = base_of(next(iter(kinds.values())))
+    sentences = {row["kind"]: row["what"] for row in list_kinds(section)}
+    rows = ([f"[`{name}`]({name}.md)", inline(sentences[name])] for name in kinds)
+    shared = [key for key in key_rows(next(iter(kinds.values()))) if key["name"] in base.model_fields]
+    parts = [f"# {section}", markdown(inspect.cleandoc(base.__doc__ or "")), table(["kind", "what it is"], rows)]
+    if shared:
+        parts.append(f"## Keys of every {NAMES.get(section, section)}\n\n" + keys_table(shared))
+    parts.append(f"## Example\n\n```yaml\n{section_example(section)}\n```")
+    return "\n\n".join(parts) + "\n\n" + toctree(kinds)
+
+
+def index_page() -> str:
+    """Return the page of all sections in Markdown."""
+
+    def rows() -> Iterator[list[str]]:
+        for section in SECTIONS:
+            kinds = bundled(section)
+            words = first_paragraph(base_of(next(iter(kinds.values()))))
+            yield [f"[`{section}`]({section}/index.md)", str(len(kinds)), inline(words)]
+
+    intro = (
+        "A kind is a part that a config can name: a data set, a loss, a measure. Each has a page, made from the text\n"
+        "that `dyn explain` prints. [Kinds of your own](/how-to/own-kinds.md) stand beside them with the same rights."
+    )
+    return f"# Kinds\n\n{intro}\n\n{table(['section', 'kinds', 'what they are'], rows())}\n\n" + toctree(
+        f"{section}/index" for section in SECTIONS
+    )
+
+
+def toctree(names: Any) -> str:
+    """Return a hidden table of contents."""
+    return "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
+
+
+# -- the build
+
+
+def write(folder: Path) -> None:
+    """Write all pages below a folder, those that have changed, and remove pages of kinds that are gone."""
+    import pictures
+
+    texts = {folder / "index.md": index_page()}
+    drawn = set()
+    for section in SECTIONS:
+        texts[folder / section / "index.md"] = section_page(section)
+        for name, cls in bundled(section).items():
+            stem = folder / section / name
+            stem.parent.mkdir(parents=True, exist_ok=True)
+            caption = pictures.draw(cls, lambda cls=cls: example_kind(cls, description(cls)), stem)
+            if caption:
+                drawn.add(stem.with_suffix(".png"))
+            texts[stem.with_suffix(".md")] = page(cls, (caption, f"{name}.png") if caption else None)
+    for path in {*folder.rglob("*.md"), *folder.rglob("*.png")} - texts.keys() - drawn:
+        path.unlink()
+    for path, text in texts.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+class Keys(SphinxDirective):
+    """The keys of a section without kinds as a table: `config`, `record` or `sweep`."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        cls = find_explained(self.arguments[0])
+        if isinstance(cls, str):
+            raise self.error(f"{cls} has kinds; it has a page of its own")
+        known = description(cls)
+        return self.parse_text_to_nodes(keys_table(known.keys, section_link))
+
+
+class Names(SphinxDirective):
+    """The public names of a module, or those in the content, with the first sentences of their docstrings."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        module = importlib.import_module(self.arguments[0])
+        names = " ".join(self.content).split() or public(module)
+        rows = ([f"`{name}`", _told(getattr(module, name))] for name in sorted(names, key=str.lower))
+        return self.parse_text_to_nodes(table(["name", "what it is"], rows))
+
+
+def public(module: ModuleType) -> list[str]:
+    """Return the names of a module that begin with no underscore, but for modules and `annotations`."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and name != "annotations" and not isinstance(value, ModuleType)
+    ]
+
+
+def _told(value: object) -> str:
+    """Return the first paragraph about a function, a class or an object of the program; of anything else its text."""
+    if inspect.isroutine(value) or inspect.isclass(value) or type(value).__module__.startswith("dynamics_cli"):
+        return inline(first_paragraph(value))
+    return f"`{str(value).replace('typing.', '')}`"
+
+
+def _written(app: Sphinx) -> None:
+    write(Path(app.srcdir) / PAGES)
+
+
+def _static(app: Sphinx, config: Config) -> None:
+    if str(STATIC) not in config.html_static_path:
+        config.html_static_path.append(str(STATIC))
+
+
+# -- docstrings and helps, which are plain words with code between backticks, as reStructuredText
+
+
+def restructured(text: str) -> str:
+    """Return plain words as reStructuredText."""
+    parts = re.split("(`[^`]+`)", text)
+    return "".join(
+        f"`{part}`" if part.startswith("`") and len(part) > 1 else re.sub(r"([*|\\]|_\b)", r"\\\1", part)
+        for part in parts
+    )
+
+
+def _docstring(app: Sphinx, kind: str, name: str, of: object, options: object, lines: list[str]) -> None:
+    kept = lines[:]
+    example = False
+    # napoleon takes words before a colon for the type of an attribute, but not in this line without any
+    lines[:] = ["\\ "] if kind in ("attribute", "property") else []
+    for line in kept:
+        if line.startswith((">>>", "    ")) and "``" not in line:
+            example = line.startswith(">>>") or example
+        lines.append(line if example and line else restructured(line))
+        example = example and bool(line)
+
+
+def _signature(app: Sphinx, kind: str, name: str, *_: object) -> tuple[str, None] | None:
+    """Leave out the signatures of classes: results are given, and the arguments of a kind are its keys."""
+    return ("", None) if kind == "class" else None
+
+
+def _skipped(app: Sphinx, kind: str, name: str, *_: object) -> bool | None:
+    return True if name == "model_config" else None
+
+
+def _help(app: Sphinx, context: click.Context, lines: list[str]) -> None:
+    lines[:] = [restructured(line) for line in lines]
+
+
+def _examples(app: Sphinx, context: click.Context, lines: list[str]) -> None:
+    """Turn the lines below `Examples:` into a block of code; exit codes have a page."""
+    found: list[str] = []
+    for line in lines:
+        text = line.removeprefix("|").strip()
+        if text == "Exit codes:":
+            break
+        if text.endswith(":") and not text.startswith("dyn"):
+            found += ["", f".. rubric:: {text[:-1]}", "", ".. code-block:: text", ""]
+        elif text:
+            found.append(f"   {text}")
+    lines[:] = [*found, ""]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the writing of pages, the table of keys, and what makes help and docstrings readable."""
+    app.connect("builder-inited", _written)
+    app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon looks for sections
+    app.connect("autodoc-process-signature", _signature)
+    app.connect("autodoc-skip-member", _skipped)
+    for part in ("description", "options"):
+        app.connect(f"sphinx-click-process-{part}", _help)
+    app.connect("sphinx-click-process-epilog", _examples)
+    app.add_directive("config-keys", Keys)
+    app.add_directive("names", Names)
+    app.connect("config-inited", _static)
+    app.add_css_file("reference.css")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,257 @@
+"""The reference: everything has its place, formulas are equations, files and JSON are as their pages say."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import dynamics_cli as dyn
+from dynamics_cli.cli import COMMANDS, main
+from dynamics_cli.config.describe import description, explain
+from dynamics_cli.kinds import get_kind
+from dynamics_cli.kinds.registry import SECTIONS
+from dynamics_cli.kinds.tracing import facts
+
+pytest.importorskip("sphinx")
+convert = pytest.importorskip("latex2mathml.converter").convert
+
+pytestmark = pytest.mark.docs
+DOCS = Path(__file__).parents[2] / "docs"
+KINDS = [(section, row["kind"]) for section in SECTIONS for row in dyn.list_kinds(section) if row["from"] == "dyn"]
+FORMULAS = [(section, name) for section, name in KINDS if section in ("activation", "loss", "optimizer")]
+NO_FORMULA = {("optimizer", "gradient_flow"), ("optimizer", "muon")}
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[Any]:
+    """The extension."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS / "_ext"))
+        yield importlib.import_module("reference")
+
+
+@pytest.fixture(scope="module")
+def pages(reference: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all pages, written once."""
+    folder = tmp_path_factory.mktemp("kinds")
+    (folder / "loss").mkdir()
+    (folder / "loss" / "gone.md").write_text("# A kind that is gone\n")
+    reference.write(folder)
+    return folder
+
+
+def plain(text: str) -> str:
+    """Return Markdown or a docstring as words alone, without links, escapes, bullets and line breaks."""
+    text = re.sub(r"\[(`?[^\]\[]*`?)\]\(/[^)]*\)", r"\1", text)
+    return " ".join(re.sub(r"\\([^\w\s]|_)", r"\1", text).split())
+
+
+def test_every_kind_has_a_page_that_its_section_names(pages: Path) -> None:
+    written = {path.relative_to(pages).with_suffix("").as_posix() for path in pages.rglob("*.md")}
+    kinds = {f"{section}/{name}" for section, name in KINDS}
+    assert len(kinds) > 130
+    assert written == kinds | {f"{section}/index" for section in SECTIONS} | {"index"}
+    for section, name in KINDS:
+        assert f"[`{name}`]({name}.md)" in (pages / section / "index.md").read_text()
+    assert all(f"{section}/index" in (pages / "index.md").read_text() for section in SECTIONS)
+
+
+def test_pictures_are_shown_with_alternative_texts(pages: Path) -> None:
+    pictures = {path.relative_to(pages).with_suffix("").as_posix() for path in pages.rglob("*.png")}
+    shown = {
+        path.relative_to(pages).with_suffix("").as_posix()
+        for path in pages.rglob("*.md")
+        if re.search(rf"!\[[A-Z0-9].{{20,}}\.\]\({path.stem}\.png\)", path.read_text())
+    }
+    assert pictures == shown
+    activations = {f"activation/{name}" for section, name in KINDS if section == "activation"}
+    assert pictures >= activations | {"schedule/cosine", "dataset/clusters", "dataset/gaussians"}
+    assert "schedule/constant" not in pictures
+
+
+def test_pages_that_stay_as_they_are_are_not_written_again(reference: Any, pages: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(pages, tmp_path / "kinds")
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    reference.write(folder)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
+    for section, name in KINDS:
+        known, printed = description(get_kind(section, name)), explain(f"{section}.{name}")
+        page = (pages / section / f"{name}.md").read_text()
+        words = plain(page).replace(r"\|", "|")
+        assert known.text in printed
+        assert plain(known.text) in words
+        assert f"```yaml\n{known.example}\n```" in page
+        assert plain(known.example) in plain(printed)
+        for key in known.keys:
+            assert f"  {key['name']}: {key['type']}" in printed
+            assert f"| `{key['name']}` |" in page
+            assert plain(key["what"]) in words
+
+
+def test_the_command_prints_the_same_text() -> None:
+    for name in ("measure.sharpness", "optimizer.muon", "activation.relu", "record", "config", "loss"):
+        assert CliRunner().invoke(main, ["explain", name]).output == explain(name) + "\n"
+
+
+@pytest.mark.parametrize(("section", "name"), FORMULAS)
+def test_formulas_are_equations(reference: Any, section: str, name: str) -> None:
+    cls = get_kind(section, name)
+    known = description(cls)
+    kind = reference.example_kind(cls, known)
+    traced = (section, name) not in NO_FORMULA
+    assert (facts(kind) is not None) == traced
+    text = reference.formula(cls, known)
+    found = re.findall(r"\$\$\n(.*)\n\$\$", text) + re.findall(r"(?<!\$)\$([^$\n]+)\$(?!\$)", text)
+    assert bool(found) == traced
+    for equation in found:
+        mathml = convert(equation)
+        assert mathml.startswith("<math")
+        assert "\\" not in mathml
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "expected"),
+    [
+        ("activation", "relu", r"\sigma(z) = \max(z, 0)"),
+        ("activation", "cubic", r"\frac{d \sigma}{d z} = 3 {z}^{2}"),
+        (
+            "activation",
+            "leaky_relu",
+            r"\frac{d \sigma}{d z} = \begin{cases} 1 & \text{if } z > 0 \\ \alpha & \text{else} \end{cases}",
+        ),
+        ("activation", "silu", r"\sigma(z) = \frac{z}{1 + e^{-z}}"),
+        ("activation", "tanh", r"\frac{d \sigma}{d z} = 1 - \tanh^{2}(z)"),
+        ("loss", "half_mse", r"\frac{\partial \ell}{\partial h} = h - y"),
+        ("loss", "mse", r"\frac{\partial \ell}{\partial h} = 2 \left(h - y\right)"),
+        ("loss", "logistic", r"\frac{\partial \ell}{\partial h} = -\frac{y}{1 + e^{y h}}"),
+        ("loss", "cross_entropy", r"\ell(h, y) = \log \sum_k e^{h_k} - h_y"),
+        (
+            "loss",
+            "cross_entropy",
+            r"\frac{\partial \ell}{\partial h_c} = \frac{e^{h_c}}{\sum_k e^{h_k}} - [c = y]",
+        ),
+        ("optimizer", "gd", r"b \leftarrow \mu b + g"),
+        ("optimizer", "gd", r"w \leftarrow w - \frac{\eta g}{L}"),
+        ("optimizer", "sign_gd", r"w \leftarrow w - \eta \operatorname{sign}(g)"),
+        ("optimizer", "adam", r"v \leftarrow \beta_2 v + \left(1 - \beta_2\right) {g}^{2}"),
+        (
+            "optimizer",
+            "normalized_gd",
+            r"w \leftarrow \begin{cases} w - \frac{\eta g}{\lVert g \rVert} & "
+            r"\text{if } \lVert g \rVert^2 > 0 \\ w & \text{else} \end{cases}",
+        ),
+    ],
+)
+def test_equations_as_a_book_has_them(pages: Path, section: str, name: str, expected: str) -> None:
+    assert f"$$\n{expected}\n$$" in (pages / section / f"{name}.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Words\non two lines.\n\nAnother paragraph.", "Words on two lines.\n\nAnother paragraph."),
+        ("Two:\n- `a`: one\n  and more\n- b", "Two:\n\n- `a`: one and more\n- b"),
+        ("Below\n\n    w <- w - g\n", "Below\n\n```text\nw <- w - g\n```"),
+        ("w* of |w|, a_b, `a|b`, <x>, $1", r"w\* of \|w\|, a\_b, `a|b`, \<x\>, \$1"),
+        ("(Cohen et al. 2021), not 2022", "([Cohen et al. 2021](/papers/cohen2021.md)), not 2022"),
+    ],
+)
+def test_docstrings_become_markdown(reference: Any, text: str, expected: str) -> None:
+    assert reference.markdown(text) == expected
+
+
+def test_every_command_has_its_place() -> None:
+    shown = re.findall(
+        r"\.\. click:: (\S+)\n   :prog: dyn (\S+)\n   :nested: full", (DOCS / "reference/commands.md").read_text()
+    )
+    assert {name: place for place, name in shown} == COMMANDS
+
+
+def test_every_function_and_every_base_class_has_its_place() -> None:
+    page = (DOCS / "reference/api.md").read_text()
+    functions = re.findall(r"autofunction:: dynamics_cli\.(\w+)\n", page)
+    assert sorted(functions) == [name for name in dir(dyn) if name != "__version__"]
+    classes = set(re.findall(r"autoclass:: (?:[\w.]+\.)?(\w+)\n", page))
+    of_sections = {next(iter(_base(section))) for section in SECTIONS}
+    assert classes >= of_sections | {"Run", "Sweep", "Table", "FigureResult", "Audit", "State", "Problem", "Samples"}
+
+
+def _base(section: str) -> Iterator[str]:
+    cls = get_kind(section, next(name for of, name in KINDS if of == section))
+    yield next(one.__name__ for one in reversed(cls.__mro__) if getattr(one, "section", "") == section)
+
+
+def named(page: str) -> set[str]:
+    """Return all that a page has between backticks in the first cells of its tables."""
+    rows = re.findall(r"^\| (`[^|]*) \|", (DOCS / "reference" / page).read_text(), re.MULTILINE)
+    return {name for row in rows for name in re.findall("`([^`]*)`", row)}
+
+
+SMALL = {"optimizer.iterations": 50, "record.measures": ["weight_norm"]}
+
+
+def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
+    run = dyn.train("boursier2022/orthogonal", SMALL, out=tmp_path / "run")
+    names = {path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()}
+    generic = {re.sub(r"^(measures)/.*", r"\1/<measure>.npy", name) for name in names}
+    generic = {re.sub(r"^trajectory/(?!iterations).*", "trajectory/<weight>.npy", name) for name in generic}
+    known = named("run-files.md")
+    assert generic <= known
+    assert {"trajectory/<weight>.npy", "measures/<measure>.npy", "losses.npy"} <= generic
+    assert json.loads((run.path / "run.json").read_text()).keys() <= known
+    T, K = len(run.losses), len(run.snapshot_iterations)
+    assert (T, run.losses.dtype) == (51, "float64")
+    assert run.parameters["hidden_weight"].shape == (K, 60, 2)
+    assert run.parameters["hidden_weight"].dtype == run.config.dtype
+    assert (run.measures["weight_norm"].shape, run.measures["weight_norm"].dtype) == ((K,), "float64")
+    from dynamics_cli.runs.info import RunInfo
+    from dynamics_cli.runs.store.layout import LOCK, LOCK_HOLDER, RUN_FILES
+
+    assert RunInfo.model_fields.keys() - {"seals"} <= known  # seals: of runs of an earlier version
+    files = {name.partition(".")[0] for name in (*RUN_FILES, LOCK, LOCK_HOLDER)}
+    assert files <= {re.split("[./]", name)[0] for name in known}
+
+
+def test_files_of_a_sweep_are_those_of_the_page(tmp_path: Path) -> None:
+    changes = {"let": {}, "grid": {"initialization.scale": [1e-3, 1e-2], "architecture.width": [5, 6]}}
+    sweep = dyn.sweep("boursier2022/orthogonal", changes["grid"], overrides=SMALL, out=tmp_path / "sweep", seeds=1)
+    top = {path.name if path.is_file() else f"{path.name}/<number>/" for path in sweep.path.iterdir()}
+    known = named("run-files.md")
+    assert top <= known
+    assert json.loads((sweep.path / "sweep.json").read_text()).keys() <= known
+    header = (sweep.path / "results.csv").read_text().splitlines()[0].split(",")
+    text = (DOCS / "reference/run-files.md").read_text()
+    settings = {"initialization.scale", "architecture.width", "weight_norm"}
+    assert all(f"`{column}`" in text for column in set(header) - settings)
+    assert settings <= set(header)
+
+
+def test_json_of_a_figure_is_that_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    known = named("figure-json.md")
+    dyn.reproduce("boursier2022-fig2", seeds=2, formats=["png"])
+    document = json.loads((tmp_path / "figures/boursier2022-fig2.json").read_text())
+    claims, runs = document["claims"], document["runs"]
+    assert document.keys() | claims[0].keys() | runs[0].keys() <= known
+    assert len(document.keys()) == 16
+    text = (DOCS / "reference/figure-json.md").read_text()
+    inside = {*claims[0]["per_seed"][0], *document["provenance"]["obtained"][0]}
+    assert all(f"`{name}`" in text for name in inside)
+    from dynamics_cli.reproduction.claims import KINDS as CLAIM_KINDS
+
+    assert all(f"`{kind}`" in text for kind in CLAIM_KINDS)
+    dyn.audit("boursier2022-fig2", nulls=["untrained"])
+    audit = json.loads((tmp_path / "figures/boursier2022-fig2.audit.json").read_text())
+    assert audit.keys() <= known
+    assert all(f"`{name}`" in text for name in audit["nulls"][0])
