@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 project = "dyn"
 release = version = __version__
 copyright = "the dyn maintainers"
-extensions = ["myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+extensions = ["myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "papers"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "figures"]
 nitpicky = False
