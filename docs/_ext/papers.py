@@ -215,8 +215,8 @@ def figure_section(
     """Return the section of a figure; without a document it says that the figure is not here."""
     title = f"({name})=\n## {plain(numbered(name, entry.title))}"
     if document is None:
-        missing = "The handbook has no picture of this figure, because its data must be got first"
-        return f"{title}\n\n{missing}: `dyn reproduce {name}` says how, and makes it."
+        missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names data to get first."
+        return f"{title}\n\n{missing}"
     stated = [one for one in claims if one.first.kind != "finding"]
     findings = [one for one in claims if one.first.kind == "finding"]
     header = ["claim", "source", "expected", "measured", "verdict"]
