@@ -215,7 +215,7 @@ def figure_section(
     """Return the section of a figure; without a document it says that the figure is not here."""
     title = f"({name})=\n## {plain(numbered(name, entry.title))}"
     if document is None:
-        missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names data to get first."
+        missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names missing data."
         return f"{title}\n\n{missing}"
     stated = [one for one in claims if one.first.kind != "finding"]
     findings = [one for one in claims if one.first.kind == "finding"]
@@ -311,7 +311,7 @@ def _bars(code: re.Match[str]) -> str:
 
 
 def _shell(block: re.Match[str]) -> str:
-    return "```bash\n" + re.sub(r"^    ", "", block[0], flags=re.MULTILINE).rstrip() + "\n```\n"
+    return "```{code-block} bash\n:class: wrapped\n\n" + re.sub(r"^    ", "", block[0], flags=re.MULTILINE).rstrip() + "\n```\n"
 
 
 def anchor(key: str, title: str) -> str:
@@ -331,7 +331,7 @@ def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
         return ""
     parts = [f"({key}-configs)=\n## Configs", "The [reference](../reference/config.md) explains sections and keys."]
     for name in names:
-        file = f"```{{literalinclude}} ../../configs/{name}\n:language: yaml\n```"
+        file = f"```{{literalinclude}} ../../configs/{name}\n:language: yaml\n:class: wrapped\n```"
         kinds = _kinds(name)
         parts += [f"({config_anchor(name)})=\n### {plain(name.removesuffix('.yaml'))}", kinds, folded("YAML", file)]
     return "\n\n".join(parts)
