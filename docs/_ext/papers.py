@@ -311,7 +311,8 @@ def _bars(code: re.Match[str]) -> str:
 
 
 def _shell(block: re.Match[str]) -> str:
-    return "```{code-block} bash\n:class: wrapped\n\n" + re.sub(r"^    ", "", block[0], flags=re.MULTILINE).rstrip() + "\n```\n"
+    commands = re.sub(r"^    ", "", block[0], flags=re.MULTILINE).rstrip()
+    return f"```{{code-block}} bash\n:class: wrapped\n\n{commands}\n```\n"
 
 
 def anchor(key: str, title: str) -> str:
