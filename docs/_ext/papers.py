@@ -341,15 +341,18 @@ def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
 def _kinds(config: str) -> str:
     """Return the kinds of a config's sections, each a link where the reference has a page of it."""
     from dynamics_cli.config import load_config
+    from dynamics_cli.kinds.registry import SECTIONS
     from dynamics_cli.reproduction.obtain import config_path
 
-    found: dict[tuple[str, str], None] = {}
     loaded = load_config(config_path(config))
-    named = [(section, getattr(loaded, section)) for section in type(loaded).model_fields]
-    named += [("snapshots", loaded.record.snapshots), *(("measure", one) for one in loaded.record.measures or ())]
-    for section, value in named:
-        if isinstance(kind := getattr(value, "kind", None), str):
-            found[section, kind] = None
+    found: dict[tuple[str, str], None] = {}
+    parts = [("run", loaded), ("record", loaded.record), *(("measure", one) for one in loaded.record.measures or ())]
+    for outer, part in parts:
+        inner = [(name, getattr(part, name)) for name in type(part).model_fields]
+        inner += [(name, getattr(value, name, None)) for _, value in inner for name in ("activation", "schedule")]
+        for section, value in [(outer, part), *inner]:
+            if section in SECTIONS and isinstance(kind := getattr(value, "kind", None), str):
+                found[section, kind] = None
     said = []
     for section, kind in found:
         page = f"reference/kinds/{section}/{kind}.md"
@@ -434,7 +437,7 @@ def _settle(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the pages once the builder is there, and add their style sheet."""
     app.connect("config-inited", _settle)
-    app.connect("builder-inited", write_pages)
+    app.connect("builder-inited", write_pages, priority=600)  # after the pages of kinds, to which these link
     app.add_css_file("papers.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
