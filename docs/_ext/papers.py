@@ -186,7 +186,7 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
     preamble, sections = notes_of(key)
     claims = {name: claims_of(made[name]) for name in entry.figures if name in made}
     every = [one for of in claims.values() for one in of]
-    intro = re.sub(rf"^\*[^*]+\*, {re.escape(entry.venue)}\.?\s*", "", preamble)
+    intro = re.sub(rf"^\*[^*]+\*, ({re.escape(entry.venue)}|[^*().;]*arXiv:[\d.]+\d)\.\s*", "", preamble)
     rows = [
         [f"[{plain(numbered(name, figure.title))}](#{name})", *counts(claims.get(name, []))]
         for name, figure in entry.figures.items()
