@@ -36,7 +36,7 @@ SAME = 2e-3
 """Largest difference of a number that is measured again, over the number or an end of its interval.
 
 On the same machine with the same versions it is 0. Another processor sums products in another order, which changes the
-last digits, and training enlarges that: to 5e-4 at most in eight figures that are not in `UNSTABLE`, made with kernels
+last digits, and training enlarges that: to 5e-4 at most in eleven figures that are not in `UNSTABLE`, made with kernels
 for a generic processor on a single thread. Most intervals are 1 % wide or wider.
 """
 UNSTABLE = {
