@@ -16,6 +16,7 @@ extensions = ["myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.n
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "figures"]
 nitpicky = False
+extensions += ["papers"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline", "substitution"]
 myst_heading_anchors = 3

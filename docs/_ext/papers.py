@@ -1,0 +1,449 @@
+"""The pages of papers, written before every build from `docs/figures`, the index of papers and their notes.
+
+Run as a script it imports figures: `python docs/_ext/papers.py FOLDER...`. A folder holds files of `dyn reproduce`, of
+`dyn audit`, or of both; of two files for the same figure the file in the later folder counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics_cli._bundled.experiments.index import PAPERS
+
+from dynamics_cli.errors import InputError
+from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit
+from dynamics_cli.reproduction.claims import KINDS, MARKS, ClaimOverSeeds, summary
+from dynamics_cli.reproduction.document import AUDIT, list_figures, read_document, sha256
+from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
+from dynamics_cli.reproduction.figure import Origin
+from dynamics_cli.runs.store.sealed import seal
+from dynamics_cli.text import duration, number
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+
+DOCS = Path(__file__).resolve().parent.parent
+ROOT = DOCS.parent
+FIGURES = DOCS / "figures"
+KEPT = (".png", ".csv")
+"""Endings of the files of a figure that are committed; its PDF would double the size of the repository."""
+PROVENANCE = ("started", "versions", "commit", "cpus", "threads")
+"""Entries of `provenance` that are committed: the others name the machine, or the time that each run took."""
+FACES = {
+    "arora2019": "fig3", "boursier2022": "fig2", "chizat2020": "dimension", "cohen2021": "central",
+    "kunin2024": "fig4", "min2024": "fig5", "phuong2021": "fig2", "saxe2014": "fig3", "tachet2018": "fig2",
+}  # fmt: skip
+"""Paper -> the figure that stands for it in the gallery; of other papers it is the first."""
+
+
+# import of figures ---------------------------------------------------------------------------------------------------
+
+
+def import_figures(folders: Sequence[Path]) -> Iterator[str]:
+    """Put the figures and audits of some folders into `docs/figures`, and yield a line for each file left out.
+
+    The JSON is sealed anew: it names the files that are committed, and neither the machine nor the time that runs took.
+
+    Raises:
+        InputError: a figure has another preset, seeds or changes, or its runs do not stand beside it.
+        CorruptRunError: a file is not as `dyn` wrote it.
+    """
+    FIGURES.mkdir(exist_ok=True)
+    known = {name for paper in PAPERS.values() for name in paper.figures}
+    for folder in folders:
+        for file in list_figures(folder):
+            if file.stem in known:
+                _import_figure(file)
+            else:
+                yield f"{file}: no figure of the index"
+    for folder in folders:
+        for file in sorted(folder.glob(f"*{AUDIT}.json")):
+            if problem := _import_audit(file):
+                yield f"{file}: {problem}"
+
+
+def _import_figure(file: Path) -> None:
+    document = read_document(file)
+    asked = (document["preset"], document["overrides"], document["seeds"])
+    if asked != ("default", [], 1):
+        raise InputError(f"{file}: the handbook shows the default preset, a single seed and no changes, not {asked}")
+    if any(Path(run["path"]).is_absolute() for run in document["runs"]):
+        raise InputError(f"{file}: its runs and the figure are not below the same folder of outputs")
+    document["files"] = [name for name in document["files"] if Path(name).suffix in KEPT]
+    document["sha256"] = {name: document["sha256"][name] for name in document["files"]}
+    document["provenance"] = {key: document["provenance"][key] for key in PROVENANCE}
+    for name, expected in document["sha256"].items():
+        if sha256(file.with_name(name)) != expected:
+            raise InputError(f"{file.with_name(name)} does not fit {file.name}: reproduce the figure again")
+        (FIGURES / name).write_bytes(file.with_name(name).read_bytes())
+    (FIGURES / file.name).write_bytes(seal(document))
+
+
+def _import_audit(file: Path) -> str:
+    """Import an audit; return why not, where it does not belong to the figure that is committed."""
+    audit, name = read_audit(file), file.name.removesuffix(f"{AUDIT}.json")
+    if audit is None or not (FIGURES / f"{name}.json").is_file():
+        return "its figure is not committed"
+    if not belongs(audit, read_document(FIGURES / f"{name}.json")):
+        return f"stale, its claims are not those of the figure: `dyn audit {name}` again"
+    content = audit.as_dict()
+    for outcome in content["nulls"]:  # a run that diverged is named by its directory, and says how to go on
+        outcome["reason"] = re.sub(r"/\S*/", "", outcome["reason"].partition("; everything up to it is kept")[0])
+    (FIGURES / file.name).write_text(json.dumps(content, indent=1) + "\n")
+    return ""
+
+
+def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
+    """Return whether an audit has the claims of a figure, with the same verdicts."""
+    own = {one["id"]: one["verdict"] for one in document["claims"] if one["kind"] == "claim"}
+    return own == {one.id: one.verdict for one in audit.claims}
+
+
+# Markdown ------------------------------------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """Return a text as Markdown that shows it as it is."""
+    return re.sub(r"([\\`*_{}\[\]<>#|$~^!&])", r"\\\1", " ".join(text.split()))
+
+
+def badge(verdict: str, said: str = "") -> str:
+    """Return a word on the colour of a verdict."""
+    return f"[{said or verdict}]{{.verdict .{verdict.replace(' ', '-')}}}"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: str) -> str:
+    """Return a table of cells in Markdown; `style` names its class for the style sheet."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join([":::{table}", f":class: {style}", "", *(f"| {' | '.join(line)} |" for line in lines), ":::"])
+
+
+def folded(title: str, *parts: str) -> str:
+    """Return parts that a reader unfolds."""
+    return "\n\n".join([f'<details class="folded"><summary>{escape(title)}</summary>', *parts, "</details>"])
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `1 claim`, `2 claims`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+# facts ---------------------------------------------------------------------------------------------------------------
+
+
+def short(key: str, entry: PaperEntry) -> str:
+    """Return `Boursier et al. 2022`, for lists."""
+    names = entry.authors.partition(";")[0].split(", ")
+    return f"{names[0]} et al. {key[-4:]}" if len(names) > 2 else f"{', '.join(names)} {key[-4:]}"
+
+
+def numbered(figure: str, title: str) -> str:
+    """Return the title of a figure with its number in the paper, where it has one."""
+    found = re.match(r"(fig|table)(\d+\w?)(?=-|$)", figure.partition("-")[2])
+    return f"{'Figure' if found[1] == 'fig' else 'Table'} {found[2]}: {title}" if found else title
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    """Return the committed JSON of all figures by their ids.
+
+    Raises CorruptRunError: a file is not as it was imported.
+    """
+    return {file.stem: read_document(file) for file in list_figures(FIGURES)}
+
+
+def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
+    """Return the claims of a figure, theory after those of networks, findings last."""
+    claims = [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
+    return sorted(claims, key=lambda one: KINDS.index(one.first.kind))
+
+
+def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
+    """Return the cells `25 of 26`, `1 of 1`, `3` of claims, theory and findings."""
+    cells = []
+    for kind in KINDS:
+        verdicts = [one.verdict for one in claims if one.first.kind == kind]
+        held = verdicts.count("reproduced")
+        if kind == "finding" or not verdicts:
+            cells.append(str(len(verdicts) or "–"))
+        else:
+            said = "reproduced" if held == len(verdicts) else "partly" if held else "not reproduced"
+            cells.append(badge(said, f"{held} of {len(verdicts)}"))
+    return cells
+
+
+# pages of papers -----------------------------------------------------------------------------------------------------
+
+
+def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) -> str:
+    """Return the page of a paper; `made` holds the JSON of figures by their ids."""
+    preamble, sections = notes_of(key)
+    claims = {name: claims_of(made[name]) for name in entry.figures if name in made}
+    every = [one for of in claims.values() for one in of]
+    intro = re.sub(rf"^\*[^*]+\*, ({re.escape(entry.venue)}|[^*().;]*arXiv:[\d.]+\d)\.\s*", "", preamble)
+    rows = [
+        [f"[{plain(numbered(name, figure.title))}](#{name})", *counts(claims.get(name, []))]
+        for name, figure in entry.figures.items()
+    ]
+    parts = [
+        f"# {plain(entry.title)}",
+        f"{plain(entry.authors)}. {linked(entry.venue)}.",
+        f"**{summary(every)}.** [What these words mean](../explanation/verdicts.md)",
+        intro,
+        table(["figure", "claims", "theory", "findings"], rows, "outcomes"),
+        *(figure_section(name, figure, made.get(name), claims.get(name, [])) for name, figure in entry.figures.items()),
+        *(f"({anchor(key, title)})=\n## {title}\n\n{body}" for title, body in sections.items()),
+        configs_section(key, [made[name] for name in claims]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def linked(venue: str) -> str:
+    """Return where a paper appeared, with links to arXiv."""
+    return re.sub(r"arXiv:(\d{4}\.\d{4,5})", r"[arXiv:\1](https://arxiv.org/abs/\1)", venue)
+
+
+def figure_section(
+    name: str, entry: FigureEntry, document: Mapping[str, Any] | None, claims: Sequence[ClaimOverSeeds]
+) -> str:
+    """Return the section of a figure; without a document it says that the figure is not here."""
+    title = f"({name})=\n## {plain(numbered(name, entry.title))}"
+    if document is None:
+        missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names missing data."
+        return f"{title}\n\n{missing}"
+    stated = [one for one in claims if one.first.kind != "finding"]
+    findings = [one for one in claims if one.first.kind == "finding"]
+    header = ["claim", "source", "expected", "measured", "verdict"]
+    rows = [[*_cells(one), badge(one.verdict) + " (theory)" * (one.first.kind == "theory")] for one in stated]
+    parts = [
+        title,
+        *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
+        "\n".join(f"- {plain(remark)}" for remark in document["remarks"]),
+        table(header, rows, "claims") if rows else "",
+        folded(plural(len(findings), "finding"), table(header[:-1], [_cells(one) for one in findings], "claims"))
+        if findings
+        else "",
+        _audit(name, document),
+        _origins(document["origin"]),
+        _again(name, entry, document),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _picture(file: str, caption: str) -> str:
+    width = int.from_bytes((FIGURES / file).read_bytes()[16:20], "big") // 2  # 300 dots an inch, for a screen
+    options = {"figclass": "paper", "alt": caption, "width": f"{width}px", "loading": "lazy"}
+    lines = [f":{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
+    return "\n".join([f":::{{figure}} ../figures/{file}", *lines, "", plain(caption), ":::"])
+
+
+def _cells(one: ClaimOverSeeds) -> list[str]:
+    claim = one.first
+    statement = f"{plain(claim.statement)} [`{claim.id}`]{{.below}}"
+    return [statement, plain(claim.source), plain(claim.expected), number(one.measured)]
+
+
+def _audit(name: str, document: Mapping[str, Any]) -> str:
+    """Return which claims hold under nulls, as `dyn audit` prints it, where it was committed for this figure."""
+    audit = read_audit(FIGURES / f"{name}{AUDIT}.json")
+    if audit is None or not belongs(audit, document) or not audit.outcomes:
+        return ""
+    words = {"HOLDS": badge("partly", "HOLDS"), "fails": badge("reproduced", "fails")}
+    header, rows = audit.table()
+    always = any(row[-1] for row in rows)
+    rows = [[f"`{first}`", *(words.get(cell, plain(cell)) for cell in cells)] for first, *cells in rows]
+    reasons = [f"- `{one.null}`: {plain(one.reason)}" for one in audit.outcomes if one.reason]
+    left_out = [null for null in NULLS if null not in {one.null for one in audit.outcomes}]
+    reasons += [f"- Not tried: {', '.join(f'`{null}`' for null in left_out)}"] if left_out else []
+    if not always:
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return folded(
+        f"Audit: {plural(len(rows), 'claim')} under {plural(len(audit.outcomes), 'null')}",
+        table(header, rows, "audit"),
+        "\n".join(reasons),
+    )
+
+
+def _origins(origin: Mapping[str, Origin]) -> str:
+    by: dict[str, list[str]] = {}
+    for setting, word in origin.items():
+        by.setdefault(word, []).append(setting)
+    return "Settings " + "; ".join(f"*{word}*: {plain(', '.join(settings))}" for word, settings in by.items()) + "."
+
+
+def _again(name: str, entry: FigureEntry, document: Mapping[str, Any]) -> str:
+    names = dict.fromkeys(run["config"].removesuffix(".yaml") for run in document["runs"])
+    made = f"`dyn reproduce {name}` makes it in {duration(entry.seconds)} on two cores"
+    said = [made, *(f"`--variant {variant}` draws it from other runs" for variant in entry.variants)]
+    configs = ", ".join(f"[`{config}`](#{config_anchor(config)})" for config in names)
+    return "; ".join(said) + "." + f" Configs: {configs}." * bool(configs)
+
+
+# notes and configs ---------------------------------------------------------------------------------------------------
+
+
+def notes_of(key: str) -> tuple[str, dict[str, str]]:
+    """Return the preamble and the sections, title -> text, of a paper's notes, without the claims that the JSON has."""
+    text = (ROOT / "experiments" / key / "NOTES.md").read_text(encoding="utf-8")
+    begin, end = map(re.escape, MARKS)
+    text = re.sub(f"{begin}.*?{end}", "", text, flags=re.DOTALL)
+    text = re.sub(r"^Written by `dyn reproduce[^`]*`[^.\n]*\.\s*", "", text, flags=re.MULTILINE)
+    preamble, *rest = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
+    sections = {title.partition(" (")[0]: _markdown(body) for title, body in zip(rest[::2], rest[1::2], strict=True)}
+    return _markdown(preamble.partition("\n")[2]), {title: body for title, body in sections.items() if body}
+
+
+def _markdown(text: str) -> str:
+    """Return notes as this parser reads them: bars within code do not end a cell, and commands are a block of shell."""
+    lines = [re.sub(r"`[^`]*`", _bars, line) if line.lstrip().startswith("|") else line for line in text.splitlines()]
+    text = re.sub(r"(?<=\n)(?:    \S.*\n?)+", _shell, "\n".join([*lines, ""]))
+    return text.strip()
+
+
+def _bars(code: re.Match[str]) -> str:
+    return re.sub(r"(?<!\\)\|", r"\\|", code[0])
+
+
+def _shell(block: re.Match[str]) -> str:
+    commands = re.sub(r"^    ", "", block[0], flags=re.MULTILINE).rstrip()
+    return f"```{{code-block}} bash\n:class: wrapped\n\n{commands}\n```\n"
+
+
+def anchor(key: str, title: str) -> str:
+    """Return the label of a section of a paper's notes."""
+    return f"{key}-notes-{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}"
+
+
+def config_anchor(config: str) -> str:
+    """Return the label of a config on the page of its paper."""
+    return "config-" + re.sub(r"[^a-z0-9]+", "-", config.removesuffix(".yaml").lower())
+
+
+def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
+    """Return the configs that figures of a paper are made of, folded, with links to the kinds that they name."""
+    names = list(dict.fromkeys(run["config"] for document in of_paper for run in document["runs"]))
+    if not names:
+        return ""
+    parts = [f"({key}-configs)=\n## Configs", "The [reference](../reference/config.md) explains sections and keys."]
+    for name in names:
+        file = f"```{{literalinclude}} ../../configs/{name}\n:language: yaml\n:class: wrapped\n```"
+        kinds = _kinds(name)
+        parts += [f"({config_anchor(name)})=\n### {plain(name.removesuffix('.yaml'))}", kinds, folded("YAML", file)]
+    return "\n\n".join(parts)
+
+
+def _kinds(config: str) -> str:
+    """Return the kinds of a config's sections, each a link where the reference has a page of it."""
+    from dynamics_cli.config import load_config
+    from dynamics_cli.kinds.registry import SECTIONS
+    from dynamics_cli.reproduction.obtain import config_path
+
+    loaded = load_config(config_path(config))
+    found: dict[tuple[str, str], None] = {}
+    parts = [("run", loaded), ("record", loaded.record), *(("measure", one) for one in loaded.record.measures or ())]
+    for outer, part in parts:
+        inner = [(name, getattr(part, name)) for name in type(part).model_fields]
+        inner += [(name, getattr(value, name, None)) for _, value in inner for name in ("activation", "schedule")]
+        for section, value in [(outer, part), *inner]:
+            if section in SECTIONS and isinstance(kind := getattr(value, "kind", None), str):
+                found[section, kind] = None
+    said = []
+    for section, kind in found:
+        page = f"reference/kinds/{section}/{kind}.md"
+        said.append(f"[{section} `{kind}`](../{page})" if (DOCS / page).is_file() else f"{section} `{kind}`")
+    return ", ".join(said)
+
+
+# the front page ------------------------------------------------------------------------------------------------------
+
+
+def front_page(made: Mapping[str, dict[str, Any]]) -> str:
+    """Return the part of the front page that is made from figures: counts, claims that are not reproduced, gallery."""
+    claims = {name: claims_of(document) for name, document in made.items()}
+    of_paper = {key: [one for name in entry.figures for one in claims.get(name, [])] for key, entry in PAPERS.items()}
+    rows = [
+        [f"[{short(key, entry)}]({key}.md) [{plain(entry.title)}]{{.below}}", *counts(of_paper[key]),
+         str(sum(name in made for name in entry.figures))]
+        for key, entry in PAPERS.items()
+    ]  # fmt: skip
+    missed = [
+        [plain(one.first.statement), f"[{plain(name)}]({key}.md#{name})", plain(one.first.expected),
+         number(one.measured), _why(key, one.first.id)]
+        for key, entry in PAPERS.items() for name in entry.figures for one in claims.get(name, [])
+        if one.verdict == "not reproduced"
+    ]  # fmt: skip
+    toctree = "\n".join(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items())
+    return "\n\n".join(
+        [
+            f"**{summary([one for of in of_paper.values() for one in of])}**, in {plural(len(made), 'figure')} of "
+            f"{plural(len(PAPERS), 'paper')}.",
+            table(["paper", "claims", "theory", "findings", "figures"], rows, "outcomes"),
+            "## Claims that are not reproduced",
+            table(["claim", "figure", "expected", "measured", "why"], missed, "claims missed"),
+            "## Gallery",
+            gallery(made),
+            f"```{{toctree}}\n:hidden:\n\n{toctree}\n```",
+        ]
+    )
+
+
+def _why(key: str, claim: str) -> str:
+    """Return a link to the section of the notes that names a claim, else to that on differences from the paper."""
+    sections = notes_of(key)[1]
+    naming = [title for title, text in sections.items() if f"`{claim}`" in text]
+    naming.sort(key=lambda title: not title.startswith("What differs"))
+    title = naming[0] if naming else next(title for title in sections if title.startswith("What differs"))
+    return f"[notes]({key}.md#{anchor(key, title)})"
+
+
+def gallery(made: Mapping[str, dict[str, Any]]) -> str:
+    """Return a picture of every paper that has any, with a link to its page."""
+    cards = []
+    for key, entry in PAPERS.items():
+        names = [f"{key}-{FACES[key]}"] if key in FACES else list(entry.figures)
+        name = next((name for name in names if name in made), None)
+        if name is None:
+            continue
+        title = short(key, entry)
+        picture = f"![{plain(entry.figures[name].title)}](../figures/{name}.png)"
+        cards.append(f"[{picture}]({key}.md)\n\n[{title}]({key}.md): {plain(entry.figures[name].title)}")
+    return "\n\n".join(["::::{container} gallery", *(f":::{{container}} card\n{card}\n:::" for card in cards), "::::"])
+
+
+# Sphinx --------------------------------------------------------------------------------------------------------------
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write all pages whose text is another than before."""
+    made = documents()
+    pages = {key: paper_page(key, entry, made) for key, entry in PAPERS.items()}
+    for name, text in {**pages, "_verdicts": front_page(made)}.items():
+        file = DOCS / "papers" / f"{name}.md"
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+
+
+def _settle(app: Sphinx, config: Config) -> None:
+    config.exclude_patterns.append("papers/_*.md")
+    config.html_static_path.append(str(Path(__file__).parent / "static"))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the pages once the builder is there, and add their style sheet."""
+    app.connect("config-inited", _settle)
+    app.connect("builder-inited", write_pages, priority=600)  # after the pages of kinds, to which these link
+    app.add_css_file("papers.css")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    for line in import_figures([Path(folder) for folder in sys.argv[1:]]):
+        print(line)
