@@ -9,9 +9,7 @@ import pytest
 from dynamics_cli import __version__
 from dynamics_cli.cli import COMMANDS, main
 
-from .conftest import ROOT, Dyn
-
-COMMANDS_PAGE = ROOT / "docs/reference/commands.md"
+from .conftest import Dyn
 
 
 def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -68,13 +66,6 @@ def test_lists_of_commands_are_not_cut_short(path: tuple[str, ...], dyn: Dyn) ->
 def test_the_table_is_in_the_order_of_use(dyn: Dyn) -> None:
     listed = re.findall(r"^  (\w+)  ", dyn("--help").out.partition("Commands:")[2], re.MULTILINE)
     assert listed[: len(COMMANDS)] == list(COMMANDS)
-
-
-@pytest.mark.skipif(not COMMANDS_PAGE.exists(), reason="the reference is not there")
-def test_the_reference_has_every_command() -> None:
-    shown = re.findall(r"^ *:prog: dyn ?(.*)\n +:nested: (full|none)", COMMANDS_PAGE.read_text(), re.MULTILINE)
-    groups = {name for name, nested in shown if nested == "full"}
-    assert groups == {path[0] for path in TREE if path}
 
 
 def test_version(dyn: Dyn) -> None:
