@@ -93,7 +93,7 @@ def calibrate(run: Timed, turn: float) -> int:
 
 
 def markdown(results: Mapping[str, Any]) -> str:
-    """Return the table for the README."""
+    """Return the table of docs/explanation/speed.md."""
     m = results["machine"]
     lines = [
         f"Microseconds per iteration, loss recorded at every iteration; {m['cores']} cores of {m['cpu']}, {m['date']}.",

@@ -1,4 +1,4 @@
-"""Kinds of README and a `lion`, beside bundled kinds of equal cost: `python benchmarks/own_kinds.py`.
+"""Kinds of the handbook and a `lion`, beside bundled kinds of equal cost: `python benchmarks/own_kinds.py`.
 
 Microseconds an iteration of a network of two hidden layers of 64 neurons on 50 samples of 10 columns, on the stepper
 that `auto` chooses; all in turns, of each the fastest turn.
@@ -40,8 +40,8 @@ PAIRS = {
 
 
 def main() -> None:
-    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text()
-    source = next(one for one in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "class Swish" in one)
+    page = (Path(__file__).resolve().parents[1] / "docs/how-to/own-kinds.md").read_text()
+    (source,) = re.findall(r":caption: my_parts\.py\n\n(.*?)```", page, re.DOTALL)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "my_parts.py"
         path.write_text(source + LION)

@@ -1,4 +1,4 @@
-"""Kinds and papers of others, as README tells a stranger to bring them: files, folders, installed packages."""
+"""Kinds and papers of others, as the handbook tells a stranger to bring them: files, folders, installed packages."""
 
 from __future__ import annotations
 
@@ -31,9 +31,14 @@ from dynamics_cli.runs.store.sealed import check_entries
 from .conftest import stranger_to_kinds
 
 ROOT = Path(__file__).parents[1]
-SECTION = (ROOT / "README.md").read_text(encoding="utf-8").split("## Bring your own code")[1].split("\n## ")[0]
-PARTS = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)[0]
-CONFIG = re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)[0]
+SHOWN = dict(
+    re.findall(
+        r"```\{code-block\} \w+\n:caption: (\S+)\n\n(.*?)```",
+        (ROOT / "docs/how-to/own-kinds.md").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
+)
+PARTS, CONFIG = SHOWN["my_parts.py"], SHOWN["my.yaml"]
 
 
 def dyn(*arguments: str, cwd: Path, code: int = 0, python: str = "") -> Result | subprocess.CompletedProcess[str]:
@@ -56,7 +61,7 @@ def dyn(*arguments: str, cwd: Path, code: int = 0, python: str = "") -> Result |
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
-    """A folder with the two files that README shows."""
+    """A folder with the two files that the handbook shows."""
     (tmp_path / "my_parts.py").write_text(PARTS)
     (tmp_path / "my.yaml").write_text(CONFIG)
     return tmp_path
@@ -78,7 +83,7 @@ def killed(*arguments: str, run: Path, cwd: Path) -> None:
     assert process.wait() == -signal.SIGKILL
 
 
-def test_readme_shows_one_kind_of_each_section_in_at_most_25_lines() -> None:
+def test_the_handbook_shows_one_kind_of_each_section_in_at_most_25_lines() -> None:
     classes = [node for node in ast.parse(PARTS).body if isinstance(node, ast.ClassDef)]
     assert len(classes) == len(SECTIONS)
     assert all(node.end_lineno - node.lineno < 25 for node in classes if node.end_lineno)
@@ -211,7 +216,7 @@ mine2026 = "stranger.mine2026"
 
 @pytest.mark.long
 def test_a_package_of_kinds_and_a_paper_installed_into_a_fresh_environment(stranger: Path) -> None:
-    """The recipe of README followed by a stranger who packages it: trained, killed, resumed, swept, drawn, verified."""
+    """The recipe of the handbook, packaged by a stranger: trained, killed, resumed, swept, drawn, verified."""
     project = stranger / "project"  # out of the way: what is imported is what was installed
     package = project / "stranger"
     dyn("new", "paper", "mine2026", "--into", str(package), cwd=stranger)

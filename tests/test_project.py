@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from dynamics_cli import list_papers
 from dynamics_cli.config import json_schema, load_config
 
 ROOT = Path(__file__).parents[1]
@@ -184,11 +185,20 @@ def test_there_are_configs() -> None:
     assert len(CONFIGS) == len(list((ROOT / "configs").rglob("*.yaml"))) >= 6
 
 
-def test_the_readme_has_its_two_commands_first() -> None:
-    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+def test_the_readme_is_short_and_has_its_two_commands_first() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text) <= 6000
+    blocks = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
     assert len(blocks) == 2
     assert blocks[0].rstrip().endswith("dyn reproduce boursier2022-fig2")
     assert blocks[1] == ".venv/bin/pytest -n auto\n"
+
+
+def test_the_readme_has_every_paper() -> None:
+    table = re.findall(r"^\| \[.+\]\(experiments/(\w+)/NOTES\.md\) \| `dyn reproduce --paper (\w+)` \| \d+ \|$",
+                       (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+    assert all(notes == key for notes, key in table)
+    assert sorted(key for _, key in table) == sorted(paper["key"] for paper in list_papers())
 
 
 def test_importing_the_package_is_light() -> None:

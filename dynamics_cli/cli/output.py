@@ -74,6 +74,10 @@ def run_table(runs: Table) -> str:
     return text_table(["run", "status", "iterations", "final loss", "size", "changed"], rows, right=[2, 3, 4, 5])
 
 
+LOG_INTERVAL = 10.0
+"""Seconds between two lines of progress where stderr is no terminal, and before the first."""
+
+
 class _Bar:
     """A bar on stderr that appears with the first call, so that no work shows none."""
 
@@ -89,9 +93,10 @@ class _Bar:
         from tqdm import tqdm
 
         self.close()
-        # a log file gets a line now and then, a terminal ten a second
-        interval = 0.1 if sys.stderr.isatty() else 10.0
-        self._bar = tqdm(**options, mininterval=interval, dynamic_ncols=True, file=sys.stderr)
+        # a terminal gets ten lines a second, a log file a line now and then, and none of work that is done at once
+        terminal = sys.stderr.isatty()
+        interval, delay = (0.1, 0.0) if terminal else (LOG_INTERVAL, LOG_INTERVAL)
+        self._bar = tqdm(**options, mininterval=interval, delay=delay, dynamic_ncols=True, file=sys.stderr)
         return self._bar
 
     @contextmanager

@@ -1,6 +1,6 @@
 """The same commands in two processes that differ in everything but the machine write the same bytes.
 
-What may differ is named in `MAY_DIFFER`, and said in README.md; all other bytes of all files are compared.
+What may differ is named in `MAY_DIFFER`, and said in docs/how-to/reproducibility.md; all other bytes are compared.
 """
 
 from __future__ import annotations

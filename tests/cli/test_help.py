@@ -9,9 +9,7 @@ import pytest
 from dynamics_cli import __version__
 from dynamics_cli.cli import COMMANDS, main
 
-from .conftest import ROOT, Dyn
-
-README = ROOT / "README.md"
+from .conftest import Dyn
 
 
 def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -68,12 +66,6 @@ def test_lists_of_commands_are_not_cut_short(path: tuple[str, ...], dyn: Dyn) ->
 def test_the_table_is_in_the_order_of_use(dyn: Dyn) -> None:
     listed = re.findall(r"^  (\w+)  ", dyn("--help").out.partition("Commands:")[2], re.MULTILINE)
     assert listed[: len(COMMANDS)] == list(COMMANDS)
-
-
-@pytest.mark.skipif(not README.exists(), reason="README.md is not written yet")
-@pytest.mark.parametrize("path", [path for path in TREE if path], ids=" ".join)
-def test_the_readme_mentions_every_command(path: tuple[str, ...]) -> None:
-    assert re.search(rf"\bdyn {' '.join(path)}\b", README.read_text(encoding="utf-8"))
 
 
 def test_version(dyn: Dyn) -> None:

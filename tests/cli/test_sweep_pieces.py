@@ -12,7 +12,7 @@ from dynamics_cli.sweeps import sweep as sweeps
 
 from .conftest import CONFIG, ROOT, Dyn
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs/how-to/sweeps.md"
 GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log:3", "--seeds", 2]
 
 
@@ -112,8 +112,8 @@ def test_a_job_array_runs_shards(dyn: Dyn, place: Path, monkeypatch: pytest.Monk
     assert (wrong.code, "must have the form N or N%M" in wrong.err) == (2, True)
 
 
-def test_the_section_that_readme_shows(dyn: Dyn, place: Path) -> None:
-    (section,) = (part for part in README.read_text().split("```yaml\n") if part.startswith("sweep:"))
+def test_the_section_that_the_handbook_shows(dyn: Dyn, place: Path) -> None:
+    (section,) = (part for part in PAGE.read_text().split("```yaml\n") if part.startswith("sweep:"))
     (place / "swept.yaml").write_text(CONFIG + section.partition("```")[0])
     planned = dyn("sweep", "swept.yaml", "--dry-run", "--json")
     assert planned.code == 0, planned.err

@@ -235,7 +235,7 @@ def test_a_running_run_is_shown_without_nan(folder: Path) -> None:
 
 
 def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path: Path) -> None:
-    """Swish, Huber and heavy-ball of README go to the engine and agree with autograd; a method of arrays is named."""
+    """Kinds of the handbook go to the engine and agree with autograd; a method of arrays is named."""
     config = CONFIG.replace("kind: wide", "kind: fully_connected, activation: swish").replace(
         "width: 30", "widths: [30]"
     )
