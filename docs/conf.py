@@ -24,7 +24,11 @@ myst_links_external_new_tab = False
 
 html_theme = "furo"
 html_title = "dyn"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_js_files = ["custom.js"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # a summary is fetched, which a browser refuses for files on the disk
-html_theme_options = {"navigation_with_keys": True}
+html_theme_options = {"navigation_with_keys": True, "light_css_variables": {"color-brand-content": "#1d5fa8"}}

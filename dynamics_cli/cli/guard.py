@@ -1,4 +1,4 @@
-"""From exceptions to messages and exit codes (see "Errors and exit codes" in CONTRIBUTING.md)."""
+"""From exceptions to messages and exit codes (see docs/reference/exit-codes.md)."""
 
 from __future__ import annotations
 
