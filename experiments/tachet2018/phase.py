@@ -67,19 +67,10 @@ class PhaseGrid:
     """The neurons of `CASES`, trained."""
 
     @property
-    def agreement(self) -> float:
-        """Share of cells in which both agree."""
-        return float(np.mean(self.trained == self.theory))
-
-    @property
     def disagree_inside(self) -> int:
         """Cells that disagree although all cells around them are in the same region."""
         inside = maximum_filter(self.theory, 3) == minimum_filter(self.theory, 3)
         return int(((self.trained != self.theory) & inside).sum())
-
-    def count(self, end: Outcome) -> int:
-        """Return in how many trained cells a neuron ended so."""
-        return int((self.trained == end).sum())
 
 
 def configs(fine: tuple[str, ...], coarse: tuple[str, ...]) -> dict[str, kit.Wanted]:
@@ -185,10 +176,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     grid, curves = e.diagram.grid, e.diagram.curves
     late = [crossing(curve.t, curve.P, 0.9) for curve in curves]
     coarse = max(curve.error for curve in e.diagram.coarse)
-    starts = np.array(list(CASES.values()))
-    path = logistic_mode(grid.cases.t[:, None], starts[:, 1], starts[:, 0], grid.norm)
     y, z = grid.cases.w[..., 0], grid.cases.z
-    P = 1 / (1 + np.exp(-z * np.maximum(y, 0.0)))
     ends = np.select([y[-1] <= 0, z[-1] > 0], [Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES)
     decay = float(np.log(y[-2, 0] / y[-1, 0]) / np.diff(grid.cases.t)[-1]) if (y[:, 0] > 0).all() else float("nan")
     t = np.linspace(0.0, 50.0, 4000)
@@ -223,7 +211,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("failure",
                   "Even under H2 training fails from a set of positive measure (share of dead neurons among y0 > 0)",
                   "Section 3.3, failure modes (the area of the triangle below the line)",
-                  kit.near(grid.norm / 4, 0.01), grid.count(Outcome.DIES) / (grid.trained.size / 2)),
+                  kit.near(grid.norm / 4, 0.01), np.sum(grid.trained == Outcome.DIES) / (grid.trained.size / 2)),
         kit.theory("closed-form",
                    "The closed form solves the differential equation (largest |dP| against an ODE solver)",
                    "Eqs. 2, 12, 16, 20-22", kit.at_most(1e-8), e.ode[0]),
@@ -231,11 +219,6 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
                    "Section 3.2, Eq. 13", kit.at_most(1e-8), e.ode[1]),
         kit.theory("eq-19", "For c = 0 the logit stays below 2 log(||x|| t + exp(u0 / 2)) (largest excess, nine starts "
                    "and norms)", "A.3, Eq. 19", kit.at_most(1e-12), balanced),
-        kit.finding("agreement", "Share of all trained cells that agree", "Figure 2 left", grid.agreement),
-        kit.finding("cells", "Initialisations trained for the diagram", "Figure 2 left", grid.trained.size),
-        kit.finding("solved", "Trained cells that solve the task", "Figure 2", grid.count(Outcome.SOLVED)),
-        kit.finding("cases-error", "Largest |P_train - P_theory| of c_1, c_2 and c_3 (step 0.01)",
-                    "Section 3.3", float(np.abs(P - path.confidence).max())),
         kit.finding("eq-19-uneven", "For c > 0 it fails: largest excess from (y0, z0, ||x||) = (3, 0.1, 1)",
                     "A.3, Eq. 19", uneven),
     ]  # fmt: skip
@@ -348,8 +331,6 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
                     "C.2", e.theory.valid_until),
         kit.finding("general-late", "beyond it its outputs are wrong by up to",
                     "C.2", float(np.abs(e.printed - e.outputs).max())),
-        kit.finding("agreement", "Share of all trained cells that agree", "Figure 9", grid.agreement),
-        kit.finding("solved", "Trained cells that solve the task", "Figure 9", grid.count(Outcome.SOLVED)),
     ]  # fmt: skip
 
 

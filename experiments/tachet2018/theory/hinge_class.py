@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from dynamics_cli.measures.arrays import Bools, Floats, as_floats
-
-from .arguments import as_times, check_label
+from dynamics_cli.measures.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)
@@ -44,12 +42,11 @@ class HingeClass:
 def hinge_class(t: ArrayLike, x: ArrayLike, w0: ArrayLike, z0: float, *, label: int = 1) -> HingeClass:
     """Return the path of a neuron `w0 (d,)`, `z0` on the points `x (m, d)` of one class at times `t (T,)`.
 
-    Exact, piece by piece, until every point has margin 1. Raises ValueError for negative times, points that violate H1
-    (`x_i x_j > 0`), a neuron that is not active on all of them (H2), `label * z0 <= 0` (H3), or shapes that do not
-    match.
+    Exact, piece by piece, until every point has margin 1. Raises ValueError for points that violate H1
+    (`x_i x_j > 0`), a neuron that is not active on all of them (H2), or `label * z0 <= 0` (H3).
     """
-    points, start, times = as_floats(x, "x", axes=2), as_floats(w0, "w0", axes=1), as_times(as_floats(t, "t", axes=1))
-    s = check_label(label)
+    points, start, times = (np.asarray(one, np.float64) for one in (x, w0, t))
+    s = label
     if not (points @ points.T > 0).all():
         raise ValueError("points of one class must have positive inner products (H1)")
     if not ((points @ start > 0).all() and s * z0 > 0):

@@ -7,8 +7,6 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.modes import Mode, hing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.experiments.tachet2018.descent import descend
-
 
 def theta(y, z, norm):
     """Return the angle of Eqs. 20 and 21 with the sign of `y z`."""
@@ -22,24 +20,6 @@ def time_to(margin, y0, z0, norm=1.0, p=1.0, label=1):
 
 
 STARTS = [(0.3, 0.1, 1.0, 1), (0.1, 0.3, 0.7, 1), (0.5, -0.3, 0.7, 1), (0.2, -0.6, 0.7, 1), (0.3, -0.1, 2.0, -1)]
-
-
-@pytest.mark.parametrize(("y0", "z0", "norm", "label"), STARTS)
-def test_trained_networks_converge_to_it_at_first_order(y0, z0, norm, label):
-    errors = []
-    for lr in (2e-3, 1e-3):
-        t = lr * np.arange(1, round(6 / lr) + 1)
-        x = norm * np.array([0.6, -0.8])
-        y, z = descend(y0 * x / norm**2, z0, x[None], [label], 1.0, lr=lr, steps=len(t), hinge=True)
-        path = hinge_mode(t, y0, z0, norm, label=label)
-        smooth = t < 0.98 * min(
-            float(time_to(1.0, y0, z0, norm, label=label)), float(hinge_death_time(y0, z0, norm, label=label))
-        )  # beyond, descent overshoots by one step of its own
-        u = z * np.maximum(y[:, 0], 0)
-        errors.append(np.abs(path.u - u)[smooth].max())
-        one_step = lr * (y[:, 0] ** 2 + (norm * z) ** 2).max()
-        assert np.abs(path.u - u).max() < 1.1 * one_step
-    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.05)
 
 
 @pytest.mark.parametrize(("y0", "z0", "norm", "label"), STARTS)
@@ -144,5 +124,3 @@ def test_bad_arguments():
         hinge_class([1.0], POINTS, -W0, 0.1)
     with pytest.raises(ValueError, match="H3"):
         hinge_class([1.0], POINTS, W0, 0.1, label=-1)
-    with pytest.raises(ValueError, match="times"):
-        hinge_mode(-1.0, 0.1, 0.1)
