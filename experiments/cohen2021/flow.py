@@ -74,8 +74,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *[kit.claim(f"leaves-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: and leaves it then (distance at twice that "
                     "time over the distance at the crossing)", "gradient flow (recalled)", kit.at_least(5),
                     one.at(2) / one.at(1)) for one in e.paths],
-        *[kit.finding(f"crossing-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: time of the crossing", "not in paper",
-                      one.edge.crossing * one.edge.lr) for one in e.paths],
     ]
     # fmt: on
 

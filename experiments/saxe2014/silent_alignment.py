@@ -175,7 +175,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("anisotropic", "The less white the inputs, the more the kernel moves while the loss falls (range of "
                   "the alignment after the first tenth, over its end: least growth from one gamma to the next)",
                   "A, Figure 4; order", kit.more_than(0), np.diff([one.moves for one in e.anisotropic]).min()),
-        kit.finding("anisotropic-most", "This range at gamma = 1", "A, Figure 4", e.anisotropic[-1].moves),
         kit.claim("relu-last", "A ReLU network on white inputs is regression with its last kernel (relative distance "
                   "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), kit.given(fitted, e.relu_last)),
         kit.claim("relu-first", "and not with its first (distance, over that from the last)", "A, Figure 1",
