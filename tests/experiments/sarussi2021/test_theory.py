@@ -46,10 +46,9 @@ def test_tiny_angles_are_accurate():
 
 def test_agreement_by_hand():
     x, y = np.array([[1.0, 0.0], [-1.0, 0.2], [0.1, 1.0]]), np.array([1.0, -1.0, 1.0])
-    assert agreement.perfect_agreement(x, y, W).tolist() == [True, False]  # (2, -1) puts (0.1, 1) on the wrong side
-    assert agreement.agreement_share(x, y, W) == 0.5
+    assert agreement.agreement_share(x, y, W) == 0.5  # (2, -1) puts (0.1, 1) on the wrong side
     assert agreement.agreement_share(x, y, np.stack([W, W[[0, 0]]])).tolist() == [0.5, 1.0]
-    assert agreement.perfect_agreement(x, y, -W, sign=-1).tolist() == [True, False]
+    assert agreement.agreement_share(x, y, -W[:1], sign=-1) == 1.0
     assert agreement.most_disagreements(x, W) == 1
     assert agreement.most_disagreements(x, np.stack([W, W[[0, 0]]])).tolist() == [1, 0]
     assert agreement.agreed_pattern(x, W).tolist() == [1.0, -1.0, 1.0]
