@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -37,33 +36,6 @@ ORIGIN: dict[str, kit.Origin] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Solution:
-    """A matrix that fits the entries that are seen."""
-
-    count: str
-    """Level of `COUNTS`, `DOUBLED` or `FURTHER`."""
-    observed: int
-    depth: int
-    """Number of factors; 0 for the matrix of least nuclear norm, -1 for the truth."""
-    scale: float
-    """Scale of the start that the role of the run names; 0 where nothing is trained."""
-    start: float
-    """`||W(0)||_F`, about sqrt(n) times the scale: the axis of the figures."""
-    error: float
-    """Mean square over all entries of the difference from the truth."""
-    norm: float
-    """Nuclear norm."""
-    rank: float
-    """Effective rank."""
-    gap: float = 0.0
-    """Relative gap of the certificate of the least nuclear norm."""
-    excess: float = 0.0
-    """Of a trained matrix, its nuclear norm and what its residual may hide, over the bound of the certificate."""
-    loss: float = 0.0
-    """Mean square over the entries that are seen."""
-
-
 @cache
 def problem(dataset: Dataset, seed: int) -> tuple[kit.Floats, kit.Floats, kit.Floats]:
     """Return the truth (n, n), the matrix of least nuclear norm (n, n) and its dual certificate (n, n)."""
@@ -75,7 +47,7 @@ def problem(dataset: Dataset, seed: int) -> tuple[kit.Floats, kit.Floats, kit.Fl
     return truth, found.matrix, found.dual
 
 
-def solutions(runs: kit.Runs) -> list[Solution]:
+def solutions(runs: kit.Runs) -> list[kit.Evidence]:
     """Return what all runs of `wanted` found, then for every count the least nuclear norm and the truth."""
     found, others = [], {}
     for role, run in runs.items():
@@ -99,19 +71,30 @@ def solutions(runs: kit.Runs) -> list[Solution]:
 def _solution(
     W: kit.Floats, truth: kit.Floats, count: str, observed: int, depth: int, scale: float = 0.0, start: float = 0.0,
     **more: float,
-) -> Solution:  # fmt: skip
+) -> kit.Evidence:  # fmt: skip
+    """Describe a matrix `W` (n, n) that fits the entries that are seen, at a level `count` of their number.
+
+    `depth` is the number of factors, 0 for the matrix of least nuclear norm, -1 for the truth; `scale` that of the
+    start, which the role of the run names, 0 where nothing is trained; `start` is `||W(0)||_F`, about sqrt(n) times the
+    scale, the axis of the figures; `error` the mean square over all entries of the difference from the truth, `norm`
+    the nuclear norm, `rank` the effective rank. In `more` of a trained matrix: its `loss`, the mean square over the
+    entries that are seen, and `excess`, its nuclear norm and what its residual may hide, over the bound of the
+    certificate; of the matrix of least norm the relative `gap` of the certificate.
+    """
     s = kit.singular_values(W)
-    error = float(np.mean((W - truth) ** 2))
-    return Solution(count, observed, depth, scale, start, error, float(s.sum()), effective_rank(s), **more)
+    return kit.Evidence(
+        count=count, observed=observed, depth=depth, scale=scale, start=start, error=float(np.mean((W - truth) ** 2)),
+        norm=float(s.sum()), rank=effective_rank(s), **more,
+    )  # fmt: skip
 
 
-def pick(solutions: list[Solution], count: str, depth: int) -> list[Solution]:
+def pick(solutions: list[kit.Evidence], count: str, depth: int) -> list[kit.Evidence]:
     """Return solutions of one count and depth, the largest scale first."""
     chosen = [one for one in solutions if (one.count, one.depth) == (count, depth)]
     return sorted(chosen, key=lambda one: -one.scale)
 
 
-def base(solutions: list[Solution], count: str, depth: int) -> Solution:
+def base(solutions: list[kit.Evidence], count: str, depth: int) -> kit.Evidence:
     """Return the solution from the scale `BASE`, or the only one where nothing is trained."""
     return next(one for one in pick(solutions, count, depth) if one.scale in (0.0, BASE))
 

@@ -16,7 +16,6 @@ from .completion import (
     FURTHER,
     ORIGIN,
     SCALES,
-    Solution,
     base,
     pick,
     problem,
@@ -71,7 +70,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def _over_counts(e: list[Solution], counts: tuple[str, ...], suffix: str = "", of: str = "") -> list[kit.Claim]:
+def _over_counts(e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "", of: str = "") -> list[kit.Claim]:
     """Return what is claimed of one panel against the number of entries."""
     source = "Figure 1 (recalled); number ours"
     fewest, few, many = ({depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in counts)

@@ -56,9 +56,6 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
                   kit.less_than(1.0), three.rank / min(two.rank, least.rank)),
         kit.claim("many", "With many entries all have the least norm (largest distance, relative)", source,
                   kit.less_than(0.01), max(abs(np.array(norms) - 1))),
-        kit.finding("rank-2", "Few entries, effective rank of depth 2", source, two.rank),
-        kit.finding("rank-least", "of the least nuclear norm", source, least.rank),
-        kit.finding("rank-truth", "and of the truth", source, truth.rank),
     ]
     # fmt: on
 

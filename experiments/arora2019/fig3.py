@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
@@ -21,58 +19,6 @@ FACTOR = 3.0
 """Within which such an error is the same: it hangs on the draw, and falls all the time."""
 
 
-@dataclass(frozen=True)
-class ProductDescent:
-    """Singular values of a product of matrices along training."""
-
-    depth: int
-    iterations: kit.Ints
-    """(K,)"""
-    values: kit.Floats
-    """(K, n) descending."""
-    on: kit.Floats
-    """(K,) mean size of the diagonal of `U^T grad L V`."""
-    off: kit.Floats
-    """(K,) of the rest."""
-    truth: kit.Floats
-    """(r,) singular values of the truth."""
-    error: float
-    """Mean square over all entries at the end,"""
-    least: float
-    """and the least of all records."""
-    unseen: float
-    """Mean square that the entries that are not seen contribute where they stay 0."""
-
-    @property
-    def halves(self) -> kit.Floats:
-        """Iterations (r,) at which singular values first reach half of those of the truth; NaN for never."""
-        reached = self.values[:, : len(self.truth)] >= self.truth / 2
-        return np.where(reached.any(0), self.iterations[reached.argmax(0)], np.nan)
-
-    @property
-    def gap(self) -> float:
-        """Ratio of the first and the last of these values when the first reaches half; NaN where it never does."""
-        at = self.values[self.iterations == self.halves[0]]
-        return float(at[0, 0] / at[0, len(self.truth) - 1]) if len(at) else float("nan")
-
-    @property
-    def learning(self) -> kit.Bools:
-        """(K,) whether the first singular value, but not the last one of the truth, has reached half of it."""
-        first, last = self.halves[0], self.halves[-1]
-        return np.asarray((self.iterations >= first) & ~(self.iterations >= last))
-
-
-@dataclass(frozen=True)
-class BalancedRuns:
-    """How far runs from balanced layers are from the theorem, at the step of the config and at half of it."""
-
-    depth: int
-    deviation: tuple[float, float]
-    """Largest difference of measured and predicted singular values, over the largest value."""
-    imbalance: tuple[float, float]
-    """Largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`."""
-
-
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Decompose all products: `descents` from the identity, small `balanced` ones for the theorem."""
     return kit.Evidence(
@@ -84,9 +30,16 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def _balanced(depth: int, run: kit.Run, fine: kit.Run) -> BalancedRuns:
-    apart = [float(imbalance(layers(one)).max()) for one in (run, fine)]
-    return BalancedRuns(depth, (_deviation(run), _deviation(fine)), (apart[0], apart[1]))
+def _balanced(depth: int, *runs: kit.Run) -> kit.Evidence:
+    """Measure how far runs from balanced layers, at the step of the config and at half of it, are from the theorem.
+
+    `deviation` is the largest difference of measured and predicted singular values, over the largest value,
+    `imbalance` the largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`, (2,) each.
+    """
+    return kit.Evidence(
+        depth=depth, deviation=[_deviation(run) for run in runs],
+        imbalance=[float(imbalance(layers(run)).max()) for run in runs],
+    )  # fmt: skip
 
 
 def _deviation(run: kit.Run) -> float:
@@ -95,26 +48,40 @@ def _deviation(run: kit.Run) -> float:
     return curve.deviation
 
 
-def _descent(depth: int, run: kit.Run) -> ProductDescent:
+def _descent(depth: int, run: kit.Run) -> kit.Evidence:
+    """Decompose a product of matrices along training.
+
+    `values` (K, n) at `iterations` (K,) are its singular values, descending, `truth` (r,) those of the truth, `on` and
+    `off` (K,) the mean sizes of the diagonal of `U^T grad L V` and of the rest. `gap` is the ratio of the first and the
+    last of the r values when the first reaches half of that of the truth, NaN where it never does, `learning` (K,)
+    whether the first has, but not the last. Mean squares over all entries: `error` at the end, `least` of all records,
+    `unseen` where entries that are not seen stay 0.
+    """
     dataset, W = run.config.dataset, product(layers(run))
     assert isinstance(dataset, MatrixCompletion)
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
     along = np.abs(U.swapaxes(1, 2) @ gradients(run, W) @ Vt.swapaxes(1, 2))
     n = along.shape[1]
     on = np.trace(along, axis1=1, axis2=2)
-    truth = dataset.matrix(Streams(run.config.seed))
-    samples, errors = run.dataset(), np.mean((W - truth) ** 2, axis=(1, 2))
+    matrix, iterations = dataset.matrix(Streams(run.config.seed)), np.asarray(run.snapshot_iterations)
+    samples, errors = run.dataset(), np.mean((W - matrix) ** 2, axis=(1, 2))
     assert samples.y_test is not None
-    return ProductDescent(
+    truth = kit.singular_values(matrix)[: dataset.rank]
+    reached = s[:, : len(truth)] >= truth / 2
+    halves = np.where(reached.any(0), iterations[reached.argmax(0)], np.nan)
+    at = s[iterations == halves[0]]
+    return kit.Evidence(
         depth=depth,
-        iterations=np.asarray(run.snapshot_iterations),
+        iterations=iterations,
         values=s,
+        gap=float(at[0, 0] / at[0, len(truth) - 1]) if len(at) else float("nan"),
+        learning=(iterations >= halves[0]) & ~(iterations >= halves[-1]),
         on=on / n,
         off=(along.sum((1, 2)) - on) / (n * n - n),
-        truth=kit.singular_values(truth)[: dataset.rank],
+        truth=truth,
         error=float(errors[-1]),
         least=float(errors.min()),
-        unseen=float(np.sum(samples.y_test**2) / truth.size),
+        unseen=float(np.sum(samples.y_test**2) / matrix.size),
     )
 
 

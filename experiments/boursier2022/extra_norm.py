@@ -6,7 +6,6 @@ With a few neurons beside it, for which Assumption 3 fails and the norm does not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.plotting.layout import note
 
-from .orthogonal import OrthogonalSetting, assumption_claim, read_setting, remarks
-from .states import NAN, LossCurve, NetworkState, initial_scale, loss_curve, state_at
+from .orthogonal import assumption_claim, read_setting, remarks
+from .states import NAN, LossCurve, initial_scale, loss_curve, state_at
 from .theory.minimum_norm import orthonormal_value
 
 CONFIG = "boursier2022/orthonormal.yaml"
@@ -32,41 +31,6 @@ VISIBLE = 0.01
 """Directions with this share of all squared norms are kinks of the function."""
 
 
-@dataclass(frozen=True)
-class Series:
-    """Final networks of one width, from the largest scale to the smallest."""
-
-    scales: kit.Floats
-    """(k,) lambda, the standard deviation of the initial weights, descending."""
-    norms: kit.Floats
-    """(k,) final ||theta||^2."""
-    losses: kit.Floats
-    """(k,) final losses."""
-    least: float
-    """2 n (||D_+|| + ||D_-||); NaN where inputs are not orthonormal."""
-    setting: OrthogonalSetting
-    """Of the smallest scale."""
-    last: NetworkState
-    """The final network there."""
-    curve: LossCurve
-    """The loss there."""
-
-    @property
-    def excess(self) -> kit.Floats:
-        """`||theta||^2 / least - 1` (k,)."""
-        return self.norms / self.least - 1
-
-    @property
-    def groups(self) -> kit.Clusters:
-        """Groups of directions of the last network, of neurons with 1 % of the largest norm or more."""
-        return kit.cluster_directions(self.last.W, signs=self.last.a)
-
-    @property
-    def shares(self) -> kit.Floats:
-        """Their shares of the sum of all squared norms, descending."""
-        return self.groups.masses / float(np.sum(self.last.norms**2))
-
-
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure the final network of both widths at every scale."""
     few = {role: run for role, run in runs.items() if role.startswith("few")}
@@ -75,19 +39,25 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def _series(runs: Sequence[kit.Run]) -> Series:
+def _series(runs: Sequence[kit.Run]) -> kit.Evidence:
+    """Measure final networks of one width, from the largest of the `scales` (k,) to the smallest.
+
+    `norms` (k,) are final `||theta||^2`, `losses` (k,) final losses, `least` is `2 n (||D_+|| + ||D_-||)`, NaN where
+    inputs are not orthonormal, and `excess` (k,) `||theta||^2 / least - 1`. Of the smallest scale: `setting`, `curve`,
+    the `last` network, its `groups` of directions, of neurons with 1 % of the largest norm or more, and their `shares`
+    of the sum of all squared norms, descending.
+    """
     ordered = sorted(runs, key=initial_scale, reverse=True)
-    last = [state_at(run, run.iterations) for run in ordered]
-    setting = read_setting(ordered[-1])
-    return Series(
-        scales=np.array([initial_scale(run) for run in ordered]),
-        norms=np.array([float(kit.parameter_norm_squared(state.W, state.a)) for state in last]),
-        losses=np.array([run.final_loss for run in ordered]),
-        least=orthonormal_value(setting.x, setting.y) if setting.assumptions[0].holds else NAN,
-        setting=setting,
-        last=last[-1],
-        curve=loss_curve(ordered[-1]),
-    )
+    states = [state_at(run, run.iterations) for run in ordered]
+    setting, last = read_setting(ordered[-1]), states[-1]
+    norms = np.array([float(kit.parameter_norm_squared(state.W, state.a)) for state in states])
+    least = orthonormal_value(setting.x, setting.y) if setting.assumptions[0].holds else NAN
+    groups = kit.cluster_directions(last.W, signs=last.a)
+    return kit.Evidence(
+        scales=np.array([initial_scale(run) for run in ordered]), norms=norms, least=least, excess=norms / least - 1,
+        losses=np.array([run.final_loss for run in ordered]), setting=setting, curve=loss_curve(ordered[-1]), last=last,
+        groups=groups, shares=groups.masses / float(np.sum(last.norms**2)),
+    )  # fmt: skip
 
 
 def saddles(curve: LossCurve, half: int = 100) -> int:

@@ -13,7 +13,6 @@ from .orthogonal import (
     CONFIGS,
     NULLS,
     VARIANTS,
-    OrthogonalSetting,
     assumption_claim,
     least_cosines,
     predict,
@@ -78,12 +77,12 @@ def distance(state: NetworkState, saddle: Saddle) -> float:
     return float(np.linalg.norm(theta - np.outer(c, v)))
 
 
-def _times(setting: OrthogonalSetting, epsilon: float) -> PhaseTimes:
+def _times(setting: kit.Evidence, epsilon: float) -> PhaseTimes:
     """Return the times of Lemmas 2 to 4 and Fact 1 in iterations."""
     return phase_times(setting.x, setting.y, setting.lambda_, epsilon, loss_factor=LOSS_FACTOR * setting.lr)
 
 
-def _aligned(run: kit.Run, setting: OrthogonalSetting) -> float:
+def _aligned(run: kit.Run, setting: kit.Evidence) -> float:
     """Return the first snapshot at which all neurons of both sets are aligned."""
     for iteration in clock(run, run.snapshot_iterations):
         if min(least_cosines(setting, state_at(run, int(iteration)))) > ALIGNED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from .states import (
     state_at,
     turns,
 )
-from .theory.alignment import Assumption, D_minus, D_plus, S_minus_1, S_plus_1, check_assumptions, orthogonality
+from .theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1, check_assumptions, orthogonality
 from .theory.growth import Saddle, aligned_mass, growth_loss, intermediate_saddle, logistic_growth
 from .theory.minimum_norm import linear_norm, minimum_norm_value
 
@@ -34,50 +33,28 @@ NULLS = {"lazy": ("initialization.scale=3.0",)}
 """A scale at which the networks fit the data too, but neither align first nor pass saddles."""
 
 
-@dataclass(frozen=True)
-class OrthogonalSetting:
-    """Data, initial weights, and the vectors and sets that they define (Section 4.1, Eqs. 5 and 6)."""
+def read_setting(run: kit.Run) -> kit.Evidence:
+    """Return data and initial weights of a run, and the vectors and sets that they define (Section 4.1, Eqs. 5 and 6).
 
-    x: kit.Floats
-    """(n, d) inputs, bias column included."""
-    y: kit.Floats
-    lambda_: float
-    lr: float
-    """The step, which turns iterations into times of gradient flow."""
-    D_plus: kit.Floats
-    D_minus: kit.Floats
-    S_plus: kit.Bools
-    """(m,) members of `S_{+,1}`."""
-    S_minus: kit.Bools
-    """(m,) members of `S_{-,1}`."""
-    assumptions: tuple[Assumption, ...]
-    W_0: kit.Floats
-    a_0: kit.Floats
-
-    @property
-    def usable(self) -> bool:
-        """Whether the theory of Section 4 says something about this run: its data, its weights and its scale."""
-        assumed = orthogonality(self.x) < 1e-6 and all(check.holds for check in self.assumptions[1:])
-        return assumed and self.lambda_ < 1 and self.slower > 0
-
-    @property
-    def slower(self) -> float:
-        """`loss_factor ||D||` of the labels that are fitted last: the paper's `||D_-||` in the time of the runs."""
-        return LOSS_FACTOR * float(min(np.linalg.norm(self.D_plus), np.linalg.norm(self.D_minus)))
-
-
-def read_setting(run: kit.Run) -> OrthogonalSetting:
-    """Return data, vectors and sets of a run."""
+    `x` (n, d), bias column included, `y` (n,), `W_0` (m, d), `a_0` (m,), `lambda_`, and the step `lr`, which turns
+    iterations into times of gradient flow; `S_plus` and `S_minus` (m,) are members of `S_{+,1}` and `S_{-,1}`. `slower`
+    is `loss_factor ||D||` of the labels that are fitted last: the paper's `||D_-||` in the time of the runs. The run
+    is `usable` where the theory of Section 4 says something about its data, its weights and its scale.
+    """
     dataset, start = run.dataset(), state_at(run, 0)
-    x, y, lr = dataset.x, dataset.y, STEP if is_flow(run) else float(getattr(run.config.optimizer, "lr", 1.0))
-    return OrthogonalSetting(
-        x=x, y=y, lambda_=initial_scale(run), lr=lr, D_plus=D_plus(x, y), D_minus=D_minus(x, y),
+    x, y, lambda_ = dataset.x, dataset.y, initial_scale(run)
+    assumptions, plus, minus = check_assumptions(x, y, start.W, start.a), D_plus(x, y), D_minus(x, y)
+    slower = LOSS_FACTOR * float(min(np.linalg.norm(plus), np.linalg.norm(minus)))
+    assumed = orthogonality(x) < 1e-6 and all(check.holds for check in assumptions[1:])
+    return kit.Evidence(
+        x=x, y=y, W_0=start.W, a_0=start.a, lambda_=lambda_, D_plus=plus, D_minus=minus, assumptions=assumptions,
+        lr=STEP if is_flow(run) else float(getattr(run.config.optimizer, "lr", 1.0)), slower=slower,
         S_plus=S_plus_1(x, y, start.W, start.a), S_minus=S_minus_1(x, y, start.W, start.a),
-        assumptions=check_assumptions(x, y, start.W, start.a), W_0=start.W, a_0=start.a,
+        usable=assumed and lambda_ < 1 and slower > 0,
     )  # fmt: skip
 
 
-def predict(setting: OrthogonalSetting, iterations: kit.Ints) -> tuple[kit.Floats, Saddle] | None:
+def predict(setting: kit.Evidence, iterations: kit.Ints) -> tuple[kit.Floats, Saddle] | None:
     """Return the loss (k,) of Section 4.2 at `iterations` (k,), with norms growing from the aligned initial mass.
 
     The intermediate saddle (Fact 1) goes with it. None where the assumptions of the theory fail.
@@ -91,14 +68,14 @@ def predict(setting: OrthogonalSetting, iterations: kit.Ints) -> tuple[kit.Float
     return loss, intermediate_saddle(x, y, loss_factor=LOSS_FACTOR)
 
 
-def least_cosines(setting: OrthogonalSetting, state: NetworkState) -> tuple[float, float]:
+def least_cosines(setting: kit.Evidence, state: NetworkState) -> tuple[float, float]:
     """Return the least cosine of `S_{+,1}` with `D_+` and of `S_{-,1}` with `-D_-`; NaN for an empty set."""
     plus = kit.cosines(state.W, setting.D_plus)[setting.S_plus]
     minus = kit.cosines(state.W, -setting.D_minus)[setting.S_minus]
     return float(plus.min()) if plus.size else NAN, float(minus.min()) if minus.size else NAN
 
 
-def assumption_claim(setting: OrthogonalSetting) -> kit.Claim:
+def assumption_claim(setting: kit.Evidence) -> kit.Claim:
     """Return the check of Assumption 3, on which everything else rests."""
     return kit.theory(
         "assumption-3",

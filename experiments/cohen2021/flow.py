@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
 
-from .edge import NAN, Edge, draw_sharpness, edge
+from .edge import NAN, draw_sharpness, edge
 from .theory.central_flow import flatten
 
 STEPS = {"0.4": 3750, "0.2": 7500}
@@ -17,23 +15,17 @@ EVERY = 10.0
 """Time between two states that are compared."""
 
 
-@dataclass(frozen=True)
-class FlowPath:
-    """Gradient descent beside the flow."""
-
-    edge: Edge
-    distance: kit.Floats
-    """(T,) distance to the flow at multiples of `EVERY`, over how far the flow has moved from the start; NaN at 0."""
-
-    def at(self, multiple: float) -> float:
-        """Return the distance at a multiple of the time of the crossing; NaN where that is after the end."""
-        time = multiple * self.edge.crossing * self.edge.lr
-        i = time / EVERY
-        return float(self.distance[round(i)]) if i <= len(self.distance) - 1 else NAN
+def distance_at(one: kit.Evidence, multiple: float) -> float:
+    """Return the distance at a multiple of the time of the crossing; NaN where that is after the end."""
+    i = multiple * one.edge.crossing * one.edge.lr / EVERY
+    return float(one.distance[round(i)]) if i <= len(one.distance) - 1 else NAN
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Measure the distances of `paths` from the flow of this `sharpness` (T,) at `times` (T,)."""
+    """Measure the distances of `paths` from the flow of this `sharpness` (T,) at `times` (T,).
+
+    The `distance` (T,) of a path is over how far the flow has moved from the start; NaN at 0.
+    """
     flow = runs["flow"]
     names = list(flow.config.architecture.train or ())
     there = flatten(flow.parameters, names)
@@ -48,7 +40,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         count = min(len(chosen), len(there))
         distance = np.full(len(there), NAN)
         distance[1:count] = np.linalg.norm(chosen[1:count] - there[1:count], axis=1) / moved[1:count]
-        paths.append(FlowPath(edge(run), distance))
+        paths.append(kit.Evidence(edge=edge(run), distance=distance))
     return kit.Evidence(
         times=np.arange(len(there), dtype=np.float64) * EVERY,
         sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(there)),
@@ -70,12 +62,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   e.sharpness[0] / min(bounds) if rises else NAN),
         *[kit.claim(f"follows-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: gradient descent follows the flow until its "
                     "sharpness reaches 2/eta (distance there over that moved)", "gradient flow (recalled)",
-                    kit.at_most(0.05), one.at(1)) for one in e.paths],
+                    kit.at_most(0.05), distance_at(one, 1)) for one in e.paths],
         *[kit.claim(f"leaves-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: and leaves it then (distance at twice that "
                     "time over the distance at the crossing)", "gradient flow (recalled)", kit.at_least(5),
-                    one.at(2) / one.at(1)) for one in e.paths],
-        *[kit.finding(f"crossing-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: time of the crossing", "not in paper",
-                      one.edge.crossing * one.edge.lr) for one in e.paths],
+                    distance_at(one, 2) / distance_at(one, 1)) for one in e.paths],
     ]
     # fmt: on
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
@@ -18,21 +16,6 @@ STEPS, GROWTH = 200, 100.0
 """Steps within which the model of the edge diverges: its loss exceeds this multiple of the first."""
 CUT = 1400
 """Iteration at which the step is halved."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """Gradient descent on the quadratic Taylor model around a state."""
-
-    iteration: int
-    losses: kit.Floats
-    """(S + 1,) of the model, while finite."""
-    actual: kit.Floats
-    """(S + 1,) of the network from that state on."""
-    rate: float
-    """Growth of the model's loss a step in the end."""
-    predicted: float
-    """`(eta S - 1)^2`."""
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -50,8 +33,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     return kit.Evidence(run=one, before=taylor(run, before), peak=taylor(run, peak), cut=c, later=later)
 
 
-def taylor(run: kit.Run, i: int, steps: int = STEPS) -> Model:
-    """Continue gradient descent from snapshot `i` on `L + g d + d H d / 2`, exactly, in the eigenvectors of H."""
+def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
+    """Continue gradient descent from snapshot `i` on `L + g d + d H d / 2`, exactly, in the eigenvectors of H.
+
+    From its `iteration` on: `losses` (S + 1,) of the model, while finite, and `actual` ones of the network. The model's
+    loss grows by `rate` a step in the end, `(eta S - 1)^2` is `predicted`.
+    """
     problem, eta, at = build_problem(run.config), float(run.config.optimizer.lr), int(run.snapshot_iterations[i])  # type: ignore[attr-defined]
     names, local = around(problem)
     here = local(flatten({name: value[i : i + 1] for name, value in run.parameters.items()}, names)[0])
@@ -65,7 +52,8 @@ def taylor(run: kit.Run, i: int, steps: int = STEPS) -> Model:
         losses = here.loss + d @ g + (d**2 @ values) / 2
     rate = (losses[-1] - losses[-2]) / (losses[-2] - losses[-3])
     actual = np.asarray(run.losses[at : at + steps + 1])
-    return Model(at, losses, actual, float(rate), float((eta * values[-1] - 1) ** 2))
+    predicted = float((eta * values[-1] - 1) ** 2)
+    return kit.Evidence(iteration=at, losses=losses, actual=actual, rate=float(rate), predicted=predicted)
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -92,9 +80,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN),
         kit.claim("new-edge", "and hovers at, or just above, that of the new one (median after the crossing over it)",
                   "step size drop (recalled)", BAND, later.band if np.isfinite(e.cut.crossing) else NAN),
-        kit.finding("peak", "Sharpness over 2/eta where the model of the edge begins", "not in paper",
-                    (np.sqrt(p.predicted) + 1) / 2),
-        kit.finding("start", "and where that before it does", "not in paper", (np.sqrt(b.predicted) + 1) / 2),
     ]
     # fmt: on
 

@@ -127,8 +127,6 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
                     figure, first_at(states.iterations, history.least >= 0.9)),
         *([kit.finding(f"fall-{level}", f"First iteration with a loss below {level}", figure, falls[level])
            for level in (0.99, 0.95)] if text else [
-            kit.finding("same", "Share of same-label pairs with positive correlation", figure, data.same),
-            kit.finding("different", "Share of pairs of two labels with negative correlation", figure, data.different),
             kit.finding("rank-last", "Stable rank at the end", figure, history.stable_rank[-1]),
             kit.finding("cosine-+", "cos(mean of V+, x+) at the end", figure, w_plus),
             kit.finding("cosine--", "cos(mean of V-, x-) at the end", figure, w_minus),

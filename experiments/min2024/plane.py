@@ -142,7 +142,7 @@ MANY_6 = (f"optimizer.iterations={ALIGNED}", f"record.snapshots.interval={ALIGNE
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """Measure the run by gradient descent, and its balanced twin that follows gradient flow.
 
-    `reached` and `flow_reached` (K, m) are regions of their neurons, `networks` moments of `SEEDS` seeds at `ALIGNED`.
+    `flow_reached` (K, m) are regions of the neurons of the twin, `networks` moments of `SEEDS` seeds at `ALIGNED`.
     """
     states, flow = read_states(runs["descent"]), read_states(runs["flow"])
     return kit.Evidence(
@@ -150,7 +150,6 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
         flow=flow,
         moments=[moment(states, iteration) for iteration in (0, ALIGNED, END)],
         stable_rank=alignment_history(states.W, states.v, *centres(states.x, states.y)).stable_rank,
-        reached=regions(states.x, states.y, states.W),
         flow_reached=regions(flow.x, flow.y, flow.W),
         networks=moments_of(runs["seeds"], ALIGNED),
     )
@@ -221,8 +220,6 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("flow-rate",
                   "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the flow)",
                   "Theorem 1", kit.at_most(-1.0), slope(e.flow, e.flow.loss_iterations[-1] * 0.7)),
-        kit.finding("descent-leaves", "Departures in the unbalanced run",
-                    "Theorem 1", _departures(e.reached, e.states.v)),
         *[kit.finding(f"outside-{count}", f"Share of networks with {count} live neurons elsewhere at 3300",
                       f"{source} (b)", np.mean(outside == count)) for count in (1, 2)],
     ]  # fmt: skip

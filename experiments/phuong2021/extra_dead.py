@@ -11,7 +11,7 @@ from dynamics_cli import kit
 
 from .theory.canonical_neurons import canonical_neurons
 from .theory.extremal_sectors import sector_of
-from .theory.separability import is_orthogonally_separable
+from .theory.separability import separability_violations
 
 WIDTHS = (1, 2, 3, 4, 5, 6)
 NETWORKS = 2000
@@ -58,38 +58,20 @@ class Fates:
         return (self.share - self.bound) / float(np.sqrt(self.bound * (1 - self.bound) / len(self.dead)))
 
 
-@dataclass(frozen=True)
-class DeathEvidence:
-    """Fates by data set, in the order of the widths."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Look at the first and the last state of all networks: fates by data set, in the order of the widths.
 
-    orthogonal: list[Fates]
-    cone: list[Fates]
-    plane: Fates
-    """Single neurons on the data of `small.yaml`."""
-    violations: int
-    """Pairs of the four points that violate Eq. 1, plus 1 when a class's support examples do not span the plane."""
-
-    @property
-    def all(self) -> list[Fates]:
-        """All of them."""
-        return [*self.orthogonal, *self.cone, self.plane]
-
-    @property
-    def settled(self) -> bool:
-        """Whether training went on until no neuron is undecided: the dead neurons are known only then."""
-        return not any(one.undecided for one in self.all)
-
-
-def evidence(runs: kit.Runs) -> DeathEvidence:
-    """Look at the first and the last state of all networks."""
+    `plane` are single neurons on the data of `small.yaml`. `violations` counts pairs of the four points that violate
+    Eq. 1, plus 1 when a class's support examples do not span the plane.
+    """
     orthogonal, cone = ([fates(runs[f"{name} {p}"]) for p in WIDTHS] for name in NAMES)
     points = runs["cone 1"].dataset()
-    violations = is_orthogonally_separable(points.x, points.y).violations
-    return DeathEvidence(
+    spans = canonical_neurons(points.x, points.y).spans
+    return kit.Evidence(
         orthogonal=orthogonal,
         cone=cone,
         plane=fates(runs["plane 1"]),
-        violations=violations + int(not canonical_neurons(points.x, points.y).spans),
+        violations=separability_violations(points.x, points.y) + int(not spans),
     )
 
 
@@ -109,9 +91,11 @@ def fates(run: kit.Run) -> Fates:
     )
 
 
-def claims(e: DeathEvidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the proof of Theorem 1."""
-    source = "Theorem 1; its proof"
+    source, every = "Theorem 1; its proof", [*e.orthogonal, *e.cone, e.plane]
+    # training went on until no neuron is undecided: the dead neurons are known only then
+    settled = not any(one.undecided for one in every)
     return [
         kit.theory("assumptions",
                   "The four points satisfy Eq. 1, and the support examples of each class span the plane (violations)",
@@ -119,18 +103,18 @@ def claims(e: DeathEvidence) -> list[kit.Claim]:
         kit.claim("bound",
                   "All p neurons die with probability at most 2^-p (largest excess of a share of networks over it, "
                   f"for p = 1 to 6, in binomial standard deviations; up to {TOLERANCE:g} are chance)",
-                  source, kit.at_most(TOLERANCE), kit.given(e.settled, max(one.excess for one in e.all))),
+                  source, kit.at_most(TOLERANCE), kit.given(settled, max(one.excess for one in every))),
         kit.claim("attained",
                   "On one orthogonal point a class the probability is 2^-p: a neuron lives exactly when it "
                   "starts active on the point of its class (largest deviation, same unit)",
                   "Lemma B.1, which is sharp there",
                   kit.at_most(TOLERANCE), max(abs(one.excess) for one in e.orthogonal)),
         kit.claim("stays", "A neuron that starts active on an example of its class stays so (neurons that do not)",
-                  "Lemma B.1", kit.exactly(0), kit.given(e.settled, sum(one.exceptions for one in e.all))),
+                  "Lemma B.1", kit.exactly(0), kit.given(settled, sum(one.exceptions for one in every))),
         kit.claim("decided",
                   "Neurons die or are active on their class "
                   "(neurons that at the end are active on the other class only)",
-                  "Lemma 1", kit.exactly(0), sum(one.undecided for one in e.all)),
+                  "Lemma 1", kit.exactly(0), sum(one.undecided for one in every)),
         *[
             kit.finding(f"{key}-{one.p}", f"{name}: share of networks of {one.p} that die; 2^-p = {one.bound:.4g}",
                         source, one.share)
@@ -138,11 +122,10 @@ def claims(e: DeathEvidence) -> list[kit.Claim]:
             for one in side
         ],
         kit.finding("plane", "Data of small.yaml: share of single neurons that die", source, e.plane.share),
-        kit.finding("networks", "Networks trained", "not in the paper", sum(len(one.dead) for one in e.all)),
     ]  # fmt: skip
 
 
-def draw(e: DeathEvidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the shares over the width, and the number of dead neurons of the widest networks."""
     figure, axes = kit.new_figure(2, aspect=0.85)
     _draw_shares(axes[0], e)
@@ -150,7 +133,7 @@ def draw(e: DeathEvidence) -> kit.Drawing:
     return figure
 
 
-def _draw_shares(axes: kit.Axes, evidence: DeathEvidence) -> None:
+def _draw_shares(axes: kit.Axes, evidence: kit.Evidence) -> None:
     widths = np.array(WIDTHS)
     axes.plot(widths, 0.5**widths, color=kit.PALETTE.theory, ls=(0, (4, 2)), label="$2^{-p}$")
     looks = ((evidence.orthogonal, kit.MARKER, kit.PALETTE.measured, 0.0), (evidence.cone, "s", kit.PALETTE.rank, 0.12))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
@@ -21,64 +19,23 @@ LATE = 50.0
 """`log t` from which the rate is fitted; everything is asymptotic there."""
 
 
-@dataclass(frozen=True)
-class LimitPath:
-    """The distance to the limit along one run in rescaled time."""
+def limit_path(run: kit.Run, limit: CanonicalNeurons) -> kit.Evidence:
+    """Measure one run in rescaled time: an update of step lr divided by the loss takes the time lr / loss.
 
-    scale: float
-    log_times: kit.Floats
-    """(K,) logarithm of the time of gradient flow."""
-    distances: kit.Floats
-    """(K,)"""
-    outside: int
-    """Neurons of the last state that are neither dead nor in the extremal sector of their sign."""
-    share: float
-    """`||W_+||_F^2 / ||W||_F^2` of the last state."""
-    function_error: float
-    """Largest `|f(x_i) / ||theta||^2 - limit|` on the data over the largest limit (Corollary 1)."""
-    imbalance: float
-    """Largest `| |a_j| / ||a|| - ||w_j|| / ||W||_F |` of the last state (Eq. 9)."""
-    kkt: float
-    """KKT residual of the last state (Appendix C)."""
-    remainder: float
-    """`distance ||W||_F` of the last state: Frobenius norm of the part along neither ray."""
-    kept: float
-    """The same in the limit, as the state at `EARLY` predicts: `W W^T - a a^T` of each group is conserved."""
-
-    @property
-    def crossover(self) -> float:
-        """`log t` from which the part of the distance that is kept, `kept / ||W||`, outweighs `c / log t`.
-
-        `||W||^2 = nu log t` and the last distance give nu and c.
-        """
-        last, log_time = self.distances[-1], self.log_times[-1]
-        nu = (self.remainder / last) ** 2 / log_time
-        c = np.sqrt(max(last**2 - self.kept**2 / (nu * log_time), 0.0)) * log_time
-        return float(c**2 * nu / self.kept**2)
-
-    @property
-    def rate(self) -> float:
-        """Power of `log t` with which the distance falls at late times."""
-        late = self.log_times > LATE
-        if late.sum() < 3:
-            return float("nan")
-        return float(np.polyfit(np.log(self.log_times[late]), np.log(self.distances[late]), 1)[0])
-
-    @property
-    def rises(self) -> float:
-        """States after `log t = EARLY` farther than the state before; NaN of a run that ends by `LATE`."""
-        after = self.distances[self.log_times > EARLY]
-        return kit.given(self.log_times[-1] > LATE, (np.diff(after) > 0).sum())
-
-
-def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
-    """Measure one run; an update of step lr divided by the loss takes the time lr / loss."""
+    `distances` (K,) from the limit at `log_times` (K,), with the power `rate` of `log t` after `LATE` and the states
+    after `EARLY` that are farther than the state before, `rises`, NaN of a run that ends by `LATE`. Of the last state:
+    neurons `outside`, neither dead nor in the extremal sector of their sign, the `share` `||W_+||_F^2 / ||W||_F^2`,
+    `function_error`, the largest `|f(x_i) / ||theta||^2 - limit|` over the largest limit (Corollary 1), `imbalance`,
+    the largest `| |a_j| / ||a|| - ||w_j|| / ||W||_F |` (Eq. 9), the `kkt` residual (Appendix C), and `remainder`, the
+    Frobenius norm of the part along neither ray. Of it `kept` stays for ever, as the state at `EARLY` predicts, and
+    outweighs `c / log t` from the `log t` of `crossover` on.
+    """
     data = run.dataset()
     W, a = (np.asarray(run.parameters[key], np.float64) for key in ("hidden_weight", "output_weight"))
     steps, losses = np.array(run.snapshot_iterations), np.array(run.losses)
     lr = float(getattr(run.config.optimizer, "lr", np.nan))
     times = np.concatenate([[0.0], np.cumsum(lr / losses[:-1])])
-    kept = steps > 0
+    moved = steps > 0
     last, out = W[-1], a[-1]
     signs = np.where(out > 0, 1, -1)
     sectors = sector_of(data.x, last)
@@ -87,11 +44,18 @@ def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
     predicted = limit.function(data.x)
     measured = np.maximum(data.x @ last.T, 0.0) @ out / size
     norms = np.linalg.norm(last, axis=1)
-    log_times = np.log(times[steps[kept]])
-    distances = distance_to_limit(W[kept], limit.plus.w, limit.minus.w)
-    early = int(np.flatnonzero(kept)[np.searchsorted(log_times[:-1], EARLY)])
+    log_times = np.log(times[steps[moved]])
+    distances = distance_to_limit(W[moved], limit.plus.w, limit.minus.w)
+    early = int(np.flatnonzero(moved)[np.searchsorted(log_times[:-1], EARLY)])
     dead: kit.Bools = np.asarray((sectors <= 0).all(axis=1))
-    return LimitPath(
+    remainder = float(distances[-1] * np.linalg.norm(last))
+    kept = kept_remainder(W[early], a[early], [out * ((signs == s) & ~dead) for s in (1, -1)], dead)
+    # ||W||^2 = nu log t and the last distance give nu and c
+    nu = (remainder / distances[-1]) ** 2 / log_times[-1]
+    c = np.sqrt(max(distances[-1] ** 2 - kept**2 / (nu * log_times[-1]), 0.0)) * log_times[-1]
+    late = log_times > LATE
+    fitted = np.polyfit(np.log(log_times[late]), np.log(distances[late]), 1) if late.sum() >= 3 else [np.nan]
+    return kit.Evidence(
         scale=initial_scale(run),
         log_times=log_times,
         distances=distances,
@@ -100,8 +64,11 @@ def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
         function_error=float(np.abs(measured - predicted).max() / np.abs(predicted).max()),
         imbalance=float(np.abs(np.abs(out) / np.linalg.norm(out) - norms / np.linalg.norm(norms)).max()),
         kkt=kkt_residual(last, out, data.x, data.y),
-        remainder=float(distances[-1] * np.linalg.norm(last)),
-        kept=kept_remainder(W[early], a[early], [out * ((signs == s) & ~dead) for s in (1, -1)], dead),
+        remainder=remainder,
+        kept=kept,
+        crossover=float(c**2 * nu / kept**2),
+        rate=float(fitted[0]),
+        rises=kit.given(log_times[-1] > LATE, (np.diff(distances[log_times > EARLY]) > 0).sum()),
     )
 
 
@@ -125,40 +92,15 @@ def initial_scale(run: kit.Run) -> float:
     return float(getattr(run.config.initialization, "scale", np.nan))
 
 
-@dataclass(frozen=True)
-class SectorHistory:
-    """What became of the neurons of one run."""
-
-    times: kit.Floats
-    """(K,) of the recorded states."""
-    counts: kit.Ints
-    """(K, 4) neurons that are dead, in sigma+ with a_j > 0, in sigma- with a_j < 0, anywhere else."""
-    joined: int
-    """Neurons that entered their extremal sector after the start."""
-    left: int
-    """Neurons that left their extremal sector after they had entered it (Lemma 3: none)."""
-    sign_changes: int
-    """Neurons whose output weight changed its sign (Lemma A.4: none)."""
-    extremal: tuple[int, int]
-    """Number of positive and negative extremal directions of the data (Lemma 2: 1 and 1)."""
-    predicted: int
-    """How many of the two extremal sectors are those of Eqs. 13 and 14."""
-    spans: bool
-    """Whether the support examples of each class span the space, as Theorem 1 assumes."""
-
-    @property
-    def outside(self) -> int:
-        """Neurons of the last state that are neither dead nor in their extremal sector (Lemma 1: none)."""
-        return int(self.counts[-1, 3])
-
-    @property
-    def dead(self) -> int:
-        """Neurons of the last state that are active on no example."""
-        return int(self.counts[-1, 0])
-
-
-def sector_history(run: kit.Run) -> SectorHistory:
+def sector_history(run: kit.Run) -> kit.Evidence:
     """Enumerate the extremal sectors of a run's data, and follow its neurons.
+
+    `counts` (K, 4) at `times` (K,) are neurons that are dead, in sigma+ with a_j > 0, in sigma- with a_j < 0, anywhere
+    else; `dead` and `outside` are the first and the last in the end (Lemma 1: none outside). Of the neurons, how many
+    `joined` their extremal sector after the start, `left` it afterwards (Lemma 3: none) and had `sign_changes` of the
+    output weight (Lemma A.4: none). `extremal` directions of the data, positive and negative (Lemma 2: 1 and 1);
+    `predicted` of the two extremal sectors are those of Eqs. 13 and 14. The data meet Theorem 1's assumption where the
+    support examples of each class `spans` the space.
 
     Raises ValueError when the data have more points than can be enumerated.
     """
@@ -175,11 +117,13 @@ def sector_history(run: kit.Run) -> SectorHistory:
     optimizer = run.config.optimizer
     steps = np.array(run.snapshot_iterations)
     times = optimizer.times()[steps] if isinstance(optimizer, GradientFlow) else steps * getattr(optimizer, "lr", 1.0)
-    return SectorHistory(
+    elsewhere = ~dead & ~inside.any(axis=0)
+    counts = np.stack([dead.sum(1), inside[0].sum(1), inside[1].sum(1), elsewhere.sum(1)], axis=1)
+    return kit.Evidence(
         times=times,
-        counts=np.stack(
-            [dead.sum(1), inside[0].sum(1), inside[1].sum(1), (~dead & ~inside.any(axis=0)).sum(1)], axis=1
-        ),
+        counts=counts,
+        dead=int(counts[-1, 0]),
+        outside=int(counts[-1, 3]),
         joined=int((inside.any(axis=(0, 1)) & ~inside[:, 0].any(axis=0)).sum()),
         left=int((entered & ~inside).any(axis=(0, 1)).sum()),
         sign_changes=int((np.sign(a) != np.sign(a[0])).any(axis=0).sum()),
@@ -189,26 +133,12 @@ def sector_history(run: kit.Run) -> SectorHistory:
     )
 
 
-@dataclass(frozen=True)
-class LimitEvidence:
-    """Paths to the limit, and the fates of the neurons of small runs."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Measure all runs: `paths` to the `limit`, and the fates of neurons along `flows` and by `sgd`.
 
-    limit: CanonicalNeurons
-    kkt: float
-    """KKT residual of the point of Lemma C.1, for random u and z (Appendix C)."""
-    paths: list[LimitPath]
-    flows: list[SectorHistory]
-    sgd: list[SectorHistory]
-    angles: kit.Floats
-    """(k,) degrees of directions in the plane."""
-    G: kit.Floats
-    """(k,) G there, for the data of `paths`."""
-    extremal: tuple[list[float], list[float]]
-    """Degrees of the positive and of the negative extremal directions."""
-
-
-def evidence(runs: kit.Runs) -> LimitEvidence:
-    """Measure all runs."""
+    `kkt` is the KKT residual of the point of Lemma C.1, for random u and z (Appendix C), `G` (k,) is that of the data
+    of `paths` at `angles` (k,) in the plane, `extremal` are the degrees of its positive and negative directions.
+    """
     ordered = sorted(
         (run for role, run in runs.items() if role.startswith("scale")), key=lambda run: -initial_scale(run)
     )
@@ -219,7 +149,7 @@ def evidence(runs: kit.Runs) -> LimitEvidence:
     both = [[one.direction for one in extremal_directions(data.x, data.y, sign)] for sign in (1, -1)]
     positive, negative = ([float(np.degrees(np.arctan2(w[1], w[0]))) for w in side] for side in both)
     u, z = np.abs(np.random.default_rng(0).standard_normal((2, 10))) * [[1, 0] * 5, [0, 1] * 5]
-    return LimitEvidence(
+    return kit.Evidence(
         limit=limit,
         kkt=kkt_residual(*limit.kkt_point(u, z), data.x, data.y),
         paths=[limit_path(run, limit) for run in ordered],
@@ -231,7 +161,7 @@ def evidence(runs: kit.Runs) -> LimitEvidence:
     )
 
 
-def claims(e: LimitEvidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 1, Corollary 1 and the lemmas."""
     large, small = e.paths[0], e.paths[-1]
     neurons = sum(int(one.counts[0].sum()) for one in e.flows)
@@ -256,9 +186,9 @@ def claims(e: LimitEvidence) -> list[kit.Claim]:
                   f"lambda = {large.scale:g})",
                   "gradient flow conserves W W' - a a' of a group", kit.around(1.0), large.remainder / large.kept),
         *[
-            kit.finding(f"{key}-{name}", f"{text}, lambda = {path.scale:g}", "Theorem 1", getattr(path, key))
+            kit.finding(f"crossover-{name}", f"log t from which 1/sqrt(log t) outweighs, lambda = {path.scale:g}",
+                        "Theorem 1", path.crossover)
             for name, path in zip(SCALES, e.paths, strict=False)
-            for key, text in (("rate", "Power of log t"), ("crossover", "log t from which 1/sqrt(log t) outweighs"))
         ],
         kit.claim("output", "a/||a|| has the size of W/||W||, row by row (largest difference)",
                   "Theorem 1, Eq. 9; Lemma A.4", kit.less_than(1e-3), small.imbalance,
@@ -277,11 +207,7 @@ def claims(e: LimitEvidence) -> list[kit.Claim]:
         kit.claim("two-groups", "Every neuron dies or joins one of two groups (others, all scales but the largest)",
                   "Theorem 1, Lemma 1", kit.exactly(0),
                   sum(path.outside for path in e.paths[1:])),
-        kit.finding("large-scale",
-                    "Neurons that do neither from the largest scale: the lemma needs a small enough one", "Lemma 1",
-                    e.paths[0].outside),
         kit.finding("distance", "Final distance from the smallest scale", "Theorem 1", small.distances[-1]),
-        kit.finding("distance-large", "Final distance from the largest scale", "Theorem 1", e.paths[0].distances[-1]),
         kit.finding("log-time", "log t reached", "Theorem 1", small.log_times[-1]),
         kit.theory("lemma-2",
                   "There is exactly one positive and one negative extremal direction (data sets and signs where not)",
@@ -299,7 +225,6 @@ def claims(e: LimitEvidence) -> list[kit.Claim]:
         kit.theory("dead",
                   "A neuron dies with probability at most 1/2 (share of dead neurons; all of a network: extra-dead)",
                   "Proof of Theorem 1", kit.at_most(0.5), sum(one.dead for one in e.flows) / max(neurons, 1)),
-        kit.finding("neurons", "Neurons followed on gradient flow", "Lemmas 1 to 3", neurons),
         kit.finding("sgd-left", "The same by SGD: neurons that leave their extremal sector", "Lemma 3",
                     sum(one.left for one in e.sgd)),
         kit.finding("sgd-outside", "neither dead nor in their extremal sector at the end", "Lemma 1",
@@ -310,7 +235,7 @@ def claims(e: LimitEvidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: LimitEvidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the distances, the neurons of one flow by sector, and G on the circle."""
     figure, axes = kit.new_figure(3, 1, width=7.2, aspect=0.95)
     for path, color in zip(e.paths, kit.SERIES, strict=False):
@@ -331,7 +256,7 @@ def draw(e: LimitEvidence) -> kit.Drawing:
     return figure
 
 
-def _draw_sectors(axes: kit.Axes, one: SectorHistory) -> None:
+def _draw_sectors(axes: kit.Axes, one: kit.Evidence) -> None:
     names = ("dead", r"in $\sigma^+$, $a_j>0$", r"in $\sigma^-$, $a_j<0$", "elsewhere")
     colors = (kit.PALETTE.muted, kit.PALETTE.positive, kit.PALETTE.negative, kit.PALETTE.theory)
     after = one.times > 0
@@ -342,7 +267,7 @@ def _draw_sectors(axes: kit.Axes, one: SectorHistory) -> None:
     kit.panel_label(axes, 1, "Lemmas 1 and 3")
 
 
-def _draw_G(axes: kit.Axes, evidence: LimitEvidence) -> None:
+def _draw_G(axes: kit.Axes, evidence: kit.Evidence) -> None:
     axes.plot(evidence.angles, evidence.G, color=kit.PALETTE.function, label="$G(w)$")
     for side, marker, color, name in zip(
         evidence.extremal, "^v", (kit.PALETTE.positive, kit.PALETTE.negative), ("maximum", "minimum"), strict=True

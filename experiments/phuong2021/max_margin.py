@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from dynamics_cli.kinds import Streams
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 
 from .panels import GRAY, HIGH, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
-from .theory.canonical_neurons import CanonicalNeurons, canonical_neurons
-from .theory.separability import Separability, is_orthogonally_separable
+from .theory.canonical_neurons import canonical_neurons
+from .theory.separability import separability_violations
 
 ORIGIN: dict[str, kit.Origin] = {
     "data": "stated", "architecture": "stated", "width": "stated", "step, batch, epochs": "stated",
@@ -37,95 +36,11 @@ ANGLES = (5.0, 20.0)
 """Other angles than `ALONG`."""
 
 
-@dataclass(frozen=True)
-class MeanDirections(CanonicalNeurons):
-    """The max-margin vectors of both classes (Eqs. 6 and 7) and the data that they are of."""
+def max_margin(run: kit.Run) -> kit.Evidence:
+    """Solve Eqs. 6 and 7 for the data of a run: `rays` (2, d) are w+ and w-, `kkt` the larger of their residuals.
 
-    separability: Separability
-    unfiltered: float
-    """Cosine of w+ and w- for the same draw without the filter `<x, z> >= 0`; NaN for other data."""
-
-    @property
-    def cosine(self) -> float:
-        """Cosine of w+ and w-."""
-        return float(kit.cosines(self.plus.w, self.minus.w))
-
-    def on(self, basis: kit.Floats) -> kit.Floats:
-        """Return w+ and w- (2, 2) on the plane of two orthonormal rows `basis` (2, d)."""
-        return kit.project(np.stack([self.plus.w, self.minus.w]), basis)
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A trained network beside the max-margin directions of its data: how Figures 1 and 2 open."""
-
-    directions: MeanDirections
-    start: dict[str, kit.Floats]
-    """Initial weights by name."""
-    last: dict[str, kit.Floats]
-    """Final weights by name."""
-    plus: kit.Floats
-    """(m,) cosine of each first-layer row with w+."""
-    minus: kit.Floats
-    """(m,) the same with w-."""
-
-
-@dataclass(frozen=True)
-class TrainedLayer:
-    """A weight matrix after training."""
-
-    values: kit.Floats
-    """All singular values, descending."""
-    grown: int
-    """Number of singular values above the largest one at initialisation."""
-    basis: kit.Floats
-    """(2, d) the two leading right-singular directions."""
-    points: kit.Floats
-    """(m, 2) rows on them."""
-    means: kit.Floats
-    """(2, 2) the two main directions there, unit vectors."""
-    angles: kit.Floats
-    """(m,) degrees in the plane between a row and the closer of them."""
-    chance: float
-    """95 % point of the share within `ALONG` degrees, of Gaussian rows with the same two singular values."""
-
-    def above(self, share: float) -> int:
-        """Number of singular values above a share of the largest."""
-        return int(np.sum(self.values > share * self.values[0]))
-
-    def along(self, degrees: float) -> float:
-        """Share of rows within an angle of one of the main directions."""
-        return float(np.mean(self.angles <= degrees))
-
-    @property
-    def along_weighted(self) -> float:
-        """Share of the norms in the plane that rows within `ALONG` degrees hold."""
-        lengths = kit.norms(self.points)
-        return float(lengths[self.angles <= ALONG].sum() / lengths.sum())
-
-    @property
-    def tail(self) -> float:
-        """Share of the squared singular values that those after the second hold; NaN where there is nothing."""
-        squares = self.values**2
-        return float(squares[2:].sum() / squares.sum()) if squares.sum() > 0 else float("nan")
-
-    @property
-    def third(self) -> float:
-        """Third singular value over the first; NaN where there is none."""
-        return self._ratio(2, 0)
-
-    @property
-    def gap(self) -> float:
-        """Second singular value over the third; NaN where there is none."""
-        return self._ratio(1, 2)
-
-    def _ratio(self, k: int, other: int) -> float:
-        enough = len(self.values) > max(k, other) and self.values[other] > 0
-        return float(self.values[k] / self.values[other]) if enough else float("nan")
-
-
-def max_margin(run: kit.Run) -> MeanDirections:
-    """Solve Eqs. 6 and 7 for the data of a run.
+    `cosine` is that of w+ and w-, `unfiltered` that for the same draw without the filter `<x, z> >= 0`, NaN for other
+    data; `violations` counts pairs that violate Eq. 1.
 
     Raises InputError when a class cannot be separated from the origin.
     """
@@ -138,11 +53,17 @@ def max_margin(run: kit.Run) -> MeanDirections:
         limit = canonical_neurons(data.x, data.y)
     except (InfeasibleError, ValueError) as error:
         raise kit.InputError(f"{run.path}: these data have no w+ and w- (Eqs. 6, 7): {error}") from error
-    return MeanDirections(**vars(limit), separability=is_orthogonally_separable(data.x, data.y), unfiltered=unfiltered)
+    return kit.Evidence(
+        rays=np.stack([limit.plus.w, limit.minus.w]), kkt=max(limit.plus.kkt_residual, limit.minus.kkt_residual),
+        cosine=float(kit.cosines(limit.plus.w, limit.minus.w)), unfiltered=unfiltered,
+        violations=separability_violations(data.x, data.y),
+    )  # fmt: skip
 
 
-def read_trained(run: kit.Run, first: str) -> Trained:
-    """Read the first and last state of a run, whose first layer is the parameter `first`.
+def read_trained(run: kit.Run, first: str) -> kit.Evidence:
+    """Read the first and last state of a run, weights by name, whose first layer is the parameter `first`.
+
+    `directions` are the max-margin vectors of the data, `plus` and `minus` (m,) cosines of the last rows with them.
 
     Raises InputError as `max_margin` does, and for a first layer of one row or column.
     """
@@ -150,12 +71,19 @@ def read_trained(run: kit.Run, first: str) -> Trained:
         raise kit.InputError(f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or more")
     directions = max_margin(run)
     start, last = ({name: value.astype(np.float64) for name, value in run.state(i).items()} for i in (0, -1))
-    plus, minus = (kit.cosines(last[first], one.w) for one in (directions.plus, directions.minus))
-    return Trained(directions, start, last, plus, minus)
+    plus, minus = (kit.cosines(last[first], ray) for ray in directions.rays)
+    return kit.Evidence(directions=directions, start=start, last=last, plus=plus, minus=minus)
 
 
-def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> TrainedLayer:
-    """Measure a weight matrix (m, d), given its initial value and which rows (m,) belong to the first direction."""
+def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> kit.Evidence:
+    """Measure a weight matrix (m, d), given its initial value and which rows (m,) belong to the first direction.
+
+    Of its singular `values`, descending, `grown` are above the largest at initialisation; `third` is the third over the
+    first, `gap` the second over the third, NaN where there is none, and `tail` the share of the squares after the
+    second. `points` (m, 2) are rows on the two leading right-singular directions, `basis` (2, d), and `angles` (m,) the
+    degrees there between a row and the closer of the two main directions, `means` (2, 2). `chance` is the 95 % point of
+    the share within `ALONG` degrees, of Gaussian rows with the same two singular values.
+    """
     values = kit.singular_values(W)
     basis = kit.leading_directions(W)
     points = kit.project(W, basis)
@@ -163,8 +91,17 @@ def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> Trained
     gaussian = np.random.default_rng(0).standard_normal((CLOUDS, *points.shape))
     clouds = np.linalg.qr(gaussian)[0] * values[:2]
     by_chance = np.mean(main_directions(clouds, sides_in_plane(clouds))[1] <= ALONG, axis=-1)
-    grown = int(np.sum(values > kit.singular_values(W_0)[0]))
-    return TrainedLayer(values, grown, basis, points, means, angles, float(np.quantile(by_chance, 0.95)))
+    squares = values**2
+
+    def ratio(k: int, other: int) -> float:
+        enough = len(values) > max(k, other) and values[other] > 0
+        return float(values[k] / values[other]) if enough else float("nan")
+
+    return kit.Evidence(
+        values=values, grown=int(np.sum(values > kit.singular_values(W_0)[0])), third=ratio(2, 0), gap=ratio(1, 2),
+        tail=float(squares[2:].sum() / squares.sum()) if squares.sum() > 0 else float("nan"),
+        basis=basis, points=points, means=means, angles=angles, chance=float(np.quantile(by_chance, 0.95)),
+    )  # fmt: skip
 
 
 def main_directions(points: kit.Floats, side: NDArray[Any]) -> tuple[kit.Floats, kit.Floats]:
@@ -196,27 +133,25 @@ def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
     return side
 
 
-def data_claims(directions: MeanDirections) -> list[kit.Claim]:
+def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
     """Return the claims of Section 5.1 on the data."""
     return [
         kit.theory("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
-                  kit.exactly(0), directions.separability.violations),
+                  kit.exactly(0), directions.violations),
         kit.finding("cosine",
                     "Cosine of w+ and w- (the text that we have reads w+ ~ -w-; the sign may have lost a stroke, "
                     "see NOTES)",
                     "Section 5.1", directions.cosine),
         kit.finding("unfiltered", "The same cosine for data drawn without the filter",
                     "Section 5.1", directions.unfiltered),
-        kit.finding("margin", "Margin of Eq. 1", "Eq. 1", directions.separability.margin),
-        kit.finding("support", "Support examples of both classes", "Eqs. 6, 7",
-                    len(directions.plus.support) + len(directions.minus.support)),
         kit.theory("kkt", "w+ and w- are exact (larger KKT residual of the two programs)", "Eqs. 6, 7",
-                  kit.less_than(1e-8), max(directions.plus.kkt_residual, directions.minus.kkt_residual)),
+                  kit.less_than(1e-8), directions.kkt),
     ]  # fmt: skip
 
 
-def layer_claims(layer: TrainedLayer, suffix: str, name: str, source: str) -> list[kit.Claim]:
+def layer_claims(layer: kit.Evidence, suffix: str, name: str, source: str) -> list[kit.Claim]:
     """Return that a weight matrix has rank two and its rows two directions."""
+    lengths = kit.norms(layer.points)
     return [
         kit.claim(f"rank{suffix}",
                   f"{name} has rank two: all singular values but two are effectively zero (third over first)",
@@ -231,19 +166,20 @@ def layer_claims(layer: TrainedLayer, suffix: str, name: str, source: str) -> li
         kit.claim(f"directions{suffix}",
                   f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane; "
                   "most, and more than 95 % of Gaussian clouds with these singular values)",
-                  source, kit.more_than(max(0.5, layer.chance)), layer.along(ALONG)),
+                  source, kit.more_than(max(0.5, layer.chance)), np.mean(layer.angles <= ALONG)),
         *[
             kit.finding(f"above-{share * 100:g}{suffix}",
-                        f"Singular values of {name} above {share:.0%} of the largest", source, layer.above(share))
+                        f"Singular values of {name} above {share:.0%} of the largest", source,
+                        np.sum(layer.values > share * layer.values[0]))
             for share in SHARES
         ],
         *[
             kit.finding(f"directions-{degrees:g}{suffix}", f"Share of the rows of {name} within {degrees:g} degrees",
-                        source, layer.along(degrees))
+                        source, np.mean(layer.angles <= degrees))
             for degrees in ANGLES
         ],
         kit.finding(f"directions-weighted{suffix}", f"Share of the norms that rows within {ALONG:g} degrees hold",
-                    source, layer.along_weighted),
+                    source, lengths[layer.angles <= ALONG].sum() / lengths.sum()),
     ]  # fmt: skip
 
 
@@ -252,7 +188,6 @@ def end_claims(correlations: kit.Floats, statement: str, source: str, figure: st
     return [
         kit.claim("correlation", f"{statement} (share above {HIGH:g})", f"{source}, {figure}", kit.most(),
                   np.mean(correlations > HIGH)),
-        kit.finding("median", "Median correlation", figure, np.median(correlations)),
         kit.claim("learnt", "The network learns the data (final loss)", source, kit.less_than(np.log(2) / 100), loss),
     ]  # fmt: skip
 
@@ -260,8 +195,7 @@ def end_claims(correlations: kit.Floats, statement: str, source: str, figure: st
 def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
     """Measure the final network beside the max-margin `directions` of its data.
 
-    Of its m neurons: `signs` of the output weights, `correlations`, the cosine with w+ (a_j > 0) or w- (a_j < 0), and
-    `lengths`, their norms; `changed` output weights have not the sign of the start.
+    Of its m neurons: `signs` of the output weights, and `correlations`, the cosine with w+ (a_j > 0) or w- (a_j < 0).
     """
     run = runs["two_layer"]
     trained = read_trained(run, "hidden_weight")
@@ -271,15 +205,12 @@ def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
         layer=measure_layer(W, trained.start["hidden_weight"], a > 0),
         signs=np.sign(a),
         correlations=np.where(a > 0, trained.plus, trained.minus),
-        lengths=kit.norms(W),
-        changed=int(np.sum(np.sign(a) != np.sign(trained.start["output_weight"]))),
         loss=run.final_loss,
     )
 
 
 def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 5.1."""
-    weight = e.lengths**2 / np.sum(e.lengths**2)
     return [
         *data_claims(e.directions),
         *layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
@@ -290,20 +221,15 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
             "Figure 1c",
             e.loss,
         ),
-        kit.finding("correlation-weighted", "Share of the squared norms that such neurons hold", "Section 5.1",
-                    weight[e.correlations > HIGH].sum()),
-        kit.finding("sign-changes",
-                    "Output weights that changed their sign: gradient flow from a balanced start forbids it, "
-                    "this start is not",
-                    "Lemma A.4", e.changed),
     ]  # fmt: skip
 
 
 def draw_fig1(e: kit.Evidence) -> kit.Drawing:
     """Draw panels a to c."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
+    rays = kit.project(e.directions.rays, e.layer.basis)
     draw_values(axes[0], e.layer.values)
-    draw_plane(axes[1], e.layer.points, two_colors(e.signs), e.layer.means, e.directions.on(e.layer.basis))
+    draw_plane(axes[1], e.layer.points, two_colors(e.signs), e.layer.means, rays)
     draw_correlations(axes[2], e.correlations, e.signs)
     for k, title in enumerate(("Singular values", "Neurons", "Correlations")):
         kit.panel_label(axes[k], k, title)
@@ -373,7 +299,7 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
         kit.panel_label(axes[k], k, f"values of $W_{k + 1}$")
         below = axes[columns + k]
         colors = two_colors(e.closest) if k == 0 else [GRAY] * len(layer.points)
-        rays = e.directions.on(layer.basis) if k == 0 else None  # w+ and w- live in the space of the input
+        rays = kit.project(e.directions.rays, layer.basis) if k == 0 else None  # w+ and w- are in the space of inputs
         draw_plane(below, layer.points, colors, layer.means, rays)
         kit.panel_label(below, len(e.layers) + k, f"rows of $W_{k + 1}$")
     last = axes[columns - 1]

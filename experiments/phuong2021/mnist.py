@@ -51,7 +51,6 @@ def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the architecture of Appendix D."""
     kinds = [len(layer.weight) for layer in e.layers]
     rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
-    total = sum(layer.parameters for layer in e.layers)
     return [
         kit.theory("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
         kit.theory("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
@@ -60,7 +59,6 @@ def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("w7-columns", "and 3136 columns", "Appendix D", kit.exactly(3136), columns),
         kit.theory("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
                   sum(f"bias_{layer.number}" in e.shapes for layer in e.layers)),
-        kit.finding("parameters", "Number of parameters", "not in the paper", total),
     ]  # fmt: skip
 
 
@@ -114,8 +112,6 @@ class Connected:
     """(m, 2) rows on the two leading right-singular directions."""
     signs: kit.Floats
     """(m,) signs of the output weights W8."""
-    held: float
-    """Share of the squared norms that the plane holds."""
 
     def above(self, share: float) -> int:
         """Return the number of singular values above a share of the largest."""
@@ -164,7 +160,7 @@ def evidence_fig4(runs: kit.Runs) -> Connected:
     number = len(section.convolutions) + 1
     W, a = (state[f"weight_{k}"].astype(np.float64) for k in (number, number + 1))
     points = kit.project(W, kit.leading_directions(W))
-    return Connected(kit.singular_values(W), points, np.sign(a[0]), float(np.sum(points**2) / np.sum(W**2)))
+    return Connected(kit.singular_values(W), points, np.sign(a[0]))
 
 
 def claims_fig4(e: Connected) -> list[kit.Claim]:
@@ -172,9 +168,7 @@ def claims_fig4(e: Connected) -> list[kit.Claim]:
     lengths = kit.norms(e.points)
     outer = e.outer()
     near = lengths < NEAR * lengths.max()
-    clusters = [lengths[outer & (e.signs == s)] for s in (1, -1)]
     mixed, chance = e.more_mixed(near, outer)
-    spread = [np.std(cluster) / np.mean(cluster) for cluster in clusters if len(cluster)]
     return [
         kit.claim("few",
                   "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
@@ -189,14 +183,6 @@ def claims_fig4(e: Connected) -> list[kit.Claim]:
                   "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: how much "
                   "less than away from it; more than where places are exchanged at random, 95 % point)",
                   "Appendix D, Figure 4b", kit.more_than(chance), mixed),
-        kit.finding("near-sorted", "Neurons near the origin in the cluster of their sign", "Figure 4b",
-                    e.sorted_by_sign(near)),
-        kit.finding("held", "Share of the squared norms that the projection on two dimensions holds", "Appendix D",
-                    e.held),
-        kit.finding("outer-smaller", "Neurons of the smaller outer cluster", "Figure 4b", min(map(len, clusters))),
-        kit.finding("near", "Share of neurons near the origin", "Figure 4b", np.mean(near)),
-        kit.finding("spread", "Relative deviation of the norms within the outer clusters: clusters rather than rays",
-                    "Appendix D", float(np.mean(spread)) if spread else float("nan")),
         *[
             kit.finding(f"above-{share * 100:g}", f"Singular values above {share:.0%} of the largest", "Figure 4a",
                         e.above(share))
@@ -244,27 +230,6 @@ UPDATES, IMAGES = 4950, 12665
 """Of the paper: 50 epochs in batches of 128."""
 
 
-@dataclass(frozen=True)
-class Products:
-    """Distributions of products of pairs."""
-
-    before: list[PairProducts]
-    """Of the input, and of every hidden layer before its ReLU, as `f^l` of Section 5.2 is."""
-    after: list[PairProducts]
-    """Of the input, and of every hidden layer after its ReLU."""
-    first: list[PairProducts]
-    """As `before`, of the network that was not trained."""
-    accuracy: float
-    updates: int
-    images: int
-
-    @property
-    def training(self) -> str:
-        """How much of the paper's training this is."""
-        share = self.updates / UPDATES
-        return f"after {self.updates} updates on {self.images} images: {share:.0%} of the paper's {UPDATES} on {IMAGES}"
-
-
 def places(layers: list[PairProducts], sort: str) -> kit.Floats:
     """Return, layer by layer, the mean product of pairs of a sort, in mean deviations."""
     with np.errstate(divide="ignore", invalid="ignore"):  # a layer whose units are dead has no deviations
@@ -283,8 +248,13 @@ def right_of(layers: list[PairProducts]) -> list[tuple[float, float]]:
     return [(one.right("first"), one.right("second")) for one in layers]
 
 
-def evidence_fig3(runs: kit.Runs) -> Products:
-    """Compute all pairs of the training images, one layer after the other."""
+def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
+    """Compute all pairs of the training images, one layer after the other.
+
+    `before` and `after` are the products of the input, and of every hidden layer before its ReLU, as `f^l` of Section
+    5.2 is, and after it, `first` those before it of the network that was not trained; `training` says how much of the
+    paper's training this is.
+    """
     run = runs["mnist"]
     section, data, state = architecture_of(run), run.dataset(), run.state(-1)
     before = [pair_products(data.x.astype(np.float32), data.y)]
@@ -294,11 +264,12 @@ def evidence_fig3(runs: kit.Runs) -> Products:
         z = section.layer_outputs(state, data.x, number)
         before.append(pair_products(z, data.y))
         after.append(pair_products(np.maximum(z, 0, out=z), data.y))
-    accuracy = float(np.mean(np.sign(run.network(-1)(data.x)) == np.sign(data.y)))
-    return Products(before, after, first, accuracy, run.iterations, len(data.x))
+    share = f"{run.iterations / UPDATES:.0%} of the paper's {UPDATES} on {IMAGES}"
+    training = f"after {run.iterations} updates on {len(data.x)} images: {share}"
+    return kit.Evidence(before=before, after=after, first=first, updates=run.iterations, training=training)
 
 
-def claims_fig3(e: Products) -> list[kit.Claim]:
+def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Appendix D."""
     gaps, right = gaps_of(e.before), right_of(e.before)
     across, others = places(e.before, "across"), [places(e.before, key) for key in CLASSES]
@@ -339,21 +310,12 @@ def claims_fig3(e: Products) -> list[kit.Claim]:
         kit.finding("depth-right",
                     "Share of layers where the less likely class is likelier right of mixed pairs than before",
                     "Figure 3", np.mean(np.diff([min(one) for one in right]) > 0)),
-        kit.finding("last-right", f"Smaller of these probabilities in layer {last} minus that of the input",
-                    "Figure 3", min(right[-1]) - min(right[0])),
-        kit.finding("gap-input", "Gap of the input, in mean standard deviations", "Figure 3", gaps[0]),
-        kit.finding("gap-last", f"Gap of layer {last}", "Figure 3", gaps[-1]),
-        kit.finding("gap-largest", "Largest gap of a layer", "Figure 3", max(gaps)),
-        kit.finding("right-0", f"Layer {last}: probability that a pair of 0s exceeds a mixed one", "Figure 3",
-                    right[-1][0]),
         kit.finding("right-1", f"Layer {last}: probability that a pair of 1s exceeds a mixed one", "Figure 3",
                     right[-1][1]),
-        kit.finding("accuracy", "Training accuracy", "Appendix D", e.accuracy),
-        kit.finding("updates", f"Updates (the paper: {UPDATES})", "Appendix D", e.updates),
     ]  # fmt: skip
 
 
-def draw_fig3(e: Products) -> kit.Drawing:
+def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     """Draw one panel for the input and each layer."""
     columns = 4
     figure, axes = kit.new_figure(columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
@@ -391,7 +353,7 @@ def _draw_products(axes: kit.Axes, one: PairProducts) -> None:
     axes.tick_params(labelsize=kit.SMALL)
 
 
-def remarks_fig3(e: Products) -> list[str]:
+def remarks_fig3(e: kit.Evidence) -> list[str]:
     """Name the claims that a short training leaves open."""
     if e.updates >= UPDATES:
         return []

@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .groups import DASHED, LARGE, ORIGIN, RATIO, Clustering, EpochCurve, clustering, draw_over_epochs, nearly_zero
+from .groups import DASHED, LARGE, ORIGIN, RATIO, EpochCurve, clustering, draw_over_epochs, nearly_zero
 
-Evidence = Mapping[str, Clustering]
+Evidence = Mapping[str, kit.Evidence]
 """Role -> clustering of its run at every recorded state."""
 
 CONFIG = "sarussi2021/mnist_35.yaml"
@@ -61,8 +61,6 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
             for part, share in e[name].outside.items()
         ]
         listed += [*_entrance(e[name], name, title), _linear(e[name], name, title)]
-        ratio = e[name].ratio[-1]
-        listed.append(kit.finding(f"{name}-ratio", f"Digits {title}: final clustering ratio", "Eq. 7", ratio))
     for slope, role in SLOPE_ROLES.items():
         share, epochs = e[role].outside["training"], e[role].epochs
         text = f"Digits (3, 5), slope {slope:g}: share of training points outside the linear regime"
@@ -84,7 +82,7 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
     # fmt: on
 
 
-def _entrance(one: Clustering, name: str, title: str) -> list[kit.Claim]:
+def _entrance(one: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
     """Return that the network enters the linear regime at some point in the training process."""
     return [
         kit.claim(
@@ -99,7 +97,7 @@ def _entrance(one: Clustering, name: str, title: str) -> list[kit.Claim]:
     ]
 
 
-def _linear(one: Clustering, name: str, title: str) -> kit.Claim:
+def _linear(one: kit.Evidence, name: str, title: str) -> kit.Claim:
     """Return that the learned classifier is effectively linear over the data."""
     return kit.claim(
         f"{name}-linear",
@@ -127,7 +125,6 @@ def claims_fig6(e: Evidence) -> list[kit.Claim]:
                           f"Digits {title}, slope {STEEP:g}: share of {part} points outside the linear regime",
                           "slope not printed", share[-1])
               for part, share in e[steep(name)].outside.items()],
-            kit.finding(f"{name}-ratio", f"Digits {title}: final clustering ratio", "Eq. 7", e[name].ratio[-1]),
         ]
     # fmt: on
     return listed
@@ -150,14 +147,14 @@ def claims_fig7(e: Evidence) -> list[kit.Claim]:
     return listed
 
 
-def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, Clustering]) -> list[Line2D]:
+def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, kit.Evidence]) -> list[Line2D]:
     """Draw the clustering ratio of runs by label in panel a."""
     curves = zip(shown.items(), kit.SERIES, strict=False)
     ratios = [EpochCurve(one.epochs, one.ratio, label, color) for (label, one), color in curves]
     return draw_over_epochs(axes, 0, "clustering ratio", ratios, RATIO, log=True)
 
 
-def share_curves(shown: Mapping[str, Clustering]) -> list[list[EpochCurve]]:
+def share_curves(shown: Mapping[str, kit.Evidence]) -> list[list[EpochCurve]]:
     """Return for each run by label its share of training and of held-out points outside the linear regime."""
     return [
         [

@@ -75,7 +75,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Theorem 4.1: any initialisation scale", kit.exactly(1), fitted),
         kit.finding("allowed", "Share of directions that Theorem 5.1 lets the small network decide otherwise",
                     "Theorem 5.1", allowed),
-        kit.finding("large-outside", "Large: share of points outside the linear regime", "Eq. 7", outside(large)),
         kit.finding("large-rays", "Large: rays that make up the boundary (2 for a bent line)", "none", rays),
     ]  # fmt: skip
 

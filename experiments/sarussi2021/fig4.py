@@ -8,7 +8,6 @@ speak, and a training set as Lemma 6.1 wants it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,34 +21,6 @@ from .groups import DASHED, ORIGIN, Groups, cosine, draw_neurons, plane, read_gr
 from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
-STEPS = (1000, 10000)
-"""Steps of rescaled time at which the cosine is given besides the last."""
-
-
-@dataclass(frozen=True)
-class Margins:
-    """Both margins of a run at the recorded states (K,)."""
-
-    iterations: kit.Ints
-    normalised: kit.Floats
-    smoothed: kit.Floats
-    late: kit.Bools
-    """From where on Assumption 6.1 holds: the summed loss has been below log 2."""
-    largest: float
-    """The normalised margin of the convex program's solution."""
-    needed: float
-    """The smoothed margin that assumption 3 of Theorem 6.2 asks for."""
-
-    @property
-    def largest_fall(self) -> float:
-        """Largest fall of the smoothed margin from one late state to the next, relative to it; 0 if it never falls."""
-        values = self.smoothed[self.late]
-        return float(np.max(-np.diff(values) / np.abs(values[:-1]), initial=0.0)) if len(values) else float("nan")
-
-    @property
-    def reached(self) -> float:
-        """The largest smoothed margin over the margin that assumption 3 asks for: it holds from 1 on."""
-        return float(self.smoothed.max() / self.needed)
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -90,14 +61,24 @@ def smoothed_margin(loss: kit.Floats) -> kit.Floats:
         return -loss - np.log(-np.expm1(-loss))  # of exp(L) - 1 = exp(L) (1 - exp(-L)), safe for large L
 
 
-def margins(groups: Groups, predicted: agreement.Directions) -> Margins:
-    """Return both margins at every recorded state of a run, with their theory."""
+def largest_fall(values: kit.Floats) -> float:
+    """Return the largest fall from a value (k,) to the next, relative to it; 0 without any, NaN of no values."""
+    return float(np.max(-np.diff(values) / np.abs(values[:-1]), initial=0.0)) if len(values) else float("nan")
+
+
+def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
+    """Return the `normalised` and `smoothed` margins of a run (K,) at the recorded `iterations` (K,).
+
+    From the states `late` (K,) on Assumption 6.1 holds: the summed loss has been below log 2. `largest` is the
+    normalised margin of the convex program's solution, `needed` the smoothed margin that assumption 3 of Theorem 6.2
+    asks for.
+    """
     x, y, k = groups.data.x, groups.data.y, groups.W.shape[1]
     H = np.concatenate([groups.W, groups.U], axis=1)  # (K, m, d)
     h = outputs(x, H, np.broadcast_to(groups.network[1], H.shape[:2]), groups.alpha)  # (K, n)
     loss = np.logaddexp(0.0, -y * h).sum(axis=-1)
     norm = np.sqrt(np.sum(H**2, axis=(-2, -1)))
-    return Margins(
+    return kit.Evidence(
         iterations=groups.iterations,
         normalised=(y * h).min(axis=-1) / norm,
         smoothed=smoothed_margin(loss) / norm,
@@ -152,20 +133,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Eq. 8", kit.at_most(1e-8), predicted.solution.kkt_residual),
         kit.theory("consistent", "The predicted directions are themselves in the PAR (1: yes)",
                   "Theorem 6.2", kit.exactly(1), agreement.patterns_hold(x, predicted, y, -y)),
-        kit.finding("directions-sgd", "Joint cosine of plain SGD after all epochs: the limit is neared like 1/log t",
-                    source, sgd.joint_cosine(-1, predicted)),
-        *[kit.finding(f"directions-{step}", f"Joint cosine at {step} steps of rescaled time",
-                      source, limit.joint_cosine(limit.at(step), predicted))
-          for step in STEPS],
         kit.finding("boundary-same-loss", "Boundary angle of the run in rescaled time when its loss is that of "
                     "plain SGD's end: the same early stop",
                     "Figure 4(a)", boundary_angle(limit, e.same_loss, predicted)),
-        kit.finding("svm",
-                    "Angle between the boundary of the PAR and that of the linear max-margin classifier, in degrees",
-                    "Section 6.2", svm),
         kit.claim("margin-grows", "The smoothed margin never falls once the summed loss is below log 2 "
                   "(largest relative fall between recorded states, rescaled time; rounding allowed)",
-                  "Eq. 6, Appendix G.1 after Lyu and Li (2020), Theorem A.7", kit.at_most(1e-12), margins.largest_fall),
+                  "Eq. 6, Appendix G.1 after Lyu and Li (2020), Theorem A.7", kit.at_most(1e-12),
+                  largest_fall(margins.smoothed[margins.late])),
         kit.claim("margin-largest", "The normalised margin tends to the largest of the PAR, "
                   "v sqrt(k) / ||(w, u)|| (share, rescaled time; more than neurons along the class means have)",
                   "Eqs. 5 and 8, Theorem 6.2",
@@ -179,10 +153,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("symmetric-directions", "with the directions of the convex program (joint cosine, rescaled time)",
                   "Theorem 6.2", kit.more_than(0.9999), other.joint_cosine(-1, symmetric)),
         kit.finding("margin-sgd", "Largest relative fall of the smoothed margin, plain SGD",
-                    "Eq. 6", e.sgd_margins.largest_fall),
+                    "Eq. 6", largest_fall(e.sgd_margins.smoothed[e.sgd_margins.late])),
         kit.finding("assumption-3", "Assumption 3 holds where this is at least 1: "
                     "largest smoothed margin over alpha v sqrt(k) max ||x_i||",
-                    "Theorem 6.2, Appendix G.1", margins.reached),
+                    "Theorem 6.2, Appendix G.1", margins.smoothed.max() / margins.needed),
         kit.finding("assumption-4", f"Assumption 4 asks for 0: points of these {data.n}, "
                     "symmetric in distribution only, that a vector can get wrong which is right on the other class",
                     "Theorem 6.2, Lemma 6.1", exposed),
@@ -209,7 +183,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_margins(axes: kit.Axes, found: Margins) -> None:
+def _draw_margins(axes: kit.Axes, found: kit.Evidence) -> None:
     """Draw both margins from where Assumption 6.1 holds, with the largest one and the one of assumption 3."""
     steps, late = found.iterations[found.late], found.late
     if not late.any():

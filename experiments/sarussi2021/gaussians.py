@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,68 +22,27 @@ from .groups import (
     read_groups,
 )
 from .theory import agreement
-from .theory.clustering import outside_linear_regime
 
 DIMENSIONS = (10, 50, 100)
 
 
-@dataclass(frozen=True)
-class Entrance:
-    """How the neurons of one run enter the PAR."""
-
-    epochs: kit.Floats
-    """(K,)"""
-    shares: Mapping[str, kit.Floats]
-    """Shares (K,) of neurons `w` and `u` in the PAR."""
-    outside: float
-    """Share of held-out points outside the linear regime at the end."""
-
-    @property
-    def entered(self) -> float:
-        """Epoch from which on all neurons are in the PAR; NaN if never."""
-        missing = (self.shares["w"] < 1) | (self.shares["u"] < 1)
-        first = len(missing) - int(missing[::-1].argmax()) if missing.any() else 0
-        return float(self.epochs[first]) if first < len(missing) else float("nan")
+def evidence_fig8(runs: kit.Runs) -> Mapping[int, kit.Evidence]:
+    """Count by dimension the `shares` (K,) of neurons `w` and `u` in the PAR at the recorded `epochs` (K,)."""
+    groups = {dim: read_groups(runs[f"dim-{dim}"]) for dim in DIMENSIONS}
+    return {dim: kit.Evidence(epochs=one.epochs, shares=one.par_shares) for dim, one in groups.items()}
 
 
-Entrances = Mapping[int, Entrance]
-"""By dimension."""
-
-
-def evidence_fig8(runs: kit.Runs) -> Entrances:
-    """Count the neurons in the PAR at every recorded state."""
-    return {dim: entrance(runs[f"dim-{dim}"]) for dim in DIMENSIONS}
-
-
-def entrance(run: kit.Run) -> Entrance:
-    """Return the shares of one run."""
-    groups = read_groups(run)
-    held_out = groups.data.x if groups.data.x_test is None else groups.data.x_test
-    outside = float(outside_linear_regime(held_out, *groups.last).mean())
-    return Entrance(groups.epochs, groups.par_shares, outside)
-
-
-def claims_fig8(e: Entrances) -> list[kit.Claim]:
+def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
     """Compare the last shares with Appendix I."""
-    listed = []
-    # fmt: off
-    for dim, one in e.items():
-        listed += [
-            *[kit.claim(f"{kind}-{dim}",
-                        f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at the end)",
-                        "Appendix I, Figure 8", kit.exactly(1), share[-1])
-              for kind, share in one.shares.items()],
-            kit.finding(f"entered-{dim}", f"{dim} dimensions: epoch from which on all neurons are in the PAR",
-                        "Figure 8", one.entered),
-            kit.finding(f"outside-{dim}",
-                        f"{dim} dimensions: share of held-out points outside the linear regime at the end",
-                        "Eq. 7", one.outside),
-        ]
-    # fmt: on
-    return listed
+    return [
+        kit.claim(f"{kind}-{dim}",
+                  f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at the end)",
+                  "Appendix I, Figure 8", kit.exactly(1), share[-1])
+        for dim, one in e.items() for kind, share in one.shares.items()
+    ]  # fmt: skip
 
 
-def draw_fig8(e: Entrances) -> kit.Drawing:
+def draw_fig8(e: Mapping[int, kit.Evidence]) -> kit.Drawing:
     """Draw the shares of neurons w on the left, u on the right."""
     figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
     styles = ("-", DASHED, (0, (1, 1.2)))
@@ -145,13 +103,8 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     groups: Groups = e.plane.groups
     x, y = groups.data.x, groups.data.y
     accuracy = float(np.mean(outputs(x, *groups.network, groups.alpha) * y > 0))
-    wrong = e.patterns[1] != -y  # neurons u should classify like -y
     outlier = np.flatnonzero(y > 0)[-1]
-    cosine, kkt, consistent = NAN, NAN, False
-    if e.predicted is not None:
-        cosine, kkt = e.limit.joint_cosine(-1, e.predicted), e.predicted.solution.kkt_residual
-        consistent = agreement.patterns_hold(x, e.predicted, *e.patterns)
-    last = {kind: share[-1] for kind, share in e.shares.items()}
+    cosine = NAN if e.predicted is None else e.limit.joint_cosine(-1, e.predicted)
     return [
         kit.claim("accuracy", "The network classifies all points", "Figure 9(a)", kit.exactly(1), accuracy),
         *[kit.claim(f"agreement-{kind}", f"The largest number of points on which neurons {kind} disagree goes to zero",
@@ -160,15 +113,10 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("nar", "The network is in an NAR (agreement margin beta)",
                   "Definition 6.2", kit.more_than(0), float(agreement.agreement_margin(x, *groups.last, *e.patterns))),
         kit.claim("not-par", "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
-                  "Appendix J, Figure 9(d)", kit.less_than(1), kit.given(accuracy == 1, min(last.values()))),
+                  "Appendix J, Figure 9(d)", kit.less_than(1),
+                  kit.given(accuracy == 1, min(share[-1] for share in e.shares.values()))),
         kit.claim("limit", "The limit is the KKT point of that NAR (joint cosine, rescaled time)",
                   "Theorem 6.1, Appendix F", kit.more_than(0.999), cosine),
-        kit.finding("share-w", "Final share of neurons w in the PAR", "Figure 9(d)", last["w"]),
-        kit.finding("share-u", "Final share of neurons u in the PAR", "Figure 9(d)", last["u"]),
-        kit.finding("wrong", "Points that neurons u classify like y", "Figure 9", wrong.sum()),
-        kit.finding("outlier", "The outlier is one of them (1: yes)", "Figure 9", wrong[outlier]),
-        kit.finding("kkt", "KKT residual of the NAR's convex program", "Appendix F", kkt),
-        kit.finding("consistent", "Its solution lies in the NAR (1: yes)", "Appendix F", consistent),
         kit.finding("assumption-4",
                     "Assumption 4 asks for 0: points that a vector can get wrong which is right on the other class",
                     "Theorem 6.2", e.exposed.sum()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -56,10 +56,6 @@ class Groups:
         """Both groups at the last state: (k, d) and (k', d)."""
         return self.W[-1], self.U[-1]
 
-    def at(self, iteration: int) -> int:
-        """Return the index of the recorded state nearest to an iteration."""
-        return int(np.argmin(np.abs(self.iterations - iteration)))
-
     @property
     def network(self) -> tuple[kit.Floats, kit.Floats]:
         """The last hidden weights (m, d) of both groups together, `w` first, and the output weights (m,)."""
@@ -75,23 +71,6 @@ class Groups:
     def joint_cosine(self, i: int, predicted: Directions) -> float:
         """Return the cosine of `(w_bar, u_bar)` of state `i` with the predicted `(w, u)`."""
         return cosine(np.concatenate([self.W[i].mean(axis=0), self.U[i].mean(axis=0)]), predicted.joint)
-
-
-@dataclass(frozen=True)
-class Clustering:
-    """How tightly the neurons are clustered, against epochs (K,)."""
-
-    epochs: kit.Floats
-    ratio: kit.Floats
-    """`2 r / ||w_bar - u_bar||`."""
-    angle: kit.Floats
-    """Largest angle within a group, in degrees."""
-    outside: Mapping[str, kit.Floats]
-    """Shares of the `training` and the `held-out` points outside the linear regime; NaN where there are none."""
-    differ: int
-    """Points of both at which the last network and the classifier `w_bar - u_bar` have different signs."""
-    sizes: Mapping[str, int]
-    """Numbers of the points."""
 
 
 def read_groups(run: kit.Run) -> Groups:
@@ -121,12 +100,17 @@ def read_groups(run: kit.Run) -> Groups:
     return Groups(data, iterations, iterations / per_epoch, H[:count, a > 0], H[:count, a < 0], slope, v)
 
 
-def clustering(run: kit.Run) -> Clustering:
-    """Return both clustering measures and the shares of points outside the linear regime."""
+def clustering(run: kit.Run) -> kit.Evidence:
+    """Measure how tightly the neurons are clustered, against `epochs` (K,).
+
+    `ratio` is `2 r / ||w_bar - u_bar||`, `angle` the largest within a group, in degrees, and `outside` the shares of
+    the `training` and the `held-out` points outside the linear regime, NaN where there are none, (K,) each. Of both,
+    `sizes` in number, `differ` have different signs by the last network and by the classifier `w_bar - u_bar`.
+    """
     groups = read_groups(run)
     W, U, none = groups.W, groups.U, np.full(len(groups.W), np.nan)
     points = {"training": groups.data.x, "held-out": groups.data.x_test}
-    return Clustering(
+    return kit.Evidence(
         epochs=groups.epochs,
         ratio=clustering_ratio(W, U),
         angle=np.maximum(largest_angle(W), largest_angle(U)),
@@ -206,24 +190,14 @@ def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
         axes.set_xticks([], minor=True)
 
 
-@dataclass(frozen=True)
-class Plane:
-    """A trained network of two inputs, and the part of the plane around its data."""
+def plane(groups: Groups, margin: float = 0.25) -> kit.Evidence:
+    """Return a trained network of two inputs, the `signs` (m,) of its output weights and the `regions` of its signs.
 
-    groups: Groups
-    regions: Scene
-    """Where its output is negative and positive, and the data."""
-
-    @property
-    def signs(self) -> kit.Floats:
-        """Signs (m,) of the output weights."""
-        return np.sign(self.groups.network[1])
-
-
-def plane(groups: Groups, margin: float = 0.25) -> Plane:
-    """Return the decision regions of the last state, in a window wider than the data by a share `margin`."""
-    window = data_window(groups.data.x, margin)
-    return Plane(groups, regions_scene(*groups.network, groups.alpha, window, data=groups.data))
+    The window is wider than the data by a share `margin`.
+    """
+    H, a = groups.network
+    regions = regions_scene(H, a, groups.alpha, data_window(groups.data.x, margin), data=groups.data)
+    return kit.Evidence(groups=groups, regions=regions, signs=np.sign(a))
 
 
 def regions_scene(

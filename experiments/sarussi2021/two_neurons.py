@@ -36,14 +36,13 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
         clustered=int(counts[:, 0].sum()),
         inside=int(counts[:, 1].sum()),
         violations=int(counts[:, 2].sum()),
-        tightness=float(counts[:, 3].max()),
-        sharp=float(counts[:, 4].max()),
+        sharp=float(counts[:, 3].max()),
         attained=min(tightness(x, W, U, alpha) / sharp_constant(alpha) for alpha, W, U, x in worst),
     )
 
 
 def random_networks(rng: np.random.Generator) -> kit.Floats:
-    """Return (NETWORKS, 5): violations if perfectly clustered; points inside, violations, tightness, its share."""
+    """Return (NETWORKS, 4): violations if perfectly clustered; points inside, violations, share of the constant."""
     rows = []
     for _ in range(NETWORKS):
         d, k = int(rng.integers(2, 20)), int(rng.integers(1, 12))
@@ -53,8 +52,8 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
         x = rng.standard_normal((POINTS, d))
         perfect = violations(x, np.repeat(w, k, axis=0), np.repeat(u, k, axis=0), alpha)
         inside = np.count_nonzero(~outside_linear_regime(x, near_w, near_u))
-        tight = tightness(x, near_w, near_u, alpha)
-        rows.append((perfect, inside, violations(x, near_w, near_u, alpha), tight, tight / sharp_constant(alpha)))
+        sharp = tightness(x, near_w, near_u, alpha) / sharp_constant(alpha)
+        rows.append((perfect, inside, violations(x, near_w, near_u, alpha), sharp))
     return np.array(rows, dtype=np.float64)
 
 
@@ -77,9 +76,6 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("attained",
                    "and nothing smaller: two neurons u on either side of 0 attain it (the same, least of four slopes)",
                    "derived, see sharpest", kit.near(1, 1e-6), e.attained),
-        kit.finding("tightness",
-                    "Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ: the constant 2 is not tight",
-                    "Theorem 5.1", e.tightness),
     ]  # fmt: skip
 
 
@@ -150,7 +146,6 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("relu-not-linear",
                   "ReLU: the boundary is not linear, whichever label 0 gets (directions that the best line gets wrong)",
                   "Appendix D.1, Figure 5(b)", kit.more_than(0), least),
-        kit.finding("slope", "Slope of the leaky ReLU network", "not printed", ALPHA_5),
     ]  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,50 +18,29 @@ U0 = 1e-6
 """Strength of the modes at the start."""
 
 
-@dataclass(frozen=True)
-class StrengthPath:
-    """The modes of one network at its recorded iterations (K,)."""
+def path(run: kit.Run) -> kit.Evidence:
+    """Project a run on the modes of its data; inputs are the unit vectors.
 
-    lr: float
-    iterations: kit.Ints
-    u: kit.Floats
-    """(K, 32) strengths `(U^T W V)_kk`."""
-    s: kit.Floats
-    """(32,) singular values that they learn."""
-
-    @property
-    def theory(self) -> kit.Floats:
-        """Eq. 12 (K, 32)."""
-        return strength(self.lr * self.iterations[:, None], self.s, U0)
-
-    @property
-    def delays(self) -> kit.Floats:
-        """(32,) how much later than by Eq. 12 a mode reaches half its strength, relative; NaN where it does not."""
-        found = np.full(len(self.s), np.nan)
-        for k, s in enumerate(self.s):
-            above = np.flatnonzero(self.u[:, k] >= s / 2)
-            if len(above) and above[0]:
-                i = above[0]
-                share = (s / 2 - self.u[i - 1, k]) / (self.u[i, k] - self.u[i - 1, k])
-                reached = self.iterations[i - 1] + share * (self.iterations[i] - self.iterations[i - 1])
-                found[k] = self.lr * reached / half_time(s, U0) - 1
-        return found
-
-    @property
-    def deviation(self) -> float:
-        """Largest difference of the first mode from Eq. 12, over s."""
-        return float(np.abs(self.u - self.theory)[:, 0].max() / self.s[0])
-
-
-def path(run: kit.Run) -> StrengthPath:
-    """Project a run on the modes of its data; inputs are the unit vectors."""
+    `u` (K, 32) are strengths `(U^T W V)_kk` at the recorded `iterations` (K,), `theory` (K, 32) those of Eq. 12, `s`
+    (32,) the singular values that they learn, `deviation` is the largest difference of the first mode from Eq. 12, over
+    s, and `delays` (32,) how much later than by Eq. 12 a mode reaches half its strength, relative; NaN where it does
+    not.
+    """
     architecture: Any = run.config.architecture
-    optimizer: Any = run.config.optimizer
+    lr, iterations = float(run.config.optimizer.lr), np.asarray(run.snapshot_iterations)  # type: ignore[attr-defined]
     U, s, Vt = np.linalg.svd(run.dataset().y.T, full_matrices=False)  # (1000, 32), (32,), (32, 32)
     hidden = np.asarray(architecture.sigma.value(np.asarray(run.parameters["hidden_weight"], np.float64)))
     seen = np.einsum("oa,koh->kah", U, np.asarray(run.parameters["output_weight"]), optimize=True)  # (K, 32, h)
-    return StrengthPath(float(optimizer.lr), np.asarray(run.snapshot_iterations),
-                np.einsum("kah,khi,ai->ka", seen, hidden, Vt, optimize=True), s)  # fmt: skip
+    u = np.einsum("kah,khi,ai->ka", seen, hidden, Vt, optimize=True)
+    theory, delays = strength(lr * iterations[:, None], s, U0), np.full(len(s), np.nan)
+    for k, end in enumerate(s):
+        above = np.flatnonzero(u[:, k] >= end / 2)
+        if len(above) and above[0]:
+            i = above[0]
+            share = (end / 2 - u[i - 1, k]) / (u[i, k] - u[i - 1, k])
+            delays[k] = lr * (iterations[i - 1] + share * (iterations[i] - iterations[i - 1])) / half_time(end, U0) - 1
+    deviation = float(np.abs(u - theory)[:, 0].max() / s[0])
+    return kit.Evidence(iterations=iterations, u=u, s=s, theory=theory, delays=delays, deviation=deviation)
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:

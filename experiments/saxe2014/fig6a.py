@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,57 +20,47 @@ STEPS: dict[str, dict[int, tuple[float, ...]]] = {
 """Start -> depth n -> steps that are tried, in units of 1/n; slightly larger steps diverge from some Gaussian draws."""
 
 
-@dataclass(frozen=True)
-class Start:
-    """Networks of several depths from one law of the weights, at the best of their steps."""
+def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
+    """Find the best step of every depth, from either law of the weights.
 
-    depths: kit.Ints
-    """(D,) matrices, ascending."""
-    iterations: kit.Floats
-    """(D,) to 1 % of the loss of the zero network; infinite where no step gets there."""
-    rates: kit.Floats
-    """(D,) the step that takes them."""
-    losses: kit.Floats
-    """(T,) of the deepest of `DEPTHS` over that of the zero network."""
-
-    def growth(self, n: int) -> float:
-        """Return how much longer n matrices take than half as many."""
-        at = dict(zip(self.depths.tolist(), self.iterations.tolist(), strict=True))
-        return float(at[n] / at[n // 2])
-
-
-def evidence(runs: kit.Runs) -> dict[str, Start]:
-    """Find the best step of every depth."""
+    `iterations` (D,) to 1 % of the loss of the zero network, infinite where no step gets there, of the matrices
+    `depths` (D,), ascending; `losses` (T,) of the deepest of `DEPTHS` over that of the zero network.
+    """
     found = {}
     for start in START:
-        best: dict[int, tuple[float, float, kit.Floats]] = {}
+        best: dict[int, tuple[float, kit.Floats]] = {}
         for role, run in runs.items():
             if not role.startswith(start):
                 continue
             losses = np.asarray(run.losses) / (0.5 * np.mean(np.sum(run.dataset().y ** 2, axis=1)))
             reached = np.flatnonzero(losses <= LEFT)
             took = float(run.loss_iterations[reached[0]]) if len(reached) else float("inf")
-            depth, rate = len(run.config.architecture.widths) + 1, float(run.config.optimizer.lr)  # type: ignore[attr-defined]
+            depth = len(run.config.architecture.widths) + 1  # type: ignore[attr-defined]
             if depth not in best or took < best[depth][0]:
-                best[depth] = (took, rate, losses)
+                best[depth] = (took, losses)
         depths = sorted(best)
-        found[start] = Start(
-            np.array(depths), np.array([best[n][0] for n in depths]), np.array([best[n][1] for n in depths]),
-            best[DEPTHS[-1]][2],
-        )  # fmt: skip
+        found[start] = kit.Evidence(
+            depths=np.array(depths), iterations=np.array([best[n][0] for n in depths]), losses=best[DEPTHS[-1]][1]
+        )
     return found
 
 
-def claims(e: Mapping[str, Start]) -> list[kit.Claim]:
+def growth(one: kit.Evidence, n: int) -> float:
+    """Return how much longer n matrices take than half as many."""
+    (long,), (short,) = (one.iterations[one.depths == depth] for depth in (n, n // 2))
+    return float(long / short)
+
+
+def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
     """Compare with Figure 6A: depth costs nothing from orthogonal weights, and much from Gaussian ones."""
     orthogonal, gaussian = e.values()
     longer = [one.iterations[np.isin(one.depths, DEPTHS[1:])] for one in (gaussian, orthogonal)]
     # fmt: off
     return [
         kit.claim("flat", "From orthogonal weights depth costs hardly an iteration (16 matrices over 8)",
-                  "Figure 6A; range ours, that of Figure 4", kit.less_than(1.25), orthogonal.growth(16)),
+                  "Figure 6A; range ours, that of Figure 4", kit.less_than(1.25), growth(orthogonal, 16)),
         kit.claim("grows", "from scaled Gaussian ones it does (16 matrices over 8)",
-                  "Figure 6A; range ours, that of Figure 4", kit.more_than(1.25), gaussian.growth(16)),
+                  "Figure 6A; range ours, that of Figure 4", kit.more_than(1.25), growth(gaussian, 16)),
         kit.claim("sooner", "Orthogonal weights learn sooner (least ratio, Gaussian over orthogonal, 4 to 16 matrices)",
                   "Figure 6A", kit.more_than(1), np.min(longer[0] / longer[1])),
     ]
@@ -79,7 +68,7 @@ def claims(e: Mapping[str, Start]) -> list[kit.Claim]:
 
 
 @kit.styled
-def draw(e: Mapping[str, Start]) -> kit.Drawing:
+def draw(e: Mapping[str, kit.Evidence]) -> kit.Drawing:
     """Draw iterations over depth, and losses of the deepest networks."""
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
     for color, (name, one) in zip(kit.SERIES, e.items(), strict=False):

@@ -96,7 +96,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         return {loss: float(np.mean([measure(one) for one in several])) for loss, several in e.histories.items()}
 
     covered, good = mean_over_seeds(lambda one: one.covered[-1]), mean_over_seeds(lambda one: one.good[-1])
-    most = mean_over_seeds(lambda one: one.covered.max())
     first = e.histories["hinge"][0]
     seeds = len(e.histories["hinge"])
     mean = f"mean of {seeds} seeds, {first.steps[-1]} steps" if seeds > 1 else f"one seed, {first.steps[-1]} steps"
@@ -109,8 +108,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
           for loss, name in LOSSES.items()),
         *(kit.finding(f"good-{loss}", f"Share of samples within 3 deviations of a mode, {name}", "", good[loss])
           for loss, name in LOSSES.items()),
-        *(kit.finding(f"most-{loss}", f"Most modes covered at any recorded step, mean of the seeds, {name}", "",
-                      most[loss]) for loss, name in LOSSES.items()),
     ]  # fmt: skip
 
 

@@ -44,9 +44,9 @@ def accuracy(h: kit.Floats, y: kit.Floats) -> Accuracy:
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Score the trained network on modified and untouched images.
 
-    `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on `real`; `history`
-    (K,) is that on `real` at the recorded states after the first; `brightness` calls an image dark when its mean is
-    below 127.5 of 255, `agreement` is the share of `real` that the network classifies alike.
+    `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on `real`; `brightness`
+    calls an image dark when its mean is below 127.5 of 255, `agreement` is the share of `real` that the network
+    classifies alike.
     """
     run = runs["network"]
     config = run.config
@@ -55,20 +55,18 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     x_lit, y_lit = _test(lit)
     x, y = _test(config.dataset.model_copy(update={"light_effect": False}).load(Streams(config.seed)))
     dark = np.asarray(127.5 / 255 - x.mean(axis=1))
-    networks = [run.network(k) for k in range(1, len(run.snapshot_iterations))]
-    history = [accuracy(network(x), y) for network in networks]
+    network = run.network(-1)
     return kit.Evidence(
         substitute=digits is not None,
         classes=("cats", "dogs") if digits is None else (f"digit {digits[0]}", f"digit {digits[1]}"),
         accuracy={
-            "train": accuracy(networks[-1](lit.x), lit.y),
-            "test": accuracy(networks[-1](x_lit), y_lit),
-            "real": history[-1],
+            "train": accuracy(network(lit.x), lit.y),
+            "test": accuracy(network(x_lit), y_lit),
+            "real": accuracy(network(x), y),
             "control": accuracy(runs["control"].network(-1)(x), y),
         },
-        history=np.array([one.both for one in history]),
         brightness=accuracy(dark, y).both,
-        agreement=float(np.mean(networks[-1](x) * dark > 0)),
+        agreement=float(np.mean(network(x) * dark > 0)),
     )
 
 
@@ -112,9 +110,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                     "", e.brightness),
         kit.finding("agreement", "Untouched test images that the network classifies as the mean brightness does",
                     "", e.agreement),
-        kit.finding("range-low", "Least accuracy on the untouched test set at the recorded states after the first",
-                    "", e.history.min()),
-        kit.finding("range-high", "Largest of them", "", e.history.max()),
     ]  # fmt: skip
     return [one for one in made if not (one.id == "printed" and e.substitute)]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter, minimum_filter
 
 from dynamics_cli import kit
@@ -54,34 +52,6 @@ COLORS = ("#F3B7A6", "#BFE3D0", "#FFFFFF", "#E08A73")
 """Of frozen, solved, undecided and dead neurons."""
 
 
-@dataclass(frozen=True)
-class PhaseGrid:
-    """Outcomes on a grid, and the paths of the three cases."""
-
-    norm: float
-    trained: NDArray[np.int8]
-    """(G, G) outcomes of training, y0 down the rows; values of `Outcome`, `VANISHES` where neither came to pass."""
-    theory: NDArray[np.int8]
-    """(G, G) outcomes by Section 3.3."""
-    cases: Paths
-    """The neurons of `CASES`, trained."""
-
-    @property
-    def agreement(self) -> float:
-        """Share of cells in which both agree."""
-        return float(np.mean(self.trained == self.theory))
-
-    @property
-    def disagree_inside(self) -> int:
-        """Cells that disagree although all cells around them are in the same region."""
-        inside = maximum_filter(self.theory, 3) == minimum_filter(self.theory, 3)
-        return int(((self.trained != self.theory) & inside).sum())
-
-    def count(self, end: Outcome) -> int:
-        """Return in how many trained cells a neuron ended so."""
-        return int((self.trained == end).sum())
-
-
 def configs(fine: tuple[str, ...], coarse: tuple[str, ...]) -> dict[str, kit.Wanted]:
     """Return the runs of all curves with the changes `fine` and, at the coarse step, `coarse`."""
 
@@ -104,8 +74,13 @@ def diagram(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def train_grid(run: kit.Run) -> PhaseGrid:
-    """Train the single neuron of a run on its single point from every cell of the grid."""
+def train_grid(run: kit.Run) -> kit.Evidence:
+    """Train the single neuron of a run on its single point, of this `norm`, from every cell of the grid.
+
+    `trained` (G, G) are outcomes of training, y0 down the rows, values of `Outcome`, `VANISHES` where neither came to
+    pass. `disagree_inside` counts cells that disagree with Section 3.3 although all cells around them are in the same
+    region there. `cases` are the neurons of `CASES`, trained.
+    """
     x = float(run.dataset().x[0, 0])
     axis: kit.Floats = (np.arange(CELLS, dtype=np.float64) + 0.5) * (2 * REACH / CELLS) - REACH
     z0, y0 = (array.ravel() for array in np.meshgrid(axis, axis))
@@ -118,12 +93,12 @@ def train_grid(run: kit.Run) -> PhaseGrid:
     cases = train_together(
         run, (starts[:, 1] / x)[:, None], starts[:, 0], snapshots=np.linspace(0, total, 81).astype(np.int64)
     )
-    return PhaseGrid(
-        norm=abs(x),
-        trained=ends.reshape(CELLS, CELLS).astype(np.int8),
-        theory=outcome(y0, z0, abs(x)).reshape(CELLS, CELLS),
+    trained, theory = (one.reshape(CELLS, CELLS) for one in (ends.astype(np.int8), outcome(y0, z0, abs(x))))
+    inside = maximum_filter(theory, 3) == minimum_filter(theory, 3)
+    return kit.Evidence(
+        norm=abs(x), trained=trained, disagree_inside=int(((trained != theory) & inside).sum()),
         cases=Paths(cases.t, cases.w * x, cases.z),
-    )
+    )  # fmt: skip
 
 
 def draw_diagram(
@@ -141,7 +116,7 @@ def draw_diagram(
     return figure, axes
 
 
-def _draw_grid(axes: Axes, grid: PhaseGrid) -> list[Patch]:
+def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
     """Draw regions, hyperbolas, asymptotes and the three cases; return handles for a legend."""
     edges = np.linspace(-REACH, REACH, CELLS + 1)
     axes.pcolormesh(edges, edges, grid.trained, cmap=ListedColormap(COLORS), vmin=-0.5, vmax=3.5, rasterized=True)
@@ -185,10 +160,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     grid, curves = e.diagram.grid, e.diagram.curves
     late = [crossing(curve.t, curve.P, 0.9) for curve in curves]
     coarse = max(curve.error for curve in e.diagram.coarse)
-    starts = np.array(list(CASES.values()))
-    path = logistic_mode(grid.cases.t[:, None], starts[:, 1], starts[:, 0], grid.norm)
     y, z = grid.cases.w[..., 0], grid.cases.z
-    P = 1 / (1 + np.exp(-z * np.maximum(y, 0.0)))
     ends = np.select([y[-1] <= 0, z[-1] > 0], [Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES)
     decay = float(np.log(y[-2, 0] / y[-1, 0]) / np.diff(grid.cases.t)[-1]) if (y[:, 0] > 0).all() else float("nan")
     t = np.linspace(0.0, 50.0, 4000)
@@ -223,7 +195,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("failure",
                   "Even under H2 training fails from a set of positive measure (share of dead neurons among y0 > 0)",
                   "Section 3.3, failure modes (the area of the triangle below the line)",
-                  kit.near(grid.norm / 4, 0.01), grid.count(Outcome.DIES) / (grid.trained.size / 2)),
+                  kit.near(grid.norm / 4, 0.01), np.sum(grid.trained == Outcome.DIES) / (grid.trained.size / 2)),
         kit.theory("closed-form",
                    "The closed form solves the differential equation (largest |dP| against an ODE solver)",
                    "Eqs. 2, 12, 16, 20-22", kit.at_most(1e-8), e.ode[0]),
@@ -231,11 +203,6 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
                    "Section 3.2, Eq. 13", kit.at_most(1e-8), e.ode[1]),
         kit.theory("eq-19", "For c = 0 the logit stays below 2 log(||x|| t + exp(u0 / 2)) (largest excess, nine starts "
                    "and norms)", "A.3, Eq. 19", kit.at_most(1e-12), balanced),
-        kit.finding("agreement", "Share of all trained cells that agree", "Figure 2 left", grid.agreement),
-        kit.finding("cells", "Initialisations trained for the diagram", "Figure 2 left", grid.trained.size),
-        kit.finding("solved", "Trained cells that solve the task", "Figure 2", grid.count(Outcome.SOLVED)),
-        kit.finding("cases-error", "Largest |P_train - P_theory| of c_1, c_2 and c_3 (step 0.01)",
-                    "Section 3.3", float(np.abs(P - path.confidence).max())),
         kit.finding("eq-19-uneven", "For c > 0 it fails: largest excess from (y0, z0, ||x||) = (3, 0.1, 1)",
                     "A.3, Eq. 19", uneven),
     ]  # fmt: skip
@@ -289,16 +256,18 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     """Train the diagram and compare the curves with Eq. 27.
 
     `outputs` (K, 3) are those on the points of `GENERAL`, trained, by C.2 piece by piece (`theory`), and by C.2 as
-    `printed`, continued to the end; `death` is when the trained neuron of c_3 dies.
+    `printed`, which holds `until` the first point has margin 1, continued to the end; `death` is when the trained
+    neuron of c_3 dies.
     """
     run = runs["general"]
     dataset, t = run.dataset(), times(run)
     x = dataset.x[dataset.y == 1]
     w0, z0 = layers(run)[0][0, 0], float(layers(run)[1][0, 0, 0])
+    theory, satisfied = hinge_class(t, x, w0, z0)
     dying = runs["c_3"]
     y = layers(dying)[0][:, 0, 0] * float(dying.dataset().x[0, 0])
     return kit.Evidence(
-        diagram=diagram(runs), outputs=outputs(run, x), theory=hinge_class(t, x, w0, z0),
+        diagram=diagram(runs), outputs=outputs(run, x), theory=theory, until=float(satisfied.min()),
         printed=_printed(t, x, w0, z0), death=crossing(times(dying), -y, 0.0),
     )  # fmt: skip
 
@@ -343,13 +312,11 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("general",
                   "A class of several points, full batches: outputs follow C.2, piece by piece (largest difference)",
                   "C.2; limit of small steps", kit.at_most(1e-3),
-                  if_learnt(float(e.outputs[-1].min()), float(np.abs(e.outputs - e.theory.outputs).max()))),
+                  if_learnt(float(e.outputs[-1].min()), float(np.abs(e.outputs - e.theory).max()))),
         kit.finding("general-until", "C.2 as printed holds until the first point reaches margin 1, at time",
-                    "C.2", e.theory.valid_until),
+                    "C.2", e.until),
         kit.finding("general-late", "beyond it its outputs are wrong by up to",
                     "C.2", float(np.abs(e.printed - e.outputs).max())),
-        kit.finding("agreement", "Share of all trained cells that agree", "Figure 9", grid.agreement),
-        kit.finding("solved", "Trained cells that solve the task", "Figure 9", grid.count(Outcome.SOLVED)),
     ]  # fmt: skip
 
 

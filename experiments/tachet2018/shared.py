@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli import kit
 
-from .theory.shared_neuron import SharedNeuron, hyperboloid, saddle_eigenvalues, separatrix, shared_neuron
+from .theory.shared_neuron import SharedNeuron, hyperboloid, separatrix, shared_neuron
 from .trained import LEARNT, draw_trained, order, sigmoidal, step, train_together, trained_handle
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
@@ -217,8 +217,6 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("sigmoidal", "The confidence on D_1 from the first start is sigmoidal, although H2 does not hold "
                   "(trained; 1: convex, then concave)", "Theorem 3.4, Interpretation", kit.exactly(1),
                   sigmoidal(green.ode.t, green.confidences[0])),
-        kit.finding("green-time", "beta reaches 0 at", "Eq. 4", green.ode.beta_zero),
-        kit.finding("yellow-time", "alpha reaches 0 at", "Eq. 4", yellow.ode.alpha_zero),
         kit.finding("failure-time", "alpha reaches 0, in finite time, at", "Eq. 4", failed.ode.alpha_zero),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
                   "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(learning, (failed,))),
@@ -236,12 +234,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("separatrix", "From the curve C_c neurons go to the stationary point (least distance, Eq. 4)",
                    "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
                    float(np.linalg.norm(e.attracted.path - e.curve[len(e.curve) // 2], axis=1).min())),
-        kit.finding("tried", "Networks trained from both sides of C_c", "Theorem 3.4", len(e.winners)),
         *(kit.finding(f"c-{k + 1}", f"c of start {k + 1} of the caption: not 1", "Figure 3", one.c)
           for k, one in enumerate(e.three)),
-        kit.finding("edge-beta", "C_1 meets alpha = 0 at this beta", "Figure 3 left", float(e.curve[0, 1])),
-        kit.finding("edge-z", "and this z", "Figure 3 left", float(e.curve[0, 2])),
-        kit.finding("eigenvalue", "Positive eigenvalue at the saddle", "A.8", saddle_eigenvalues(C_3)[0]),
     ]  # fmt: skip
 
 
@@ -332,9 +326,6 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("symmetric", "With alpha and beta exchanged and z negative D_2 prevails (share of the trajectories "
                    "on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
                    float(np.mean([one.winner == 2 for one in lower]))),
-        kit.finding("tried", "Networks trained for the first claim", "Figure 7", len(e.winners)),
-        kit.finding("latest", "Latest time at which beta reaches 0 among the trajectories drawn",
-                    "Figure 7", max(one.ode.beta_zero for one in e.drawn if one.winner == 1)),
     ]  # fmt: skip
 
 

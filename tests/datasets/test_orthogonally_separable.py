@@ -8,7 +8,7 @@ import pytest
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Streams
-from experiments.phuong2021.theory.separability import is_orthogonally_separable
+from experiments.phuong2021.theory.separability import separability_violations
 
 
 def draw(seed=0, **keys):
@@ -21,7 +21,7 @@ def test_eq_1_holds_at_any_size(n, dim, filtered):
     data = draw(n=n, dim=dim, filtered=filtered)
     assert (data.n, data.d) == (n, dim)
     assert set(data.y) == {-1.0, 1.0}
-    assert is_orthogonally_separable(data.x, data.y).violations == 0
+    assert separability_violations(data.x, data.y) == 0
     z = np.where(np.arange(dim) % 2 == 0, 1.0, -1.0)
     assert (data.x @ z >= 0).all() or not filtered
 

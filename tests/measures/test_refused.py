@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import balanced_logit, deep_logit, depth_crossing
 
 from dynamics_cli.measures.clusters import cluster_directions, distinct_kinks, significant
 from dynamics_cli.measures.curves import escape_iteration, find_plateaus, first_below, orders_fallen, plateau_at
@@ -52,12 +51,6 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: singular_values([[np.nan, 1.0]]), ValueError, "finite"),
     (lambda: activate(np.ones(3), 2.0), ValueError, "slope"),
     (lambda: preactivations(ONES, np.ones((4, 3))), ValueError, "dimension 2 but the neurons 3"),
-    (lambda: balanced_logit(1.0, 0.0), ValueError, "u0 must not be 0"),
-    (lambda: deep_logit(1.0, 0.1, 0), ValueError, "depth"),
-    (lambda: deep_logit(1.0, -0.1, 4), ValueError, "u must be positive"),
-    (lambda: deep_logit(-1.0, 0.1, 4), ValueError, "times"),
-    (lambda: depth_crossing(4, confidence=1.0), ValueError, "confidence"),
-    (lambda: depth_crossing(4, against=4), ValueError, "same time"),
     (lambda: ntk_regression(X, Y, W, A).predict(X, -1.0), ValueError, "negative"),
     (lambda: ntk_regression(X, Y, W, A)(np.ones((2, 4))), ValueError, "dimension"),
     (lambda: ntk_regression(X, Y[:2], W, A), ValueError, "labels"),

@@ -16,24 +16,17 @@ from dynamics_cli.measures.two_layer import preactivations
 
 
 def D_sign(x: ArrayLike, y: ArrayLike, sign: int) -> Floats:
-    """Return `D_+` `(d,)` for `sign = 1` and `D_-` for `sign = -1`; ValueError for another sign (Section 4.1).
+    """Return `D_+` `(d,)` for `sign = 1` and `D_-` for `sign = -1` (Section 4.1).
 
     `(1/n) sum y_k x_k` over the labels of that sign, for `x (n, d)`, `y (n,)`. Neurons with a negative output weight
     align with `-D_-`.
     """
     points, labels = as_points(x, y)
-    check_sign(sign)
     result: Floats = np.where(sign * labels > 0, labels, 0.0) @ points / len(labels)
     return result
 
 
 D_plus, D_minus = partial(D_sign, sign=1), partial(D_sign, sign=-1)
-
-
-def check_sign(sign: int) -> None:
-    """Raise ValueError unless `sign` is -1 or 1."""
-    if sign not in (-1, 1):
-        raise ValueError(f"sign must be -1 or 1, not {sign}")
 
 
 def S_sign(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int) -> Bools:

@@ -32,7 +32,6 @@ from .alignment import (
     S_minus_1,
     S_plus_1,
     check_assumptions,
-    check_sign,
     orthogonality,
     require_orthogonal,
 )
@@ -44,13 +43,13 @@ def growth_rate(x: ArrayLike, y: ArrayLike, sign: int, *, loss_factor: float = 1
     return 2.0 * loss_factor * float(np.linalg.norm(D_sign(x, y, sign)))
 
 
-def growth_limit(x: ArrayLike, y: ArrayLike, sign: int, *, tolerance: float = 1e-6) -> float:
+def growth_limit(x: ArrayLike, y: ArrayLike, sign: int) -> float:
     """Return U, where `u` ends: `n^3 ||D||^3 / sum y_k^2 ||x_k||^4`, for orthonormal inputs `n ||D||`.
 
-    Raises ValueError when inputs are not orthogonal (up to `tolerance`) or when no label has this sign.
+    Raises ValueError when inputs are not orthogonal or when no label has this sign.
     """
     points, labels = as_points(x, y)
-    require_orthogonal(points, tolerance)
+    require_orthogonal(points)
     length = float(np.linalg.norm(D_sign(points, labels, sign)))
     if length == 0:
         raise ValueError(f"there is no label of sign {sign:+d}")
@@ -63,10 +62,8 @@ def logistic_growth(
 ) -> Floats:
     """Return `u(t) = U / (1 + (U / u_0 - 1) exp(-2 ||D|| t))` for times `t` of any shape, from `u(0) = u_0 > 0`.
 
-    Raises ValueError when `u_0` is not positive; otherwise as `growth_limit`.
+    Raises ValueError as `growth_limit`.
     """
-    if not u_0 > 0:
-        raise ValueError(f"u_0, the squared norm to grow from, must be positive, not {u_0}")
     U = growth_limit(x, y, sign)
     times = as_floats(t, "t", axes=0, batched=True)
     decay = np.exp(-growth_rate(x, y, sign, loss_factor=loss_factor) * times)
@@ -82,7 +79,6 @@ def aligned_mass(
     `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0 exp(2 ||D|| t)` from then on. For
     balanced weights and orthogonal inputs. Raises ValueError when no neuron is in the set or no label has that sign.
     """
-    check_sign(sign)
     hidden, output = as_network(W, a)
     chosen = (S_plus_1 if sign > 0 else S_minus_1)(x, y, hidden, output)
     length = float(np.linalg.norm(D_sign(x, y, sign)))
@@ -117,10 +113,9 @@ def one_sign_saddle_loss(x: ArrayLike, y: ArrayLike, sign: int, *, loss_factor: 
     For inputs `x (n, 2)` = (input, 1) of any inner products: the level of a saddle at which no neuron of the other sign
     has grown. Such a network is `sign` times a sum of `relu(x - t)`, `relu(t - x)` and constants with coefficients
     >= 0. Between two neighbouring inputs t enters linearly, beyond them the rest is a constant, so that kinks at the
-    inputs are enough (non-negative least squares). Raises ValueError for other inputs or signs.
+    inputs are enough (non-negative least squares). Raises ValueError for other inputs.
     """
     points, labels = as_points(x, y)
-    check_sign(sign)
     if points.shape[1] != 2 or not (points[:, 1] == 1).all():
         raise ValueError("this saddle needs inputs on a line with a constant: x of shape (n, 2), the second column 1")
     steps = points[:, :1] - points[:, 0]  # (n, n): from every kink to every input
@@ -144,7 +139,7 @@ class Saddle:
     """`loss_factor / (2n)` times the sum of the squares of the other labels."""
 
 
-def intermediate_saddle(x: ArrayLike, y: ArrayLike, *, loss_factor: float = 1.0, tolerance: float = 1e-6) -> Saddle:
+def intermediate_saddle(x: ArrayLike, y: ArrayLike, *, loss_factor: float = 1.0) -> Saddle:
     """Return the saddle of Fact 1 for orthogonal inputs `x (n, d)` of any norm and labels `y (n,)`.
 
     Raises ValueError when inputs are not orthogonal, labels have one sign only, or `||D_+|| = ||D_-||` (Assumption 2).
@@ -154,7 +149,7 @@ def intermediate_saddle(x: ArrayLike, y: ArrayLike, *, loss_factor: float = 1.0,
     if plus == minus or min(plus, minus) == 0:
         raise ValueError(f"an intermediate saddle needs ||D+|| and ||D-|| positive and different: {plus}, {minus}")
     sign = 1 if plus > minus else -1
-    w, a = interpolating_neuron(points, labels, sign, tolerance=tolerance)
+    w, a = interpolating_neuron(points, labels, sign)
     fitted: Bools = sign * labels > 0
     loss = 0.5 * loss_factor * float(np.sum(labels[~fitted] ** 2)) / len(labels)
     return Saddle(sign=sign, w=w, a=a, fitted=fitted, loss=loss)

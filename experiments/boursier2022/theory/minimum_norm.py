@@ -13,19 +13,18 @@ from numpy.typing import ArrayLike
 
 from dynamics_cli.measures.arrays import Floats, as_points
 
-from .alignment import D_minus, D_plus, check_orthonormal, check_sign, require_orthogonal
+from .alignment import D_minus, D_plus, require_orthogonal
 
 
-def interpolating_neuron(x: ArrayLike, y: ArrayLike, sign: int, *, tolerance: float = 1e-6) -> tuple[Floats, float]:
+def interpolating_neuron(x: ArrayLike, y: ArrayLike, sign: int) -> tuple[Floats, float]:
     """Return the shortest balanced neuron `w (d,)`, `a` that fits all labels of one sign and is 0 on the other points.
 
     `w = sign v / sqrt(||v||)`, `a = sign sqrt(||v||)` with `v = sum y_k x_k / ||x_k||^2` over the labels of that sign;
-    both are 0 when there is none. Raises ValueError when inputs are not orthogonal (up to `tolerance`), when an input
-    is 0 but its label is not, or for a sign other than -1 and 1.
+    both are 0 when there is none. Raises ValueError when inputs are not orthogonal, or when an input is 0 but its label
+    is not.
     """
     points, labels = as_points(x, y)
-    check_sign(sign)
-    require_orthogonal(points, tolerance)
+    require_orthogonal(points)
     squares = np.sum(points**2, axis=1)
     chosen = sign * labels > 0
     if (squares[chosen] == 0).any():
@@ -37,23 +36,23 @@ def interpolating_neuron(x: ArrayLike, y: ArrayLike, sign: int, *, tolerance: fl
     return sign * v / np.sqrt(length), sign * float(np.sqrt(length))
 
 
-def minimum_norm_interpolator(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) -> tuple[Floats, Floats]:
+def minimum_norm_interpolator(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     """Return the two neurons `W (2, d)`, `a (2,)` of a minimum-norm interpolator: the positive one, then the negative.
 
     A neuron is 0 when no label has its sign. All minimisers are this network with its neurons split into parallel
     neurons (Proposition 1). Errors as `interpolating_neuron`.
     """
-    w_plus, a_plus = interpolating_neuron(x, y, 1, tolerance=tolerance)
-    w_minus, a_minus = interpolating_neuron(x, y, -1, tolerance=tolerance)
+    w_plus, a_plus = interpolating_neuron(x, y, 1)
+    w_minus, a_minus = interpolating_neuron(x, y, -1)
     return np.stack([w_plus, w_minus]), np.array([a_plus, a_minus])
 
 
-def minimum_norm_value(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) -> float:
+def minimum_norm_value(x: ArrayLike, y: ArrayLike) -> float:
     """Return `min ||theta||^2` over interpolators of orthogonal inputs.
 
     `2 (sqrt(sum_{y_k>0} y_k^2 / ||x_k||^2) + sqrt(sum_{y_k<0} y_k^2 / ||x_k||^2))`. Errors as `interpolating_neuron`.
     """
-    W, a = minimum_norm_interpolator(x, y, tolerance=tolerance)
+    W, a = minimum_norm_interpolator(x, y)
     return float(np.sum(W**2) + np.sum(a**2))
 
 
@@ -68,11 +67,8 @@ def linear_norm(x: ArrayLike, y: ArrayLike) -> float:
     return 2.0 * float(np.linalg.norm(v)) if np.allclose(points @ v, labels) else float("nan")
 
 
-def orthonormal_value(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) -> float:
-    """Return `2 n (||D_+|| + ||D_-||)`, as Proposition 1 states it. Raises ValueError unless inputs are orthonormal."""
+def orthonormal_value(x: ArrayLike, y: ArrayLike) -> float:
+    """Return `2 n (||D_+|| + ||D_-||)`, as Proposition 1 states it for orthonormal inputs."""
     points, labels = as_points(x, y)
-    check = check_orthonormal(points, tolerance)
-    if not check.holds:
-        raise ValueError(str(check))
     lengths = np.linalg.norm(D_plus(points, labels)) + np.linalg.norm(D_minus(points, labels))
     return float(2 * len(labels) * lengths)

@@ -68,8 +68,8 @@ class CaratheodoryNeuron:
         return float(np.linalg.norm(path - path[0] - integral, axis=1).max())
 
 
-def boundary_rates(x: ArrayLike, y: ArrayLike, w: ArrayLike, sample: int, sign: int = 1) -> tuple[float, float]:
-    """Return `<s x_a(w), x_i>` on the inactive and on the active side of the boundary `<x_i, w> = 0` of one sample.
+def boundary_rates(x: ArrayLike, y: ArrayLike, w: ArrayLike, sample: int) -> tuple[float, float]:
+    """Return `<x_a(w), x_i>` on the inactive and on the active side of the boundary `<x_i, w> = 0` of one sample.
 
     `x_a(w) = sum_{<x_k, w> > 0} y_k x_k` (Eq. 5) over the other samples, and with sample i added. Both of one sign: the
     flow crosses the boundary; positive, negative: it is caught there and no Caratheodory solution goes on (Figure 18).
@@ -77,5 +77,5 @@ def boundary_rates(x: ArrayLike, y: ArrayLike, w: ArrayLike, sample: int, sign: 
     points, labels = as_floats(x, "x", axes=2), as_floats(y, "y", axes=1)
     active = points @ as_floats(w, "w", axes=1) > 0
     active[sample] = False
-    off = sign * (labels[active] @ points[active]) @ points[sample]
-    return float(off), float(off + sign * labels[sample] * (points[sample] @ points[sample]))
+    off = (labels[active] @ points[active]) @ points[sample]
+    return float(off), float(off + labels[sample] * (points[sample] @ points[sample]))

@@ -6,7 +6,6 @@ The states are read in blocks: thousands of 50 x 784 weights cost seconds, and m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -89,16 +88,6 @@ def _block(W: ArrayLike, v: ArrayLike, x_plus: ArrayLike, x_minus: ArrayLike) ->
     return np.stack(columns, axis=1)
 
 
-class NeuronMotion(NamedTuple):
-    """The loss of a state and its two sums over the neurons."""
-
-    loss: float
-    norms: float
-    """`sum_j d/dt ||w_j||^2 = sum_j 2 <-grad_j L, w_j>`."""
-    directions: float
-    """`sum_j || d/dt (w_j / ||w_j||) ||`, where `w_j' = -grad_j L`; a neuron that is 0 does not count."""
-
-
 def hidden_gradient(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss: Loss) -> tuple[float, Floats]:
     """Return the full loss and its gradient `(m, d)` in the hidden weights `W (m, d)` of a ReLU network.
 
@@ -113,8 +102,12 @@ def hidden_gradient(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss
     return float(loss.total(h, np.asarray(y, dtype=np.float64))), gradient
 
 
-def motion(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss: Loss) -> NeuronMotion:
-    """Return loss, changes in norms and changes in directions of the network `W (m, d)`, `a (m,)` on `x (n, d)`."""
+def motion(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss: Loss) -> tuple[float, float, float]:
+    """Return loss, changes in norms and changes in directions of the network `W (m, d)`, `a (m,)` on `x (n, d)`.
+
+    With `w_j' = -grad_j L` these are `sum_j d/dt ||w_j||^2` and `sum_j || d/dt (w_j / ||w_j||) ||`, in which a neuron
+    that is 0 does not count.
+    """
     hidden, output = as_network(W, a)
     value, gradient = hidden_gradient(x, y, hidden, output, loss)
     lengths = norms(hidden)
@@ -122,4 +115,4 @@ def motion(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss: Loss) -
     along = np.sum(-gradient * units, axis=1)  # (m,) d||w_j||/dt
     across = norms(-gradient - along[:, None] * units)
     turning = np.divide(across, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return NeuronMotion(value, float(np.sum(2 * along * lengths)), float(turning.sum()))
+    return value, float(np.sum(2 * along * lengths)), float(turning.sum())

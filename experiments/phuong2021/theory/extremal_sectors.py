@@ -32,8 +32,6 @@ class Extremal:
     """(d,) unit vector."""
     sector: Ints
     """(n,) its signs on the data: -1, 0, 1."""
-    value: float
-    """G there."""
 
 
 def sector_of(x: ArrayLike, W: ArrayLike, *, zero: float = ZERO) -> Ints:
@@ -77,11 +75,11 @@ def extremal_directions(x: ArrayLike, y: ArrayLike, sign: int = 1) -> list[Extre
             Z = np.array(chosen, dtype=np.int64)
             if (c[Z] > 0).any() or np.linalg.matrix_rank(points[Z]) < size:
                 continue  # a point of sign 0 with c_i > 0 can always be gained
-            found += _on_flat(points, c, Z, sign)
+            found += _on_flat(points, c, Z)
     return sorted(found, key=lambda one: tuple(-one.sector))
 
 
-def _on_flat(x: Floats, c: Floats, Z: Ints, sign: int) -> list[Extremal]:
+def _on_flat(x: Floats, c: Floats, Z: Ints) -> list[Extremal]:
     """Return the strict local maxima whose zero set is Z (k,)."""
     n, d = x.shape
     rest = np.setdiff1d(np.arange(n), Z)
@@ -107,7 +105,7 @@ def _on_flat(x: Floats, c: Floats, Z: Ints, sign: int) -> list[Extremal]:
     sectors = np.zeros((len(bits), n), np.int64)
     sectors[:, rest] = 2 * bits - 1
     kept = np.flatnonzero(fits & strict & (least >= -ZERO * scale) & (np.linalg.norm(unit, axis=1) > 0.5))
-    return [Extremal(unit[k], sectors[k], float(sign * value[k])) for k in kept]
+    return [Extremal(unit[k], sectors[k]) for k in kept]
 
 
 def predicted_sector(x: ArrayLike, y: ArrayLike, sign: int = 1) -> Ints:

@@ -14,38 +14,20 @@ BLOCK = 512
 """Rows of the matrix of products that are held at a time."""
 
 
-@dataclass(frozen=True)
-class Separability:
-    """How far `<x_i, x_j> > 0` within a class and `<= 0` across classes, for all pairs."""
+def separability_violations(x: ArrayLike, y: ArrayLike) -> int:
+    """Return how many pairs `i <= j` of inputs `x (n, d)` with labels `y (n,)` violate Eq. 1.
 
-    within: float
-    """Least product of two points of a class, a point with itself included."""
-    across: float
-    """Largest product of two points of different classes; -inf when there is one class only."""
-    violations: int
-    """Number of pairs `i <= j` that violate it; 0 where the data are orthogonally separable."""
-
-    @property
-    def margin(self) -> float:
-        """The smaller of `within` and `-across`: data are separable when it is positive, or 0 by orthogonality."""
-        return min(self.within, -self.across)
-
-
-def is_orthogonally_separable(x: ArrayLike, y: ArrayLike) -> Separability:
-    """Check Eq. 1 for inputs `x (n, d)` and labels `y (n,)`, two points being of a class when their labels are equal.
-
+    Equal labels make a class; within a class, a point with itself included, products are > 0, across classes <= 0.
     Products are computed in blocks of rows. Raises ValueError for data of other shapes, or not finite.
     """
     points, labels = as_points(x, y)
-    within, across, violations = np.inf, -np.inf, 0
+    violations = 0
     for first in range(0, len(points), BLOCK):
         rows = np.arange(first, min(first + BLOCK, len(points)))
         products, same = points[rows] @ points.T, labels[rows][:, None] == labels
         upper = np.arange(len(points)) >= rows[:, None]
-        within = min(within, float(products[same].min()))
-        across = max(across, float(products[~same].max(initial=-np.inf)))
         violations += int(np.count_nonzero(upper & np.where(same, products <= 0, products > 0)))
-    return Separability(within, across, violations)
+    return violations
 
 
 @dataclass(frozen=True)

@@ -33,18 +33,13 @@ def agreement_margin(x: ArrayLike, W: ArrayLike, U: ArrayLike, c_w: ArrayLike, c
     return np.asarray(np.divide(least, norm, out=np.full(np.shape(norm), np.nan), where=norm > 0))
 
 
-def perfect_agreement(x: ArrayLike, y: ArrayLike, W: ArrayLike, *, sign: int = 1) -> Bools:
-    """Return which neurons `(..., k)` classify all data like `sign * y`: those in the PAR (Definition 6.3).
+def agreement_share(x: ArrayLike, y: ArrayLike, W: ArrayLike, *, sign: int = 1) -> Floats:
+    """Return the share `(...)` of neurons that classify all data like `sign * y`: those in the PAR (Definition 6.3).
 
     `sign` is 1 for neurons `w` with output weight `+v` and -1 for neurons `u`.
     """
     points, labels = as_points(x, y)
-    return np.asarray((sign * labels[:, None] * preactivations(points, W) > 0).all(axis=-2))
-
-
-def agreement_share(x: ArrayLike, y: ArrayLike, W: ArrayLike, *, sign: int = 1) -> Floats:
-    """Return the share `(...)` of neurons that are in the PAR."""
-    return np.asarray(perfect_agreement(x, y, W, sign=sign).mean(axis=-1))
+    return np.asarray((sign * labels[:, None] * preactivations(points, W) > 0).all(axis=-2).mean(axis=-1))
 
 
 def most_disagreements(x: ArrayLike, W: ArrayLike) -> Ints:

@@ -4,8 +4,7 @@ With N weights in a row (N - 1 hidden layers), all equal to `z = y / ||x||` (y t
 
     u' = p N ||x||^(2/N) u^(2 - 2/N) / (1 + exp(u))                                  (Eqs. 5, 25)
 
-and time is an integral that ends in known functions: Eq. 2 for N = 2, the Wright omega function for N = 1 (logistic
-regression), and for N > 2, with `s = 1 - 2/N`,
+and time is an integral that ends in known functions: Eq. 2 for N = 2, and for N > 2, with `s = 1 - 2/N`,
 
     p N ||x||^(2/N) t = J(u) - J(u_0),   J(u) = int (1 + exp(v)) v^(-1-s) dv = -u^(-s) (1 + 1F1(-s; 1 - s; u)) / s.
 
@@ -19,37 +18,43 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import hyp1f1, logit, wrightomega
+from scipy.special import hyp1f1, logit
 
 from dynamics_cli.measures.arrays import Floats, Ints
 
-from .arguments import as_finite, as_positive, as_times, log_residual, solve_increasing
-from .logistic_integral import LARGE, elapsed, logit_at, progress, scaled_power_integral
+from .logistic_integral import (
+    LARGE,
+    elapsed,
+    log_residual,
+    logit_at,
+    progress,
+    scaled_power_integral,
+    solve_increasing,
+)
 
 
 def deep_rate(u: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
-    """Return `u'` of Eq. 5 at logits `u > 0` (any sign for `depth` N = 1). Arguments broadcast."""
-    value = _start(u, _check_depth(depth))
-    front = as_positive(p, "p") * depth * as_positive(norm, "norm") ** (2.0 / depth)
+    """Return `u'` of Eq. 5 at logits `u > 0`. Arguments broadcast."""
+    value = np.asarray(u, np.float64)
     damping = np.exp(-np.logaddexp(0.0, value))
-    return np.asarray(front * (damping if depth == 1 else value ** (2.0 - 2.0 / depth) * damping))
+    return np.asarray(_front(depth, norm, p) * (value ** (2.0 - 2.0 / depth) * damping))
+
+
+def _front(depth: int, norm: ArrayLike, p: ArrayLike) -> Floats:
+    """Return the factor `p N ||x||^(2/N)` of Eq. 5."""
+    return np.asarray(np.multiply(p, depth) * np.asarray(norm, np.float64) ** (2.0 / depth))
 
 
 def deep_logit(t: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
     """Return the logit at times `t` of a mode of `depth` N weights, from `u0 > 0` (Eq. 5).
 
-    `t`, `u0`, `norm` and `p` broadcast; times up to 1e300 are fine. `depth` 1 is logistic regression, with `u0` of any
-    sign. Raises ValueError for a depth below 1, negative or non-finite times, u0, norm or p that is not positive.
+    `t`, `u0`, `norm` and `p` broadcast; times up to 1e300 are fine. `depth` is at least 2.
     """
-    start = _start(u0, _check_depth(depth))
     if depth == 2:
-        return balanced_logit(t, start, norm, p=p)
-    front = as_positive(p, "p") * depth * as_positive(norm, "norm") ** (2.0 / depth)
-    times, start, front = np.broadcast_arrays(as_times(t), start, front)
+        return balanced_logit(t, u0, norm, p=p)
+    times, start, front = np.broadcast_arrays(np.asarray(t, np.float64), u0, _front(depth, norm, p))
     with np.errstate(divide="ignore"):
         log_time = np.log(times) + np.log(front)
-    if depth == 1:
-        return _shallow(log_time, start)
     return _deep(log_time.ravel(), start.ravel(), 1.0 - 2.0 / depth).reshape(times.shape)
 
 
@@ -58,12 +63,9 @@ def balanced_logit(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: Arr
 
     For `u0 < 0` it is the mode on the line of A.6, whose logit rises to 0. By A.4 it also holds for the sum of the
     logits of any number of balanced neurons. For a class D_2 take `u0 = |v_0|`: the network's output is `-u`. Arguments
-    broadcast. Raises ValueError when u0 is 0 or not finite; otherwise as `deep_logit`.
+    broadcast; u0 is not 0, from where a balanced mode does not move.
     """
-    start = as_finite(u0, "u0")
-    if (start == 0).any():
-        raise ValueError("u0 must not be 0: from there a balanced mode does not move")
-    times, start, rate = np.broadcast_arrays(as_times(t), start, as_positive(norm, "norm") * as_positive(p, "p"))
+    times, start, rate = np.broadcast_arrays(t, np.asarray(u0, np.float64), np.multiply(norm, p))
     a, b = np.maximum(start, 0.0), np.maximum(-start, 0.0)
     return np.where(times > 0, logit_at(progress(times, rate, a, b), a, b), start)
 
@@ -71,17 +73,13 @@ def balanced_logit(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: Arr
 def deep_time(u: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
     """Return when the logit reaches `u` from `u0`: 0 where `u <= u0`, infinity beyond 1.8e308.
 
-    Arguments but `depth` broadcast. Raises ValueError as `deep_logit`.
+    Arguments but `depth` broadcast.
     """
-    start = _start(u0, _check_depth(depth))
-    end, start = np.broadcast_arrays(np.maximum(as_finite(u, "u"), start), start)
+    end, start = np.broadcast_arrays(np.maximum(u, u0), np.asarray(u0, np.float64))
     if depth == 2:
-        rate = as_positive(norm, "norm") * as_positive(p, "p")
-        return elapsed(0.5 * np.log(end / start), rate, start, np.zeros_like(start))
-    front = as_positive(p, "p") * depth * as_positive(norm, "norm") ** (2.0 / depth)
+        return elapsed(0.5 * np.log(end / start), np.multiply(norm, p), start, np.zeros_like(start))
+    front = _front(depth, norm, p)
     with np.errstate(over="ignore", divide="ignore"):
-        if depth == 1:
-            return np.asarray((end - start + np.exp(start) * np.expm1(end - start)) / front)
         gap = _log_elapsed(end.ravel(), start.ravel(), 1.0 - 2.0 / depth).reshape(end.shape)
         return np.where(end > start, np.exp(gap - np.log(front)), 0.0)
 
@@ -89,43 +87,16 @@ def deep_time(u: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *,
 def depth_crossing(depth: int, norm: float = 1.0, *, confidence: float = 0.99, against: int = 2) -> float:
     """Return the initial logit above which `depth` reaches the confidence sooner than the depth `against`.
 
-    "The deeper the network, the faster the learning" holds only above it. Raises ValueError when the confidence is not
-    in (0.5, 1) or when there is no crossing between 1e-12 and 0.9 times the logit of the confidence.
+    "The deeper the network, the faster the learning" holds only above it. Raises ValueError when there is no crossing
+    between 1e-12 and 0.9 times the logit of the confidence.
     """
-    if not 0.5 < confidence < 1.0:
-        raise ValueError(f"confidence must be in (0.5, 1), not {confidence}")
     end = float(logit(confidence))
 
     def lead(log_u0: float) -> float:
         start = float(np.exp(log_u0))
         return float(np.log(deep_time(end, start, depth, norm)) - np.log(deep_time(end, start, against, norm)))
 
-    low, high = np.log(1e-12), np.log(0.9 * end)
-    if not lead(low) * lead(high) < 0:
-        raise ValueError(f"depths {depth} and {against} take the same time from no u0 in [1e-12, {0.9 * end:.3g}]")
-    return float(np.exp(brentq(lead, low, high, xtol=1e-13)))
-
-
-def _check_depth(depth: int) -> int:
-    if depth < 1:
-        raise ValueError(f"depth, the number N of weights in a row, must be at least 1, not {depth}")
-    return depth
-
-
-def _start(u: ArrayLike, depth: int) -> Floats:
-    return as_finite(u, "u") if depth == 1 else as_positive(u, "u")
-
-
-def _shallow(log_time: Floats, start: Floats) -> Floats:
-    """Solve `u + exp(u) = exp(log_time) + u_0 + exp(u_0)`: `exp(u)` is the Wright omega function of the right side."""
-    with np.errstate(over="ignore"):
-        total = np.exp(log_time) + start + np.exp(start)
-    # beyond the range of floats u is the logarithm of the right side to rounding
-    right = np.where(np.isfinite(total), total, 1.0)
-    omega = np.real(wrightomega(right))
-    u = np.where(right > 1.0, np.log(np.maximum(omega, 1e-300)), right - omega)
-    far = np.where(np.isfinite(total), u, np.logaddexp(log_time, start))
-    return np.where(log_time > -np.inf, np.maximum(far, start), start)
+    return float(np.exp(brentq(lead, np.log(1e-12), np.log(0.9 * end), xtol=1e-13)))
 
 
 def _scaled_integral(u: Floats, s: float) -> Floats:

@@ -9,55 +9,27 @@ with the mean everything takes m times as long.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from dynamics_cli.measures.arrays import Bools, Floats, as_floats
-
-from .arguments import as_times, check_label
+from dynamics_cli.measures.arrays import Bools, Floats
 
 
-@dataclass(frozen=True)
-class HingeClass:
-    """One neuron and the m points of its class at T times."""
+def hinge_class(t: ArrayLike, x: ArrayLike, w0: ArrayLike, z0: float) -> tuple[Floats, Floats]:
+    """Return the outputs (T, m) of a neuron `w0 (d,)`, `z0` on the points `x (m, d)` of D_1 at times `t (T,)`.
 
-    t: Floats
-    """(T,)"""
-    w: Floats
-    """(T, d)"""
-    z: Floats
-    """(T,)"""
-    outputs: Floats
-    """(T, m) `z w x_i`."""
-    satisfied: Floats
-    """(m,) when each point reaches margin 1: 0 if it starts there."""
-
-    @property
-    def valid_until(self) -> float:
-        """When the first point reaches margin 1: until then the paper's C.2 holds as printed."""
-        return float(self.satisfied.min())
-
-
-def hinge_class(t: ArrayLike, x: ArrayLike, w0: ArrayLike, z0: float, *, label: int = 1) -> HingeClass:
-    """Return the path of a neuron `w0 (d,)`, `z0` on the points `x (m, d)` of one class at times `t (T,)`.
-
-    Exact, piece by piece, until every point has margin 1. Raises ValueError for negative times, points that violate H1
-    (`x_i x_j > 0`), a neuron that is not active on all of them (H2), `label * z0 <= 0` (H3), or shapes that do not
-    match.
+    With it goes when each point reaches margin 1, (m,), 0 if it starts there: until the first does the paper's C.2
+    holds as printed. Exact, piece by piece, until every point has margin 1. Raises ValueError for points that violate
+    H1 (`x_i x_j > 0`), a neuron that is not active on all of them (H2), or `z0 <= 0` (H3).
     """
-    points, start, times = as_floats(x, "x", axes=2), as_floats(w0, "w0", axes=1), as_times(as_floats(t, "t", axes=1))
-    s = check_label(label)
+    points, start, times = (np.asarray(one, np.float64) for one in (x, w0, t))
     if not (points @ points.T > 0).all():
         raise ValueError("points of one class must have positive inner products (H1)")
-    if not ((points @ start > 0).all() and s * z0 > 0):
-        raise ValueError(
-            "the neuron must be active on all points (H2), with an output weight of the sign of label (H3)"
-        )
+    if not ((points @ start > 0).all() and z0 > 0):
+        raise ValueError("the neuron must be active on all points (H2), with a positive output weight (H3)")
     w, z = np.tile(start, (len(times), 1)), np.full(len(times), float(z0))
-    v, q, now = start, s * float(z0), 0.0
+    v, q, now = start, float(z0), 0.0
     open_, satisfied = q * (points @ start) < 1.0, np.zeros(len(points))
     while open_.any():
         total = points[open_].sum(axis=0)
@@ -67,12 +39,11 @@ def hinge_class(t: ArrayLike, x: ArrayLike, w0: ArrayLike, z0: float, *, label: 
         (v,), (q,) = _move(np.array([duration]), total, v, q)
         now += duration
         satisfied[first], open_[first] = now, False
-    z = np.where(times > 0, s * z, z0)
-    return HingeClass(t=times, w=w, z=z, outputs=z[:, None] * (w @ points.T), satisfied=satisfied)
+    return z[:, None] * (w @ points.T), satisfied
 
 
 def _move(t: Floats, total: Floats, w: Floats, q: float) -> tuple[Floats, Floats]:
-    """Return `w (T, d)` and `|z| (T,)` after durations `t (T,)` of `w' = z X`, `z' = w X` (Eq. 27 with X for x)."""
+    """Return `w (T, d)` and `z (T,)` after durations `t (T,)` of `w' = z X`, `z' = w X` (Eq. 27 with X for x)."""
     length = float(np.linalg.norm(total))
     y = float(w @ total)
     cosh, sinh = np.cosh(length * t), np.sinh(length * t)

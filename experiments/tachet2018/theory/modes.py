@@ -34,7 +34,6 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.two_layer import preactivations
 from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, plain_violations, times_of
 
-from .arguments import as_finite, as_positive, as_times, check_label
 from .logistic_integral import elapsed, progress
 
 FAR = 700.0
@@ -83,7 +82,7 @@ class ModePath:
 
 @dataclass(frozen=True)
 class Mode:
-    """Checked, broadcast starting point of a mode in the coordinates of the module's docstring."""
+    """Broadcast starting point of a mode in the coordinates of the module's docstring."""
 
     y0: Floats
     z0: Floats
@@ -96,21 +95,16 @@ class Mode:
 
     @classmethod
     def of(cls, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike, p: ArrayLike, label: int) -> Mode:
-        """Check and broadcast the arguments; raises ValueError when one is not finite, norm or p not positive."""
-        s = check_label(label)
-        y, z, n, share = np.broadcast_arrays(
-            as_finite(y0, "y0"), as_finite(z0, "z0"), as_positive(norm, "norm"), as_positive(p, "p")
-        )
-        return cls(y0=y, z0=z, norm=n, rate=n * share, label=s, A=y + s * n * z, B=y - s * n * z)
+        """Broadcast the arguments."""
+        y, z, n, share = np.broadcast_arrays(*(np.asarray(one, np.float64) for one in (y0, z0, norm, p)))
+        return cls(y0=y, z0=z, norm=n, rate=n * share, label=label, A=y + label * n * z, B=y - label * n * z)
 
     def spread(self, t: ArrayLike) -> tuple[Mode, Floats]:
         """Return this mode and the times, broadcast against each other."""
-        times = as_times(t)
-        shape = np.broadcast_shapes(times.shape, self.y0.shape)
-        fields = (np.broadcast_to(a, shape) for a in (self.y0, self.z0, self.norm, self.rate))
-        y0, z0, norm, rate = fields
-        A, B = np.broadcast_to(self.A, shape), np.broadcast_to(self.B, shape)
-        return Mode(y0, z0, norm, rate, self.label, A, B), np.broadcast_to(times, shape)
+        times, y0, z0, norm, rate, A, B = np.broadcast_arrays(
+            np.asarray(t, np.float64), self.y0, self.z0, self.norm, self.rate, self.A, self.B
+        )
+        return Mode(y0, z0, norm, rate, self.label, A, B), times
 
     @property
     def a(self) -> Floats:
@@ -148,7 +142,7 @@ class Mode:
 
     def progress_to(self, logit: ArrayLike) -> Floats:
         """Return the progress at which `s u` is `logit`: 0 if it is already, infinity if it never will be."""
-        target = as_finite(logit, "logit")
+        target = np.asarray(logit, np.float64)
         start = self.a - self.b
         k = 2.0 * np.sqrt(self.a * self.b)
         root = np.hypot(target, k)
@@ -163,15 +157,15 @@ class Mode:
 def outcome(y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, label: int = 1) -> NDArray[np.int8]:
     """Return how learning ends from `(z0, y0)` (Section 3.3, Fig. 2 left), as values of `Outcome`.
 
-    `y0`, `z0` and `norm` = `||x||` broadcast. Raises ValueError when one is not finite or norm is not positive.
+    `y0`, `z0` and `norm` = `||x||` broadcast.
     """
     return Mode.of(y0, z0, norm, 1.0, label).outcome
 
 
 def invariant(y: ArrayLike, z: ArrayLike, norm: ArrayLike = 1.0) -> Floats:
     """Return `y^2 - ||x||^2 z^2` (Eq. 13), conserved by both losses, as the product of its factors."""
-    y, reach = as_finite(y, "y"), as_positive(norm, "norm") * as_finite(z, "z")
-    return np.asarray((y - reach) * (y + reach))
+    height, reach = np.asarray(y), np.multiply(norm, z)
+    return np.asarray((height - reach) * (height + reach))
 
 
 def logistic_mode(
@@ -180,8 +174,7 @@ def logistic_mode(
     """Return y, z, logit and confidence at times `t` from `(y0, z0)`: Theorem 3.2 for all hyperbolas and both classes.
 
     All arguments but `label` (1: D_1, -1: D_2) broadcast; `norm` is `||x||`. Times up to 1e300 and beyond are fine.
-    With the ReLU y stops at 0 (Section 3.3). Raises ValueError for negative or non-finite times, non-finite weights, a
-    norm or p that is not positive.
+    With the ReLU y stops at 0 (Section 3.3).
     """
     mode, times = Mode.of(y0, z0, norm, p, label).spread(t)
     return mode.at(progress(times, mode.rate, mode.a, mode.b), times)
@@ -198,7 +191,7 @@ def time_to_logit(
 ) -> Floats:
     """Return when `s z y` reaches `logit` (Eq. 15; for `c > 0` A.3): 0 if it has, infinity if it never will.
 
-    Arguments broadcast; time as in `logistic_mode`, infinite also where it exceeds 1.8e308. Raises as `logistic_mode`.
+    Arguments broadcast; time as in `logistic_mode`, infinite also where it exceeds 1.8e308.
     """
     mode = Mode.of(y0, z0, norm, p, label)
     return elapsed(mode.progress_to(logit), mode.rate, mode.a, mode.b)
@@ -207,11 +200,10 @@ def time_to_logit(
 def logit_bound(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
     """Return the bound `2 log(||x|| p t + exp(u0 / 2))` on a balanced logit that started at `u0 > 0` (Eq. 19).
 
-    It holds for `c = 0` only; the hyperbolas with `c > 0` exceed it. Raises ValueError when u0 is not positive.
+    It holds for `c = 0` only; the hyperbolas with `c > 0` exceed it.
     """
-    start, rate = as_positive(u0, "u0"), as_positive(norm, "norm") * as_positive(p, "p")
     with np.errstate(divide="ignore"):
-        return np.asarray(2.0 * np.logaddexp(np.log(rate) + np.log(as_times(t)), 0.5 * start))
+        return np.asarray(2.0 * np.logaddexp(np.log(np.multiply(norm, p)) + np.log(t), 0.5 * np.asarray(u0)))
 
 
 def hinge_mode(
@@ -220,8 +212,7 @@ def hinge_mode(
     """Return y, z and output at times `t` from `(y0, z0)` (Eq. 27, for all hyperbolas and both classes).
 
     All arguments but `label` (1: D_1, -1: D_2) broadcast; `norm` is `||x||`. A margin above 1 at the start stays (the
-    `min(1, u)` of Eq. 6 is meant for starts below). With `s z0 < 0` the neuron may die, as in Section 3.3. Raises
-    ValueError for negative or non-finite times, non-finite weights, a norm or p that is not positive.
+    `min(1, u)` of Eq. 6 is meant for starts below). With `s z0 < 0` the neuron may die, as in Section 3.3.
     """
     mode, times = Mode.of(y0, z0, norm, p, label).spread(t)
     return mode.at(np.minimum(mode.rate * times, mode.progress_to(MARGIN)), times)

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Floats, as_floats
+from dynamics_cli.measures.arrays import Floats
 
-from .arguments import as_times
 from .logistic_integral import progress
 from .modes import FAR, Mode, ModePath, Outcome, logistic_mode
 
@@ -38,12 +37,9 @@ def hidden_layer(
     Inactive ones stay.
 
     Time as in `logistic_mode`. Raises ValueError when some active neuron would die (`0 < y0 < -s ||x|| z0`), which no
-    closed form covers, for shapes that do not match, and as `logistic_mode`.
+    closed form covers.
     """
-    y, z, times = as_floats(y0, "y0", axes=1), as_floats(z0, "z0", axes=1), as_times(t)
-    if y.shape != z.shape:
-        raise ValueError(f"y0 {y.shape} and z0 {z.shape} must have the same length")
-    mode = Mode.of(y, z, norm, p, label)
+    times, mode = np.asarray(t, np.float64), Mode.of(y0, z0, norm, p, label)
     if (mode.outcome == Outcome.DIES).any():
         raise ValueError("an active neuron with y0 < -s ||x|| z0 dies: integrate the ODE instead")
     active = mode.outcome != Outcome.FROZEN
@@ -68,11 +64,8 @@ def softmax_mode(
     one hyperbola again, `C y^2 / (C - 1) - ||x||^2 z^2`, and with `r = sqrt(C / (C - 1))` the mode for `r y`, `z / r`
     and the norm `r ||x||`. For C = 2 it is `logistic_mode` of the difference of the two output weights.
 
-    `t`, `y0`, `z0`, `norm` and `p` broadcast; time as in `logistic_mode`. Raises ValueError for fewer than 2
-    classes and as `logistic_mode`.
+    `t`, `y0`, `z0`, `norm` and `p` broadcast; time as in `logistic_mode`.
     """
-    if classes < 2:
-        raise ValueError(f"there must be at least 2 classes, not {classes}")
     r = np.sqrt(classes / (classes - 1))
     mode, times = Mode.of(r * np.asarray(y0), np.asarray(z0) / r, r * np.asarray(norm), p, 1).spread(t)
     path = mode.at(progress(times, mode.rate, mode.a, mode.b, 1.0 / (classes - 1)), times)
@@ -91,10 +84,8 @@ def orthogonal_mode(
     strict inequality of H1 (points of a class have positive inner products), but what it is for, that neurons stay
     active, holds.
 
-    `t`, `y0`, `z0` and `norm` broadcast. For `m = 1` it is `logistic_mode`. Raises ValueError as that, and when m < 1.
+    `t`, `y0`, `z0` and `norm` broadcast. For `m = 1` it is `logistic_mode`.
     """
-    if m < 1:
-        raise ValueError(f"m, the number of points, must be at least 1, not {m}")
     root = np.sqrt(m)
     path = logistic_mode(t, root * np.asarray(y0), np.asarray(z0) / root, root * np.asarray(norm), label=label)
     return ModePath(t=path.t, y=path.y / root, z=path.z * root, label=label)

@@ -3,14 +3,14 @@
 Section 3.4, Theorem 3.4, A.8, Figures 3 and 7.
 On orthogonal points `x_1` of D_1 and `x_2` of D_2, with `alpha = w x_1`, `beta = w x_2` and output weight z,
 
-    alpha' = p_1 ||x_1||^2 z / (1 + exp(z alpha)),   beta' = -p_2 ||x_2||^2 z / (1 + exp(-z beta)),
-    z' = p_1 alpha / (1 + exp(z alpha)) - p_2 beta / (1 + exp(-z beta))                          (Eqs. 4, 24)
+    alpha' = z / (1 + exp(z alpha)),   beta' = -z / (1 + exp(-z beta)),
+    z' = alpha / (1 + exp(z alpha)) - beta / (1 + exp(-z beta))                                  (Eqs. 4, 24)
 
-as long as both are positive. Whichever reaches 0 stays there and drops out of z', by the ReLU; the other one then is a
-mode of its own, for which `logistic_mode` has the solution. Eqs. 4 and 24 count one sample of *each* class per unit of
-time, `p_1 = p_2 = 1`; sampling at random with `p_k = 1/2` takes twice as long.
+for points of norm 1, as long as both are positive. Whichever reaches 0 stays there and drops out of z', by the ReLU;
+the other then is a mode of its own, for which `logistic_mode` has the solution. Eqs. 4 and 24 count one sample of
+*each* class per unit of time; sampling at random with `p_k = 1/2` takes twice as long.
 
-On the hyperboloid `c > 0` Eq. 24 has one stationary point with both classes active, `z = 0` and `p_1 alpha = p_2 beta`.
+On the hyperboloid `c > 0` Eq. 24 has one stationary point with both classes active, `z = 0` and `alpha = beta`.
 The curve C_c is its stable manifold: what starts there converges to the point, what starts on one side loses alpha,
 on the other side beta. Two branches leave the point against the flow along the eigenvector of the negative eigenvalue.
 """
@@ -24,9 +24,8 @@ from numpy.typing import ArrayLike
 from scipy.integrate import OdeSolution, solve_ivp
 from scipy.special import expit
 
-from dynamics_cli.measures.arrays import Floats, as_floats
+from dynamics_cli.measures.arrays import Floats
 
-from .arguments import as_times
 from .modes import death_time, logistic_mode
 
 RTOL, ATOL = 1e-12, 1e-14
@@ -34,32 +33,17 @@ OFFSET = 1e-7
 """How far from the stationary point, relative to it, the branches of the separatrix start."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """The two points that share the neuron."""
-
-    norm1: float = 1.0
-    norm2: float = 1.0
-    p1: float = 1.0
-    """Samples of `x_1` per unit of time."""
-    p2: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not min(self.norm1, self.norm2, self.p1, self.p2) > 0:
-            raise ValueError(f"norms and rates must be positive, not {self}")
-
-    def field(self, state: Floats) -> Floats:
-        """Return `(alpha', beta', z')` of Eq. 24, without ReLU, at `state (3,)`."""
-        alpha, beta, z = state
-        f1, f2 = self.p1 * expit(-z * alpha), self.p2 * expit(z * beta)
-        return np.array([self.norm1**2 * z * f1, -(self.norm2**2) * z * f2, alpha * f1 - beta * f2])
+def field(state: Floats) -> Floats:
+    """Return `(alpha', beta', z')` of Eq. 24, without ReLU, at `state (3,)`."""
+    alpha, beta, z = state
+    f1, f2 = expit(-z * alpha), expit(z * beta)
+    return np.array([z * f1, -z * f2, alpha * f1 - beta * f2])
 
 
-def hyperboloid(alpha: ArrayLike, beta: ArrayLike, z: ArrayLike, pair: Pair | None = None) -> Floats:
-    """Return `c = alpha^2 / ||x_1||^2 + beta^2 / ||x_2||^2 - z^2` (Theorem 3.4), conserved also after one is frozen."""
-    pair = pair or Pair()
-    a, b = np.asarray(alpha, dtype=np.float64) / pair.norm1, np.asarray(beta, dtype=np.float64) / pair.norm2
-    return np.asarray(a**2 + b**2 - np.asarray(z, dtype=np.float64) ** 2)
+def hyperboloid(alpha: ArrayLike, beta: ArrayLike, z: ArrayLike) -> Floats:
+    """Return `c = alpha^2 + beta^2 - z^2` (Theorem 3.4), conserved also after one is frozen."""
+    a, b, height = (np.asarray(one, np.float64) for one in (alpha, beta, z))
+    return np.asarray(a**2 + b**2 - height**2)
 
 
 @dataclass(frozen=True)
@@ -90,25 +74,21 @@ class SharedNeuron:
         return np.asarray(expit(-self.z * np.maximum(self.beta, 0.0)))
 
 
-def shared_neuron(t: ArrayLike, alpha0: float, beta0: float, z0: float, pair: Pair | None = None) -> SharedNeuron:
+def shared_neuron(t: ArrayLike, alpha0: float, beta0: float, z0: float) -> SharedNeuron:
     """Follow the neuron from `(alpha0, beta0, z0)` with the ReLU, at times `t (T,)` in any order.
 
     While both are positive the ODE is integrated (relative tolerance 1e-12) up to the event of one reaching 0, and the
-    closed form holds from then on. A value that is not positive at the start is inactive and stays. Raises ValueError
-    for times that are negative or not finite and a start that is not finite.
+    closed form holds from then on. A value that is not positive at the start is inactive and stays.
     """
-    pair, times = pair or Pair(), as_times(as_floats(t, "t", axes=1))
-    start = np.array([alpha0, beta0, z0], dtype=np.float64)
-    if start.shape != (3,) or not np.isfinite(start).all():
-        raise ValueError(f"the start must be three finite numbers, not {alpha0}, {beta0}, {z0}")
+    times, start = np.asarray(t, np.float64), np.array([alpha0, beta0, z0], dtype=np.float64)
     end = float(times.max(initial=0.0))
-    both, split, state = _both_active(start, pair, end)
+    both, split, state = _both_active(start, end)
     path = np.empty((len(times), 3))
     early = times < split
     if both is not None and early.any():
         path[early] = both(times[early]).T
         path[times == 0] = start
-    path[~early], deaths = _one_active(times[~early] - split, state, pair)
+    path[~early], deaths = _one_active(times[~early] - split, state)
     zeros = [0.0 if value <= 0 else np.inf for value in start[:2]]
     for i, rest in enumerate(deaths):
         reached = split if state[i] == 0 < start[i] else split + rest
@@ -118,7 +98,7 @@ def shared_neuron(t: ArrayLike, alpha0: float, beta0: float, z0: float, pair: Pa
     )
 
 
-def _both_active(start: Floats, pair: Pair, end: float) -> tuple[OdeSolution | None, float, Floats]:
+def _both_active(start: Floats, end: float) -> tuple[OdeSolution | None, float, Floats]:
     """Integrate while alpha and beta are positive: return the dense solution, when that ended, the state there.
 
     When neither reaches 0 by time `end` that time is infinite and the state is that of `end`.
@@ -136,7 +116,7 @@ def _both_active(start: Floats, pair: Pair, end: float) -> tuple[OdeSolution | N
         event.terminal = True  # type: ignore[attr-defined]
         event.direction = -1.0  # type: ignore[attr-defined]
     result = solve_ivp(
-        lambda _, state: pair.field(state), (0.0, end), start, method="DOP853", dense_output=True,
+        lambda _, state: field(state), (0.0, end), start, method="DOP853", dense_output=True,
         events=(alpha_gone, beta_gone), rtol=RTOL, atol=ATOL * min(1.0, float(np.abs(start).max())),
     )  # fmt: skip
     if result.status != 1:
@@ -147,71 +127,62 @@ def _both_active(start: Floats, pair: Pair, end: float) -> tuple[OdeSolution | N
     return result.sol, float(result.t[-1]), state
 
 
-def _one_active(durations: Floats, state: Floats, pair: Pair) -> tuple[Floats, list[float]]:
+def _one_active(durations: Floats, state: Floats) -> tuple[Floats, list[float]]:
     """Follow a `state (3,)` in which at most one class is active.
 
     Returns the states (k, 3) after `durations (k,)`, and after which times alpha and beta die, infinite for never.
     """
     path, deaths = np.tile(state, (len(durations), 1)), [np.inf, np.inf]
-    for i, (norm, p, label) in enumerate(((pair.norm1, pair.p1, 1), (pair.norm2, pair.p2, -1))):
+    for i, label in enumerate((1, -1)):
         if state[i] > 0 >= state[1 - i]:
-            mode = logistic_mode(durations, state[i], state[2], norm, p=p, label=label)
+            mode = logistic_mode(durations, state[i], state[2], label=label)
             path[:, i], path[:, 2] = mode.y, mode.z
-            deaths[i] = float(death_time(state[i], state[2], norm, p=p, label=label))
+            deaths[i] = float(death_time(state[i], state[2], label=label))
     return path, deaths
 
 
-def saddle(c: float, pair: Pair | None = None) -> Floats:
-    """Return the stationary point `(alpha, beta, 0)`, shape (3,), on the hyperboloid `c`.
+def saddle(c: float) -> Floats:
+    """Return the stationary point `(k, k, 0)`, `k = sqrt(c / 2)`, shape (3,), on the hyperboloid `c > 0`.
 
-    For equal rates `alpha = beta = k`, `k = sqrt(c / (1 / ||x_1||^2 + 1 / ||x_2||^2))`. Raises ValueError when c is not
-    positive: then there is none, and D_1 wins from everywhere with `z > 0`.
+    Without one, for c <= 0, D_1 wins from everywhere with `z > 0`.
     """
-    pair = pair or Pair()
-    if not c > 0:
-        raise ValueError(f"only hyperboloids with c > 0 have a stationary point, not c = {c}")
-    scale = np.sqrt(c / ((pair.p1 * pair.norm1) ** -2 + (pair.p2 * pair.norm2) ** -2))
-    return np.array([scale / pair.p1, scale / pair.p2, 0.0])
+    scale = np.sqrt(c / 2.0)
+    return np.array([scale, scale, 0.0])
 
 
-def saddle_eigenvalues(c: float, pair: Pair | None = None) -> tuple[float, float]:
+def saddle_eigenvalues(c: float) -> tuple[float, float]:
     """Return the positive and the negative eigenvalue of Eq. 24 at the stationary point (the third one is 0).
 
-    They solve `L^2 + q L = (p_1^2 ||x_1||^2 + p_2^2 ||x_2||^2) / 4` with `q = (p_1 alpha^2 + p_2 beta^2) / 4`.
+    They solve `L^2 + q L = 1 / 2` with `q = (alpha^2 + beta^2) / 4`.
     """
-    pair = pair or Pair()
-    alpha, beta, _ = saddle(c, pair)
-    half = (pair.p1 * alpha**2 + pair.p2 * beta**2) / 8.0
-    root = float(np.sqrt(half**2 + ((pair.p1 * pair.norm1) ** 2 + (pair.p2 * pair.norm2) ** 2) / 4.0))
+    alpha, beta, _ = saddle(c)
+    half = (alpha**2 + beta**2) / 8.0
+    root = float(np.sqrt(half**2 + 0.5))
     return root - half, -root - half
 
 
-def separatrix(c: float, pair: Pair | None = None, *, points: int = 200) -> Floats:
+def separatrix(c: float, *, points: int = 200) -> Floats:
     """Return C_c as `(2 points + 1, 3)` points `(alpha, beta, z)`, from where alpha is 0 to where beta is 0.
 
     Between them is the stationary point, row `points`. The first half has `z > 0`. Integrated backwards from the
     stationary point with relative tolerance 1e-12; the unstable direction contracts against the flow, so that errors of
-    the start die out. Raises ValueError when c or `points` is not positive.
+    the start die out.
     """
-    pair = pair or Pair()
-    if points < 1:
-        raise ValueError(f"points must be positive, not {points}")
-    stationary = saddle(c, pair)
-    negative = saddle_eigenvalues(c, pair)[1]
-    stable = np.array([pair.p1 * pair.norm1**2 / 2.0, -pair.p2 * pair.norm2**2 / 2.0, negative])
+    stationary = saddle(c)
+    stable = np.array([0.5, -0.5, saddle_eigenvalues(c)[1]])
     stable *= OFFSET * np.linalg.norm(stationary) / np.linalg.norm(stable)
-    upper, lower = (_branch(_onto(stationary + side * stable, c, pair), pair, points) for side in (-1.0, 1.0))
+    upper, lower = (_branch(_onto(stationary + side * stable, c), points) for side in (-1.0, 1.0))
     return np.concatenate([upper[::-1], stationary[None], lower])
 
 
-def _onto(state: Floats, c: float, pair: Pair) -> Floats:
+def _onto(state: Floats, c: float) -> Floats:
     """Scale alpha and beta such that the state `(3,)` is on the hyperboloid exactly."""
-    now = float(hyperboloid(state[0], state[1], 0.0, pair))
+    now = float(hyperboloid(state[0], state[1], 0.0))
     factor = np.sqrt((c + state[2] ** 2) / now)
     return np.array([state[0] * factor, state[1] * factor, state[2]])
 
 
-def _branch(start: Floats, pair: Pair, points: int) -> Floats:
+def _branch(start: Floats, points: int) -> Floats:
     """Integrate Eq. 24 backwards until alpha or beta is 0; return `(points, 3)` states evenly spaced in arc length."""
 
     def boundary(_: float, state: Floats) -> float:
@@ -219,7 +190,7 @@ def _branch(start: Floats, pair: Pair, points: int) -> Floats:
 
     boundary.terminal = True  # type: ignore[attr-defined]
     result = solve_ivp(
-        lambda _, state: -pair.field(state), (0.0, np.inf), start, method="DOP853", dense_output=True,
+        lambda _, state: -field(state), (0.0, np.inf), start, method="DOP853", dense_output=True,
         events=boundary, rtol=1e-12, atol=1e-14 * float(np.abs(start).max()),
     )  # fmt: skip
     times = np.linspace(0.0, result.t[-1], 50 * points)

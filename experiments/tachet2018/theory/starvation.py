@@ -5,17 +5,17 @@ Section 6, Eqs. 7 and 8, Theorems 6.1 and D.2, Table 1 of Tachet des Combes et a
 All points of class D_1 contain the feature `x_1`, a share lambda of them also `x_2`. With `alpha = w (x_1, 0)`,
 `beta = w (0, x_2)` and output weight z,
 
-    alpha' = ||x_1||^2 z (lambda / (1 + exp(z (alpha + beta))) + (1 - lambda) / (1 + exp(z alpha))),
-    beta'  = ||x_2||^2 z lambda / (1 + exp(z (alpha + beta))),
-    z'     = lambda (alpha + beta) / (1 + exp(z (alpha + beta))) + (1 - lambda) alpha / (1 + exp(z alpha)).
+    alpha' = z (lambda / (1 + exp(z (alpha + beta))) + (1 - lambda) / (1 + exp(z alpha))),
+    beta'  = z lambda / (1 + exp(z (alpha + beta))),
+    z'     = lambda (alpha + beta) / (1 + exp(z (alpha + beta))) + (1 - lambda) alpha / (1 + exp(z alpha)).    (Eq. 8)
 
-The paper's Eq. 8 is the case of unit norms. Time is (learning rate) x (updates) with samples of the class.
-`alpha^2 / ||x_1||^2 + beta^2 / ||x_2||^2 - z^2` is conserved.
+Both features have norm 1, and time is (learning rate) x (updates) with samples of the class. `alpha^2 + beta^2 - z^2`
+is conserved.
 
 At the time t* at which the frequent feature has confidence `1 - delta`, `z* alpha* = L = log((1 - delta) / delta)`, and
 `P((0, x_2)) = sigmoid(z* beta*)`. Since `beta' <= lambda alpha'` while `beta >= 0`, `beta* <= beta0 + lambda (alpha* -
 alpha0)`, hence the exponent `lambda L + z* (beta0 - lambda alpha0)`. Theorem D.2 prints `beta0 - alpha0` there; that
-bound is violated. With features of different norms lambda stands for `lambda ||x_2||^2 / ||x_1||^2` in all of them.
+bound is violated.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.special import expit, log_expit
 
-from dynamics_cli.measures.arrays import Floats, as_floats
+from dynamics_cli.measures.arrays import Floats
 
-from .arguments import as_finite, as_positive, as_times
 from .confidence_times import required_logit
 
 RTOL, ATOL = 1e-12, 1e-15
@@ -59,58 +58,40 @@ class StarvationPath:
         return np.asarray(expit(self.z * np.maximum(self.beta, 0.0)))
 
 
-def starvation_invariant(
-    alpha: ArrayLike, beta: ArrayLike, z: ArrayLike, *, norm1: ArrayLike = 1.0, norm2: ArrayLike = 1.0
-) -> Floats:
-    """Return `alpha^2 / ||x_1||^2 + beta^2 / ||x_2||^2 - z^2` (not in the paper); arguments broadcast."""
-    a = as_finite(alpha, "alpha") / as_positive(norm1, "norm1")
-    b = as_finite(beta, "beta") / as_positive(norm2, "norm2")
-    return np.asarray(a**2 + b**2 - as_finite(z, "z") ** 2)
+def starvation_path(t: ArrayLike, alpha0: float, beta0: float, z0: float, lambda_: float) -> StarvationPath:
+    """Integrate Eq. 8 (relative tolerance 1e-12) and return the neuron at ascending times `t (T,)`, the last above 0.
 
-
-def starvation_path(
-    t: ArrayLike, alpha0: float, beta0: float, z0: float, lambda_: float, *, norm1: float = 1.0, norm2: float = 1.0
-) -> StarvationPath:
-    """Integrate Eq. 8 (relative tolerance 1e-12) and return the neuron at ascending times `t (T,)`.
-
-    Raises ValueError for times that do not ascend from at least 0, a lambda outside [0, 1], norms that are not
-    positive, and starts that are not active on the class: needed are `alpha0 > 0`, `alpha0 + beta0 > 0`, `z0 > 0`.
+    Raises ValueError for starts that are not active on the class: needed are `alpha0 > 0`, `alpha0 + beta0 > 0` and
+    `z0 > 0`.
     """
-    start, share, squares = _checked(alpha0, beta0, z0, lambda_, norm1, norm2)
-    times = as_times(as_floats(t, "t", axes=1))
-    if (np.diff(times) < 0).any():
-        raise ValueError("times must ascend")
-    if times.max(initial=0.0) == 0:
-        return StarvationPath(times, *(np.full(len(times), value) for value in start))
+    start, times = _active(alpha0, beta0, z0), np.asarray(t, np.float64)
 
     def field(_: float, state: Floats) -> Floats:
         alpha, beta, z = state
-        both, alone = share * expit(-z * (alpha + beta)), (1.0 - share) * expit(-z * alpha)
-        return _velocity(state, both, alone, squares)
+        both, alone = lambda_ * expit(-z * (alpha + beta)), (1.0 - lambda_) * expit(-z * alpha)
+        return _velocity(state, both, alone)
 
-    end = float(times[-1])
-    path = solve_ivp(field, (0.0, end), start, t_eval=times, method="DOP853", rtol=RTOL, atol=ATOL)
+    path = solve_ivp(field, (0.0, float(times[-1])), start, t_eval=times, method="DOP853", rtol=RTOL, atol=ATOL)
     return StarvationPath(times, *path.y)
 
 
 def stopping_points(
-    delta: ArrayLike, alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike, lambda_: ArrayLike, *,
-    norm1: ArrayLike = 1.0, norm2: ArrayLike = 1.0,
-) -> StarvationPath:  # fmt: skip
+    delta: ArrayLike, alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike, lambda_: ArrayLike
+) -> StarvationPath:
     """Return the neuron when training stops, `t*` of Theorem 6.1: the first time with `sigmoid(z alpha) = 1 - delta`.
 
     All arguments broadcast; all cases are integrated at once (relative tolerance 1e-12), in the variable `ln(z alpha)`,
     which ascends from the start to `ln log((1 - delta) / delta)` at t* however far away that time is. At t* every point
-    of D_1 has the confidence if `beta >= 0`. Raises ValueError unless `0 < delta < 1` and every confidence exceeds the
-    one at the start, and as `starvation_path`.
+    of D_1 has the confidence if `beta >= 0`. Raises ValueError unless every confidence exceeds that at the start, and
+    as `starvation_path`.
     """
-    level, *rest = np.broadcast_arrays(required_logit(delta), alpha0, beta0, z0, lambda_, norm1, norm2)
-    shape = level.shape
-    start, share, squares = _checked(*(np.ravel(array) for array in rest))
-    first, last = start[2] * start[0], level.ravel()
-    if not (last > first).all():
-        raise ValueError("every confidence 1 - delta must exceed the one at the start")
-    span = np.log(last) - np.log(first)
+    arrays = np.broadcast_arrays(required_logit(delta), alpha0, beta0, z0, lambda_)
+    shape, (level, *neuron, share) = arrays[0].shape, (array.ravel() for array in arrays)
+    start = _active(*neuron)
+    first = start[2] * start[0]
+    if not (level > first).all():
+        raise ValueError("every confidence 1 - delta must exceed that at the start")
+    span = np.log(level) - np.log(first)
 
     def field(_: float, flat: Floats) -> Floats:
         state = flat.reshape(4, -1)[:3]
@@ -118,51 +99,35 @@ def stopping_points(
         logit = z * alpha
         # everything times 1 + exp(z alpha), which neither vanishes nor overflows
         ratio = np.exp(log_expit(-logit - z * beta) - log_expit(-logit))
-        slow = _velocity(state, share * ratio, 1.0 - share, squares)
+        slow = _velocity(state, share * ratio, 1.0 - share)
         pace = span * logit / (slow[0] * z + slow[2] * alpha)
         return np.concatenate([slow * pace, ((1.0 + np.exp(logit)) * pace)[None]]).ravel()
 
-    initial = np.concatenate([start, np.zeros((1, last.size))]).ravel()
+    initial = np.concatenate([start, np.zeros((1, level.size))]).ravel()
     end = solve_ivp(field, (0.0, 1.0), initial, method="DOP853", rtol=RTOL, atol=ATOL).y[:, -1].reshape(4, *shape)
     return StarvationPath(t=end[3], alpha=end[0], beta=end[1], z=end[2])
 
 
-def _velocity(state: Floats, both: Floats, alone: Floats, squares: Floats) -> Floats:
+def _velocity(state: Floats, both: Floats, alone: Floats) -> Floats:
     """Return `(alpha', beta', z')` for the shares of points with both features and with one, damped already."""
     alpha, beta, z = state
-    return np.stack([squares[0] * z * (both + alone), squares[1] * z * both, (alpha + beta) * both + alpha * alone])
+    return np.stack([z * (both + alone), z * both, (alpha + beta) * both + alpha * alone])
 
 
-def _checked(
-    alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike, lambda_: ArrayLike, norm1: ArrayLike, norm2: ArrayLike
-) -> tuple[Floats, Floats, Floats]:
-    """Return the start `(3, ...)`, lambda and the squared norms `(2, ...)`, or raise ValueError."""
-    start = np.stack([as_finite(alpha0, "alpha0"), as_finite(beta0, "beta0"), as_finite(z0, "z0")])
+def _active(alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike) -> Floats:
+    """Return the start `(3, ...)`; raises ValueError where the neuron is not active on the class."""
+    start = np.array([alpha0, beta0, z0], np.float64)
     if not ((start[0] > 0) & (start[0] + start[1] > 0) & (start[2] > 0)).all():
         raise ValueError("need alpha0 > 0, alpha0 + beta0 > 0 and z0 > 0: the neuron must be active on the class")
-    share = as_finite(lambda_, "lambda_")
-    if not ((share >= 0) & (share <= 1)).all():
-        raise ValueError("lambda, a share of the points, must be in [0, 1]")
-    return start, share, np.stack([as_positive(norm1, "norm1"), as_positive(norm2, "norm2")]) ** 2
-
-
-def effective_lambda(lambda_: ArrayLike, norm1: ArrayLike = 1.0, norm2: ArrayLike = 1.0) -> Floats:
-    """Return `lambda ||x_2||^2 / ||x_1||^2`, which the bounds need instead of lambda when the norms differ.
-
-    Arguments broadcast. Raises ValueError for a lambda that is negative or norms that are not positive.
-    """
-    share = as_finite(lambda_, "lambda_")
-    if (share < 0).any():
-        raise ValueError("lambda must not be negative")
-    return np.asarray(share * (as_positive(norm2, "norm2") / as_positive(norm1, "norm1")) ** 2)
+    return start
 
 
 def simple_bound(delta: ArrayLike, lambda_: ArrayLike) -> Floats:
     """Return `sigmoid(lambda log((1 - delta) / delta))` (Eq. 7); it holds when `alpha0 >= beta0 / lambda`.
 
-    Arguments broadcast. Raises ValueError unless `0 < delta < 1` and lambda is not negative.
+    Arguments broadcast.
     """
-    return np.asarray(expit(effective_lambda(lambda_) * required_logit(delta)))
+    return np.asarray(expit(np.multiply(lambda_, required_logit(delta))))
 
 
 def printed_bound(
@@ -171,9 +136,8 @@ def printed_bound(
     """Return Theorem D.2 as printed, `sigmoid(lambda L + z* (beta0 - alpha0))`; it can be violated.
 
     For `beta0 < 0` it is Eq. 7. `z_star` is the output weight at t*. Arguments broadcast.
-    Raises ValueError as `simple_bound`.
     """
-    return _bound(delta, lambda_, as_finite(beta0, "beta0") - as_finite(alpha0, "alpha0"), beta0, z_star)
+    return _bound(delta, lambda_, np.subtract(beta0, alpha0), beta0, z_star)
 
 
 def corrected_bound(
@@ -181,19 +145,14 @@ def corrected_bound(
 ) -> Floats:
     """Return the bound of the proof of Theorem D.2, `sigmoid(lambda L + z* (beta0 - lambda alpha0))`.
 
-    For `beta0 < 0` it is Eq. 7, which the theorem rightly keeps. `lambda_` is the effective one when norms differ.
-    Arguments broadcast. Raises ValueError as `simple_bound`.
+    For `beta0 < 0` it is Eq. 7, which the theorem rightly keeps. Arguments broadcast.
     """
-    lead = as_finite(beta0, "beta0") - effective_lambda(lambda_) * as_finite(alpha0, "alpha0")
-    return _bound(delta, lambda_, lead, beta0, z_star)
+    return _bound(delta, lambda_, np.subtract(beta0, np.multiply(lambda_, alpha0)), beta0, z_star)
 
 
 def assumed_z_star(delta: ArrayLike) -> Floats:
-    """Return `sqrt(log((1 - delta) / delta))`, the output weight at t* if `z* = alpha*` (assumed for Fig. 6).
-
-    Raises ValueError unless `0 < delta < 1/2`, where the logit is positive.
-    """
-    return np.asarray(np.sqrt(as_positive(required_logit(delta), "log((1 - delta) / delta)")))
+    """Return `sqrt(log((1 - delta) / delta))`, the output weight at t* if `z* = alpha*` (assumed for Fig. 6)."""
+    return np.asarray(np.sqrt(required_logit(delta)))
 
 
 def table_1() -> Floats:
@@ -203,6 +162,6 @@ def table_1() -> Floats:
 
 
 def _bound(delta: ArrayLike, lambda_: ArrayLike, lead: Floats, beta0: ArrayLike, z_star: ArrayLike) -> Floats:
-    exponent = effective_lambda(lambda_) * required_logit(delta)
-    extra = np.where(np.asarray(beta0) < 0, 0.0, as_finite(z_star, "z_star") * lead)
+    exponent = np.multiply(lambda_, required_logit(delta))
+    extra = np.where(np.asarray(beta0) < 0, 0.0, np.multiply(z_star, lead))
     return np.asarray(expit(exponent + extra))

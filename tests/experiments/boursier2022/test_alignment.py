@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from experiments.boursier2022.theory.alignment import (
     D_minus,
     D_plus,
-    D_sign,
     S_minus_1,
     S_plus_1,
     check_assumptions,
@@ -85,14 +84,3 @@ def test_assumptions_that_fail():
     missing = check_neurons(np.eye(2), [1.0, -1.0], np.array([[1.0, 1.0]]), np.array([1.0]))
     assert not missing.holds
     assert "S-,1 has 0 of 1" in missing.detail
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="sign"):
-        D_sign(np.eye(2), [1.0, 1.0], 0)
-    with pytest.raises(ValueError, match="2 points but y has 3"):
-        D_plus(np.eye(2), [1.0, 1.0, 1.0])
-    with pytest.raises(ValueError, match="no data"):
-        D_plus(np.ones((0, 2)), [])
-    with pytest.raises(ValueError, match="finite"):
-        D_plus(np.eye(2), [np.nan, 1.0])

@@ -71,14 +71,3 @@ def test_dropping_a_point_needs_the_n_squared_that_the_paper_omits():
     without = np.linalg.norm(y[:2]) / 4
     assert without > (1 - 1 / (2 * D**2)) * D
     assert without <= (1 - 1 / (2 * 16 * D**2)) * D
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="lambda"):
-        phase_times(np.eye(2), [1.0, -2.0], 1.0, 0.1)
-    with pytest.raises(ValueError, match="epsilon"):
-        phase_times(np.eye(2), [1.0, -2.0], 0.1, -0.1)
-    with pytest.raises(ValueError, match="positive and negative"):
-        phase_times(np.eye(2), [1.0, 2.0], 0.1, 0.1)
-    with pytest.raises(ValueError, match="sign -1"):
-        leading_time(np.eye(2), [1.0, 2.0], 0.1, -1)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.phuong2021.extra_dead import DeathEvidence, Fates
+from dynamics_cli._bundled.experiments.phuong2021.extra_dead import Fates
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.plotting.style import PALETTE
 from dynamics_cli.reproduction.catalogue import load_figure
+from dynamics_cli.reproduction.figure import Evidence
 from dynamics_cli.reproduction.obtain import RunSource
 from tests.experiments.helpers import (
     by_id,
@@ -80,7 +81,7 @@ def test_figure_1_has_the_numbers_of_an_independent_run() -> None:
     assert e.layer.values[1] == pytest.approx(0.35, rel=0.15)
     assert e.layer.third < 0.05
     assert -0.92 < e.directions.cosine < -0.86
-    assert e.directions.separability.margin > 0
+    assert e.directions.violations == 0
 
 
 def test_figure_2_shows_two_directions_after_a_tenth_of_the_epochs(outputs: Path) -> None:
@@ -198,6 +199,6 @@ def test_more_deaths_than_the_bound_allows_are_not_reproduced() -> None:
     figure = load_figure("phuong2021-extra-dead")
     plane = Fates(1, np.zeros(100, dtype=np.int64), 0, 0)
     for side, expected in ((good, "reproduced"), (bad, "not reproduced")):
-        stated = verdicts(figure.claims(DeathEvidence(side, good, plane, 0)))
+        stated = verdicts(figure.claims(Evidence(orthogonal=side, cone=good, plane=plane, violations=0)))
         assert {stated[key] for key in ("bound", "attained", "stays", "decided")} == {expected}
     assert bad[0].excess == pytest.approx(0.5 / np.sqrt(0.25 / 100))

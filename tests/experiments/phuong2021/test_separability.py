@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.phuong2021.theory import separability
-from experiments.phuong2021.theory.separability import is_orthogonally_separable, pair_products
+from experiments.phuong2021.theory.separability import pair_products, separability_violations
 
 
 def data(n=40, d=5, seed=0):
@@ -15,20 +15,16 @@ def data(n=40, d=5, seed=0):
     return y[:, None] * np.abs(rng.standard_normal((n, d))), y
 
 
-def test_points_of_opposite_orthants_are_separable_with_the_margin_of_the_closest_pair():
-    x, y = data()
-    found = is_orthogonally_separable(x, y)
-    same = y[:, None] == y[None, :]
-    assert found.violations == 0
-    assert found.within == pytest.approx((x @ x.T)[same].min())
-    assert found.across == pytest.approx((x @ x.T)[~same].max())
-    assert found.margin == pytest.approx(min(found.within, -found.across))
-
-
-def test_orthogonal_points_of_different_classes_satisfy_eq_1_with_margin_0():
-    found = is_orthogonally_separable([[1.0, 0.0], [0.0, 1.0]], [1, -1])
-    assert found.violations == 0
-    assert found.margin == 0.0
+@pytest.mark.parametrize(
+    ("x", "y", "violations"),
+    [
+        pytest.param(*data(), 0, id="opposite orthants"),
+        pytest.param([[1.0, 0.0], [0.0, 1.0]], [1, -1], 0, id="orthogonal classes"),
+        pytest.param([[0.0, 0.0]], [1], 1, id="the origin"),
+    ],
+)
+def test_eq_1(x, y, violations):
+    assert separability_violations(x, y) == violations
 
 
 @pytest.mark.parametrize("block", [3, 512])
@@ -36,12 +32,7 @@ def test_pairs_that_violate_eq_1_are_counted_once(monkeypatch, block):
     monkeypatch.setattr(separability, "BLOCK", block)
     x, y = data()
     x[7] *= -1  # now on the wrong side: all its pairs but that with itself violate Eq. 1
-    found = is_orthogonally_separable(x, y)
-    assert found.violations == len(x) - 1
-
-
-def test_a_point_at_the_origin_violates_it_alone():
-    assert is_orthogonally_separable([[0.0, 0.0]], [1]).violations == 1
+    assert separability_violations(x, y) == len(x) - 1
 
 
 @pytest.mark.parametrize("block", [3, 7, 512])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.confidence_times import (
     cross_entropy_time,
-    exact_time_ratio,
     hinge_time,
     required_logit,
     time_ratio,
@@ -50,19 +49,6 @@ def test_cross_entropy_diverges_and_hinge_does_not():
     assert (fast < slow).all()
 
 
-@pytest.mark.parametrize(("norm1", "norm2", "p"), [(1.0, 1.0, 0.7), (2.0, 0.5, 0.5), (0.6, 1.4, 0.2)])
-def test_corollary_3_3(norm1, norm2, p):
-    leading = float(time_ratio(norm1, norm2, p))
-    assert leading == pytest.approx(norm1 / norm2 * p / (1 - p))
-    assert exact_time_ratio(0.01, 0.1, 0.1, norm1, norm2, p) == pytest.approx(leading, rel=1e-12)
-    u0, v0, delta = 0.05, 0.2, 0.01
-    factor = 1 - bar_time(v0, u0) / bar_time(np.log(99), u0)
-    assert exact_time_ratio(delta, u0, v0, norm1, norm2, p) == pytest.approx(leading * factor, rel=1e-12)
-    gaps = [abs(float(exact_time_ratio(d, u0, v0, norm1, norm2, p)) / leading - 1) for d in (1e-1, 1e-2, 1e-4, 1e-8)]
-    assert (np.diff(gaps) < 0).all()
-    assert gaps[-1] < 1e-6
-
-
 def test_corollary_3_3_with_trained_networks():
     norm1, norm2, share, lr, delta = 1.5, 0.8, 0.6, 1e-3, 0.05
     reached = []
@@ -76,15 +62,7 @@ def test_corollary_3_3_with_trained_networks():
     assert reached[1] / reached[0] == pytest.approx(float(time_ratio(norm1, norm2, share)), rel=1e-3)
 
 
-def test_reached_already_and_bad_arguments():
+def test_reached_already():
     assert cross_entropy_time(0.4, 3.0) == 0.0
     assert hinge_time(0.5, 0.8) == 0.0
     assert required_logit(1e-300) == pytest.approx(300 * np.log(10))
-    with pytest.raises(ValueError, match="delta must be in"):
-        cross_entropy_time(0.0, 0.1)
-    with pytest.raises(ValueError, match="confidence must be in"):
-        hinge_time(1.1, 0.1)
-    with pytest.raises(ValueError, match="p must be in"):
-        time_ratio(1.0, 1.0, 1.0)
-    with pytest.raises(ValueError, match="already"):
-        exact_time_ratio(0.4, 3.0, 0.1, 1.0, 1.0, 0.5)

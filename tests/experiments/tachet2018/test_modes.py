@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 from scipy.special import expit
 
-from tests.experiments.tachet2018.descent import descend
-
 # (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both classes
 STARTS = [
     (0.3, 0.1, 1.0, 1), (0.1, 0.3, 0.7, 1), (0.5, -0.3, 0.7, 1), (0.2, -0.6, 0.7, 1), (0.7, 1.0, 0.7, 1),
@@ -64,21 +62,6 @@ def test_agrees_with_an_ode_solver(y0, z0, norm, label):
     np.testing.assert_allclose(path.z, z, atol=2e-12, rtol=0)
     np.testing.assert_allclose(path.confidence, expit(label * z * np.maximum(y, 0)), atol=1e-12, rtol=0)
     np.testing.assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-13)
-
-
-@pytest.mark.parametrize(("y0", "z0", "norm", "label"), [STARTS[i] for i in (0, 1, 2, 4, 9)])
-def test_gradient_descent_converges_to_it_at_first_order(y0, z0, norm, label):
-    errors = []
-    for lr in (4e-3, 2e-3, 1e-3):
-        t = lr * np.arange(1, round(20 / lr) + 1)
-        x = norm * np.array([2.0, -1.0, 2.0]) / 3.0
-        w = y0 * x / norm**2 + np.array([1.0, 2.0, 0.0])  # the second term is orthogonal to x
-        y, z = descend(w, z0, x[None], [label], 1.0, lr=lr, steps=len(t))
-        trained = expit(label * z * np.maximum(y[:, 0], 0.0))
-        errors.append(np.abs(trained - logistic_mode(t, y0, z0, norm, label=label).confidence).max())
-    assert errors[-1] < 1e-3
-    order = np.log2(errors[0] / errors[1]), np.log2(errors[1] / errors[2])
-    np.testing.assert_allclose(order, 1.0, atol=0.02)
 
 
 def test_random_sampling_of_classes_follows_the_rescaled_time():
@@ -255,18 +238,3 @@ def test_theta_follows_the_differential_equation_of_a3():
     c = float(invariant(0.5, -0.3, 0.7))
     expected = 2 * 0.7 / (1 + np.exp(c * np.sinh(angle[1]) / (2 * 0.7)))
     assert (angle[2] - angle[0]) / (2 * step) == pytest.approx(expected, rel=1e-7)
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="times"):
-        logistic_mode(-1.0, 0.1, 0.1)
-    with pytest.raises(ValueError, match="times"):
-        logistic_mode(np.inf, 0.1, 0.1)
-    with pytest.raises(ValueError, match="norm must be positive"):
-        logistic_mode(1.0, 0.1, 0.1, 0.0)
-    with pytest.raises(ValueError, match="p must be positive"):
-        logistic_mode(1.0, 0.1, 0.1, p=0.0)
-    with pytest.raises(ValueError, match="y0 must be finite"):
-        logistic_mode(1.0, np.nan, 0.1)
-    with pytest.raises(ValueError, match="label"):
-        logistic_mode(1.0, 0.1, 0.1, label=2)

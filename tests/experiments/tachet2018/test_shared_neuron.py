@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import logistic_mode
 from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
-    Pair,
+    field,
     hyperboloid,
     saddle,
     saddle_eigenvalues,
@@ -14,15 +14,12 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.experiments.tachet2018.descent import descend
-
-OTHER = Pair(norm1=0.7, norm2=1.6, p1=0.8, p2=0.3)
 positive = st.floats(0.02, 1.5)
 
 
-def winner(alpha0, beta0, z0, pair=None):
+def winner(alpha0, beta0, z0):
     """Return which class ends up as the only one that activates the neuron: 1, 2, or 0 for none."""
-    end = shared_neuron([1e4], alpha0, beta0, z0, pair)
+    end = shared_neuron([1e4], alpha0, beta0, z0)
     return int(end.alpha[0] > 0 >= end.beta[0]) + 2 * int(end.beta[0] > 0 >= end.alpha[0])
 
 
@@ -46,28 +43,13 @@ def test_the_three_trajectories_of_figure_3():
     assert [winner(0.1, 0.1, 0.1), winner(0.2, 0.9, 0.2), winner(1.0, 0.0, -1.1)] == [1, 2, 0]
 
 
-@pytest.mark.parametrize("pair", [Pair(), OTHER])
-@pytest.mark.parametrize("start", [(0.1, 0.1, 0.1), (0.2, 0.9, 0.2), (1.0, 0.4, -0.6)])
-def test_trained_networks_approach_it(start, pair):
-    errors = []
-    for lr in (2e-3, 1e-3):
-        x1, x2 = pair.norm1 * np.array([0.6, 0.8, 0.0]), pair.norm2 * np.array([0.8, -0.6, 0.0])
-        w = start[0] * x1 / pair.norm1**2 + start[1] * x2 / pair.norm2**2 + np.array([0.0, 0.0, 2.0])
-        shares = np.array([pair.p1, pair.p2])
-        trained, _ = descend(w, start[2], np.stack([x1, x2]), [1, -1], shares, lr=lr, steps=round(15 / lr))
-        path = shared_neuron(lr * np.arange(1, len(trained) + 1), *start, pair)
-        errors.append(np.abs(np.maximum(trained, 0) - np.stack([path.alpha, path.beta], axis=1)).max())
-    assert errors[1] < 2e-3  # descent may overshoot the freezing by one step of its own: first order up to that
-    assert errors[1] < 0.8 * errors[0]
-
-
 @given(positive, positive, st.floats(-1.5, 1.5))
 @settings(max_examples=40, deadline=None)
 def test_invariant_and_freezing(alpha0, beta0, z0):
     t = np.concatenate([np.linspace(0, 30, 61), [1e6, 1e300]])[:-1]
-    path = shared_neuron(t, alpha0, beta0, z0, OTHER)
-    c = hyperboloid(alpha0, beta0, z0, OTHER)
-    np.testing.assert_allclose(hyperboloid(path.alpha, path.beta, path.z, OTHER), c, atol=1e-8)
+    path = shared_neuron(t, alpha0, beta0, z0)
+    c = hyperboloid(alpha0, beta0, z0)
+    np.testing.assert_allclose(hyperboloid(path.alpha, path.beta, path.z), c, atol=1e-8)
     assert (path.alpha[t >= path.alpha_zero] == 0).all()
     assert (path.beta[t >= path.beta_zero] == 0).all()
     assert (path.alpha[t < path.alpha_zero] > 0).all()
@@ -79,10 +61,9 @@ def test_invariant_and_freezing(alpha0, beta0, z0):
 @settings(max_examples=25, deadline=None)
 def test_the_symmetry_between_the_classes(alpha0, beta0, z0):
     t = np.linspace(0, 20, 21)
-    path = shared_neuron(t, alpha0, beta0, z0, OTHER)
-    swapped = Pair(norm1=OTHER.norm2, norm2=OTHER.norm1, p1=OTHER.p2, p2=OTHER.p1)
-    mirror = shared_neuron(t, beta0, alpha0, -z0, swapped)
-    if abs(alpha0 * OTHER.p1 - beta0 * OTHER.p2) + abs(z0) > 1e-3:
+    path = shared_neuron(t, alpha0, beta0, z0)
+    mirror = shared_neuron(t, beta0, alpha0, -z0)
+    if abs(alpha0 - beta0) + abs(z0) > 1e-3:
         np.testing.assert_allclose(path.alpha, mirror.beta, atol=1e-8)
         np.testing.assert_allclose(path.z, -mirror.z, atol=1e-8)
 
@@ -99,20 +80,20 @@ def test_appendix_a8_bound_on_the_decay_of_beta():
     c = -4.0
     alpha, beta = 0.05, 0.05
     z = np.sqrt(alpha**2 + beta**2 - c)
-    slope = Pair().field(np.array([alpha, beta, z]))[1]
+    slope = field(np.array([alpha, beta, z]))[1]
     assert slope <= -np.sqrt(-c) / 2
     assert not slope <= c / 2
 
 
 def test_one_class_active_is_a_mode_for_any_time():
     t = np.array([0.0, 3.0, 1e300])
-    path = shared_neuron(t, 0.3, -0.2, 0.1, OTHER)
-    mode = logistic_mode(t, 0.3, 0.1, OTHER.norm1, p=OTHER.p1)
+    path = shared_neuron(t, 0.3, -0.2, 0.1)
+    mode = logistic_mode(t, 0.3, 0.1)
     np.testing.assert_array_equal(path.alpha, mode.y)
     assert (path.beta == -0.2).all()
-    other = shared_neuron(t, 0.0, 0.3, 0.1, OTHER)
+    other = shared_neuron(t, 0.0, 0.3, 0.1)
     assert other.alpha_zero == 0.0
-    np.testing.assert_array_equal(other.z, logistic_mode(t, 0.3, 0.1, OTHER.norm2, p=OTHER.p2, label=-1).z)
+    np.testing.assert_array_equal(other.z, logistic_mode(t, 0.3, 0.1, label=-1).z)
     late = shared_neuron([1e300], 0.1, 0.1, 0.1)
     assert late.confidence_1[0] == 1.0
 
@@ -125,20 +106,15 @@ def test_times_in_any_order_and_restart():
     assert shared_neuron([0.0], 0.1, 0.2, 0.3).beta.tolist() == [0.2]
 
 
-@pytest.mark.parametrize("pair", [Pair(), OTHER])
-def test_the_saddle_is_stationary_with_these_eigenvalues(pair):
+def test_the_saddle_is_stationary_with_these_eigenvalues():
     c = 1.3
-    point = saddle(c, pair)
-    np.testing.assert_allclose(pair.field(point), 0.0, atol=1e-15)
-    assert hyperboloid(*point, pair) == pytest.approx(c, rel=1e-14)
+    point = saddle(c)
+    np.testing.assert_allclose(field(point), 0.0, atol=1e-15)
+    assert hyperboloid(*point) == pytest.approx(c, rel=1e-14)
     step = 1e-6
-    jacobian = np.stack(
-        [(pair.field(point + step * e) - pair.field(point - step * e)) / (2 * step) for e in np.eye(3)], axis=1
-    )
+    jacobian = np.stack([(field(point + step * e) - field(point - step * e)) / (2 * step) for e in np.eye(3)], axis=1)
     measured = np.sort(np.linalg.eigvals(jacobian).real)
-    np.testing.assert_allclose(
-        measured, [saddle_eigenvalues(c, pair)[1], 0.0, saddle_eigenvalues(c, pair)[0]], atol=1e-9
-    )
+    np.testing.assert_allclose(measured, [saddle_eigenvalues(c)[1], 0.0, saddle_eigenvalues(c)[0]], atol=1e-9)
 
 
 def test_numbers_of_the_notes_for_c_equal_1():
@@ -151,26 +127,12 @@ def test_numbers_of_the_notes_for_c_equal_1():
     assert (curve[:, :2] >= 0).all()
 
 
-@pytest.mark.parametrize("pair", [Pair(), OTHER])
-def test_the_separatrix_separates_and_leads_to_the_saddle(pair):
-    curve = separatrix(0.8, pair, points=40)
+def test_the_separatrix_separates_and_leads_to_the_saddle():
+    curve = separatrix(0.8, points=40)
     for point in curve[[3, 15, 30, 50, 65, 77]]:
-        path = shared_neuron(np.linspace(0, 25, 251), *point, pair)
-        distance = np.linalg.norm(np.stack([path.alpha, path.beta, path.z], axis=1) - saddle(0.8, pair), axis=1)
+        path = shared_neuron(np.linspace(0, 25, 251), *point)
+        distance = np.linalg.norm(np.stack([path.alpha, path.beta, path.z], axis=1) - saddle(0.8), axis=1)
         assert distance.min() < 1e-4
         z_up = np.array([0.0, 0.0, 1e-4])
-        assert winner(*(point + z_up), pair) == 1
-        assert winner(*(point - z_up), pair) == 2
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="norms and rates"):
-        Pair(norm1=0.0)
-    with pytest.raises(ValueError, match="finite"):
-        shared_neuron([1.0], np.nan, 0.1, 0.1)
-    with pytest.raises(ValueError, match="times"):
-        shared_neuron([-1.0], 0.1, 0.1, 0.1)
-    with pytest.raises(ValueError, match="c > 0"):
-        separatrix(-1.0)
-    with pytest.raises(ValueError, match="points"):
-        separatrix(1.0, points=0)
+        assert winner(*(point + z_up)) == 1
+        assert winner(*(point - z_up)) == 2
