@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -416,17 +415,20 @@ def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> It
     elif (directory := sweep_directory(run)) is not None:
         if asked.iterations:
             raise UsageError("a sweep has no states to show")
-        yield from _pictures_of_sweep(directory, asked)
+        from dynamics_cli.sweeps.pictures import SweepTable, draw_named
+
+        table = SweepTable(directory, asked.log, where=asked.where, contours=asked.contours)
+        yield from draw_named(table, asked.panels, asked.columns, asked.measure)
     elif of_table:
         raise UsageError("x, y, color, where and contours go with the table of a sweep; a run has none")
     else:
-        from dynamics_cli.analysis import check_panel, draw_panel, panels_of
+        from dynamics_cli.analysis import check_panel, draw_panel, panels_of, states_of
 
         # all is checked before the first picture, so that there is none of a damaged run
         loaded = open_run(run, whole=True)
         for name in asked.panels:
             check_panel(loaded, name, asked.log)
-        states = _states(loaded, asked.iterations, messages) or [None]
+        states = states_of(loaded, asked.iterations, messages) or [None]
         for name in dict.fromkeys(asked.panels) or [spec.name for spec in panels_of(loaded) if spec.by_default]:
             for state in states:
                 yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state, asked.log)
@@ -468,39 +470,6 @@ def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figur
     for name in dict.fromkeys(asked.panels) or known:
         picture = draw_overlay(runs, name, asked.log, units=units, unit=x_scale or "")
         yield f"{runs[0].config.name}-{name}-{digits}", picture
-
-
-def _pictures_of_sweep(directory: Path, asked: Drawing) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of, usual_measure
-
-    def written(text: object) -> str:
-        return re.sub("[^A-Za-z0-9_.+-]+", "_", str(text))
-
-    results = SweepTable(directory, asked.log, where=asked.where, contours=asked.contours)
-    said = "".join(f"-{key}={written(value)[:40]}" for key, value in asked.where.items())
-    if columns := asked.columns:
-        if asked.panels:
-            raise UsageError(
-                f"the panel {asked.panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color"
-                " draw any columns of final numbers where no panel is named"
-            )
-        yield written("-".join(columns.values())) + said, draw_columns(results, **columns, measure=asked.measure)
-        return
-    for name in asked.panels or pictures_of(results):
-        chosen = asked.measure or usual_measure(results, name)
-        stem = name if chosen == "final_loss" else f"{name}-{written(chosen)}"
-        yield stem + said, draw_sweep(results, name, chosen)
-
-
-def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> list[int | None]:
-    """Return the iterations asked for, one for each recorded state."""
-    states: dict[int, int | None] = {}  # recorded iteration -> the first one asked for that it is nearest to
-    for wanted in iterations:
-        nearest = int(run.snapshot_iterations[run.index_of(wanted)])
-        if nearest != wanted and messages is not None:
-            messages(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown")
-        states.setdefault(nearest, wanted)
-    return list(states.values())
 
 
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
