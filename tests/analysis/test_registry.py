@@ -49,13 +49,6 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
         assert save(figure, tmp_path / name, ("png",)) == [tmp_path / f"{name}.png"]
 
 
-def test_an_unknown_panel_names_its_neighbour_and_the_others(orthogonal: Run) -> None:
-    known = "loss, function, rays, polar, norms, directions, spectrum, interpolation, loss_slice, similarity"
-    with pytest.raises(UsageError) as caught:
-        draw_panel(orthogonal, "fuction")
-    assert str(caught.value) == f"no panel 'fuction' (did you mean 'function'?); this run offers {known}"
-
-
 @pytest.mark.parametrize(
     ("fixture", "name", "reason"),
     [
