@@ -528,9 +528,6 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
     return animate_run(loaded, Path(folder) / "animation", progress)
 
 
-# --- figures of papers
-
-
 # --- lists
 
 

@@ -121,10 +121,8 @@ def run_sweep(
     Files alone decide which jobs are done: drivers and shards of one sweep may run at once, on machines that share
     a folder, and any of them may die. The same call without a shard trains the missing jobs and completes the table.
 
-    Args:
-        planned: the sweep, by `api.plan_sweep`; the other arguments are those of `api.sweep`, but for two.
-        engine: where tasks run; by default spawned processes of one thread each, and short batches here.
-        report: called with the number of jobs that have ended, each time some have.
+    `engine` is where tasks run, by default spawned processes of one thread each, and short batches here; `report` is
+    called with the number of jobs that have ended, each time some have; the others are arguments of `api.sweep`.
 
     Raises:
         RunError: the directory cannot be written; and as `api.sweep`.

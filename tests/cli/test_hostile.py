@@ -14,43 +14,36 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynamics_cli.config import load_config
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
 from dynamics_cli.runs.store.sealed import unseal
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
+from tests.fuzz.run_directories import places
 
 from .conftest import Dyn
 
 OTHERS: list[Any] = [None, 3, -1, "x", [], {}, [3], "/dev/zero", 10**30, True]
 LONG = ["--set", "optimizer.iterations=20000000", "--set", "record.snapshots={kind: list, include: []}"]
-few = pytest.mark.parametrize("count", [5, pytest.param(100_000, marks=pytest.mark.long)])
 
 
 def changed(document: Any) -> Iterator[Any]:
     """Yield the document without each of its entries, at any depth, and with each of them replaced by others."""
-
-    def places(part: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        for key in part if isinstance(part, dict) else range(len(part)) if isinstance(part, list) else ():
-            yield (*path, key)
-            yield from places(part[key], (*path, key))
-
-    for *above, key in list(places(document, ())):
+    for k in range(len(list(places(document)))):
         for other in (KeyError, *OTHERS):
             new = copy.deepcopy(document)
-            part = new
-            for step in above:
-                part = part[step]
+            holder, key = list(places(new))[k]
             if other is KeyError:
-                del part[key]
+                del holder[key]
             else:
-                part[key] = other
+                holder[key] = other
             yield new
 
 
-@few
+@pytest.mark.parametrize("count", [5, pytest.param(100_000, marks=pytest.mark.long)])
 def test_checkpoints(count: int, dyn: Dyn, place: Path) -> None:
     interrupted = place / "interrupted"
-    plan = plan_run(config(LONG[1::2]), interrupted)
+    plan = plan_run(load_config("toy.yaml", LONG[1::2]), interrupted)
     with pytest.raises(Interrupted):
         obtain_run(plan, progress=lambda iteration, loss: os.kill(os.getpid(), signal.SIGINT))
     found = read_checkpoint(interrupted / "checkpoint.npz")
@@ -70,9 +63,3 @@ def test_checkpoints(count: int, dyn: Dyn, place: Path) -> None:
             code = dyn("train", "toy.yaml", "--out", "run", "--resume", "--quiet", *LONG).code
         assert code in (0, 7, 130), (meta, {name: array.shape for name, array in arrays.items()})
         assert dyn("verify", "run").code in (0, 7)
-
-
-def config(overrides: list[str]) -> Any:
-    from dynamics_cli.config import load_config
-
-    return load_config("toy.yaml", overrides)

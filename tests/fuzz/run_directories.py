@@ -220,10 +220,10 @@ def _look_at_figure(directory: Path) -> None:
 LOOKS = {"replicas": _look_at_replicas, "figure": _look_at_figure}
 
 
-def _places(data: Any) -> Iterator[tuple[Any, Any]]:
+def places(data: Any) -> Iterator[tuple[Any, Any]]:
     for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield data, key
-        yield from _places(value)
+        yield from places(value)
 
 
 @st.composite
@@ -232,7 +232,7 @@ def _other_meaning(draw: st.DrawFn, content: bytes) -> bytes:
     data, _ = unseal(content)
     names = ["rows", "replicas", "messages", "checksum", "format", "x", "../x", "crc32"]
     for _ in range(draw(st.integers(1, 3))):
-        holder, key = draw(st.sampled_from(list(_places(data)) or [(data, "x")]))
+        holder, key = draw(st.sampled_from(list(places(data)) or [(data, "x")]))
         way, value = draw(st.sampled_from(["gone", "more", "other", "other"])), draw(st.sampled_from(VALUES))
         if way == "gone":
             holder.pop(key, None) if isinstance(holder, dict) else holder.pop(key)
@@ -246,7 +246,7 @@ def _other_meaning(draw: st.DrawFn, content: bytes) -> bytes:
 def _other_checkpoint(draw: st.DrawFn) -> bytes:
     """Draw a checkpoint of another meaning, or with odd arrays, under a checksum that fits."""
     meta: dict[str, Any] = {"meta": {"iteration": 4}, "rows": {"losses": 4}, "owner": None}
-    holder, key = draw(st.sampled_from(list(_places(meta))))
+    holder, key = draw(st.sampled_from(list(places(meta))))
     holder[key] = copy.deepcopy(draw(st.sampled_from(VALUES)))
     arrays = [X, b"", b"{}", *(npy(header, bytes(72)) for header in HEADERS)]
     parts: Files = {"meta.json": json.dumps(meta).encode(), "w.npy": draw(st.sampled_from(arrays))}
