@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from dynamics_cli.kinds.registry import use
     from dynamics_cli.pages.make import page
     from dynamics_cli.reproduction.audit import audit
+    from dynamics_cli.reproduction.catalogue import list_configs, list_figures, list_papers
+    from dynamics_cli.reproduction.document import verify
     from dynamics_cli.reproduction.reproduce import reproduce
     from dynamics_cli.runs.find import prune_runs
+    from dynamics_cli.sweeps.find import compare, describe, load_run
+    from dynamics_cli.sweeps.summary import compare_sweeps, describe_sweep, list_runs, list_sweeps
 
 # fmt: off
 __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
@@ -48,19 +52,20 @@ __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
 ]
 # fmt: on
 _ELSEWHERE = {
-    "audit": "reproduction.audit",
-    "explain": "config.describe",
-    "find_data": "datasets.files.catalogue",
-    "list_data": "datasets.files.catalogue",
-    "list_kinds": "config.describe",
-    "measure": "instruments",
-    "page": "pages.make",
-    "prune_runs": "runs.find",
-    "remove_data": "datasets.files.catalogue",
-    "reproduce": "reproduction.reproduce",
-    "use": "kinds.registry",
+    "config.describe": ("explain", "list_kinds"),
+    "datasets.files.catalogue": ("find_data", "list_data", "remove_data"),
+    "instruments": ("measure",),
+    "kinds.registry": ("use",),
+    "pages.make": ("page",),
+    "reproduction.audit": ("audit",),
+    "reproduction.catalogue": ("list_configs", "list_figures", "list_papers"),
+    "reproduction.document": ("verify",),
+    "reproduction.reproduce": ("reproduce",),
+    "runs.find": ("prune_runs",),
+    "sweeps.find": ("compare", "describe", "load_run"),
+    "sweeps.summary": ("compare_sweeps", "describe_sweep", "list_runs", "list_sweeps"),
 }
-"""Where functions stand that `dynamics_cli.api` would only forward to."""
+"""Module -> the functions that stand there, because `dynamics_cli.api` would only forward to them."""
 
 
 def __getattr__(name: str) -> "Any":
@@ -69,7 +74,8 @@ def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     # when first used, so that `dyn --help` stays light
-    return getattr(import_module(f"dynamics_cli.{_ELSEWHERE.get(name, 'api')}"), name)
+    module = next((module for module, names in _ELSEWHERE.items() if name in names), "api")
+    return getattr(import_module(f"dynamics_cli.{module}"), name)
 
 
 def __dir__() -> list[str]:

@@ -6,17 +6,14 @@ results that hold more than a table have one as `.rows`; `pandas.DataFrame` take
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cache, partial
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.errors import UsageError, did_you_mean, needing
 from dynamics_cli.text import Table, jsonable
 
@@ -29,9 +26,7 @@ if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.reader import Overrides
     from dynamics_cli.plotting.time_axis import LogAxes
-    from dynamics_cli.runs import Finding, Run
-    from dynamics_cli.runs.compare import Comparison
-    from dynamics_cli.sweeps.directory import SweepComparison
+    from dynamics_cli.runs import Run
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
     from dynamics_cli.sweeps.sweep import Sweep, SweepProspect
@@ -45,9 +40,6 @@ if TYPE_CHECKING:
     """Called with sentences for the user."""
     Counted = Callable[[int, int | None], None]
     """Called with how many of how many (None: not known) are done."""
-
-CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
-
 
 # --- configs
 
@@ -68,47 +60,13 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
     from dynamics_cli.config import load_config as load
     from dynamics_cli.config.dump import to_plain
     from dynamics_cli.config.reader import override_texts
+    from dynamics_cli.reproduction.catalogue import config_file
 
     changes = override_texts(overrides)
     if isinstance(config, RunConfig):
         unchanged = not changes and all(value is None for value in options.values())
         return config if unchanged else load(to_plain(config), changes, **options)
     return load(config if isinstance(config, Mapping) else config_file(os.fspath(config)), changes, **options)
-
-
-def config_file(text: str) -> Path:
-    """Return the file that a config's name stands for: the file itself, or a bundled config.
-
-    A bundled config is also found as `configs/<name>.yaml`, the way its own first lines write it.
-
-    Raises ConfigError: there is neither.
-    """
-    path = Path(text)
-    if text == "" or os.path.exists(path):  # noqa: PTH110 - `Path.exists` raises for a name that is too long
-        return path
-    known = bundled_configs()
-    name = text.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
-    if name in known:
-        return known[name]
-    from dynamics_cli.config import ConfigError, Mistake
-    from dynamics_cli.reproduction.catalogue import configs_of_others
-
-    known = {**known, **configs_of_others()}
-    if name in known:
-        return known[name]
-
-    hint = did_you_mean(name, known) or _similar_file(path)
-    raise ConfigError([Mistake(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])
-
-
-def _similar_file(path: Path) -> str:
-    """Return a hint at a config beside `path` whose name is similar; endings, which are all alike, do not count."""
-    try:
-        beside = {file.stem: file for file in sorted(path.parent.iterdir()) if file.suffix in CONFIG_SUFFIXES}
-    except (OSError, ValueError):  # ValueError: a name with a null character
-        return ""
-    close = difflib.get_close_matches(path.stem, beside, n=1)
-    return f" (did you mean {str(beside[close[0]])!r}?)" if close else ""
 
 
 # --- training
@@ -275,6 +233,7 @@ def plan_sweep(
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.dump import to_plain
     from dynamics_cli.config.reader import override_texts
+    from dynamics_cli.reproduction.catalogue import config_file
     from dynamics_cli.sweeps.expressions import parse_let
     from dynamics_cli.sweeps.grid import zipped
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
@@ -316,58 +275,6 @@ def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> li
 # --- runs
 
 
-def load_run(which: Which, *, verify: bool = True) -> Run:
-    """Open a run for reading.
-
-    Args:
-        which: its directory; the name, or the start of the name or of the hash, of one below `outputs/runs`; the same
-            followed by `:k` for replica k of runs trained together; `SWEEP:k` for job k of a sweep; or `latest`.
-        verify: check the config and, when it is first used, each array against the checksums.
-
-    Raises:
-        UsageError: several runs begin so; the message names them.
-        RunError: there is no such run, it is damaged, or was written by a newer version.
-    """
-    return _opened(which, verify=verify, together=True)
-
-
-def _opened(which: Drawn, **options: Any) -> Run:
-    """Return a run, which may be called by its place in a sweep, as `runs.named.load_run` opens it."""
-    from dynamics_cli.runs import named
-    from dynamics_cli.sweeps.find import run_of_job
-
-    return named.load_run(run_of_job(which), **options)
-
-
-def describe(run: Which) -> dict[str, Any]:
-    """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
-    from dynamics_cli.runs.named import read_run
-    from dynamics_cli.runs.run import describe
-    from dynamics_cli.sweeps.find import run_of_job
-
-    return read_run(run_of_job(run), describe, together=True)
-
-
-def compare(a: Which, b: Which) -> Comparison:
-    """Compare two runs - settings, final numbers, losses, weights: `dyn compare`.
-
-    Raises RunError: there is no such run, or one holds several runs trained together.
-    """
-    from dynamics_cli.runs.compare import compare_runs
-
-    return compare_runs(_opened(a, whole=True), _opened(b, whole=True))
-
-
-def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepComparison:
-    """Compare two sweeps, finished or not, by the final numbers of the jobs that both have: `dyn compare`.
-
-    Raises as `dynamics_cli.sweeps.directory.compare_sweeps`.
-    """
-    from dynamics_cli.sweeps.directory import compare_sweeps
-
-    return compare_sweeps(_sweep(a), _sweep(b))
-
-
 def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = None) -> None:
     """Write a run or a sweep in the form of another tool: `dyn export`.
 
@@ -382,7 +289,7 @@ def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = N
         RunError: there is no such run, or it recorded no parameters.
     """
     from dynamics_cli.runs import export
-    from dynamics_cli.sweeps.find import sweep_directory
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     path = Path(out)
     if to not in export.FORMATS:
@@ -400,18 +307,11 @@ def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = N
 
         export.write_parquet(read_csv(sweep / RESULTS), path)
     elif to == "safetensors":
-        export.write_safetensors(_opened(which), path, at)
+        export.write_safetensors(open_run(which), path, at)
     elif to == "tensorboard":
-        export.write_tensorboard(_opened(which), path)
+        export.write_tensorboard(open_run(which), path)
     else:
-        export.write_parquet(_opened(which).to_pandas(), path)
-
-
-def _sweep(which: Sweep | str | Path) -> Path:
-    """Return the directory of a sweep, where no run can be meant."""
-    from dynamics_cli.sweeps.find import sweep_directory
-
-    return sweep_directory(which, alone=True) or Path(str(which))
+        export.write_parquet(open_run(which).to_pandas(), path)
 
 
 # --- pictures
@@ -505,7 +405,7 @@ def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> It
 
     Nothing is drawn of a damaged run. `messages` is told of an iteration whose state was not recorded.
     """
-    from dynamics_cli.sweeps.find import sweep_directory
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     of_table = asked.columns or asked.where or asked.contours
     if isinstance(run, list | tuple) or asked.x_scale is not None:
@@ -515,17 +415,20 @@ def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> It
     elif (directory := sweep_directory(run)) is not None:
         if asked.iterations:
             raise UsageError("a sweep has no states to show")
-        yield from _pictures_of_sweep(directory, asked)
+        from dynamics_cli.sweeps.pictures import SweepTable, draw_named
+
+        table = SweepTable(directory, asked.log, where=asked.where, contours=asked.contours)
+        yield from draw_named(table, asked.panels, asked.columns, asked.measure)
     elif of_table:
         raise UsageError("x, y, color, where and contours go with the table of a sweep; a run has none")
     else:
-        from dynamics_cli.analysis import check_panel, draw_panel, panels_of
+        from dynamics_cli.analysis import check_panel, draw_panel, panels_of, states_of
 
         # all is checked before the first picture, so that there is none of a damaged run
-        loaded = _opened(run, whole=True)
+        loaded = open_run(run, whole=True)
         for name in asked.panels:
             check_panel(loaded, name, asked.log)
-        states = _states(loaded, asked.iterations, messages) or [None]
+        states = states_of(loaded, asked.iterations, messages) or [None]
         for name in dict.fromkeys(asked.panels) or [spec.name for spec in panels_of(loaded) if spec.by_default]:
             for state in states:
                 yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state, asked.log)
@@ -536,11 +439,11 @@ def _overlaid_run(which: Any) -> Run:
 
     Raises UsageError: it is a sweep.
     """
-    from dynamics_cli.sweeps.find import sweep_directory
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     if (directory := sweep_directory(which)) is not None:
         raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
-    return _opened(which)
+    return open_run(which)
 
 
 def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figure]]:
@@ -569,39 +472,6 @@ def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figur
         yield f"{runs[0].config.name}-{name}-{digits}", picture
 
 
-def _pictures_of_sweep(directory: Path, asked: Drawing) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of, usual_measure
-
-    def written(text: object) -> str:
-        return re.sub("[^A-Za-z0-9_.+-]+", "_", str(text))
-
-    results = SweepTable(directory, asked.log, where=asked.where, contours=asked.contours)
-    said = "".join(f"-{key}={written(value)[:40]}" for key, value in asked.where.items())
-    if columns := asked.columns:
-        if asked.panels:
-            raise UsageError(
-                f"the panel {asked.panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color"
-                " draw any columns of final numbers where no panel is named"
-            )
-        yield written("-".join(columns.values())) + said, draw_columns(results, **columns, measure=asked.measure)
-        return
-    for name in asked.panels or pictures_of(results):
-        chosen = asked.measure or usual_measure(results, name)
-        stem = name if chosen == "final_loss" else f"{name}-{written(chosen)}"
-        yield stem + said, draw_sweep(results, name, chosen)
-
-
-def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> list[int | None]:
-    """Return the iterations asked for, one for each recorded state."""
-    states: dict[int, int | None] = {}  # recorded iteration -> the first one asked for that it is nearest to
-    for wanted in iterations:
-        nearest = int(run.snapshot_iterations[run.index_of(wanted)])
-        if nearest != wanted and messages is not None:
-            messages(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown")
-        states.setdefault(nearest, wanted)
-    return list(states.values())
-
-
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
     """Return the predictions of theories for a run, with the assumptions that it violates: `dyn plot --theory`.
 
@@ -613,8 +483,9 @@ def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
         RunError: the run is damaged, or has not recorded the weights that a theory needs.
     """
     from dynamics_cli.analysis import predictions as of
+    from dynamics_cli.sweeps.find import open_run
 
-    return of(_opened(run, whole=True), anyway)
+    return of(open_run(run, whole=True), anyway)
 
 
 def list_panels(run: Drawn) -> Table:
@@ -624,7 +495,7 @@ def list_panels(run: Drawn) -> Table:
 
         names = overlaid([_overlaid_run(one) for one in run])
         return Table({"name": name, "description": f"{name.replace('_', ' ')} of all runs"} for name in names)
-    from dynamics_cli.sweeps.find import sweep_directory
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     directory = sweep_directory(run)
     if directory is not None:
@@ -634,7 +505,7 @@ def list_panels(run: Drawn) -> Table:
         return Table({"name": name, "description": picture.description} for name, picture in offered)
     from dynamics_cli.analysis import panels_of
 
-    loaded = _opened(run, whole=True)
+    loaded = open_run(run, whole=True)
     return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
 
 
@@ -650,110 +521,14 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
     """
     from dynamics_cli.analysis import animate_run
     from dynamics_cli.runs.store.layout import plots_folder
+    from dynamics_cli.sweeps.find import open_run
 
-    loaded = _opened(run, whole=True)
+    loaded = open_run(run, whole=True)
     folder = out or plots_folder(loaded.path) / str(getattr(loaded, "replica", ""))
     return animate_run(loaded, Path(folder) / "animation", progress)
 
 
-# --- figures of papers
-
-
-def verify(*paths: str | Path) -> Table:
-    """Check runs, sweeps and figures against their checksums: `dyn verify`.
-
-    Args:
-        paths: run directories, names of runs, directories of sweeps, JSON files beside figures; by default everything
-            below the root of outputs.
-
-    Returns:
-        One row for each: its `path`, whether it is `intact`, and the `findings`: file, problem, the usable rest.
-
-    Raises RunError: there is no such file, nor a run of this name.
-    """
-    from dynamics_cli.reproduction.document import verify_figure
-    from dynamics_cli.runs import verify_run
-    from dynamics_cli.runs.store import layout
-    from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
-
-    remembered = cache(verify_run)  # runs that several of them share are checked once
-
-    def check_run(path: Path) -> list[Finding]:
-        return remembered(path.absolute())
-
-    def row(path: Path) -> dict[str, Any]:
-        if is_sweep(path):
-            findings = verify_sweep(path)
-        elif path.is_dir() or path.name == layout.INFO:
-            path = path if path.is_dir() else path.parent
-            findings = check_run(path)
-        else:
-            findings = verify_figure(path, check_run)
-        return {"path": path, "intact": not findings, "findings": [asdict(finding) for finding in findings]}
-
-    return Table(map(row, [_verified(path) for path in paths] if paths else _everything()))
-
-
-def _verified(path: str | Path) -> Path:
-    """Return the run directory, the directory of a sweep or the JSON file that is meant by `path`."""
-    from dynamics_cli.runs.named import is_there, run_directory
-    from dynamics_cli.sweeps.find import run_of_job, sweep_directory
-
-    if is_there(path):
-        return Path(path)
-    run = run_of_job(path)
-    return run.path if run is not path else sweep_directory(path) or run_directory(os.fspath(path))
-
-
-def _everything() -> list[Path]:
-    from dynamics_cli.reproduction.document import list_figures
-    from dynamics_cli.runs import list_runs, outputs_root
-    from dynamics_cli.sweeps.directory import is_sweep
-
-    root = outputs_root()
-    sweeps = [path for path in sorted((root / "sweeps").glob("*")) if is_sweep(path)]
-    runs = [run.path for run in list_runs(root) if not any(run.path.is_relative_to(sweep) for sweep in sweeps)]
-    return [*runs, *sweeps, *list_figures(root / "figures")]
-
-
 # --- lists
-
-
-def list_figures(paper: str | None = None) -> Table:
-    """Return the figures that can be reproduced: id, paper, title, seconds on two CPU cores, names of variants.
-
-    Raises UsageError: there is no such paper.
-    """
-    from dynamics_cli.reproduction import catalogue
-
-    keys = ("id", "paper", "title", "seconds", "variants")
-    return Table({key: getattr(figure, key) for key in keys} for figure in catalogue.figures(paper))
-
-
-def list_papers() -> Table:
-    """Return the papers whose figures can be reproduced: key, title, authors, venue, ids of the figures."""
-    from dynamics_cli.reproduction import catalogue
-
-    papers = catalogue.papers().items()
-    return Table({"key": key, **paper._asdict(), "figures": list(paper.figures)} for key, paper in papers)
-
-
-def list_configs() -> Table:
-    """Return the configs of all papers: name, path, and the first line of comment that speaks to people."""
-    from dynamics_cli.reproduction.catalogue import configs_of_others
-
-    known = {**bundled_configs(), **configs_of_others()}
-    return Table({"name": name, "path": path, "title": _title(path)} for name, path in known.items())
-
-
-def _title(path: Path) -> str:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        text = line.removeprefix("#").strip()
-        if not line.startswith("#"):
-            return ""
-        if text and not text.startswith("yaml-language-server"):
-            return text
-    return ""
 
 
 def list_datasets() -> Table:
@@ -779,56 +554,6 @@ def _with_keys(section: str) -> Table:
 
     kinds = list_kinds(section)
     return Table({"kind": row["kind"], "description": row["what"], "keys": keys(row["kind"])} for row in kinds)
-
-
-def list_runs(
-    root: str | Path | None = None, *, statuses: Iterable[str] = (), sweep: Sweep | str | Path | None = None
-) -> Table:
-    """Return the runs that are kept, one row each; `size` in bytes, `modified` in seconds since 1970.
-
-    Args:
-        root: where they are; by default below `outputs/runs`.
-        statuses: only runs of these statuses.
-        sweep: the sweep whose jobs are listed instead, those that have ended: `run` as `load_run` takes it, settings,
-            seed, how it ended.
-
-    Raises UsageError: there is no such status.
-    """
-    from dynamics_cli.runs.find import known_statuses, list_runs
-    from dynamics_cli.runs.store.layout import runs_root
-
-    statuses = known_statuses(statuses)
-    if sweep is not None:
-        from dynamics_cli.sweeps.find import list_jobs
-
-        jobs = list_jobs(_sweep(sweep))
-        return Table(job for job in jobs if not statuses or job["status"] in statuses)
-    found = list_runs(Path(root or runs_root()))
-    return Table(run.as_row() for run in found if not statuses or run.status in statuses)
-
-
-def list_sweeps(root: str | Path | None = None) -> Table:
-    """Return the sweeps that are kept, finished or not: path, status, jobs, how many ended in which way.
-
-    `root` is where they are; by default `outputs/sweeps`.
-    """
-    from dynamics_cli.runs import outputs_root
-    from dynamics_cli.sweeps.directory import is_sweep
-
-    folder = Path(root or outputs_root() / "sweeps")
-    shown = ("path", "status", "jobs", "complete", "diverged", "failed", "modified")
-    found = [describe_sweep(path) for path in sorted(folder.glob("*")) if is_sweep(path)]
-    return Table({name: one[name] for name in shown} for one in found)
-
-
-def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
-    """Return how far a sweep is: settings, jobs by how they ended, failures by message, running jobs: `dyn show SWEEP`.
-
-    Raises RunError: it is not a sweep, or it is damaged.
-    """
-    from dynamics_cli.sweeps.directory import sweep_summary
-
-    return sweep_summary(_sweep(which))
 
 
 # --- data files

@@ -6,9 +6,10 @@ from dynamics_cli.analysis.panels import training, inputs, neurons, landscape  #
 
 # isort: on
 from dynamics_cli.analysis.animation import animate_run
-from dynamics_cli.analysis.registry import Panel, check_panel, draw_panel, panels_of
+from dynamics_cli.analysis.registry import Panel, check_panel, draw_panel, panels_of, states_of
 from dynamics_cli.analysis.theories import Prediction, draw_prediction, predictions
 
 __all__ = [
     "Panel", "Prediction", "animate_run", "check_panel", "draw_panel", "draw_prediction", "panels_of", "predictions",
+    "states_of",
 ]  # fmt: skip

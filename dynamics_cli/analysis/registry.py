@@ -121,3 +121,14 @@ def _offered(view: View, name: str) -> Panel:
         more = f", and its measures {', '.join(measures)}" if measures else ""
         raise UsageError(f"no panel {name!r}{did_you_mean(name, [*PANELS, *measures])}; this run offers {known}{more}")
     raise UsageError(f"this run has no panel {name!r}: {reason}; it offers {known}")
+
+
+def states_of(run: Run, iterations: Sequence[int], messages: Callable[[str], object] | None) -> list[int | None]:
+    """Return the iterations asked for, one for each recorded state; `messages` is told of one that was not recorded."""
+    states: dict[int, int | None] = {}  # recorded iteration -> the first one asked for that it is nearest to
+    for wanted in iterations:
+        nearest = int(run.snapshot_iterations[run.index_of(wanted)])
+        if nearest != wanted and messages is not None:
+            messages(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown")
+        states.setdefault(nearest, wanted)
+    return list(states.values())

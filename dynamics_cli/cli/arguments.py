@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+import dynamics_cli as dyn
+
 if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
 
@@ -67,12 +69,11 @@ def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | in
 
     Raises ConfigError: with all problems at once.
     """
-    from dynamics_cli import api
     from dynamics_cli.config import ConfigError
     from dynamics_cli.config.reader import SETTINGS
 
     try:
-        return api.load_config(text, overrides, **settings)
+        return dyn.load_config(text, overrides, **settings)
     except ConfigError as error:
         problems = [replace(p, file=f"--{p.key}", key="") if p.file == SETTINGS else p for p in error.problems]
         raise ConfigError(problems) from error

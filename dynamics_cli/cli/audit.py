@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dynamics_cli.cli import arguments
-from dynamics_cli.cli.guard import tell
 from dynamics_cli.cli.output import TrainingBar, emit, emit_json, say
-from dynamics_cli.cli.reproduce import NOT_REPRODUCED, SOME_FAILED, chosen_figures
+from dynamics_cli.cli.reproduce import NOT_REPRODUCED, SOME_FAILED, chosen_figures, tell_of
 from dynamics_cli.errors import DynError
 from dynamics_cli.text import text_table
 
@@ -53,8 +52,9 @@ def audit(
     layers ends 100^(2L-2) times earlier, as it is that much faster). A claim that holds untrained says nothing about
     training. A dash stands where a null does not apply, or where the claim is not reproduced anyway.
     """
-    from dynamics_cli.reproduction.audit import audit_figures
+    from dynamics_cli.reproduction.audit import audit
     from dynamics_cli.reproduction.obtain import RunSource
+    from dynamics_cli.reproduction.reproduce import one_by_one
 
     chosen = chosen_figures(figures, paper, None, everything=everything)
     source = RunSource(
@@ -62,13 +62,10 @@ def audit(
         progress=lambda name, total: TrainingBar(total, label=name, shown=not (quiet or as_json)),
     )  # fmt: skip
     results: dict[str, Audit | DynError] = {}
-    for figure, outcome in audit_figures(chosen, nulls=nulls, seeds=seeds, out=out, source=source):
+    for figure, outcome in one_by_one(chosen, partial(audit, nulls=nulls, seeds=seeds, out=out, source=source)):
         results[figure] = outcome
         if isinstance(outcome, DynError):
-            if len(chosen) == 1:
-                raise outcome
-            say(f"{figure} failed:")
-            tell(outcome)
+            tell_of(figure, outcome, alone=len(chosen) == 1)
         elif not as_json:
             _report(outcome)
     done = [one for one in results.values() if not isinstance(one, DynError)]

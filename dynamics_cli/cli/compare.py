@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import complete_run, json_option
 from dynamics_cli.cli.output import emit, emit_json
 from dynamics_cli.text import cell, number, shorten, text_table
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.compare import Comparison
-    from dynamics_cli.sweeps.directory import SweepComparison
+    from dynamics_cli.sweeps.summary import SweepComparison
 
 SHOWN = 48
 """Characters of a setting that a line shows."""
@@ -33,16 +34,15 @@ def compare(run_a: str, run_b: str, plot: Path | None, as_json: bool) -> None:
     differ, final numbers, and how far losses and weights are apart. The relative difference is the largest distance
     over the iterations that both runs recorded, divided by the largest absolute value there.
     """
-    from dynamics_cli import api
     from dynamics_cli.sweeps.find import sweep_directory
 
     sweeps = [sweep_directory(one) for one in (run_a, run_b)]
     if any(sweeps):
         if not all(sweeps) or plot is not None:
             raise click.UsageError("a sweep is compared with a sweep, without --plot")
-        _show_sweeps(api.compare_sweeps(run_a, run_b), as_json=as_json)
+        _show_sweeps(dyn.compare_sweeps(run_a, run_b), as_json=as_json)
         return
-    found = api.compare(run_a, run_b)
+    found = dyn.compare(run_a, run_b)
     if plot is not None:
         from dynamics_cli.analysis.overlay import draw_overlay
         from dynamics_cli.plotting.style import save

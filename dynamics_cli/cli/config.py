@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import complete_config, json_option, read_config, set_option
 from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, emit_json
@@ -58,13 +59,13 @@ def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> 
 
 
 def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
-    from dynamics_cli import api
     from dynamics_cli.config import ConfigError
     from dynamics_cli.config.load import load_sweep
+    from dynamics_cli.reproduction.catalogue import config_file
 
     try:
-        if load_sweep(api.config_file(file), overrides)[0] is not None:
-            api.plan_sweep(file, overrides=overrides)
+        if load_sweep(config_file(file), overrides)[0] is not None:
+            dyn.plan_sweep(file, overrides=overrides)
         else:
             read_config(file, overrides)
     except ConfigError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option, quiet_option
 from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
@@ -61,10 +62,8 @@ def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> No
 
     A file is used only if its SHA-256 is that of the original; a file that is here is not downloaded again.
     """
-    from dynamics_cli import api
-
     with CountBar("B", shown=not quiet) as bar:
-        directory = api.fetch_data(
+        directory = dyn.fetch_data(
             name, mirrors=mirrors, offline=offline, progress=lambda file, done, total: bar(done, total, file),
             messages=partial(say, quiet=quiet),
         )  # fmt: skip
@@ -83,15 +82,13 @@ def add(name: str, path: Path, quiet: bool) -> None:
     Kaggle's train.zip or the folder that it unpacks to; every image is decoded once to see that it can be, and the
     place is remembered.
     """
-    from dynamics_cli import api
-
     with CountBar("images", shown=not quiet) as bar:
 
         def message(text: str) -> None:
             bar.close()
             say(text, quiet=quiet)
 
-        place = api.add_data(name, path, progress=bar, messages=message)
+        place = dyn.add_data(name, path, progress=bar, messages=message)
     emit(str(place))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import complete_run, json_option, root_option, status_option
 from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
@@ -32,9 +33,7 @@ def figures(paper: str | None, as_json: bool) -> None:
     The time is that of two CPU cores, training included. A variant is the same figure of other runs, such as
     `flow`, gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
     """
-    from dynamics_cli import api
-
-    found = api.list_figures(paper)
+    found = dyn.list_figures(paper)
     rows = [[one["id"], duration(one["seconds"]), ", ".join(one["variants"]), one["title"]] for one in found]
     emit_either(found, text_table(["figure", "time", "variants", "title"], rows, right=[1]), as_json=as_json)
 
@@ -43,9 +42,7 @@ def figures(paper: str | None, as_json: bool) -> None:
 @json_option
 def papers(as_json: bool) -> None:
     """List the papers whose figures can be reproduced."""
-    from dynamics_cli import api
-
-    found = api.list_papers()
+    found = dyn.list_papers()
     rows = [[p["key"], str(len(p["figures"])), f"{p['authors']}: {p['title']} ({p['venue']})"] for p in found]
     emit_either(found, text_table(["paper", "figures", "title"], rows, right=[1]), as_json=as_json)
 
@@ -57,9 +54,7 @@ def configs(as_json: bool) -> None:
 
     `dyn train`, `dyn show` and `dyn config check` take their names as well as files.
     """
-    from dynamics_cli import api
-
-    found = api.list_configs()
+    found = dyn.list_configs()
     rows = [[one["name"], one["title"]] for one in found]
     emit_either(found, text_table(["config", "what it is"], rows), as_json=as_json)
 
@@ -83,18 +78,14 @@ def kinds(section: str | None, as_json: bool) -> None:
 @json_option
 def datasets(as_json: bool) -> None:
     """List the kinds of data set and their keys."""
-    from dynamics_cli import api
-
-    _print_kinds(api.list_datasets(), as_json=as_json)
+    _print_kinds(dyn.list_datasets(), as_json=as_json)
 
 
 @list_.command(epilog="Example: dyn list architectures --json")
 @json_option
 def architectures(as_json: bool) -> None:
     """List the kinds of network and their keys."""
-    from dynamics_cli import api
-
-    _print_kinds(api.list_architectures(), as_json=as_json)
+    _print_kinds(dyn.list_architectures(), as_json=as_json)
 
 
 def _print_kinds(found: Table, *, as_json: bool) -> None:
@@ -112,12 +103,11 @@ def _print_kinds(found: Table, *, as_json: bool) -> None:
 @json_option
 def runs(root: Path | None, statuses: tuple[str, ...], sweep: str | None, as_json: bool) -> None:
     """List the runs that are kept, or those of a sweep."""
-    from dynamics_cli import api
     from dynamics_cli.runs import runs_root
 
     if root is not None and sweep is not None:
         raise click.UsageError("--sweep says where the runs are; leave out --root")
-    found = api.list_runs(root, statuses=statuses, sweep=sweep)
+    found = dyn.list_runs(root, statuses=statuses, sweep=sweep)
     if as_json:
         emit_json(found)
     elif found:
@@ -131,9 +121,7 @@ def runs(root: Path | None, statuses: tuple[str, ...], sweep: str | None, as_jso
 @json_option
 def sweeps(root: Path | None, as_json: bool) -> None:
     """List the sweeps that are kept, finished or not."""
-    from dynamics_cli import api
-
-    found = api.list_sweeps(root)
+    found = dyn.list_sweeps(root)
     if as_json:
         emit_json(found)
     elif found:

@@ -85,9 +85,8 @@ def plot(
     are drawn into one picture.
     """
     from dynamics_cli import api
-    from dynamics_cli.runs import named
     from dynamics_cli.runs.store import layout
-    from dynamics_cli.sweeps.find import run_of_job, sweep_directory
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     columns = {name: value for name in ("x", "y", "color") if (value := drawing.pop(name)) is not None}
     where: tuple[str, ...] = drawing.pop("where")
@@ -99,7 +98,7 @@ def plot(
         raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
     if anyway and not theory:
         raise click.UsageError("--anyway goes with --theory")
-    drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(run_of_job(runs[0]), whole=True)
+    drawn = list(runs) if len(runs) > 1 else sweep or open_run(runs[0], whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
         emit_either(offered, text_table(["panel", "shows"], offered.cells()), as_json=as_json)

@@ -78,7 +78,10 @@ def reproduce(
     )  # fmt: skip
     for figure, outcome in done:
         results[figure] = outcome
-        _report(figure, outcome, as_json=as_json, alone=len(chosen) == 1)
+        if isinstance(outcome, DynError):
+            tell_of(figure, outcome, alone=len(chosen) == 1)
+        elif not as_json:
+            _report(figure, outcome)
     if as_json:
         emit_json([_document(figure, outcome) for figure, outcome in results.items()])
     elif len(chosen) > 1:
@@ -105,21 +108,18 @@ def chosen_figures(figures: tuple[str, ...], paper: str | None, variant: str | N
     return [one.id for one in listed]
 
 
-def _report(figure: str, outcome: Reproduced, *, as_json: bool, alone: bool) -> None:
-    """Print a figure as soon as it is done.
+def tell_of(figure: str, error: DynError, *, alone: bool) -> None:
+    """Say that a figure failed; raise the error of the only figure asked for."""
+    if alone:
+        raise error
+    say(f"{figure} failed:")
+    tell(error)
 
-    Raises DynError: the only figure asked for has failed.
-    """
+
+def _report(figure: str, outcome: FigureResult) -> None:
+    """Print a figure as soon as it is done."""
     from dynamics_cli.reproduction.claims import claims_table, summary
 
-    if isinstance(outcome, DynError):
-        if alone:
-            raise outcome
-        say(f"{figure} failed:")
-        tell(outcome)
-        return
-    if as_json:
-        return
     emit(f"{figure}: {summary(outcome.over_seeds)} in {outcome.seconds:.1f} s\n")
     if outcome.table is not None:
         emit(text_table(*outcome.table) + "\n")

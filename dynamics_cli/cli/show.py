@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
@@ -36,14 +37,12 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     name of a bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is
     job k.
     """
-    from dynamics_cli import api
     from dynamics_cli.sweeps.find import run_of_job, sweep_directory
 
     if not os.path.isfile(run_or_config) and (sweep := sweep_directory(run_or_config)):  # noqa: PTH113 - as below
         if overrides:
             raise click.UsageError("--set changes a config; a sweep is what it is")
-        found = api.describe_sweep(sweep)
-        show_sweep(found, as_json=as_json)
+        show_sweep(dyn.describe_sweep(sweep), as_json=as_json)
         return
     run = run_or_config if os.path.isfile(run_or_config) else run_of_job(run_or_config)  # noqa: PTH113 - as below
     if run is run_or_config and not _is_run(run_or_config):
@@ -52,7 +51,7 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     if overrides:
         raise click.UsageError("--set changes a config; a run is what it is")
     if as_json:
-        emit_json(api.describe(run))
+        emit_json(dyn.describe(run))
         return
     from dynamics_cli.runs.named import read_run
 
@@ -73,24 +72,24 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
 
     Raises InputError: there is no such config, which is the last thing that the text can stand for.
     """
-    from dynamics_cli import api
     from dynamics_cli.config import ConfigError, to_yaml
     from dynamics_cli.config.dump import to_plain
     from dynamics_cli.config.load import load_sweep
+    from dynamics_cli.reproduction.catalogue import config_file
     from dynamics_cli.training.problem import label_moments
 
     moments = ""
     try:
-        api.config_file(text)
+        file = config_file(text)
     except ConfigError as error:
         raise InputError(f"{error}; nor is it a run or a sweep") from error
-    if (section := load_sweep(api.config_file(text), overrides)[0]) is None:
+    if (section := load_sweep(file, overrides)[0]) is None:
         config = read_config(text, overrides)
         plain, jobs = to_plain(config), ""
         if not as_json and (labels := label_moments(config)) is not None:
             moments = "# labels: mean {}, standard deviation {}".format(*map(cell, labels))
     else:
-        planned = api.plan_sweep(text, overrides=overrides, record="config")
+        planned = dyn.plan_sweep(text, overrides=overrides, record="config")
         try:
             config = read_config(text, overrides, swept=True)
         except ConfigError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.cli.show import show_sweep
@@ -91,20 +92,18 @@ def sweep(
     if shard is not None and (dry_run or status or engine == "slurm"):
         raise click.UsageError("--shard goes with none of --dry-run, --status and --engine slurm")
     if dry_run or status or engine == "slurm":
-        from dynamics_cli import api
-
         if dry_run:
-            _show_needs(api.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
+            _show_needs(dyn.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
             return
         from dynamics_cli.sweeps.slurm import JobArray
 
         parts, at_once = _array(of_slurm.pop("array"))
         job_array = JobArray(
-            api.plan_sweep(config, grid, **planned), _command(config, grid, planned), out=out, parts=parts,
+            dyn.plan_sweep(config, grid, **planned), _command(config, grid, planned), out=out, parts=parts,
             at_once=at_once, workers=workers or 1, limits=of_slurm,
         )  # fmt: skip
         if status:
-            show_sweep(api.describe_sweep(job_array.directory), as_json=as_json, queue=job_array.queue())
+            show_sweep(dyn.describe_sweep(job_array.directory), as_json=as_json, queue=job_array.queue())
             return
         if not _by_slurm(job_array, script_only=script_only, as_json=as_json):
             return
@@ -177,11 +176,9 @@ def _command(config: str, grid: tuple[str, ...], planned: dict[str, Any]) -> lis
 
 def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed."""
-    from dynamics_cli import api
-
     options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
-        done = api.sweep(config, grid, progress=bar, **options)
+        done = dyn.sweep(config, grid, progress=bar, **options)
     _show(done, as_json=as_json)
     if failed := done.results.counts()["failed"]:
         raise PartialFailure(f"{failed} of {len(done.results)} jobs failed, the first: {done.results.first_failure()}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli.cli import arguments
 from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
 from dynamics_cli.errors import RunError
@@ -17,6 +18,7 @@ from dynamics_cli.text import duration, pairs, size
 
 if TYPE_CHECKING:
     from dynamics_cli.runs import Run
+    from dynamics_cli.training.prospect import Prospect
     from dynamics_cli.training.session import Plan
 
 EXAMPLES = """\b
@@ -79,12 +81,12 @@ def train(
         )  # fmt: skip
         return
     loaded = arguments.read_config(config, overrides, **settings)
+    if dry_run:
+        _show_prospect(dyn.plan(loaded, out=out, resume=resume, force=force), as_json=as_json)
+        return
     from dynamics_cli.training import session
 
-    plan = session.plan_run(loaded, out, drawn=not dry_run)
-    if dry_run:
-        _show_prospect(plan, resume=resume, force=force, as_json=as_json)
-        return
+    plan = session.plan_run(loaded, out)
     said: list[str] = []
 
     def tell(text: str) -> None:
@@ -135,11 +137,11 @@ def _show(run: Run, *, as_json: bool) -> None:
     emit_either(document, pairs({"run": str(run.path), **named_cells({**end, **measures})}), as_json=as_json)
 
 
-def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> None:
+def _show_prospect(found: Prospect, *, as_json: bool) -> None:
     """Print the plan of training and its needs."""
-    from dynamics_cli.training.prospect import not_formulas, prospect
+    from dynamics_cli.training.prospect import not_formulas
 
-    found, needs = prospect(plan, resume=resume, force=force), plan.needs
+    plan, needs = found.plan, found.plan.needs
     stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"
     lines = {
         "run": str(plan.directory), "would": found.action, "device": plan.choice.device,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import complete_run_or_file, json_option
 from dynamics_cli.cli.output import emit, emit_json
 from dynamics_cli.errors import RunError
@@ -34,11 +35,9 @@ def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
     pictures and tables that it names and for the runs that it was drawn from. The command names each damaged file, its
     damage, and the parts that can still be used.
     """
-    from dynamics_cli import api
-
     if everything == bool(paths):
         raise click.UsageError("say what to check: runs, figures' JSON files, or --all")
-    checked = api.verify(*paths)
+    checked = dyn.verify(*paths)
     if as_json:
         emit_json(checked)
     else:

@@ -15,9 +15,10 @@ from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.document import read_document
 from dynamics_cli.runs import Run, outputs_root
-from dynamics_cli.runs.named import is_there, load_run, run_names
-from dynamics_cli.sweeps.directory import read_sweep, sweep_summary
-from dynamics_cli.sweeps.find import run_of_job, sweep_directory
+from dynamics_cli.runs.named import is_there, run_names
+from dynamics_cli.sweeps.directory import read_sweep
+from dynamics_cli.sweeps.find import open_run, sweep_directory
+from dynamics_cli.sweeps.summary import describe_sweep
 
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
@@ -76,7 +77,7 @@ def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, liv
 
 def _goes_on(kind: str, value: Any) -> bool:
     return (kind == "run" and value.status == "running") or (
-        kind == "sweep" and sweep_summary(value)["status"] == "running"
+        kind == "sweep" and describe_sweep(value)["status"] == "running"
     )
 
 
@@ -139,7 +140,7 @@ def _figures() -> dict[str, str]:
 
 def _run(text: str) -> Run:
     try:
-        return load_run(run_of_job(text))
+        return open_run(text)
     except RunError as error:
         if is_there(text):
             raise

@@ -13,8 +13,9 @@ from dynamics_cli.errors import RunError
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs import CorruptRunError
-from dynamics_cli.sweeps.directory import read_sweep, sweep_summary
+from dynamics_cli.sweeps.directory import read_sweep
 from dynamics_cli.sweeps.pictures import Coordinate, SweepTable
+from dynamics_cli.sweeps.summary import describe_sweep
 
 CURVES = 1_500_000
 """Numbers of curves that a page holds at most, all jobs together."""
@@ -33,7 +34,7 @@ def add_sweep(page: Page, directory: Path) -> None:
 
     Raises RunError: it is not a sweep, or it is damaged.
     """
-    told = sweep_summary(directory)
+    told = describe_sweep(directory)
     ended = ", ".join(f"{told[status]} {status}" for status in ("complete", "diverged", "failed") if told[status])
     parts: list[Html | None] = [
         tag("h2", told["name"]),

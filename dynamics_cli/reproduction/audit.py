@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config
-from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, over_seeds
 from dynamics_cli.reproduction.document import AUDIT
@@ -247,17 +247,3 @@ def _outcome(
         reason = f"{type(error).__name__}: {error}".splitlines()[0].replace(f"{outputs_root()}/", "")
         return NullOutcome(null, dict.fromkeys(claims, False), reason)
     return NullOutcome(null, {key: found.get(key, False) for key in claims})
-
-
-def audit_figures(figure_ids: Sequence[str], **options: Any) -> Iterator[tuple[str, Audit | DynError]]:
-    """Audit several figures one by one, and name each; a figure that fails gives its error, and the next follows.
-
-    Options are those of `audit`.
-    """
-    for figure_id in figure_ids:
-        try:
-            yield figure_id, audit(figure_id, **options)
-        except Interrupted:
-            raise
-        except DynError as error:
-            yield figure_id, error

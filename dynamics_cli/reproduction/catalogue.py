@@ -16,14 +16,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
+from dynamics_cli.text import Table
 
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.figure import Figure
 
 GROUP = "dyn.papers"
 """Entry points of this group add papers (see `entries`)."""
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
 EXPERIMENTS = "dynamics_cli._bundled.experiments"
 """Package of the bundled papers."""
 SAME_PAPER = 0.85
@@ -187,3 +190,65 @@ def configs_of_others() -> dict[str, Path]:
                 files = sorted((Path(folder) / "configs").glob("*.yaml"))
                 found.update({f"{key}/{file.stem}": file for file in files})
     return found
+
+
+def list_figures(paper: str | None = None) -> Table:
+    """Return the figures that can be reproduced: id, paper, title, seconds on two CPU cores, names of variants.
+
+    Raises UsageError: there is no such paper.
+    """
+    keys = ("id", "paper", "title", "seconds", "variants")
+    return Table({key: getattr(figure, key) for key in keys} for figure in figures(paper))
+
+
+def list_papers() -> Table:
+    """Return the papers whose figures can be reproduced: key, title, authors, venue, ids of the figures."""
+    return Table({"key": key, **paper._asdict(), "figures": list(paper.figures)} for key, paper in papers().items())
+
+
+def list_configs() -> Table:
+    """Return the configs of all papers: name, path, and the first line of comment that speaks to people."""
+    known = {**bundled_configs(), **configs_of_others()}
+    return Table({"name": name, "path": path, "title": _title(path)} for name, path in known.items())
+
+
+def _title(path: Path) -> str:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        text = line.removeprefix("#").strip()
+        if not line.startswith("#"):
+            return ""
+        if text and not text.startswith("yaml-language-server"):
+            return text
+    return ""
+
+
+def config_file(text: str) -> Path:
+    """Return the file that a config's name stands for: the file itself, or a bundled config.
+
+    A bundled config is also found as `configs/<name>.yaml`, the way its own first lines write it.
+
+    Raises ConfigError: there is neither.
+    """
+    path = Path(text)
+    if text == "" or os.path.exists(path):  # noqa: PTH110 - `Path.exists` raises for a name that is too long
+        return path
+    known = bundled_configs()
+    name = text.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
+    if name not in known:
+        known = {**known, **configs_of_others()}
+    if name in known:
+        return known[name]
+    from dynamics_cli.config import ConfigError, Mistake
+
+    hint = did_you_mean(name, known) or _similar_file(path)
+    raise ConfigError([Mistake(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])
+
+
+def _similar_file(path: Path) -> str:
+    """Return a hint at a config beside `path` whose name is similar; endings, which are all alike, do not count."""
+    try:
+        beside = {file.stem: file for file in sorted(path.parent.iterdir()) if file.suffix in CONFIG_SUFFIXES}
+    except (OSError, ValueError):  # ValueError: a name with a null character
+        return ""
+    close = get_close_matches(path.stem, beside, n=1)
+    return f" (did you mean {str(beside[close[0]])!r}?)" if close else ""

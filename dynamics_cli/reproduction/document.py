@@ -7,16 +7,22 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.obtain import ObtainedRun
-from dynamics_cli.runs import CorruptRunError, Finding, Run, outputs_root, verify_run
+from dynamics_cli.runs import CorruptRunError, Finding, Run, list_runs, outputs_root, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
-from dynamics_cli.runs.store import files
+from dynamics_cli.runs.named import is_there, run_directory
+from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
+from dynamics_cli.sweeps.find import run_of_job, sweep_directory
+from dynamics_cli.text import Table
 
 FORMAT = 1
 """Version of the document; a document of a higher version is refused, not guessed at."""
@@ -112,13 +118,6 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
     return findings
 
 
-def list_figures(folder: str | Path) -> list[Path]:
-    """Return the JSON files of the figures in a folder: those beside which a picture of their name may stand."""
-    return sorted(
-        file for file in Path(folder).glob("*.json") if not file.name.startswith(".") and AUDIT not in file.suffixes
-    )
-
-
 def _read_with_files(file: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
     """Return the JSON of a figure, if it can be read, and the faults of it and of the files that it names."""
     try:
@@ -156,3 +155,55 @@ def _run(path: Path, identity: str | None, check_run: Callable[[Path], list[Find
     if held != identity:
         findings = [*findings, Finding(path, "it holds another run than the one that the figure was drawn from")]
     return findings
+
+
+def verify(*paths: str | Path) -> Table:
+    """Check runs, sweeps and figures against their checksums: `dyn verify`.
+
+    Args:
+        paths: run directories, names of runs, directories of sweeps, JSON files beside figures; by default everything
+            below the root of outputs.
+
+    Returns:
+        One row for each: its `path`, whether it is `intact`, and the `findings`: file, problem, the usable rest.
+
+    Raises RunError: there is no such file, nor a run of this name.
+    """
+    remembered = cache(verify_run)  # runs that several of them share are checked once
+
+    def check_run(path: Path) -> list[Finding]:
+        return remembered(path.absolute())
+
+    def row(path: Path) -> dict[str, Any]:
+        if is_sweep(path):
+            findings = verify_sweep(path)
+        elif path.is_dir() or path.name == layout.INFO:
+            path = path if path.is_dir() else path.parent
+            findings = check_run(path)
+        else:
+            findings = verify_figure(path, check_run)
+        return {"path": path, "intact": not findings, "findings": [asdict(finding) for finding in findings]}
+
+    return Table(map(row, [_verified(path) for path in paths] if paths else _everything()))
+
+
+def _verified(path: str | Path) -> Path:
+    """Return the run directory, the directory of a sweep or the JSON file that is meant by `path`."""
+    if is_there(path):
+        return Path(path)
+    run = run_of_job(path)
+    return run.path if run is not path else sweep_directory(path) or run_directory(os.fspath(path))
+
+
+def _everything() -> list[Path]:
+    root = outputs_root()
+    sweeps = [path for path in sorted((root / "sweeps").glob("*")) if is_sweep(path)]
+    runs = [run.path for run in list_runs(root) if not any(run.path.is_relative_to(sweep) for sweep in sweeps)]
+    return [*runs, *sweeps, *figures_in(root / "figures")]
+
+
+def figures_in(folder: str | Path) -> list[Path]:
+    """Return the JSON files of the figures in a folder: those beside which a picture of their name may stand."""
+    return sorted(
+        file for file in Path(folder).glob("*.json") if not file.name.startswith(".") and AUDIT not in file.suffixes
+    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
@@ -24,6 +25,7 @@ from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.text import Table, html_table
 from dynamics_cli.training.signals import Interrupted
 
+T = TypeVar("T")
 PRESETS = ("default", "full")
 """Presets that every figure understands: a preset that it does not declare is its default."""
 
@@ -166,16 +168,20 @@ def reproduce_figures(
     for figure in _figures(figure_ids, variant, **options):
         _say_cost(figure, source, preset, overrides, seeds)
     source.prepare((one.wanted(preset) for one in _figures(figure_ids, variant, **options)), overrides)
+    make = partial(reproduce, variant=variant, source=source, messages=messages, **options)
+    for figure_id, result in one_by_one(figure_ids, make):
+        yield figure_id if variant is None else f"{figure_id}-{variant}", result
+
+
+def one_by_one(figure_ids: Iterable[str], make: Callable[[str], T]) -> Iterator[tuple[str, T | DynError]]:
+    """Yield each figure with the result of `make`, or with its error: the next figure follows a figure that fails."""
     for figure_id in figure_ids:
         try:
-            result: FigureResult | DynError = reproduce(
-                figure_id, variant=variant, source=source, messages=messages, **options
-            )
+            yield figure_id, make(figure_id)
         except Interrupted:
             raise
         except DynError as error:
-            result = error
-        yield figure_id if variant is None else f"{figure_id}-{variant}", result
+            yield figure_id, error
 
 
 @contextmanager

@@ -8,21 +8,18 @@ import io
 import json
 import math
 import os
-import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, Finding, Run, is_locked, list_runs, verify_run
+from dynamics_cli.errors import RunError
+from dynamics_cli.runs import CorruptRunError, Finding, Run, list_runs, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
@@ -255,127 +252,6 @@ def verify_sweep(directory: Path) -> list[Finding]:
                 except CorruptRunError as error:
                     wrong[directory / row["path"]] = [Finding.of(error, directory)]
     return [*findings, *chain(*wrong.values())]
-
-
-def sweep_summary(directory: Path) -> dict[str, Any]:
-    """Return how far a sweep is: its settings, how many jobs ended in which way and why, and which are running.
-
-    Raises:
-        RunError: it is not a sweep, or it is damaged.
-    """
-    described, rows = read_sweep(directory), list[dict[str, str]]()
-    try:
-        rows = read_rows(directory)
-    except CorruptRunError:
-        raise
-    except RunError:  # none has ended yet
-        pass
-    ended = Counter(row["status"] for row in rows)
-    failures = Counter(row["message"] for row in rows if row["status"] == "failed")
-    table = directory / (RESULTS if files.exists(directory / RESULTS) else SWEEP)
-    sealed = "table" in described
-    running = not sealed and is_locked(directory)
-    return {
-        "path": directory,
-        "name": described["name"],
-        "status": "complete" if sealed else "running" if running else "unfinished",
-        "jobs": described["jobs"],
-        "ended": len(rows),
-        **{status: ended[status] for status in ENDINGS},
-        "seeds": described["seeds"],
-        "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
-        "computed": described.get("computed", {}),
-        "failures": dict(failures.most_common()),
-        "running": {} if sealed else _running(directory),
-        "seconds_left": _seconds_left(directory, rows, described["jobs"]) if running else None,
-        "modified": table.stat().st_mtime,
-    }
-
-
-def _seconds_left(directory: Path, rows: Sequence[Mapping[str, str]], jobs: int) -> float | None:
-    """Return how long the rest takes at the pace since the driver began; None while none has ended."""
-    began = (directory / layout.LOCK_HOLDER).stat().st_mtime
-    ended = {path: _modified(directory / path / layout.INFO) for path in {row["path"] for row in rows if row["path"]}}
-    since = [row for row in rows if ended.get(row["path"], 0.0) > began]
-    return (time.time() - began) / len(since) * (jobs - len(rows)) if since else None
-
-
-def _modified(path: Path) -> float:
-    return path.stat().st_mtime if path.exists() else 0.0
-
-
-def _running(directory: Path) -> dict[str, int]:
-    """Return the runs that are being trained, and how far they are."""
-    reached = {}
-    for path in sorted([*directory.glob("batches/*"), *directory.glob("jobs/*")]):
-        if is_locked(path):
-            with suppress(RunError):
-                reached[str(path.relative_to(directory))] = Run(path, verify=False).iterations
-    return reached
-
-
-@dataclass(frozen=True)
-class SweepComparison:
-    """Two sweeps, finished or not."""
-
-    a: Path
-    b: Path
-    settings: dict[str, tuple[list[str], list[str]]]
-    """Swept settings that differ: their values in each."""
-    statuses: dict[str, tuple[int, int]]
-    """How many jobs ended in which way."""
-    common: int
-    """Jobs that have ended in both: the same values of the settings that both sweep, and the same seed."""
-    numbers: dict[str, dict[str, Any]]
-    """Final numbers of these jobs: medians in a and b, the largest relative difference, and the job of it."""
-
-
-def compare_sweeps(a: Path, b: Path) -> SweepComparison:
-    """Compare two sweeps job by job.
-
-    The relative difference of two numbers is their distance divided by the larger absolute value.
-
-    Raises:
-        RunError: a directory is no sweep, is damaged, or none of its jobs has ended.
-        UsageError: the settings that both sweep do not tell its jobs apart.
-    """
-    tables = [read_rows(path) for path in (a, b)]
-    keys = [{*(axis["key"] for axis in read_sweep(path)["axes"])} for path in (a, b)]
-    both = sorted(keys[0] & keys[1])
-    values = [
-        {key: list(dict.fromkeys(row.get(key, "") for row in rows)) for key in sorted(keys[0] | keys[1])}
-        for rows in tables
-    ]
-    settings = {key: (values[0][key], values[1][key]) for key in values[0] if values[0][key] != values[1][key]}
-    jobs = [_by_place(path, rows, both) for path, rows in zip((a, b), tables, strict=True)]
-    common = [place for place in jobs[0] if place in jobs[1]]
-    statuses = {
-        status: (counted[0], counted[1])
-        for status in ENDINGS
-        if any(counted := [sum(row["status"] == status for row in rows) for rows in tables])
-    }
-    names = [name for name in tables[0][0] if name in tables[1][0] and name not in (*FIXED, *keys[0], *keys[1])]
-    numbers = {}
-    for name in names:
-        pairs = [(jobs[0][at]["job"], number_of(jobs[0][at][name]), number_of(jobs[1][at][name])) for at in common]
-        pairs = [pair for pair in pairs if math.isfinite(pair[1]) and math.isfinite(pair[2])]
-        if pairs:
-            apart = [abs(x - y) / (max(abs(x), abs(y)) or 1.0) for _, x, y in pairs]
-            worst = max(range(len(pairs)), key=apart.__getitem__)
-            numbers[name] = {
-                "common": len(pairs), "a": median(x for _, x, _ in pairs), "b": median(y for _, _, y in pairs),
-                "relative": apart[worst], "job": int(pairs[worst][0]),
-            }  # fmt: skip
-    return SweepComparison(a, b, settings, statuses, len(common), numbers)
-
-
-def _by_place(path: Path, rows: list[dict[str, str]], keys: list[str]) -> Mapping[tuple[str, ...], dict[str, str]]:
-    found = {(*(row[key] for key in keys), row["seed"]): row for row in rows}
-    if len(found) < len(rows):
-        raise UsageError(
-            f"{path} sweeps more than the other: {', '.join(keys) or 'the seed'} do not tell its jobs apart"
-        )
-    return found
 
 
 def cell_of(value: Any) -> Any:

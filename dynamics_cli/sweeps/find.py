@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import UsageError
+from dynamics_cli.runs import Run, named
+from dynamics_cli.runs.compare import Comparison, compare_runs
 from dynamics_cli.runs.named import LATEST, find_names, is_there, numbered
+from dynamics_cli.runs.run import describe as described
 from dynamics_cli.runs.store import layout
-from dynamics_cli.sweeps.directory import FIXED, SWEEP, is_sweep, number_of, read_rows
+from dynamics_cli.sweeps.directory import SWEEP, is_sweep
+
+if TYPE_CHECKING:
+    from dynamics_cli.sweeps.sweep import Sweep
 
 
 def sweeps_root() -> Path:
@@ -44,22 +48,6 @@ def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
     return fitting[0] if fitting and fitting[0] in found else None
 
 
-def list_jobs(directory: Path) -> Iterator[dict[str, Any]]:
-    """Yield the jobs of a sweep that have ended: `run`, as `run_of_job` takes it, settings, seed, final numbers.
-
-    Raises RunError: it is not a sweep, or none has ended.
-    """
-    name = directory.name if directory.parent == sweeps_root() else directory
-    for row in read_rows(directory):
-        numbers = {key: text for key, text in row.items() if key not in FIXED or key in ("seed", "status")}
-        yield {"run": f"{name}:{row['job']}", **{key: _plain(text) for key, text in numbers.items()}}
-
-
-def _plain(text: str) -> Any:
-    """Return a cell of the table as a number, None where it is empty."""
-    return int(text) if text.isdecimal() else text if math.isnan(number := number_of(text)) else number
-
-
 def run_of_job(which: Any) -> Any:
     """Return the run of a job that is called `SWEEP:k`; anything else as it is.
 
@@ -72,3 +60,41 @@ def run_of_job(which: Any) -> Any:
 
             return SweepTable(directory).run_of(number)
     return which
+
+
+def find_sweep(which: Sweep | str | Path) -> Path:
+    """Return the directory of a sweep, where no run can be meant."""
+    return sweep_directory(which, alone=True) or Path(str(which))
+
+
+def load_run(which: Run | str | Path, *, verify: bool = True) -> Run:
+    """Open a run for reading.
+
+    Args:
+        which: its directory; the name, or the start of the name or of the hash, of one below `outputs/runs`; the same
+            followed by `:k` for replica k of runs trained together; `SWEEP:k` for job k of a sweep; or `latest`.
+        verify: check the config and, when it is first used, each array against the checksums.
+
+    Raises:
+        UsageError: several runs begin so; the message names them.
+        RunError: there is no such run, it is damaged, or was written by a newer version.
+    """
+    return open_run(which, verify=verify, together=True)
+
+
+def open_run(which: Any, **options: Any) -> Run:
+    """Return a run, which may be called by its place in a sweep, as `runs.named.load_run` opens it."""
+    return named.load_run(run_of_job(which), **options)
+
+
+def describe(run: Run | str | Path) -> dict[str, Any]:
+    """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
+    return named.read_run(run_of_job(run), described, together=True)
+
+
+def compare(a: Run | str | Path, b: Run | str | Path) -> Comparison:
+    """Compare two runs - settings, final numbers, losses, weights: `dyn compare`.
+
+    Raises RunError: there is no such run, or one holds several runs trained together.
+    """
+    return compare_runs(open_run(a, whole=True), open_run(b, whole=True))

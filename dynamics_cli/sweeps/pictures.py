@@ -6,8 +6,9 @@ The note of a picture names the settings that it does not show: nothing is avera
 from __future__ import annotations
 
 import math
+import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -317,6 +318,32 @@ def draw_sweep(table: SweepTable, panel: str, measure: str | None = None) -> Fig
     measure = measure or usual_measure(table, panel)
     _refuse_unless(measure, table.measures, "measure")
     return offered[panel].draw(table, measure)
+
+
+def draw_named(
+    table: SweepTable, panels: Sequence[str], columns: Mapping[str, str], measure: str | None
+) -> Iterator[tuple[str, Figure]]:
+    """Draw `columns`, or `panels`, by default all, one after the other, each with the name of its file.
+
+    Raises UsageError: there is no such panel, column or measure, or both panels and columns are named.
+    """
+
+    def written(text: object) -> str:
+        return re.sub("[^A-Za-z0-9_.+-]+", "_", str(text))
+
+    said = "".join(f"-{key}={written(value)[:40]}" for key, value in table.where.items())
+    if columns and panels:
+        raise UsageError(
+            f"the panel {panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color"
+            " draw any columns of final numbers where no panel is named"
+        )
+    if columns:
+        yield written("-".join(columns.values())) + said, draw_columns(table, **columns, measure=measure)
+        return
+    for name in panels or pictures_of(table):
+        chosen = measure or usual_measure(table, name)
+        stem = name if chosen == "final_loss" else f"{name}-{written(chosen)}"
+        yield stem + said, draw_sweep(table, name, chosen)
 
 
 def usual_measure(table: SweepTable, panel: str = "") -> str:

@@ -121,19 +121,11 @@ def run_sweep(
     Files alone decide which jobs are done: drivers and shards of one sweep may run at once, on machines that share
     a folder, and any of them may die. The same call without a shard trains the missing jobs and completes the table.
 
-    Args:
-        planned: the sweep, by `api.plan_sweep`.
-        out: the directory; by default named after the sweep, below `outputs/sweeps`.
-        shard: the part of the sweep that is trained; by default all of it.
-        engine: where tasks run; by default spawned processes of one thread each, and short batches here.
-        workers: number of those processes; by default as many as cores. When given, nothing is trained here.
-        report: called with the number of jobs that have ended, each time some have.
-        messages: told of runs that went on in another environment than they began in.
+    `engine` is where tasks run, by default spawned processes of one thread each, and short batches here; `report` is
+    called with the number of jobs that have ended, each time some have; the others are arguments of `api.sweep`.
 
     Raises:
-        UsageError: the directory holds another sweep.
-        ConfigError: a file that a config names cannot be read.
-        RunError: the directory cannot be written.
+        RunError: the directory cannot be written; and as `api.sweep`.
         Interrupted: a signal came; calling again goes on.
 
     """

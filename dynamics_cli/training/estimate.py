@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem
@@ -39,10 +39,6 @@ class Estimate:
     """Size of the run directory."""
     seconds: float
     """Time of the training loop on two CPU cores, within a factor of a few."""
-
-    def as_dict(self) -> dict[str, float]:
-        """Return the numbers by name."""
-        return asdict(self)
 
 
 def recorded_parameters(problem: Problem) -> list[str]:

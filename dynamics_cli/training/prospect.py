@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from dynamics_cli.kinds.base import kinds_in
@@ -32,7 +32,7 @@ class Prospect:
             "action": self.action,
             "device": self.plan.choice.device,
             "backend": self.plan.choice.backend,
-            **self.plan.needs.as_dict(),
+            **asdict(self.plan.needs),
         }
 
 

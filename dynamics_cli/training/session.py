@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +238,7 @@ def _info(plan: Plan) -> dict[str, Any]:
     if plan.problem.config.optimizer.clock(plan.problem.iterations) is not None:
         about["arrays"].append(layout.TIMES)
     if len(plan.problems) == 1:
-        return about | {"estimate": plan.needs.as_dict()}
+        return about | {"estimate": asdict(plan.needs)}
     return about | {"replicas": [differences(plan.problem.config, other.config) for other in plan.problems]}
 
 

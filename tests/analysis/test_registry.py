@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli import analysis
 from dynamics_cli.analysis.registry import PANELS, check_panel, draw_panel, panels_of
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.plotting.style import save
@@ -48,22 +47,6 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
         assert all(axes.has_data() for axes in (*figure.axes, *late.axes))
         late.draw_without_rendering()
         assert save(figure, tmp_path / name, ("png",)) == [tmp_path / f"{name}.png"]
-
-
-def test_the_public_names() -> None:
-    assert set(analysis.__all__) == {
-        *("Panel", "Prediction", "animate_run", "check_panel", "draw_panel", "draw_prediction", "panels_of"),
-        "predictions",
-    }  # fmt: skip
-    assert analysis.draw_panel is draw_panel
-    assert all(hasattr(analysis, name) for name in analysis.__all__)
-
-
-def test_an_unknown_panel_names_its_neighbour_and_the_others(orthogonal: Run) -> None:
-    known = "loss, function, rays, polar, norms, directions, spectrum, interpolation, loss_slice, similarity"
-    with pytest.raises(UsageError) as caught:
-        draw_panel(orthogonal, "fuction")
-    assert str(caught.value) == f"no panel 'fuction' (did you mean 'function'?); this run offers {known}"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dynamics_cli.config.text import listing
@@ -116,32 +115,6 @@ def test_an_output_directory_that_may_not_be_written(
     assert (answer.code, answer.err) == (7, f"Error: {told}\n")
 
 
-LIMITED = """
-import resource, signal, sys
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-from dynamics_cli.cli import main
-from dynamics_cli.training import loop
-loop.HELD_SECONDS = -1.0  # every block is written at once
-main(sys.argv[1:])
-"""
-
-
-def test_disk_full_keeps_what_was_acknowledged(shell: Dyn, dyn: Dyn, place: Path) -> None:
-    """No file may grow beyond 20 kB: the losses of 3 000 iterations do not fit."""
-    options = ["train", "toy.yaml", "--out", "here", "--set", "optimizer.iterations=3000"]
-    answer = shell(*options, "--quiet", code=LIMITED)
-    assert (answer.code, answer.out) == (7, "")
-    assert answer.err.startswith("Error: disk full while writing here/")
-    assert answer.err.endswith(": what was acknowledged is kept; free space and continue with --resume\n")
-    run = load_run(place / "here")
-    assert run.status == "interrupted"
-    assert len(run.losses) > 10
-    assert np.isfinite(run.losses).all()
-    resumed = dyn(*options, "--resume", "--json")
-    assert (resumed.code, resumed.json["status"], resumed.json["iterations"]) == (0, "complete", 3000)
-
-
 @pytest.mark.parametrize(
     ("command", "remedy"),
     [
@@ -184,36 +157,19 @@ def test_too_little_space_is_told_before_any_work(dyn: Dyn, monkeypatch: pytest.
 DIVERGING = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
 
 
-def test_a_diverging_loss_stops_and_keeps_everything(dyn: Dyn) -> None:
-    answer = dyn("train", "toy.yaml", *DIVERGING, "--out", "here", "--quiet")
-    assert answer.code == 7
-    run = load_run("here")
-    told = (
-        f"the loss is not finite at iteration {run.iterations}; everything up to it is kept. "
-        "Try a smaller step, e.g. --set optimizer.lr=1"
-    )
-    assert answer.err == f"Error: {told}\n"
-    assert "status      diverged\n" in answer.out
-    assert "final loss  nan\n" in answer.out
-    assert run.status == "diverged"
-    assert 0 < run.iterations < 30
-    assert len(run.losses) == run.iterations + 1
-    assert np.isfinite(run.losses[:-1]).all()
-    assert not np.isfinite(run.losses[-1])
-
-
-def test_a_network_whose_neurons_all_die_says_so(dyn: Dyn) -> None:
-    answer = dyn("train", "toy.yaml", "--set", "optimizer.lr=100", "--out", "here")
-    assert answer.code == 0
-    assert "the same output for every training sample (0): all neurons are dead" in answer.err
-    assert "all neurons are dead" in load_run("here").info["messages"][0]
-
-
-def test_a_diverged_run_says_so_again(dyn: Dyn) -> None:
-    first = dyn("train", "toy.yaml", *DIVERGING, "--json")
-    again = dyn("train", "toy.yaml", *DIVERGING, "--json")
-    assert (first.code, again.code) == (7, 7)
-    assert first.json == again.json
-    assert (first.json["status"], first.json["final_loss"]) == ("diverged", None)
-    assert first.err == again.err
-    assert first.err.startswith("Error: the loss is not finite at iteration ")
+def test_a_diverging_loss_is_told_of_each_time(dyn: Dyn) -> None:
+    """tests/training/test_loop.py: everything up to it is kept."""
+    for options in (["--quiet"], ["--json"], ["--json"]):
+        answer = dyn("train", "toy.yaml", *DIVERGING, "--out", "here", *options)
+        told = (
+            f"the loss is not finite at iteration {load_run('here').iterations}; everything up to it is kept. "
+            "Try a smaller step, e.g. --set optimizer.lr=1"
+        )
+        assert (answer.code, answer.err) == (7, f"Error: {told}\n")
+        if options == ["--quiet"]:
+            assert "status      diverged\n" in answer.out
+            assert "final loss  nan\n" in answer.out
+        else:
+            assert (answer.json["status"], answer.json["final_loss"]) == ("diverged", None)
+    assert f"\nmessage: {told}\n" in dyn("show", "here").out
+    assert dyn("show", "here", "--json").json["messages"] == [told]

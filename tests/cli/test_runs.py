@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
-
-from dynamics_cli.runs import run_lock
 
 from .conftest import Dyn
 
@@ -38,24 +34,6 @@ def test_prune_dry_run(dyn: Dyn, two: tuple[Path, Path]) -> None:
     assert answer.code == 0
     assert answer.err.startswith("would delete 2 runs, ")
     assert all(path.name in answer.out and path.exists() for path in two)
-
-
-def test_prune_by_age(dyn: Dyn, two: tuple[Path, Path]) -> None:
-    old = time.time() - 3 * 86400
-    for file in two[0].rglob("*"):
-        os.utime(file, (old, old))
-    found = dyn("runs", "prune", "--older-than", 2, "--yes", "--json").json
-    assert found["dry_run"] is False
-    assert [run["path"] for run in found["deleted"]] == [str(two[0])]
-    assert not two[0].exists()
-    assert two[1].exists()
-
-
-def test_prune_spares_a_run_in_use(dyn: Dyn, two: tuple[Path, Path]) -> None:
-    with run_lock(two[0]):
-        found = dyn("runs", "prune", "--older-than", 0, "--yes", "--json").json
-    assert [run["path"] for run in found["deleted"]] == [str(two[1])]
-    assert two[0].exists()
 
 
 def test_prune_of_nothing(dyn: Dyn) -> None:

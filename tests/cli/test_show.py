@@ -47,24 +47,6 @@ def test_a_run(dyn: Dyn) -> None:
     assert "  trajectory/hidden_weight.npy\n" in text
 
 
-def test_a_run_goes_by_the_start_of_its_name(dyn: Dyn) -> None:
-    path = dyn("train", "toy.yaml", "--json").json["path"]
-    assert dyn("show", "toy-", "--json").json["path"] == path
-    other = dyn("train", "toy.yaml", "--seed", 1, "--json").json["path"]
-    both = ", ".join(sorted([Path(path).name, Path(other).name]))
-    answer = dyn("show", "toy-")
-    assert (answer.code, answer.err) == (2, f"Error: 'toy-' can be several runs below outputs/runs: {both}\n")
-    assert dyn("show", Path(other).name, "--json").json["path"] == other
-
-
-def test_the_message_of_a_diverged_run_is_shown(dyn: Dyn) -> None:
-    dyn("train", "toy.yaml", "--set", "architecture.activation=linear", "--set", "optimizer.lr=10", "--out", "here")
-    assert "\nmessage: the loss is not finite at iteration " in dyn("show", "here").out
-    shown = dyn("show", "here", "--json").json
-    assert (shown["status"], shown["final_loss"]) == ("diverged", None)
-    assert shown["messages"][-1].endswith("Try a smaller step, e.g. --set optimizer.lr=1")
-
-
 def test_a_flow_says_what_its_error_control_achieved(dyn: Dyn) -> None:
     answer = dyn(
         "train", "toy.yaml", "--set", "optimizer={kind: gradient_flow, until: 1.0, points: 5}", "--out", "here"

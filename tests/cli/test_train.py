@@ -104,19 +104,6 @@ def test_out_is_the_run_directory_itself(dyn: Dyn, place: Path) -> None:
     assert not (place / "outputs").exists()
 
 
-def test_the_root_of_runs_is_dyn_outputs(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DYN_OUTPUTS", str(place / "elsewhere"))
-    path = Path(dyn("train", "toy.yaml", "--json").json["path"])
-    assert path.parent == place / "elsewhere/runs"
-
-
-def test_a_bundled_config_goes_by_its_name(dyn: Dyn) -> None:
-    for name in ("boursier2022/orthogonal", "configs/boursier2022/orthogonal.yaml"):
-        answer = dyn("train", name, "--dry-run", "--json")
-        assert answer.code == 0
-        assert Path(answer.json["path"]).name.startswith("boursier2022-orthogonal-")
-
-
 def test_classification_reports_accuracies(dyn: Dyn) -> None:
     test = (
         "--set=dataset={kind: points, x: [[-1.0], [1.0]], y: [-1, 1], x_test: [[2.0]], y_test: [1], append_bias: true}"
@@ -155,6 +142,9 @@ def test_a_signal_saves_the_state_and_resume_continues_it(
     unfinished = dyn("train", "toy.yaml", "--out", "long", *long)
     told = f"long holds an unfinished run at iteration {reached}: --resume continues it, --force starts over"
     assert (unfinished.code, unfinished.err) == (2, f"Error: {told}\n")
+    would = [dyn(*LONG, *long, "--dry-run", "--json", *more).json["action"] for more in ([], ["--resume"])]
+    assert would[0].startswith("refuse: the run that is there is unfinished (--resume continues it")
+    assert would[1].startswith("continue the unfinished run")
     resumed = dyn("train", "toy.yaml", "--out", "long", "--resume", *long, "--json")
     assert (resumed.code, resumed.json["status"], resumed.json["iterations"]) == (0, "complete", 4000)
     whole = dyn("train", "toy.yaml", "--out", "whole", *long, "--json")
@@ -213,26 +203,6 @@ def test_resuming_in_another_environment_says_so(
     assert all("the rest may differ in its last digits" in note for note in notes)
 
 
-def test_no_wait_refuses_a_run_in_use(dyn: Dyn, place: Path) -> None:
-    with run_lock(place / "here"):
-        answer = dyn("train", "toy.yaml", "--out", "here", "--no-wait")
-    assert answer.code == 7
-    assert answer.err.startswith(f"Error: here is in use by process {os.getpid()} on ")
-    assert answer.err.endswith("; wait for it, or give --out another directory\n")
-
-
-def test_a_second_process_waits_and_says_so(dyn: Dyn, place: Path) -> None:
-    with run_lock(place / "long"):
-        process = start(place, *LONG)
-        assert process.stderr is not None
-        told = process.stderr.readline()
-    process.communicate(timeout=60)
-    assert told.startswith(f"long is in use by process {os.getpid()} on ")
-    assert told.endswith("; waiting for it to finish\n")
-    assert process.returncode == 0
-    assert load_run(place / "long").status == "complete"
-
-
 def test_dry_run_says_what_would_run_and_writes_nothing(dyn: Dyn, place: Path) -> None:
     answer = dyn("train", "toy.yaml", "--dry-run")
     assert answer.code == 0
@@ -271,19 +241,6 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
     assert would("--seed", 1) == ("complete", other)
     with run_lock(place / "here"):
         assert would() == ("complete", "wait for another process that holds the directory")
-
-
-def test_dry_run_of_an_unfinished_run(dyn: Dyn, place: Path) -> None:
-    long = ["--set", "optimizer.iterations=100000", "--backend", "torch"]
-    process = start(place, *LONG, *long)
-    wait_until(lambda: has_losses(place), process)
-    process.kill()
-    process.communicate(timeout=60)
-    options = ["train", "toy.yaml", "--out", "long", *long, "--dry-run", "--json"]
-    plan = dyn(*options).json
-    assert plan["status"] == "interrupted"
-    assert plan["action"].startswith("refuse: the run that is there is unfinished (--resume continues it")
-    assert dyn(*options, "--resume").json["action"].startswith("continue the unfinished run")
 
 
 def test_a_network_whose_neurons_all_died_is_told_of(dyn: Dyn) -> None:

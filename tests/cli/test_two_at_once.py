@@ -131,6 +131,7 @@ def test_the_lock_of_a_killed_process_is_free_whatever_lives_under_its_number(pl
     refused = dyn("train", "toy.yaml", "--out", "run", "--no-wait")
     assert refused.code == 7
     assert f"run is in use by process {process.pid} on" in refused.err
+    assert refused.err.endswith("; wait for it, or give --out another directory\n")
     process.kill()
     process.communicate()
     assert not is_locked(run)

@@ -62,6 +62,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("reproduce boursier2022-fig4 --variant flwo", 2,
      "Error: boursier2022-fig4 has no variant 'flwo' (did you mean 'flow'?); it has flow\n"),
     ("reproduce boursier2022-fgi2", 2, "Error: no figure 'boursier2022-fgi2' (did you mean 'boursier2022-fig2'?)"),
+    ("reproduce boursier2022", 2, "'boursier2022' is a paper; --paper boursier2022 reproduces all of its figures\n"),
     ("reproduce mine2026-fig2", 2, "no figure 'mine2026-fig2'; `dyn list figures` lists them, `dyn --with FOLDER` "),
     ("page nothing", 7, "Error: there is no run nothing, neither as a path nor below outputs/runs; nor is it a sweep"),
     ("reproduce boursier2022-fig1 fig3", 2, "Error: no figure 'fig3' (did you mean 'arora2019-fig3'?)"),
@@ -75,7 +76,10 @@ REFUSED = [  # command, exit code, a part of the message
     ("data path dogs-vs-cats", 4, "`dyn data add dogs-vs-cats PATH`"),
     ("data fetch cifar", 2, f"no data set 'cifar' (did you mean 'cifar10'?); {SETS}"),
     ("data fetch dogs-vs-cats", 2, "dogs-vs-cats cannot be downloaded, only mnist and cifar10 can: download"),
-    ("data fetch mnist --mirror http://example.org/", 2, "a mirror's address must begin with https://"),
+    *(
+        (f"data fetch mnist --mirror {address}", 2, "a mirror's address must begin with https://")
+        for address in ("http://a/", "file:///etc/", "ftp://127.0.0.1/", "HTTP://127.0.0.1/", "//127.0.0.1/", "x")
+    ),
     ("data fetch mnist --mirror https://[::1/", 2, "https://[::1/: it is not an address: Invalid IPv6 URL"),
     ("data fetch mnist --mirror https://a:99999/", 2, "https://a:99999/: it is not an address: Port out of range"),
     ("data fetch mnist --mirror https:///mnist", 2, "and the name of a host"),

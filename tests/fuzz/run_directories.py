@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError
+from dynamics_cli.reproduction.document import verify_figure
 from dynamics_cli.runs import RunWriter, load_run, runs_root
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.store.arrays import ArrayWriter
@@ -50,6 +51,7 @@ COMMANDS = [
     ["plot", "RUN", "--list"], ["plot", "RUN", "--panel", "loss"], ["plot", "RUN", "--panel", "function"],
     ["plot", "RUN", "--panel", "norms"], ["plot", "RUN", "--panel", "measures"], ["plot", "RUN:0", "--list"],
     ["compare", "RUN", "RUN"], ["runs", "prune", "--status", "failed", "--dry-run"],
+    ["verify", "RUN"], ["list", "sweeps", "--root", "RUN/.."], ["plot", "RUN", "--panel", "curve"],
 ]  # fmt: skip
 
 
@@ -92,7 +94,7 @@ def changes(draw: st.DrawFn, templates: dict[str, Files]) -> Case:
 
 
 def room(place: Path, patch: pytest.MonkeyPatch) -> Room:
-    """Complete and unfinished runs, replicas, and the directory of a sweep."""
+    """Complete and unfinished runs, replicas, the directory of a sweep, and that of a figure."""
     import matplotlib.figure  # noqa: F401 - what a command may import is in memory before the limits are set
 
     import dynamics_cli.analysis
@@ -110,8 +112,12 @@ def room(place: Path, patch: pytest.MonkeyPatch) -> Room:
     for name in ("complete", "unfinished"):
         _write_run(directory, config, finish=name == "complete")
         take(name)
-    for name, begin in (("replicas", ["train", "--replicas", "2"]), ("sweep", ["sweep", "--grid", "seed=0,1"])):
-        more = [str(config), "--set", "optimizer.iterations=5", "--out", str(directory), "--quiet"]
+    for name, begin in (
+        ("replicas", ["train", str(config), "--replicas", "2"]),
+        ("sweep", ["sweep", str(config), "--grid=optimizer.lr=0.1,0.2", "--let=initialization.scale=optimizer.lr"]),
+        ("figure", ["reproduce", "boursier2022-fig2", "--format", "png"]),
+    ):
+        more = ["--set", "optimizer.iterations=5", "--out", str(directory), "--quiet"]
         result = CliRunner().invoke(main, [*begin, *more])
         assert result.exit_code == 0, result.stderr
         take(name)
@@ -123,7 +129,7 @@ def room(place: Path, patch: pytest.MonkeyPatch) -> Room:
             (directory / name).write_bytes(content)
         _change(directory, case)
         try:
-            (_look_at_replicas if case.template == "replicas" else _look)(directory)
+            LOOKS.get(case.template, _look)(directory)
             answer = "read"
         except DynError as error:
             answer = refused(error, CODES)
@@ -206,10 +212,18 @@ def _look_at_replicas(directory: Path) -> None:
         ]
 
 
-def _places(data: Any) -> Iterator[tuple[Any, Any]]:
+def _look_at_figure(directory: Path) -> None:
+    for file in directory.glob("*.json"):
+        verify_figure(file)
+
+
+LOOKS = {"replicas": _look_at_replicas, "figure": _look_at_figure}
+
+
+def places(data: Any) -> Iterator[tuple[Any, Any]]:
     for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield data, key
-        yield from _places(value)
+        yield from places(value)
 
 
 @st.composite
@@ -218,7 +232,7 @@ def _other_meaning(draw: st.DrawFn, content: bytes) -> bytes:
     data, _ = unseal(content)
     names = ["rows", "replicas", "messages", "checksum", "format", "x", "../x", "crc32"]
     for _ in range(draw(st.integers(1, 3))):
-        holder, key = draw(st.sampled_from(list(_places(data)) or [(data, "x")]))
+        holder, key = draw(st.sampled_from(list(places(data)) or [(data, "x")]))
         way, value = draw(st.sampled_from(["gone", "more", "other", "other"])), draw(st.sampled_from(VALUES))
         if way == "gone":
             holder.pop(key, None) if isinstance(holder, dict) else holder.pop(key)
@@ -232,7 +246,7 @@ def _other_meaning(draw: st.DrawFn, content: bytes) -> bytes:
 def _other_checkpoint(draw: st.DrawFn) -> bytes:
     """Draw a checkpoint of another meaning, or with odd arrays, under a checksum that fits."""
     meta: dict[str, Any] = {"meta": {"iteration": 4}, "rows": {"losses": 4}, "owner": None}
-    holder, key = draw(st.sampled_from(list(_places(meta))))
+    holder, key = draw(st.sampled_from(list(places(meta))))
     holder[key] = copy.deepcopy(draw(st.sampled_from(VALUES)))
     arrays = [X, b"", b"{}", *(npy(header, bytes(72)) for header in HEADERS)]
     parts: Files = {"meta.json": json.dumps(meta).encode(), "w.npy": draw(st.sampled_from(arrays))}

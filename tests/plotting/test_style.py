@@ -142,12 +142,6 @@ def test_an_unknown_format_is_a_usage_error_before_anything_is_written(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_a_run_error(tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(RunError, match=r"cannot write .*f\.png: "):
-        save(figure_of_rays(), tmp_path / "file" / "f", ["png"])
-
-
 def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
     old = tmp_path / "f.png"
     old.write_text("old")

@@ -13,7 +13,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.reproduction import audit
 from dynamics_cli.reproduction.claims import at_most, claim
-from dynamics_cli.reproduction.document import list_figures
+from dynamics_cli.reproduction.document import figures_in
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource
 from dynamics_cli.training.problem import build_problem
@@ -46,7 +46,7 @@ def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pyt
     assert found.seeds == {"fitted": 5, "shape": 5}
     document = json.loads((tmp_path / "figures" / "boursier2022-fig2.audit.json").read_text())
     assert document == found.as_dict()
-    assert list_figures(tmp_path / "figures") == []
+    assert figures_in(tmp_path / "figures") == []
     assert audit.read_audit(tmp_path / "figures" / "boursier2022-fig2.audit.json") == found
     with pytest.raises(UsageError, match="no null 'untraned' .did you mean 'untrained'"):
         audit.audit("any", nulls=["untraned"])

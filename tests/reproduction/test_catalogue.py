@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
 import sys
 import types
 from dataclasses import replace
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.figure import Figure
@@ -45,34 +44,6 @@ def test_figures_are_listed_in_order() -> None:
     assert [one.id for one in listed[:7]] == [f"boursier2022-fig{k}" for k in range(1, 8)]
     assert all(one.paper == "boursier2022" and one.seconds > 0 and one.title for one in listed)
     assert [one.id for one in catalogue.figures() if one.paper == "boursier2022"] == [one.id for one in listed]
-
-
-def test_listing_imports_neither_torch_nor_matplotlib() -> None:
-    code = (
-        "import sys; from dynamics_cli.reproduction import catalogue; catalogue.figures(); catalogue.papers(); "
-        "print([name for name in ('torch', 'matplotlib', 'numpy', 'pydantic') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ("fig2", r"no figure 'fig2' \(did you mean 'arora2019-fig2'\?\)"),
-        ("boursier2022-fig22", r"did you mean 'boursier2022-fig2'"),
-        ("boursier2022", r"--paper boursier2022 reproduces all"),
-        ("zzz", r"no figure 'zzz'; `dyn list figures` lists them"),
-    ],
-)
-def test_an_unknown_figure_is_told_with_the_closest_one(wrong: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        catalogue.load_figure(wrong)
-
-
-def test_an_unknown_paper_is_told() -> None:
-    with pytest.raises(UsageError, match="did you mean 'boursier2022'"):
-        catalogue.figures("boursier2021")
 
 
 @pytest.mark.parametrize("value", ["other_paper", "other_paper:PAPER"])
@@ -136,12 +107,6 @@ def test_a_package_whose_object_is_no_paper_is_left_out(
     plugin.PAPER = "nonsense"  # type: ignore[attr-defined]
     assert "other2030" not in catalogue.papers()
     assert "is neither a PaperEntry nor a module with one" in capsys.readouterr().err
-
-
-def test_a_module_without_the_figure_is_refused(plugin: types.ModuleType) -> None:
-    plugin.FIGURE = None  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match="holds the figure other2030-fig1 neither as FIGURE nor in FIGURES"):
-        catalogue.load_figure("other2030-fig1")
 
 
 def test_a_key_that_is_taken_is_left_out(

@@ -32,10 +32,8 @@ def holder(directory: Path) -> subprocess.Popen[str]:
     return process
 
 
-def end(process: subprocess.Popen[str], kill: bool = False) -> None:
-    if kill:
-        process.kill()
-    process.communicate("\n" if not kill else None)
+def end(process: subprocess.Popen[str]) -> None:
+    process.communicate("\n")
 
 
 @pytest.mark.parametrize("platform", [sys.platform, "win32"])
@@ -77,14 +75,6 @@ def test_waiting_is_told_once_and_ends(tmp_path: Path) -> None:
     assert len(told) == 1
     assert f"process {process.pid}" in told[0]
     assert "waiting" in told[0]
-
-
-def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
-    process = holder(tmp_path)
-    end(process, kill=True)
-    assert not is_locked(tmp_path)
-    with run_lock(tmp_path, wait=False):
-        pass
 
 
 def test_what_a_killed_holder_was_writing_is_deleted(tmp_path: Path) -> None:

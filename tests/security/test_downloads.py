@@ -25,7 +25,6 @@ from dynamics_cli.errors import DataMissingError
 from tests.datasets.conftest import header
 from tests.datasets.test_fetch import HEAD, Mirror
 
-from .conftest import dyn
 from .source import parsed
 
 ROOT = Path(__file__).parents[2]
@@ -133,16 +132,6 @@ def test_a_certificate(of: str, secure: Mirror, place: Path, monkeypatch: pytest
     with pytest.raises(DataMissingError, match="CERTIFICATE_VERIFY_FAILED|Hostname mismatch"):
         fetch(secure)
     assert secure.asked == []
-
-
-def test_mirrors_without_tls(plain: Mirror, place: Path) -> None:
-    assert naive(plain) == CONTENT
-    for address in (plain.address, "file:///etc/", "ftp://127.0.0.1/", "HTTP://127.0.0.1/", "//127.0.0.1/", "x"):
-        result = dyn("data", "fetch", "mnist", "--mirror", address)
-        assert result.exit_code == 2
-        assert "a mirror's address must begin with https://" in result.stderr
-    assert plain.asked == ["toy.gz"]
-    assert kept(place) == []
 
 
 def test_everything_is_pinned() -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from dynamics_cli import api
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.directory import compare_sweeps, read_sweep, verify_sweep, write_sweep
+from dynamics_cli.sweeps.directory import read_sweep, verify_sweep, write_sweep
 from dynamics_cli.sweeps.jobs import planned_again
+from dynamics_cli.sweeps.summary import compare_sweeps
 from dynamics_cli.sweeps.sweep import needs, prospect, run_sweep
 from dynamics_cli.sweeps.table import Results
 from dynamics_cli.sweeps.tasks import Tasks, train, work

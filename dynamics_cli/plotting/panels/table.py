@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.text import Text
 
 from dynamics_cli.plotting.layout import text_size
 from dynamics_cli.plotting.style import TEXT_WIDTH, styled
@@ -21,16 +18,6 @@ COLUMN_GAP = 12.0
 MARGIN = 6.0
 
 
-@dataclass(frozen=True)
-class TablePanel:
-    """Artists of `draw_table`: texts by row (row 0 is the header) and the three rules; sizes in points."""
-
-    cells: list[list[Text]]
-    rules: list[Line2D]
-    width: float
-    height: float
-
-
 @styled
 def draw_table(
     axes: Axes,
@@ -39,12 +26,12 @@ def draw_table(
     *,
     align: str | None = None,
     width: float = TEXT_WIDTH,
-) -> TablePanel:
+) -> tuple[float, float]:
     """Draw a table with one line of `header` and the given `rows`, at most `width` inches wide where words allow it.
 
     `align` is one of `l`, `c`, `r` for each column (default: the first left, the others right where they hold only
     numbers, else left). Long cells are broken into lines. The axes are used for their coordinates only: x and y become
-    points from the top left corner. Raises ValueError for rows of unequal lengths.
+    points from the top left corner; their ends are returned. Raises ValueError for rows of unequal lengths.
     """
     columns = len(header)
     if columns == 0 or any(len(row) != columns for row in rows):
@@ -57,23 +44,19 @@ def draw_table(
     total = sum(widths) + COLUMN_GAP * (columns - 1) + 2 * MARGIN
 
     axes.axis("off")
-    cells: list[list[Text]] = []
     y, edges = MARGIN, [MARGIN / 2]
     for number, row in enumerate(lines):
         height = max(text_size(cell or " ", FONT)[1] for cell in row)
-        cells.append(_draw_row(axes, row, widths, align, y + height / 2, bold=number == 0))
+        _draw_row(axes, row, widths, align, y + height / 2, bold=number == 0)
         y += height + ROW_GAP
         if number == 0:
             edges.append(y - ROW_GAP / 2 + 0.5)
             y += 2.0
     edges.append(y - ROW_GAP / 2)
-    weights = [1.0, 0.5, 1.0]
-    rules = [
-        axes.plot([0, total], [e, e], color="black", lw=w, clip_on=False)[0]
-        for e, w in zip(edges, weights, strict=True)
-    ]
+    for edge, weight in zip(edges, (1.0, 0.5, 1.0), strict=True):
+        axes.plot([0, total], [edge, edge], color="black", lw=weight, clip_on=False)
     axes.set(xlim=(0, total), ylim=(y, 0))
-    return TablePanel(cells, rules, total, y)
+    return total, y
 
 
 @styled
@@ -84,21 +67,18 @@ def table_figure(
     figure = Figure(figsize=(1, 1))
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    table = draw_table(axes, header, rows, align=align, width=width)
-    figure.set_size_inches(table.width / 72, table.height / 72)
+    points = draw_table(axes, header, rows, align=align, width=width)
+    figure.set_size_inches(points[0] / 72, points[1] / 72)
     return figure
 
 
-def _draw_row(
-    axes: Axes, row: Sequence[str], widths: Sequence[float], align: str, y: float, *, bold: bool
-) -> list[Text]:
-    x, texts = MARGIN, []
+def _draw_row(axes: Axes, row: Sequence[str], widths: Sequence[float], align: str, y: float, *, bold: bool) -> None:
+    x = MARGIN
     for cell, width, how in zip(row, widths, align, strict=True):
         at, ha = {"l": (x, "left"), "c": (x + width / 2, "center"), "r": (x + width, "right")}[how]
         weight = "bold" if bold else "normal"
-        texts.append(axes.text(at, y, cell, ha=ha, va="center", fontsize=FONT, fontweight=weight, clip_on=False))
+        axes.text(at, y, cell, ha=ha, va="center", fontsize=FONT, fontweight=weight, clip_on=False)
         x += width + COLUMN_GAP
-    return texts
 
 
 def _alignment(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
