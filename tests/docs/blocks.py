@@ -347,18 +347,18 @@ class Runner:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                encoding="utf-8",
                 timeout=SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
             raise self.fault(command.line, f"`{text}` takes more than {SECONDS} s") from error
-        self.transcript.append((text, done.stdout))
+        output = "\n".join(_lines(done.stdout.decode()))
+        self.transcript.append((text, output))
         if done.returncode != command.code:
-            message = f"`{text}` ends with exit code {done.returncode}, not {command.code}:\n{done.stdout}"
+            message = f"`{text}` ends with exit code {done.returncode}, not {command.code}:\n{output}"
             raise self.fault(command.line, message)
         if command.expected.strip():
-            self.compare(command.line, text, command.expected, done.stdout)
+            self.compare(command.line, text, command.expected, output)
 
     def run_python(self, block: Block) -> str:
         """Run a block in the namespace of the page and return its stdout."""
