@@ -214,9 +214,14 @@ def matches(expected: str, actual: str) -> bool:
     return _match(_lines(expected), _lines(actual))
 
 
+PROGRESS = re.compile(r".*\d+%\|.*\|.*\[.*\]")
+
+
 def _lines(text: str) -> list[str]:
-    """Return lines as a terminal leaves them, without blank ones at both ends."""
-    return [line.rstrip().rpartition("\r")[2] for line in text.strip("\n").split("\n")] if text.strip() else []
+    """Return lines as a terminal leaves them, without progress bars, and without blank lines at both ends."""
+    lines = [line.rstrip().rpartition("\r")[2] for line in text.split("\n")]
+    kept = [line for line in lines if not PROGRESS.fullmatch(line)]
+    return "\n".join(kept).strip("\n").split("\n") if any(kept) else []
 
 
 def _match(expected: list[str], actual: list[str]) -> bool:
