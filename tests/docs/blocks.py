@@ -103,7 +103,7 @@ def blocks_of(text: str, page: Path, first: int = 1) -> Iterator[Block]:
             if directive == "literalinclude":
                 body = (page.parent / argument).read_text(encoding="utf-8").removesuffix("\n")
                 language = options.get("language", "text")
-            yield Block(language, line, body, options.get("caption", ""), adjoins)
+            yield Block(language, line, body, options.get("caption", "").replace("\\", ""), adjoins)
         elif directive not in PROSE:
             yield from blocks_of(body, page, line)
         adjoins = True

@@ -72,7 +72,7 @@ GOOD = {
     "exit code": "```console\n$ exit 3  # exit code 3\n$ (exit 4)  # exit code 4\n```",
     "state": "```console\n$ mkdir sub && cd sub && export A='x y'\n$ echo \"$A\" $(basename $PWD)\nx y sub\n```",
     "continued": "```console\n$ echo a \\\n    b\na b\n```",
-    "file": "```{code-block} yaml\n:caption: sub/a.yaml\n\na: 1\n```\n```console\n$ cat sub/a.yaml\na: 1\n```",
+    "file": "```{code-block} yaml\n:caption: sub/a\\_.yaml\n\na: 1\n```\n```console\n$ cat sub/a_.yaml\na: 1\n```",
     "in a note": "::::{note}\n:class: x\n\n```console\n$ echo a\na\n```\n::::",
     "in a list": "- a\n  ```console\n  $ echo a\n  a\n  ```",
     "python": "```python\nx = 1\n```\n\n```python\nprint(x)\n```\n\n```text\n1\n```",
