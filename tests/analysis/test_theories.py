@@ -176,6 +176,19 @@ def test_a_single_matrix_has_no_deep_modes(trained: Trained) -> None:
     assert max(one.deviations.values()) < 0.02
 
 
+def test_singular_values_pass_a_bottleneck(trained: Trained) -> None:
+    """Layers of different widths: the product has the rank of the narrowest."""
+    narrow = {"kind": "fully_connected", "widths": [5, 2, 6], "outputs": 3, "activation": "linear", "bias": False}
+    data = {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [2.0, 1.0]}
+    config = config_of("product_singular_values", initialization={"scale": 0.05}, optimizer={"lr": 5e-3})
+    one = of("product_singular_values", trained({**config, "dataset": data, "architecture": narrow, "name": "narrow"}))
+    assert one.violated == []
+    assert max(one.deviations.values()) < 0.02
+    measured = one.curves["singular_values"].measured
+    assert np.ptp(measured[:, 0]) > 0.1
+    assert measured[-1, 2] < 1e-12
+
+
 def test_a_mode_starts_where_it_should_and_ends_at_its_value() -> None:
     for depth in (2, 3, 5):
         u = linear_mode([0.0, 1e-3, 1e4], [0.1, 0.2], [2.0, 1.0], depth, lambda_=[1.0, 2.0])

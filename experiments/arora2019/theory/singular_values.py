@@ -68,7 +68,8 @@ def rates(W: Floats, gradient: Floats, depth: int) -> tuple[Floats, Floats]:
 def imbalance(factors: list[Floats]) -> Floats:
     """Return `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F` (K, N - 1)."""
     gaps = [b.swapaxes(1, 2) @ b - a @ a.swapaxes(1, 2) for a, b in pairwise(factors)]
-    return np.linalg.norm(np.array(gaps), axis=(2, 3)).T if gaps else np.zeros((len(factors[0]), 0))
+    sizes = [np.linalg.norm(gap, axis=(1, 2)) for gap in gaps]  # gaps are as wide as the layers that they lie between
+    return np.array(sizes).T.reshape(len(factors[0]), len(gaps))
 
 
 class ProductSingularValues(Theory, kind="product_singular_values"):
