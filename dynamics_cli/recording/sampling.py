@@ -12,10 +12,12 @@ from pydantic import Field
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, NonNegative, Positive, PositiveInt, Problem, Sections, State, stream
 from dynamics_cli.recording.curvature import Curvature
-from dynamics_cli.recording.derivatives import Derivatives, derivatives_of
+from dynamics_cli.recording.derivatives import Derivatives, Potential, derivatives_of
 
 STIFFEST = 0.1
 """The default step times the largest curvature of the sampled density: its bias is a quarter of it, 2.5 %."""
+MOST_HALVINGS = 60
+"""Halvings of the default step that are tried at most, where chains diverge."""
 
 
 class LocalLearningCoefficient(Curvature, kind="llc"):
@@ -24,9 +26,11 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     `L_n` is the mean loss of the training samples. The expectation is over the density proportional to
     `exp(-n beta L_n(w) - gamma/2 |w - w*|^2)` of the trained weights, by stochastic gradient Langevin dynamics from w*
     (Welling and Teh 2011), `w <- w - step/2 (n beta grad L_B(w) + gamma (w - w*)) + sqrt(step) xi`, for batches B and
-    standard Gaussians xi. Recorded are the mean over the chains, and the standard deviation from chain to chain; NaN
-    where a chain diverges (take a smaller step) and, of the latter, for a single chain. The draws are a function of
-    the seed and the iteration. A state takes `chains x (burn_in + draws)` gradients: give it a schedule.
+    standard Gaussians xi. Recorded are the mean over the chains, and the standard deviation from chain to chain, NaN
+    for a single chain. Both are NaN where a chain diverges with the `step` that is given. The default step is halved
+    until no chain does, and all of them start over with the same draws: where curvature is 0, as at a saddle, it says
+    nothing of the curvature nearby. The draws are a function of the seed and the iteration. A state takes
+    `chains x (burn_in + draws)` gradients: give it a schedule.
     """
 
     example = "{kind: llc, at: {kind: list, include: [100]}}"
@@ -36,7 +40,8 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     gamma: NonNegative = 1.0
     """Strength of the restoring force towards the state."""
     step: Positive | None = None
-    """Step of the dynamics; by default 0.1 over `n beta lambda + gamma`, lambda the sharpness at the state."""
+    """Step of the dynamics; by default 0.1 over `n beta lambda + gamma`, lambda the sharpness at the state, or half of
+    it, a quarter, ... where a chain diverges."""
     chains: PositiveInt = 4
     """Independent chains, side by side."""
     burn_in: Annotated[int, Field(ge=0)] = 300
@@ -85,19 +90,31 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         classes = loss.numbered(labels)
         nbeta = self.nbeta or n / math.log(n)
         step = self.step or STIFFEST / (nbeta * self._curvature(derivatives, state) + self.gamma or STIFFEST)
-        potential = derivatives.potential(self.batch_size or n, labels)
-        rng, w_star = stream(problem.config.seed, self.kind, state.iteration), derivatives.weights(state.parameters)
-        w, summed = np.tile(w_star, (self.chains, 1)), np.zeros(self.chains)
+        potential, w_star = derivatives.potential(self.batch_size or n, labels), derivatives.weights(state.parameters)
         with np.errstate(all="ignore"):
-            for t in range(self.burn_in + self.draws):
-                rows = rng.integers(n, size=(self.chains, self.batch_size)) if self.batch_size else None
-                losses, gradients = potential(w, rows)
-                summed += losses if t >= self.burn_in else 0.0
-                drift = nbeta * gradients + self.gamma * (w - w_star)
-                w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
-            found = nbeta * (summed / self.draws - float(np.mean(np.asarray(loss.values(outputs, classes)))))
-            found = np.where(np.isfinite(w).all(1), found, np.nan)
+            at_star = float(np.mean(np.asarray(loss.values(outputs, classes))))
+            for _ in range(1 if self.step else 1 + MOST_HALVINGS):
+                rng = stream(problem.config.seed, self.kind, state.iteration)
+                found = nbeta * (self._mean_losses(potential, w_star, nbeta, step, rng, n) - at_star)
+                if np.isfinite(found).all():
+                    break
+                step /= 2
             return np.array([found.mean(), found.std(ddof=1) if self.chains > 1 else np.nan])
+
+    def _mean_losses(
+        self, potential: Potential, w_star: Floats, nbeta: float, step: float, rng: np.random.Generator, n: int
+    ) -> Floats:
+        """Return the mean loss along each chain (chains,); NaN where any chain diverges."""
+        w, summed = np.tile(w_star, (self.chains, 1)), np.zeros(self.chains)
+        for t in range(self.burn_in + self.draws):
+            rows = rng.integers(n, size=(self.chains, self.batch_size)) if self.batch_size else None
+            losses, gradients = potential(w, rows)
+            summed += losses if t >= self.burn_in else 0.0
+            drift = nbeta * gradients + self.gamma * (w - w_star)
+            w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
+            if not np.isfinite(w).all():
+                return np.full(self.chains, np.nan)
+        return summed / self.draws
 
     def _curvature(self, derivatives: Derivatives, state: State) -> float:
         """Return the largest eigenvalue of the Hessian of `L_n` at the state, at least 0."""

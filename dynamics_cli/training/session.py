@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.identity import Parts, run_directory_name
+from dynamics_cli.config.identity import Parts, named_files, run_directory_name
 from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.kinds import Problem, Samples
 from dynamics_cli.kinds.registry import KindError, blamed, foreign_sources
@@ -156,7 +156,7 @@ def obtain_run(
         if force:
             clear_run(plan.directory)
         if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
-            run = Run(plan.directory)
+            run = _recorded(plan, on_wait)
             if run.hash != plan.hash:
                 _refuse_other_code(run, plan)
                 raise UsageError(
@@ -180,9 +180,24 @@ def obtain_run(
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
         with writer:
             _train(plan, writer, progress, remedy)
-        run, seconds = Run(plan.directory), time.monotonic() - began
+        run, seconds = _recorded(plan), time.monotonic() - began
         run.check_all()  # while the lock is held: whoever waits for it may start the run over
         return Obtained(run, reused=False, seconds=seconds)
+
+
+def _recorded(plan: Plan, messages: Callable[[str], None] | None = None) -> Run:
+    """Return the run in the directory of a plan, which reads data files where the plan finds them.
+
+    The config that the run recorded may name files of a checkout that moved; equal identities mean equal contents.
+    """
+    run, now = Run(plan.directory), dict(named_files(dict(plan.config)))
+    if now and run.hash == plan.hash and (then := dict(named_files(dict(run.config)))) != now:
+        gone = [key for key, file in then.items() if not Path(file).exists()]
+        if gone and messages is not None:
+            places = f"{then[gone[0]]}, which is not there; {now[gone[0]]} has the same contents"
+            messages(f"note: {run.path} was trained with {places}")
+        run.config = plan.config
+    return run
 
 
 def _refuse_other_code(run: Run, plan: Plan) -> None:

@@ -8,6 +8,7 @@ import functools
 import json
 import math
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,27 @@ def test_runs_are_reused_and_force_trains_again() -> None:
     again = reproduce("small-fig1", force=True)
     assert [run.reused for run in again.runs] == [False, False]
     assert [one.measured for one in again.claims] == [one.measured for one in first.claims]
+
+
+def test_a_run_that_names_files_of_a_moved_checkout_is_reused(small: Callable[..., Figure], tmp_path: Path) -> None:
+    folders, figures, told = [tmp_path / "before", tmp_path / "after"], [], []
+    data = CONFIG[CONFIG.index("dataset:") : CONFIG.index("architecture:")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "points.csv").write_text("x,y\n-0.5,-1\n1.5,2\n")
+        (folder / "small.yaml").write_text(CONFIG.replace(data, "dataset: {kind: file, path: points.csv}\n"))
+        figures.append(lambda folder=folder: small(
+            configs=dict.fromkeys(("first", "second"), str(folder / "small.yaml")),
+            evidence=lambda runs: {role: float(run.dataset().y.sum()) for role, run in runs.items()}))  # fmt: skip
+    figures[0]()
+    first = drawn("small-fig1")
+    shutil.rmtree(folders[0])
+    figures[1]()
+    second = drawn("small-fig1", messages=told.append)
+    assert [run.reused for run in second.runs] == [True, True]
+    assert [one.measured for one in second.claims] == [one.measured for one in first.claims]
+    note = f"note: {first.runs[0].run.path} was trained with {folders[0]}/points.csv, which is not there"
+    assert [text.startswith(note) for text in told] == [True, True]
 
 
 @pytest.mark.usefixtures("small")
