@@ -32,8 +32,8 @@ SCRIPTS = ("uplot.min.js", "data.js", "chart.js", "canvas.js", "scene.js", "swee
 STYLES = ("uplot.min.css", "page.css")
 LONGEST = 2000
 """Characters of a text that a page shows; of a longer one the beginning and its length."""
-MOST_POINTS = 2**20
-"""Points of a curve that travel as they are; of more, those that can be seen (`decimate`)."""
+MOST_POINTS = 2**17
+"""Points of a curve that travel as they are; of more, those that can be seen on a linear or log axis (`decimate`)."""
 _POLICY = "default-src 'none'; script-src "
 _VOID = ("br", "img", "input", "meta")
 
@@ -172,7 +172,7 @@ class Page:
         xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
         if len(xs) > MOST_POINTS:
             look["of"] = len(xs)
-            xs, ys = decimate(xs, ys, columns=MOST_POINTS // 8)
+            xs, ys = decimate(xs, ys, columns=MOST_POINTS // 12, log=None)
         return {"name": shown(name), "x": self.array(xs), "y": self.array(ys), **look}
 
     def panel(self, kind: str, title: str, alternative: str, *, wide: bool = False, **described: Any) -> Html:

@@ -157,7 +157,7 @@ def draw_curves(
 
 
 def decimate(
-    x: ArrayLike, y: ArrayLike, *, columns: int = COLUMNS, log: bool = False
+    x: ArrayLike, y: ArrayLike, *, columns: int = COLUMNS, log: bool | None = False
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return at most 6 points for each of `columns` pixel columns, among them all that can be seen.
 
@@ -166,7 +166,8 @@ def decimate(
 
     `x` (k,) must be finite and must not decrease; `y` (k,) may hold gaps (NaN or infinite), which stay gaps. Of every
     column the first, last, lowest and highest point and the ends of its gaps are kept, so the curve keeps its endpoints
-    and its extremes. `log` makes columns of equal width in log x (x > 0; what is not positive is the first column).
+    and its extremes. `log` makes columns of equal width in log x (x > 0; what is not positive is the first column);
+    None keeps the points of both, at most 12 for each column.
     Short curves come back unchanged. Raises ValueError for shapes that differ or an `x` that goes back.
     """
     x = np.asarray(x, dtype=np.float64)
@@ -179,7 +180,8 @@ def decimate(
         raise ValueError("x must be finite and must not decrease")
     if len(x) <= 4 * columns:
         return x, y
-    keep = _kept(_column_of(x, columns, log=log), y)
+    scales = (False, True) if log is None else (log,)
+    keep = np.unique(np.concatenate([_kept(_column_of(x, columns, log=one), y) for one in scales]))
     return x[keep], y[keep]
 
 

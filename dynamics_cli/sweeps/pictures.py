@@ -60,6 +60,8 @@ WIDE = 28
 """Characters of a label beside which a legend has no room for a second label."""
 _CHARACTER = 0.026
 """Width of a character of a tick, as a share of the axis."""
+_PER_INCH, _LINE = 14.5, 0.13
+"""Small characters in an inch of a line, and height of a line in inches."""
 
 
 class SweepTable:
@@ -503,7 +505,7 @@ def _draw_spread(table: SweepTable, measure: str) -> Figure:
     numbers = numbers[np.isfinite(numbers)]
     figure, (axes,) = new_figure(width=WIDTH)
     shares = (np.arange(len(numbers)) + 0.5) / max(1, len(numbers))
-    axes.plot(numbers, shares, ".", color=PALETTE.function, markersize=3)
+    axes.plot(numbers, shares, ".", color=PALETTE.function, markersize=3, clip_on=False)
     axes.set_xscale(scale_of("x", table.log, _scale(numbers) == "log"))
     if table.log is not None and len(numbers) and numbers[-1] < 10 * numbers[0]:  # powers of ten would name nothing
         axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -574,8 +576,10 @@ class _Families:
             self._shades(names) if len(names) > len(SERIES) else (None, dict(zip(names, SERIES, strict=False)))
         )
         handles = []
-        for axes, (panel, families) in zip(panels, self.curves.items(), strict=False):
-            axes.set_title(panel, fontsize=SMALL)
+        titles = [textwrap.fill(panel, round(_PER_INCH * width / columns) - 4) for panel in self.curves]
+        _grow(figure, max(title.count("\n") for title in titles) * -(-count // columns))
+        for axes, title, families in zip(panels, titles, self.curves.values(), strict=False):
+            axes.set_title(title, fontsize=SMALL)
             if axes is not panels[0]:
                 axes.sharex(panels[0])
                 axes.sharey(panels[0])
@@ -615,18 +619,22 @@ class _Families:
 def _legend(axes: Axes, handles: Sequence[Line2D]) -> None:
     """Add a legend of two columns, or of a single column where labels are long; for many lines the picture grows."""
     wide = max((len(str(handle.get_label())) for handle in handles), default=0) > WIDE
-    figure = axes.figure
-    if isinstance(figure, Figure):
-        lines = len(handles) / 2 if wide else max(0.0, len(handles) / 2 - 4)
-        figure.set_figheight(figure.get_figheight() + 0.13 * lines)
+    if isinstance(axes.figure, Figure):
+        _grow(axes.figure, len(handles) / 2 if wide else max(0.0, len(handles) / 2 - 4))
     place_legend(axes, handles, columns=1 if wide else 2)
 
 
+def _grow(figure: Figure, lines: float) -> None:
+    """Make a picture higher by lines of small text."""
+    figure.set_figheight(figure.get_figheight() + _LINE * lines)
+
+
 def _say(figure: Figure, axes: Axes, note: str, width: float, *, top: bool = False) -> None:
-    """Write a note above a picture, in as many lines as it takes."""
+    """Write a note above a picture, in as many lines as it takes; the picture grows by those after the second."""
     if not note:
         return
-    text = textwrap.fill(note, round(14.5 * width))
+    text = textwrap.fill(note, round(_PER_INCH * width))
+    _grow(figure, max(0, text.count("\n") - 1))
     if top:
         figure.suptitle(text, fontsize=SMALL, color=PALETTE.unsigned)
     else:

@@ -51,6 +51,20 @@ def test_one_job_alone(tmp_path):
         draw_sweep(table, name).draw_without_rendering()
 
 
+def test_many_long_settings_leave_room_for_the_picture(tmp_path):
+    long = ("initialization.scale=0.1,0.2,0.3", "architecture.output_scale=1.5,2.5", "optimizer.lr=0.01,0.02",
+            "loss.reduction=mean,sum", "optimizer.weight_decay=0,0.01", "optimizer.momentum=0,0.5")  # fmt: skip
+    table = table_of(tmp_path, *long, record="light")
+    for name in ("spread", "curve"):
+        figure = draw_sweep(table, name)
+        figure.draw_without_rendering()
+        titles = [one for axes in figure.axes for one in (axes.title, axes._left_title) if one.get_text()]
+        boxes = [one.get_window_extent() for one in [*titles, *([figure._suptitle] if figure._suptitle else [])]]
+        assert max(one.get_text().count("\n") for one in titles) > 0
+        assert sum(a.overlaps(b) for a in boxes for b in boxes) == len(boxes)  # each with itself alone
+        assert min(axes.get_window_extent().height / figure.dpi for axes in figure.axes) > 1.2
+
+
 def test_losses_are_those_of_the_jobs(tmp_path):
     table = table_of(tmp_path, "loss.reduction=mean,sum")
     (axes,) = draw_sweep(table, "losses").axes
