@@ -580,11 +580,11 @@ def fetch_data(
         UsageError: there is none of this name that can be downloaded.
         DataMissingError: no mirror had the files.
     """
-    from dynamics_cli.datasets.files.catalogue import refuse_unless
-    from dynamics_cli.datasets.files.fetch import SOURCES, fetch
+    from dynamics_cli.datasets.files.catalogue import PUBLISHED, refuse_unless
+    from dynamics_cli.datasets.files.fetch import fetch
 
-    refuse_unless(name, tuple(SOURCES), "downloaded")
-    return fetch(SOURCES[name], mirrors=mirrors, offline=offline, progress=progress, on_wait=messages)
+    refuse_unless(name, tuple(PUBLISHED), "downloaded")
+    return fetch(PUBLISHED[name], mirrors=mirrors, offline=offline, progress=progress, on_wait=messages)
 
 
 def add_data(name: str, path: str | Path, *, progress: Counted | None = None, messages: Messages | None = None) -> Path:
@@ -601,16 +601,12 @@ def add_data(name: str, path: str | Path, *, progress: Counted | None = None, me
         UsageError: there is none of this name that can be added.
         InputError: the files are not those of the data set, or damaged.
     """
-    from dynamics_cli.datasets.files.catalogue import describe_counts, refuse_unless
-    from dynamics_cli.datasets.files.cifar10 import add_cifar10
+    from dynamics_cli.datasets.files.catalogue import PUBLISHED, describe_counts, refuse_unless
     from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
-    from dynamics_cli.datasets.files.mnist import add_mnist
 
-    refuse_unless(name, ("mnist", "cifar10", "dogs-vs-cats"), "added")
-    if name == "mnist":
-        return add_mnist(Path(path), on_wait=messages)
-    if name == "cifar10":
-        return add_cifar10(Path(path), on_wait=messages)
+    refuse_unless(name, (*PUBLISHED, "dogs-vs-cats"), "added")
+    if name in PUBLISHED:
+        return PUBLISHED[name].add(Path(path), on_wait=messages)
     place = add_dogs_vs_cats(Path(path), progress=progress, on_wait=messages)
     if messages is not None:
         messages(f"{describe_counts(place)}, all readable")

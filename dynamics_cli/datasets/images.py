@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dynamics_cli.datasets.files.cifar10 import load_cifar10
-from dynamics_cli.datasets.files.mnist import HOW_TO_GET, SUBSET_COUNTS, Bytes, is_there, load_mnist
+from dynamics_cli.datasets.files.mnist import MNIST, SUBSET_COUNTS, Bytes, load_mnist
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
 from dynamics_cli.kinds.base import Finding, Fraction, PositiveInt, Sections
@@ -130,10 +130,10 @@ class Digits(OfClasses):
             asked.append((self.test_per_class, SUBSET_COUNTS["test"]))
         if all(count is not None and count <= most for count, most in asked):
             return self.model_copy(update={"source": "subset"})
-        if is_there():
+        if not MNIST.missing():
             return self.model_copy(update={"source": "full"})
         if any(count is not None and count > most for count, most in asked):
-            raise DataMissingError(f"dataset: so many images of a digit need the full MNIST set: {HOW_TO_GET}")
+            raise DataMissingError(f"dataset: so many images of a digit need the full MNIST set: {MNIST.how}")
         return self.model_copy(update={"source": "subset"})
 
 

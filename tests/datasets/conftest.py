@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dynamics_cli.datasets.files.mnist import Bytes, IdxFile
+from dynamics_cli.datasets.files.mnist import Bytes
+from dynamics_cli.datasets.files.store import Original
 
 
 def header(shape: tuple[int, ...]) -> bytes:
@@ -55,15 +56,11 @@ def toy_contents(toy_arrays: dict[str, Bytes]) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def toy_files(toy_arrays: dict[str, Bytes], toy_contents: dict[str, bytes]) -> list[IdxFile]:
+def toy_files(toy_contents: dict[str, bytes]) -> list[Original]:
     return [
-        IdxFile(name, array.shape, hashlib.sha256(toy_contents[name]).hexdigest()) for name, array in toy_arrays.items()
+        Original(name, hashlib.sha256(content).hexdigest(), len(content), zipped=True)
+        for name, content in toy_contents.items()
     ]
-
-
-@pytest.fixture
-def toy_parts(toy_files: list[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
-    return {"train": (toy_files[0], toy_files[1]), "test": (toy_files[2], toy_files[3])}
 
 
 def jpeg(colour: tuple[int, int, int] = (200, 100, 50), size: tuple[int, int] = (40, 30)) -> bytes:

@@ -15,8 +15,9 @@ import pytest
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.datasets import images
 from dynamics_cli.datasets.files import cifar10
-from dynamics_cli.datasets.files.catalogue import list_data, remove_data
-from dynamics_cli.datasets.files.fetch import SOURCES, fetch
+from dynamics_cli.datasets.files.catalogue import PUBLISHED, list_data, remove_data
+from dynamics_cli.datasets.files.fetch import fetch
+from dynamics_cli.datasets.files.store import Original
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Streams
 
@@ -40,12 +41,13 @@ def packed() -> bytes:
 
 
 DATA = packed()
-TOY = cifar10.Archive(size=len(DATA), sha256=hashlib.sha256(DATA).hexdigest())
+TOY = Original(cifar10.CIFAR10.files[0].name, hashlib.sha256(DATA).hexdigest(), len(DATA))
+SET = replace(cifar10.CIFAR10, files=(TOY,))
 
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch, data_home: Path) -> Path:
-    monkeypatch.setattr(images, "load_cifar10", lambda part: cifar10.load_cifar10(part, TOY))
+    monkeypatch.setattr(images, "load_cifar10", lambda part: cifar10.load_cifar10(part, SET))
     return data_home / "cifar10"
 
 
@@ -58,7 +60,7 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
 
 
 def test_it_is_downloaded_once_and_trained_on(mirror: Mirror, toy: Path) -> None:
-    source = replace(SOURCES["cifar10"], files=[TOY], mirrors=[mirror.address])
+    source = replace(SET, mirrors=[mirror.address])
     assert [fetch(source, scheme="http") for _ in range(2)] == [toy, toy]
     assert mirror.asked == [TOY.name]
     data = images.Cifar10(per_class=3, test_per_class=1).samples(Streams(0))
@@ -74,11 +76,11 @@ def test_it_is_downloaded_once_and_trained_on(mirror: Mirror, toy: Path) -> None
 def test_another_file_is_refused_however_it_comes(mirror: Mirror, toy: Path, tmp_path: Path) -> None:
     mirror.pages[TOY.name] = DATA[:-1] + b"x"
     with pytest.raises(DataMissingError, match=r"CIFAR-10's .* could not be downloaded:\n.*SHA-256"):
-        fetch(replace(SOURCES["cifar10"], files=[TOY], mirrors=[mirror.address]), scheme="http")
+        fetch(replace(SET, mirrors=[mirror.address]), scheme="http")
     (tmp_path / TOY.name).write_bytes(mirror.pages[TOY.name])
     for path in (tmp_path, tmp_path / TOY.name, tmp_path / "nothing"):
         with pytest.raises(InputError, match=r"SHA-256|No such file"):
-            cifar10.add_cifar10(path, archive=TOY)
+            SET.add(path)
     assert not (toy / TOY.name).exists()
     with pytest.raises(DataMissingError, match="dyn data fetch cifar10"):
         images.Cifar10().samples(Streams(0))
@@ -86,10 +88,10 @@ def test_another_file_is_refused_however_it_comes(mirror: Mirror, toy: Path, tmp
 
 def test_an_archive_is_added_and_removed(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / TOY.name).write_bytes(DATA)
-    assert cifar10.add_cifar10(tmp_path, archive=TOY) == cifar10.add_cifar10(tmp_path / TOY.name, archive=TOY) == toy
+    assert SET.add(tmp_path) == SET.add(tmp_path / TOY.name) == toy
     with pytest.raises(InputError, match="per_class is 11, there are 10 such images of class 0"):
         images.Cifar10(per_class=11).samples(Streams(0))
-    monkeypatch.setattr(cifar10, "ARCHIVE", TOY)
+    monkeypatch.setitem(PUBLISHED, "cifar10", SET)
     assert {one["name"]: one["state"] for one in list_data()}["cifar10"] == "here"
     assert remove_data("cifar10") == len(DATA)
     assert {one["name"]: one["state"] for one in list_data()}["cifar10"] == "missing"

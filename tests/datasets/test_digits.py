@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_hash
-from dynamics_cli.datasets import images
-from dynamics_cli.datasets.files.mnist import add_mnist, load_mnist
+from dynamics_cli.datasets.files import store
+from dynamics_cli.datasets.files.mnist import MNIST, load_mnist
 from dynamics_cli.datasets.images import Mnist, MnistPair
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Samples, Streams
@@ -122,12 +122,12 @@ def test_auto_is_resolved(
             config.resolve()
     else:
         assert config.resolve() == pair(source=without, **settings)
-    monkeypatch.setattr(images, "is_there", lambda: True)
+    monkeypatch.setattr(store, "_size", lambda path: {file.name: file.size for file in MNIST.files}[path.name])
     assert config.resolve() == pair(source=with_full, **settings)
 
 
 def test_the_full_set_begins_with_the_subset(shared: Path) -> None:
-    add_mnist(shared / "mnist")
+    MNIST.add(shared / "mnist")
     settings: dict[str, Any] = {"digits": [3, 8], "per_class": 1000, "test_per_class": 200, "center": True}
     full, subset = build(source="full", **settings), build(source="subset", **settings)
     for name in ("x", "y", "x_test", "y_test"):

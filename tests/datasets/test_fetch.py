@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 
 from dynamics_cli.datasets.files import fetch, store
-from dynamics_cli.datasets.files.fetch import SOURCES
+from dynamics_cli.datasets.files.catalogue import PUBLISHED
 from dynamics_cli.datasets.files.fetch import fetch as fetch_files
-from dynamics_cli.datasets.files.mnist import IdxFile
+from dynamics_cli.datasets.files.mnist import MNIST
+from dynamics_cli.datasets.files.store import Original
 from dynamics_cli.errors import DataMissingError, RunError
 from dynamics_cli.runs.store import files
 
 ROOT = Path(__file__).parents[2]
-MNIST = SOURCES["mnist"]
 BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
 
 
@@ -87,7 +87,7 @@ def mirrors(pages: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Iterato
         mirror.close()
 
 
-def get(mirrors: list[Mirror], files: list[IdxFile], **more: Any) -> Path:
+def get(mirrors: list[Mirror], files: list[Original], **more: Any) -> Path:
     addresses = [mirror.address for mirror in mirrors]
     return fetch_files(replace(MNIST, mirrors=addresses, files=files), scheme="http", **{"timeout": 5, **more})
 
@@ -97,7 +97,7 @@ def names(directory: Path) -> set[str]:
 
 
 def test_all_files_are_downloaded_once(
-    mirrors: list[Mirror], toy_files: list[IdxFile], toy_contents: dict[str, bytes], data_home: Path
+    mirrors: list[Mirror], toy_files: list[Original], toy_contents: dict[str, bytes], data_home: Path
 ) -> None:
     seen: list[tuple[str, int, int | None]] = []
     directory = get(mirrors, toy_files, progress=lambda *news: seen.append(news))
@@ -161,7 +161,7 @@ FAULTS: dict[str, tuple[Callable[[bytes], Iterable[bytes]], str]] = {  # what is
 
 @pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
 def test_a_bad_mirror_is_passed_over(
-    fault: Any, message: str, mirrors: list[Mirror], toy_files: list[IdxFile], toy_contents: dict[str, bytes]
+    fault: Any, message: str, mirrors: list[Mirror], toy_files: list[Original], toy_contents: dict[str, bytes]
 ) -> None:
     mirrors[0].behave = fault
     directory = get(mirrors, toy_files, timeout=0.5)
@@ -177,7 +177,7 @@ def test_a_bad_mirror_is_passed_over(
     assert names(directory) == set()
 
 
-def test_mirrors_that_are_down_or_lack_the_file(mirrors: list[Mirror], toy_files: list[IdxFile]) -> None:
+def test_mirrors_that_are_down_or_lack_the_file(mirrors: list[Mirror], toy_files: list[Original]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         down = f"http://127.0.0.1:{free.getsockname()[1]}/"
@@ -209,7 +209,7 @@ def test_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("by_environment", [True, False])
 def test_offline_asks_nobody(
-    by_environment: bool, mirrors: list[Mirror], toy_files: list[IdxFile], monkeypatch: pytest.MonkeyPatch
+    by_environment: bool, mirrors: list[Mirror], toy_files: list[Original], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if by_environment:
         monkeypatch.setenv("DYN_OFFLINE", "1")
@@ -226,7 +226,7 @@ def test_real_mirrors_are_several_and_over_tls() -> None:
     assert all(mirror.startswith("https://") and mirror.endswith("/") for mirror in MNIST.mirrors)
 
 
-def test_an_interruption_leaves_nothing_torn(mirrors: list[Mirror], toy_files: list[IdxFile]) -> None:
+def test_an_interruption_leaves_nothing_torn(mirrors: list[Mirror], toy_files: list[Original]) -> None:
     def interrupt(name: str, done: int, total: int | None) -> None:
         if name == toy_files[2].name:
             raise KeyboardInterrupt
@@ -241,7 +241,7 @@ def test_an_interruption_leaves_nothing_torn(mirrors: list[Mirror], toy_files: l
 
 
 def test_a_full_disk_is_not_taken_for_a_bad_mirror(
-    mirrors: list[Mirror], toy_files: list[IdxFile], monkeypatch: pytest.MonkeyPatch
+    mirrors: list[Mirror], toy_files: list[Original], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(handle: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -256,16 +256,17 @@ def test_a_full_disk_is_not_taken_for_a_bad_mirror(
 TWO = """
 import sys
 from dataclasses import replace
-from dynamics_cli.datasets.files.fetch import SOURCES, fetch
-from dynamics_cli.datasets.files.mnist import IdxFile
-files = eval(sys.argv[2], {"IdxFile": IdxFile})
-source = replace(SOURCES["mnist"], mirrors=[sys.argv[1]], files=files)
+from dynamics_cli.datasets.files.fetch import fetch
+from dynamics_cli.datasets.files.mnist import MNIST
+from dynamics_cli.datasets.files.store import Original
+files = eval(sys.argv[2], {"Original": Original})
+source = replace(MNIST, mirrors=[sys.argv[1]], files=files)
 fetch(source, scheme="http", on_wait=lambda message: print(message))
 """
 
 
 def test_two_processes_at_once_download_once(
-    mirrors: list[Mirror], toy_files: list[IdxFile], toy_contents: dict[str, bytes], data_home: Path
+    mirrors: list[Mirror], toy_files: list[Original], toy_contents: dict[str, bytes], data_home: Path
 ) -> None:
     mirrors[0].behave = lambda page: slowly([OK, b"", b"", page])
     command = [sys.executable, "-c", TWO, mirrors[0].address, repr(toy_files)]
@@ -280,6 +281,7 @@ def test_two_processes_at_once_download_once(
 
 
 def test_nothing_but_a_mirror_is_asked() -> None:
-    """What is downloaded is data: the module has no other address in it."""
-    text = Path(fetch.__file__).read_text(encoding="utf-8")
-    assert text.count("https://") == sum(len(source.mirrors) for source in SOURCES.values())
+    """What is downloaded is data: the modules have no other address in them."""
+    modules = [Path(fetch.__file__).with_stem(name) for name in ("fetch", "store", *PUBLISHED)]
+    text = "".join(module.read_text(encoding="utf-8") for module in modules)
+    assert text.count("https://") == sum(len(source.mirrors) for source in PUBLISHED.values())

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from dynamics_cli.datasets.files import mnist
 from dynamics_cli.datasets.files.mnist import Bytes
+from dynamics_cli.datasets.files.store import Original
 from dynamics_cli.errors import DataMissingError, InputError
 
 from .build_subset import build_subset, write_subset
@@ -20,13 +22,13 @@ MD5 = {
     "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
     "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
 }
-Parts = dict[str, tuple[mnist.IdxFile, mnist.IdxFile]]
+PARTS = {part: (f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte") for part in ("toy", "toytest")}
 SUBSET_SHA256 = "84d1f17eef6cbcbfff07550bad232f71f751c1d474406956cb3686b16a7167b2"
 
 
 def test_the_pinned_files_are_the_original_ones(shared: Path) -> None:
-    assert {file.name for file in mnist.ALL_FILES} == set(MD5)
-    for file in mnist.ALL_FILES:
+    assert {file.name for file in mnist.MNIST.files} == set(MD5)
+    for file in mnist.MNIST.files:
         content = gzip.decompress((shared / "mnist" / f"{file.name}.gz").read_bytes())
         assert hashlib.md5(content).hexdigest() == MD5[file.name]
         assert hashlib.sha256(content).hexdigest() == file.sha256
@@ -47,7 +49,7 @@ def test_the_subset_is_what_was_built() -> None:
 
 
 def test_the_subset_is_the_beginning_of_each_digit(shared: Path) -> None:
-    mnist.add_mnist(shared / "mnist")
+    mnist.MNIST.add(shared / "mnist")
     for part, count in (("train", 1000), ("test", 200)):
         found, full = (mnist.load_mnist(source, part) for source in ("subset", "full"))
         assert list(found) == list(range(10))
@@ -91,7 +93,7 @@ def test_a_flipped_bit_in_the_subset_is_told(tmp_path: Path) -> None:
 
 
 def test_the_full_set_that_is_missing_is_told(data_home: Path) -> None:
-    assert not mnist.is_there()
+    assert mnist.MNIST.missing()
     with pytest.raises(DataMissingError) as caught:
         mnist.load_mnist("full", "train")
     assert str(data_home / "mnist") in str(caught.value)
@@ -102,40 +104,41 @@ def test_the_full_set_that_is_missing_is_told(data_home: Path) -> None:
 @pytest.mark.parametrize("form", ["{}", "{}.gz", "dotted {}"])
 def test_added_files_are_read(
     form: str, tmp_path: Path, data_home: Path, toy_contents: dict[str, bytes], toy_arrays: dict[str, Bytes],
-    toy_files: list[mnist.IdxFile], toy_parts: Parts,
+    toy_files: list[Original],
 ) -> None:  # fmt: skip
+    toy = replace(mnist.MNIST, files=toy_files)
     mine = tmp_path / "mine"
     mine.mkdir()
     for name, content in toy_contents.items():
         spelled = name.replace("-idx", ".idx") if "dotted" in form else form.format(name)
         (mine / spelled).write_bytes(gzip.compress(content) if spelled.endswith(".gz") else content)
-    assert mnist.add_mnist(mine, files=toy_files) == data_home / "mnist"
-    assert mnist.is_there(toy_files)
+    assert toy.add(mine) == data_home / "mnist"
+    assert not toy.missing()
     assert {path.name: path.read_bytes() for path in (data_home / "mnist").iterdir() if path.name != ".lock"} == (
         toy_contents
     )
     images, labels = toy_arrays["toy-images-idx3-ubyte"], toy_arrays["toy-labels-idx1-ubyte"]
-    found = mnist.load_mnist("full", "train", [8, 3], toy_parts)
+    found = mnist.load_mnist("full", "toy", [8, 3], toy, PARTS)
     assert list(found) == [8, 3]
     np.testing.assert_array_equal(found[3], images[labels == 3])
-    assert mnist.load_mnist("full", "test", [0], toy_parts)[0].shape == (2, 28, 28)
+    assert mnist.load_mnist("full", "toytest", [0], toy, PARTS)[0].shape == (2, 28, 28)
 
 
 def test_what_is_not_mnist_is_not_added(
-    tmp_path: Path, data_home: Path, toy_contents: dict[str, bytes], toy_files: list[mnist.IdxFile]
+    tmp_path: Path, data_home: Path, toy_contents: dict[str, bytes], toy_files: list[Original]
 ) -> None:
-    mine = tmp_path / "mine"
-    with pytest.raises(InputError, match="holds no toy-images-idx3-ubyte or toy-images-idx3-ubyte.gz; the four"):
-        mnist.add_mnist(mine, files=toy_files)
+    mine, toy = tmp_path / "mine", replace(mnist.MNIST, files=toy_files)
+    with pytest.raises(InputError, match="holds no toy-images-idx3-ubyte or toy-images-idx3-ubyte.gz; needed are all"):
+        toy.add(mine)
     mine.mkdir()
     with pytest.raises(InputError, match="holds no toy-images-idx3-ubyte or toy-images-idx3-ubyte.gz"):
-        mnist.add_mnist(mine, files=toy_files)
+        toy.add(mine)
     for name, content in toy_contents.items():
         (mine / name).write_bytes(content)
     wrong = mine / "toytest-labels-idx1-ubyte"  # the last one: nothing of the others may be kept
     labels = toy_contents[wrong.name]
     for content, message in [
-        (labels[:-1] + b"\7", "its contents have 28 bytes and SHA-256 .*; those of MNIST's toytest-labels"),
+        (labels[:-1] + b"\7", "its contents have 28 bytes and SHA-256 .*; those of toytest-labels"),
         (labels[:-1], "its contents have 27 bytes"), (b"", "its contents have 0 bytes"),
         (toy_contents["toy-labels-idx1-ubyte"], "its contents have 29 bytes"),
         (gzip.compress(labels)[:-9], "Compressed file ended"),
@@ -145,24 +148,21 @@ def test_what_is_not_mnist_is_not_added(
     ]:  # fmt: skip
         wrong.write_bytes(content)
         with pytest.raises(InputError, match=message) as caught:
-            mnist.add_mnist(mine, files=toy_files)
+            toy.add(mine)
         assert str(wrong) in str(caught.value)
         assert not (data_home / "mnist").exists()
 
 
 def test_a_flipped_bit_in_the_full_set_is_told(
-    tmp_path: Path,
-    toy_contents: dict[str, bytes],
-    toy_files: list[mnist.IdxFile],
-    toy_parts: Parts,
+    tmp_path: Path, toy_contents: dict[str, bytes], toy_files: list[Original]
 ) -> None:
-    mine = tmp_path / "mine"
+    mine, toy = tmp_path / "mine", replace(mnist.MNIST, files=toy_files)
     mine.mkdir()
     for name, content in toy_contents.items():
         (mine / name).write_bytes(content)
-    kept = mnist.add_mnist(mine, files=toy_files) / "toy-images-idx3-ubyte"
+    kept = toy.add(mine) / "toy-images-idx3-ubyte"
     content = bytearray(kept.read_bytes())
     content[1000] ^= 4
     kept.write_bytes(content)
     with pytest.raises(InputError, match=r"toy-images-idx3-ubyte: its contents have 47056 bytes"):
-        mnist.load_mnist("full", "train", [0], toy_parts)
+        mnist.load_mnist("full", "toy", [0], toy, PARTS)

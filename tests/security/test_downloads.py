@@ -18,9 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.datasets.files.fetch import SOURCES
+from dynamics_cli.datasets.files.catalogue import PUBLISHED
 from dynamics_cli.datasets.files.fetch import fetch as fetch_files
-from dynamics_cli.datasets.files.mnist import ALL_FILES, IdxFile
+from dynamics_cli.datasets.files.mnist import MNIST
+from dynamics_cli.datasets.files.store import Original
 from dynamics_cli.errors import DataMissingError
 from tests.datasets.conftest import header
 from tests.datasets.test_fetch import HEAD, Mirror
@@ -29,7 +30,7 @@ from .source import parsed
 
 ROOT = Path(__file__).parents[2]
 CONTENT = header((5,)) + b"12345"
-PINNED = IdxFile("toy", (5,), hashlib.sha256(CONTENT).hexdigest())
+PINNED = Original("toy", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), zipped=True)
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def secure(plain: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def fetch(mirror: Mirror) -> Path:
-    return fetch_files(replace(SOURCES["mnist"], mirrors=[mirror.address], files=[PINNED]), timeout=20)
+    return fetch_files(replace(MNIST, mirrors=[mirror.address], files=[PINNED]), timeout=20)
 
 
 def naive(mirror: Mirror) -> bytes:
@@ -135,8 +136,9 @@ def test_a_certificate(of: str, secure: Mirror, place: Path, monkeypatch: pytest
 
 
 def test_everything_is_pinned() -> None:
-    assert all(re.fullmatch("[0-9a-f]{64}", file.sha256) for file in ALL_FILES)
-    assert len({file.sha256 for file in ALL_FILES}) == len(ALL_FILES) == 4
+    sums = [file.sha256 for one in PUBLISHED.values() for file in one.files]
+    assert all(re.fullmatch("[0-9a-f]{64}", one) for one in sums)
+    assert len(set(sums)) == len(sums) == 5
 
 
 def test_one_module_uses_the_network() -> None:

@@ -8,13 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from dynamics_cli.datasets.files import cifar10, dogs_vs_cats, mnist, store
+from dynamics_cli.datasets.files import dogs_vs_cats, mnist, store
+from dynamics_cli.datasets.files.cifar10 import CIFAR10
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.runs.store import files
 from dynamics_cli.text import Table
 
 Presence = Literal["embedded", "here", "missing", "incomplete", "damaged", "moved"]
 
+PUBLISHED = {one.name: one for one in (mnist.MNIST, CIFAR10)}
+"""Data sets that can be downloaded, by name."""
 _ABSENT = {"missing": "is not in", "incomplete": "is incomplete in", "moved": "is no longer at"}
 
 
@@ -42,14 +45,7 @@ def list_data() -> Table:
 
 def _entries() -> list[Entry]:
     subset = Entry("mnist-subset", "embedded", mnist.SUBSET, mnist.SUBSET.stat().st_size, mnist.ATTRIBUTION, "")
-    full = "MNIST: 60 000 training and 10 000 test images"
-    colours = "CIFAR-10: 50 000 training and 10 000 test images"
-    return [
-        subset,
-        _originals("mnist", mnist.mnist_directory(), mnist.ALL_FILES, full, mnist.HOW_TO_GET),
-        _originals("cifar10", cifar10.cifar10_directory(), [cifar10.ARCHIVE], colours, cifar10.HOW_TO_GET),
-        _dogs_vs_cats(),
-    ]
+    return [subset, *map(_published, PUBLISHED.values()), _dogs_vs_cats()]
 
 
 def find_data(name: str) -> Path:
@@ -78,11 +74,10 @@ def remove_data(name: str) -> int:
     entry = _named(name)
     if entry.state == "embedded":
         raise UsageError(f"{name} is a part of dyn and cannot be removed")
-    directory, ours = {
-        "mnist": (mnist.mnist_directory(), "|".join(re.escape(file.name) for file in mnist.ALL_FILES)),
-        "cifar10": (cifar10.cifar10_directory(), re.escape(cifar10.ARCHIVE.name)),
-        "dogs-vs-cats": (dogs_vs_cats.directory(), dogs_vs_cats.OURS),
-    }[name]
+    directory, ours = dogs_vs_cats.directory(), dogs_vs_cats.OURS
+    if name in PUBLISHED:
+        directory = PUBLISHED[name].directory
+        ours = "|".join(re.escape(file.name) for file in PUBLISHED[name].files)
     if not directory.is_dir():
         return 0
     if directory.is_symlink():
@@ -114,10 +109,11 @@ def _named(name: str) -> Entry:
     return entries[name]
 
 
-def _originals(name: str, directory: Path, wanted: Sequence[store.Original], title: str, how: str) -> Entry:
-    lacking = len(store.missing_files(directory, wanted))
-    state: Presence = "missing" if lacking == len(wanted) else "incomplete" if lacking else "here"
-    return Entry(name, state, directory, files.used(directory)[0], title, how if lacking else "")
+def _published(one: store.Published) -> Entry:
+    lacking = len(one.missing())
+    state: Presence = "missing" if lacking == len(one.files) else "incomplete" if lacking else "here"
+    size = files.used(one.directory)[0]
+    return Entry(one.name, state, one.directory, size, f"{one.title}: {one.images}", one.how if lacking else "")
 
 
 def _dogs_vs_cats() -> Entry:

@@ -9,46 +9,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dynamics_cli.datasets.files import cifar10, mnist, store
+from dynamics_cli.datasets.files import store
 from dynamics_cli.errors import DataMissingError, UsageError
 from dynamics_cli.runs.store import files as disk
 from dynamics_cli.version import __version__
-
-
-@dataclass(frozen=True)
-class Source:
-    """A data set that can be downloaded."""
-
-    title: str
-    directory: Callable[[], Path]
-    files: Sequence[store.Original]
-    mirrors: Sequence[str]
-    """Addresses of directories with the files, tried in this order."""
-    by_hand: str
-    """Another way to get it."""
-
-
-SOURCES = {
-    "mnist": Source(
-        "MNIST", mnist.mnist_directory, mnist.ALL_FILES,
-        (
-            "https://ossci-datasets.s3.amazonaws.com/mnist/",
-            "https://storage.googleapis.com/cvdf-datasets/mnist/",
-            "https://raw.githubusercontent.com/fgnt/mnist/master/",
-        ),
-        "download the four files elsewhere and give their directory to `dyn data add mnist PATH`",
-    ),
-    "cifar10": Source(
-        "CIFAR-10", cifar10.cifar10_directory, (cifar10.ARCHIVE,), ("https://www.cs.toronto.edu/~kriz/",),
-        "download cifar-10-binary.tar.gz elsewhere and give it to `dyn data add cifar10 PATH`",
-    ),
-}  # fmt: skip
-"""By the names of data sets."""
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the name of a file, the bytes received so far, and all that will come (None: the mirror does not say)."""
@@ -66,7 +34,7 @@ class MirrorError(Exception):
 
 
 def fetch(
-    source: Source, *, mirrors: Sequence[str] = (), offline: bool = False, progress: Progress | None = None,
+    source: store.Published, *, mirrors: Sequence[str] = (), offline: bool = False, progress: Progress | None = None,
     on_wait: Callable[[str], None] | None = None,
     scheme: str = "https", timeout: float = 30.0,
 ) -> Path:  # fmt: skip
@@ -98,26 +66,23 @@ def fetch(
             raise UsageError(f"{mirror}: it is not an address: {error}") from error
         if not valid:
             raise UsageError(f"{mirror}: a mirror's address must begin with {scheme}:// and the name of a host")
-    directory = source.directory()
-    if not store.missing_files(directory, source.files):
+    directory = source.directory
+    if not source.missing():
         return directory
     if offline or store.is_offline():
         unused = "and the network may not be used (offline)"
         raise DataMissingError(f"{source.title} is not in {directory} {unused}; {source.by_hand}")
     opener = _opener(scheme)
     with store.locked(directory, on_wait):
-        for file in store.missing_files(directory, source.files):
+        for file in source.missing():
             contents, good = _fetch_one(opener, source, mirrors, file, progress, timeout)
             disk.write_atomic(directory / file.name, contents)
-            mirrors = [
-                good,
-                *(mirror for mirror in mirrors if mirror != good),
-            ]  # a mirror that is down is waited for once
+            mirrors = sorted(mirrors, key=lambda mirror: mirror != good)  # a mirror that is down is waited for once
     return directory
 
 
 def _fetch_one(
-    opener: urllib.request.OpenerDirector, source: Source, mirrors: Sequence[str], file: store.Original,
+    opener: urllib.request.OpenerDirector, source: store.Published, mirrors: Sequence[str], file: store.Original,
     progress: Progress | None, timeout: float,
 ) -> tuple[bytes, str]:  # fmt: skip
     """Return the contents of a file, and the mirror that gave it."""
@@ -125,7 +90,7 @@ def _fetch_one(
     for mirror in mirrors:
         address, received = f"{mirror.rstrip('/')}/{file.served}", bytearray()
         try:
-            for piece, total in _pieces(opener, address, file.size + mnist.SLACK, timeout):
+            for piece, total in _pieces(opener, address, file.size + store.SLACK, timeout):
                 received += piece
                 if progress is not None:
                     progress(file.name, len(received), total)
