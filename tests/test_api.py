@@ -260,16 +260,6 @@ def test_panels_are_figures_and_files_only_where_asked_for(place: Path) -> None:
         dyn.plot(run, "los")
 
 
-def test_pictures_of_a_sweep() -> None:
-    found = dyn.sweep(TOY, {"optimizer.lr": "0.01:0.02:3"}, overrides={"optimizer.iterations": 5}, out="s")
-    assert dyn.list_panels(found).column("name") == ["curve", "losses", "spread"]
-    curve = dyn.plot("s", "curve")
-    xs = np.sort(np.concatenate([np.asarray(line.get_xdata(), float) for line in curve.axes[0].get_lines()]))
-    assert (xs[0], xs[-1]) == (0.01, 0.02)
-    with pytest.raises(UsageError, match="a sweep has no states"):
-        dyn.plot(found, "curve", 3)
-
-
 def test_two_runs_side_by_side() -> None:
     b = dyn.train(TOY, {"optimizer.lr": 0.02})
     found = dyn.compare(dyn.train(TOY), b)

@@ -44,5 +44,5 @@ def test_prune_of_nothing(dyn: Dyn) -> None:
 def test_runs_are_pruned_by_name(dyn: Dyn, place: Path) -> None:
     paths = [dyn("train", "toy.yaml", "--seed", k, "--json").json["path"] for k in range(3)]
     answer = dyn("runs", "prune", Path(paths[0]).name, paths[1], paths[1], "--yes", "--json")
-    assert [run["path"] for run in answer.json["deleted"]] == paths[:2]
+    assert (answer.json["dry_run"], [run["path"] for run in answer.json["deleted"]]) == (False, paths[:2])
     assert [Path(path).exists() for path in paths] == [False, False, True]

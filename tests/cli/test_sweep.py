@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dynamics_cli import api
+from dynamics_cli.errors import UsageError
 from tests.cli.conftest import CONFIG, Dyn
 
 GRID = ["--grid", "initialization.scale=0.1:1:log:3", "--grid", "optimizer.lr=0.01,0.02"]
@@ -70,3 +72,15 @@ def test_replicas(dyn: Dyn, place: Path) -> None:
     compared = dyn("compare", f"{batch}:0", f"{batch}:1", "--json")
     assert compared.code == 0, compared.err
     assert "none with number 9" in dyn("plot", f"{batch}:9", "--list").err
+
+
+def test_pictures_of_a_sweep(dyn: Dyn, place: Path) -> None:
+    dyn("sweep", "toy.yaml", *GRID, "--grid", "loss.kind=mse,half_mse", "--seeds", 2, "--out", "s")
+    listed = dyn("plot", "s", "--list", "--json").json
+    assert [panel["name"] for panel in listed] == ["phase", "curve", "losses", "spread"]
+    files = dyn("plot", "s", "--json").json["files"]
+    assert [Path(file).name for file in files] == ["phase.png", "curve.png", "losses.png", "spread.png"]
+    assert all(Path(file).stat().st_size > 5000 for file in files)
+    assert dyn("plot", "s", "--animate").code == 2
+    with pytest.raises(UsageError, match="a sweep has no states"):
+        api.plot("s", "curve", 3)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig
+from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import LockedRunError, find, list_runs, outputs_root, prune_runs, run_lock, runs_root
 
 
@@ -47,6 +48,8 @@ def test_runs_are_summed_up(root: Path, toy: Any) -> None:
 
 
 def test_prune_deletes_only_what_is_chosen(root: Path) -> None:
+    with pytest.raises(UsageError, match="say which runs"):
+        prune_runs(root)
     assert names(prune_runs(root, older_than=0, dry_run=True)) == ["a", "b", "d"]
     assert names(prune_runs(root, older_than=1 / 24)) == []
     assert names(prune_runs(root, statuses=["interrupted", "failed"], dry_run=True)) == ["b"]

@@ -59,10 +59,14 @@ def orthogonality(x: ArrayLike) -> float:
     return float(cosines.max())
 
 
-def require_orthogonal(x: ArrayLike, tolerance: float = 1e-6) -> None:
-    """Raise ValueError when two inputs of `x (n, d)` have a `|cos|` above `tolerance`."""
+ORTHOGONAL = 1e-6
+"""Largest `|cos|` of orthogonal inputs, and largest deviation of squared norms from 1."""
+
+
+def require_orthogonal(x: ArrayLike) -> None:
+    """Raise ValueError when two inputs of `x (n, d)` have a `|cos|` above 1e-6."""
     worst = orthogonality(x)
-    if worst > tolerance:
+    if worst > ORTHOGONAL:
         raise ValueError(f"this closed form needs orthogonal inputs, but two have cosine {worst:.3g} in absolute value")
 
 
@@ -79,31 +83,30 @@ class Assumption:
         return f"{self.name} ({self.statement}) {'holds' if self.holds else 'is violated'}: {self.detail}"
 
 
-def check_orthonormal(x: ArrayLike, tolerance: float = 1e-6) -> Assumption:
-    """Check Assumption 1: `<x_k, x_l> = 1{k = l}` up to `tolerance`, for `x (n, d)`.
+def check_orthonormal(x: ArrayLike) -> Assumption:
+    """Check Assumption 1: `<x_k, x_l> = 1{k = l}` up to 1e-6, for `x (n, d)`.
 
     The detail tells orthogonal inputs of other norms, for which the dynamics are the same in kind, from the rest.
     """
     points = as_points(x, np.zeros(len(np.asarray(x))))[0]
     worst = orthogonality(points)
     lengths = np.linalg.norm(points, axis=1)
-    normalised = bool(np.abs(lengths**2 - 1.0).max() <= tolerance)
-    orthogonal = worst <= tolerance
+    normalised = bool(np.abs(lengths**2 - 1.0).max() <= ORTHOGONAL)
+    orthogonal = worst <= ORTHOGONAL
     angle = "orthogonal" if orthogonal else f"not orthogonal (largest |cos| {worst:.3g})"
     size = "of norm 1" if normalised else f"of norms {lengths.min():.4g} to {lengths.max():.4g}"
     return Assumption("Assumption 1", "orthonormal inputs", orthogonal and normalised, f"inputs are {angle} and {size}")
 
 
-def check_labels(x: ArrayLike, y: ArrayLike, tolerance: float = 1e-12) -> Assumption:
+def check_labels(x: ArrayLike, y: ArrayLike) -> Assumption:
     """Check Assumption 2: no label is 0, and the squares of the positive and of the negative labels have unequal sums.
 
-    For orthogonal inputs of any norm the second part reads `||D_+|| != ||D_-||`, which is checked (up to
-    the relative `tolerance`).
+    For orthogonal inputs of any norm the second part reads `||D_+|| != ||D_-||`, which is checked.
     """
     points, labels = as_points(x, y)
     zeros = int(np.count_nonzero(labels == 0))
     plus, minus = float(np.linalg.norm(D_plus(points, labels))), float(np.linalg.norm(D_minus(points, labels)))
-    differ = abs(plus - minus) > tolerance * max(plus, minus)
+    differ = abs(plus - minus) > 1e-12 * max(plus, minus)
     detail = f"{zeros} of {len(labels)} labels are 0, ||D+|| = {plus:.6g}, ||D-|| = {minus:.6g}"
     return Assumption("Assumption 2", "no zero label, ||D+|| != ||D-||", zeros == 0 and differ, detail)
 

@@ -37,6 +37,9 @@ from .alignment import (
 )
 from .minimum_norm import interpolating_neuron
 
+ALIGNMENTS = 40.0
+"""Times `1 / ||D||` after which all neurons are aligned."""
+
 
 def growth_rate(x: ArrayLike, y: ArrayLike, sign: int, *, loss_factor: float = 1.0) -> float:
     """Return `2 ||D_sign|| loss_factor`, the rate at which `u = sum_j ||w_j||^2` grows while it is small."""
@@ -70,12 +73,10 @@ def logistic_growth(
     return np.asarray(U / (1.0 + (U / u_0 - 1.0) * decay))
 
 
-def aligned_mass(
-    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int, *, alignments: float = 40.0
-) -> float:
+def aligned_mass(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int) -> float:
     """Return the `u_0` from which the logistic growth of `S_{+,1}` (`S_{-,1}` for sign -1) must start at t = 0.
 
-    Neurons lose time while they turn towards D. With t = `alignments / ||D||`, late enough for all to be aligned,
+    Neurons lose time while they turn towards D. With t = `40 / ||D||`, late enough for all to be aligned,
     `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0 exp(2 ||D|| t)` from then on. For
     balanced weights and orthogonal inputs. Raises ValueError when no neuron is in the set or no label has that sign.
     """
@@ -84,7 +85,7 @@ def aligned_mass(
     length = float(np.linalg.norm(D_sign(x, y, sign)))
     if not chosen.any() or length == 0:
         raise ValueError(f"no neuron of the right set or no label of sign {sign:+d}")
-    late = alignments / length
+    late = ALIGNMENTS / length
     growth = sphere_flow(x, y, hidden[chosen], output[chosen], [late]).log_growth[0]
     return float(np.sum(norms(hidden[chosen]) ** 2 * np.exp(2.0 * (growth - length * late))))
 
