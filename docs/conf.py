@@ -12,11 +12,12 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 project = "dyn"
 release = version = __version__
 copyright = "the dyn maintainers"
-extensions = ["myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "reference"]
+extensions = [
+    "myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "reference", "papers"
+]  # fmt: skip
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "figures"]
 nitpicky = False
-extensions += ["papers"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline", "substitution"]
 myst_heading_anchors = 3

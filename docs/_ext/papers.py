@@ -19,7 +19,7 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit
 from dynamics_cli.reproduction.claims import KINDS, MARKS, ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import AUDIT, list_figures, read_document, sha256
+from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.figure import Origin
 from dynamics_cli.runs.store.sealed import seal
@@ -58,7 +58,7 @@ def import_figures(folders: Sequence[Path]) -> Iterator[str]:
     FIGURES.mkdir(exist_ok=True)
     known = {name for paper in PAPERS.values() for name in paper.figures}
     for folder in folders:
-        for file in list_figures(folder):
+        for file in figures_in(folder):
             if file.stem in known:
                 _import_figure(file)
             else:
@@ -155,7 +155,7 @@ def documents() -> dict[str, dict[str, Any]]:
 
     Raises CorruptRunError: a file is not as it was imported.
     """
-    return {file.stem: read_document(file) for file in list_figures(FIGURES)}
+    return {file.stem: read_document(file) for file in figures_in(FIGURES)}
 
 
 def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:

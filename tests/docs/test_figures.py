@@ -17,7 +17,7 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.audit import read_audit
-from dynamics_cli.reproduction.document import AUDIT, list_figures, read_document, sha256
+from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
 from dynamics_cli.reproduction.reproduce import reproduce
 from dynamics_cli.runs import CorruptRunError
 from dynamics_cli.runs.store.sealed import seal
@@ -71,7 +71,7 @@ def test_a_figure_is_committed_whole(figure: str) -> None:
 
 
 def test_nothing_else_is_there_and_it_is_small() -> None:
-    documents = [read_document(file) for file in list_figures(FIGURES)]
+    documents = [read_document(file) for file in figures_in(FIGURES)]
     assert [one["figure"] for one in documents] == sorted(MADE)
     expected = {name for one in documents for name in (f"{one['figure']}.json", *one["files"])}
     expected |= {file.name for file in FIGURES.glob(f"*{AUDIT}.json")}
