@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from dynamics_cli import analysis, api
+from dynamics_cli.cli import output
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs import Run, load_run
 from dynamics_cli.runs.store.sealed import seal, unseal
@@ -76,6 +77,7 @@ def test_the_animation_comes_alone_unless_panels_are_asked_for(
         return [stem.with_suffix(".gif")]
 
     monkeypatch.setitem(vars(analysis), "animate_run", animate_run)
+    monkeypatch.setattr(output, "LOG_INTERVAL", 0.0)
     answer = dyn("plot", "here", "--animate")
     assert answer.out == "here/plots/animation.gif\n"
     assert "1/2" in answer.err
