@@ -157,6 +157,11 @@ def _config(
     try:
         config = load_config(stand_in, texts, seed=seed, dtype=dtype)
     except ConfigError as error:
+        if outputs == 1 and any("architecture.outputs" in str(problem) for problem in error.problems):
+            raise InputError(
+                "the model has a single output, its loss cannot be cross_entropy: give the loss that it is trained "
+                'with, such as loss="mse" (--loss mse)'
+            ) from error
         raise ConfigError([replace(one, file="measure") for one in error.problems]) from error
     if config.loss.labels != "real" and len(network._shape) > 1:
         raise InputError(f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them")

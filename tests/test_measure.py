@@ -297,6 +297,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "other weights": (lambda: dyn.measure(MODULE, X, Y, checkpoints={"a": torch.zeros(2)}), "does not fit the model"),
     "no state": (lambda: dyn.measure(MODULE, X, Y, checkpoints=[{"epoch": 3}]), "no state dict"),
     "a typo": (lambda: dyn.measure(MODULE, X, Y, measures=["sharpnes"]), "measure: record.measures.0.: .*'sharpness'"),
+    "a single output": (lambda: dyn.measure(nn.Linear(3, 1), ROWS, ROWS[:, 0]), 'loss="mse"'),
     "a loss": (lambda: dyn.measure(MODULE, X, Y, loss="cros_entropy"), "did you mean 'cross_entropy'"),
     "twice": (lambda: dyn.measure(MODULE, X, Y, measures=["margin"] * 2), "margin is there twice"),
     "sequences": (lambda: dyn.measure(nn.Embedding(5, 4), X, Y), "loss needs a row"),

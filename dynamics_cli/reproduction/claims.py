@@ -239,14 +239,18 @@ class ClaimOverSeeds:
 def over_seeds(claims: Mapping[int, Sequence[Claim]]) -> list[ClaimOverSeeds]:
     """Join the claims of several seeds, offset -> claims, by their ids, in the order of the first seed.
 
-    A claim that a later seed does not have counts as not reproduced there. Raises ValueError without any seed and for
-    ids that are not unique.
+    A claim that a later seed does not have counts as not reproduced there.
+
+    Raises:
+        ValueError: there is no seed.
+        InputError: several claims have the same id.
     """
     if not claims:
         raise ValueError("there is no seed")
     first = next(iter(claims.values()))
-    if len({one.id for one in first}) != len(first):
-        raise ValueError(f"the ids of claims must be unique: {', '.join(one.id for one in first)}")
+    ids = [claim.id for claim in first]
+    if repeated := sorted({name for name in ids if ids.count(name) > 1}):
+        raise InputError(f"several claims have the id {', '.join(repeated)}; the ids of claims must be unique")
     by_id = {seed: {one.id: one for one in of_seed} for seed, of_seed in claims.items()}
     return [
         ClaimOverSeeds(one, tuple(_outcome(seed, by_id[seed].get(one.id), one) for seed in claims)) for one in first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.claims import (
     Claim,
     claim,
@@ -68,7 +69,7 @@ def test_a_claim_that_a_seed_lacks_is_not_reproduced_there() -> None:
 
 
 def test_ids_must_be_unique_and_seeds_there() -> None:
-    with pytest.raises(ValueError, match="unique"):
+    with pytest.raises(InputError, match="several claims have the id .*unique"):
         over_seeds({0: [*claims_of(2, 1), *claims_of(2, 1)]})
     with pytest.raises(ValueError, match="no seed"):
         over_seeds({})
