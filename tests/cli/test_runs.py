@@ -10,7 +10,7 @@ ROOT = Path("outputs/runs")
 def test_prune_asks(dyn: Dyn, two: tuple[Path, Path]) -> None:
     no = dyn("runs", "prune", "--status", "diverged", input="n\n")
     assert no.code == 0
-    assert no.out == ""
+    assert no.out.strip() in ("", "n")  # click's runner before 8.4 echoes the answer there
     assert two[1].name in no.err
     assert "delete 1 run, " in no.err
     assert no.err.endswith("nothing deleted\n")

@@ -168,7 +168,7 @@ def test_a_section_of_the_config_says_what_is_swept(swept):
     for job in planned:
         scale, width = job.settings["initialization.scale"], job.config.architecture.width
         assert job.config.initialization.scale == scale
-        assert job.config.optimizer.lr == {0.01: 10, 0.1: pytest.approx(0.1), 1.0: 0.001}[scale]
+        assert job.config.optimizer.lr == {0.01: 10, 0.1: pytest.approx(0.1), 1.0: 0.001}[round(scale, 9)]
         assert job.settings["optimizer.lr"] == job.config.optimizer.lr
         assert job.config.architecture.activation.kind == {4: "relu", 8: "linear"}[width]
         assert job.settings["architecture.activation"] == job.config.architecture.activation.kind

@@ -124,7 +124,7 @@ def complementary(A: Floats, B: Floats, start: Floats, rounds: int = 500) -> Flo
     k = len(A)
     if k == 1:
         return np.array([[max(0.0, -A[0, 0] / B[0, 0, 0, 0])]])
-    free = np.linalg.lstsq(B.reshape(k * k, k * k), -A.ravel())[0].reshape(k, k)  # of least norm: symmetric
+    free = np.linalg.lstsq(B.reshape(k * k, k * k), -A.ravel(), rcond=None)[0].reshape(k, k)  # least norm: symmetric
     left = A + np.einsum("abcd,cd->ab", B, free)
     if np.linalg.eigvalsh(free)[0] >= 0 and np.linalg.norm(left) <= 1e-10 * np.linalg.norm(A):
         return (free + free.T) / 2

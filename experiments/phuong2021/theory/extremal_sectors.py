@@ -73,7 +73,7 @@ def extremal_directions(x: ArrayLike, y: ArrayLike, sign: int = 1) -> list[Extre
     for size in range(min(d, n + 1)):
         for chosen in combinations(range(n), size):
             Z = np.array(chosen, dtype=np.int64)
-            if (c[Z] > 0).any() or np.linalg.matrix_rank(points[Z]) < size:
+            if size and ((c[Z] > 0).any() or np.linalg.matrix_rank(points[Z]) < size):
                 continue  # a point of sign 0 with c_i > 0 can always be gained
             found += _on_flat(points, c, Z)
     return sorted(found, key=lambda one: tuple(-one.sector))
