@@ -10,14 +10,14 @@ ROOT = Path("outputs/runs")
 def test_prune_asks(dyn: Dyn, two: tuple[Path, Path]) -> None:
     no = dyn("runs", "prune", "--status", "diverged", input="n\n")
     assert no.code == 0
-    assert no.out.strip() in ("", "n")  # click's runner before 8.4 echoes the answer there
+    assert no.out.strip() in ("", "n")  # older runners of click echo the answer there, or the question
     assert two[1].name in no.err
-    assert "delete 1 run, " in no.err
-    assert no.err.endswith("nothing deleted\n")
+    assert "delete 1 run, " in no.out + no.err
+    assert "nothing deleted\n" in no.err
     assert two[1].exists()
     yes = dyn("runs", "prune", "--status", "diverged", input="y\n")
     assert yes.code == 0
-    assert yes.err.splitlines()[-1].startswith("deleted 1 run, ")
+    assert "deleted 1 run, " in yes.err.splitlines()[-1]
     assert not two[1].exists()
     assert two[0].exists()
 
