@@ -429,7 +429,7 @@ def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> It
         for name in asked.panels:
             check_panel(loaded, name, asked.log)
         states = states_of(loaded, asked.iterations, messages) or [None]
-        for name in dict.fromkeys(asked.panels) or [spec.name for spec in panels_of(loaded) if spec.by_default]:
+        for name in dict.fromkeys(asked.panels) or [spec.name for spec in panels_of(loaded)]:
             for state in states:
                 yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state, asked.log)
 

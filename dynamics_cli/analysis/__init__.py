@@ -2,7 +2,7 @@
 
 # panels register when their modules are loaded: these first, in the order in which they are listed
 # isort: off
-from dynamics_cli.analysis.panels import training, inputs, neurons, landscape  # noqa: F401
+from dynamics_cli.analysis.panels import training, inputs, neurons  # noqa: F401
 
 # isort: on
 from dynamics_cli.analysis.animation import animate_run

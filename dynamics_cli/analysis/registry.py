@@ -51,8 +51,6 @@ class Panel:
     draw: Draw
     log: str = ""
     """Its axes that may be logarithmic."""
-    by_default: bool = True
-    """Whether it is drawn where no panel is named."""
     scene: DescribeScene | None = None
     """Describes a picture of the same for the slider of a page."""
 
@@ -70,13 +68,12 @@ def panel(
     description: str,
     *needs: Need,
     log: str = "",
-    by_default: bool = True,
     scene: DescribeScene | None = None,
 ) -> Callable[[Draw], Draw]:
     """Register the decorated function as the drawer of a panel; see `Panel`."""
 
     def register(draw: Draw) -> Draw:
-        PANELS[name] = Panel(name, description, needs, draw, log, by_default, scene)
+        PANELS[name] = Panel(name, description, needs, draw, log, scene)
         return draw
 
     return register

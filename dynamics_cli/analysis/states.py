@@ -176,13 +176,11 @@ def draw_scenes(
     return draw_states(states, draw, one_scale=not own, **look)
 
 
-def scene_panel(
-    name: str, description: str, *needs: Need, by_default: bool = True, **look: Any
-) -> Callable[[DescribeScene], DescribeScene]:
+def scene_panel(name: str, description: str, *needs: Need, **look: Any) -> Callable[[DescribeScene], DescribeScene]:
     """Register the decorated description of a scene as a panel, with a `look` of its figures; see `draw_scenes`."""
 
     def register(describe: DescribeScene) -> DescribeScene:
-        @panel(name, description, *needs, by_default=by_default, scene=describe)
+        @panel(name, description, *needs, scene=describe)
         def draw(view: View, iteration: int | None) -> Figure:
             return draw_scenes(view, shown_states(view, iteration), describe, **look)
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.overlay import curve_of, labels_of
-from dynamics_cli.analysis.panels.neurons import layer_title, no_layers, read_coordinates, read_spectrum
+from dynamics_cli.analysis.panels.neurons import layer_title, no_layers, read_spectrum
 from dynamics_cli.analysis.panels.training import (
     ACCURACIES,
     ACCURATE,
@@ -26,7 +26,6 @@ from dynamics_cli.analysis.panels.training import (
     labelled_plateaus,
     values_of,
 )
-from dynamics_cli.analysis.registry import PANELS
 from dynamics_cli.analysis.theories import predictions
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config import ConfigError, RunConfig, load_config
@@ -123,7 +122,6 @@ def _pictures(page: Page, run: Run) -> Iterator[Html]:
         rows = [[name, tag("td", "")] for name in ["iteration", *numbers]]
         in_numbers = table([], rows, "This state in numbers", class_="state", data_group=group)
         panels[1:1] = [*state_panels(page, shown), tag("div", in_numbers, class_="panel")]
-        panels += _coordinates(page, view, group)
         panels += _spectra(page, view, group)
     yield tag("div", *panels, class_="panels")
     if len(states) < view.states:
@@ -240,16 +238,6 @@ def _theories(view: View) -> list[tuple[str, Curve]]:
             if curve.predicted.ndim == 1 and (name == "loss" or name in view.run.measures)
         ]
     return []
-
-
-def _coordinates(page: Page, view: View, group: int) -> Iterator[Html]:
-    if PANELS["coordinates"].missing(view) is None:
-        steps, beta, named = read_coordinates(view)
-        lines = [page.curve(steps, beta[:, i], plain(rf"$\beta_{{{i + 1}}}$")) for i in named]
-        title = (
-            f"Coordinates, the {len(named)} largest of {beta.shape[1]}" if len(named) < beta.shape[1] else "Coordinates"
-        )
-        yield _chart(page, title, lines, [(steps, beta[:, i]) for i in named], group=group)
 
 
 def _spectra(page: Page, view: View, group: int) -> Iterator[Html]:

@@ -45,7 +45,7 @@ class SliderStates(NamedTuple):
 
 
 def state_panels(page: Page, shown: SliderStates) -> Iterator[Html]:
-    """Yield the scenes of a run: function, decision regions, samples, neurons, weights as images."""
+    """Yield the scenes of a run: function, decision regions, neurons, weights as images."""
     for name, panel in PANELS.items():
         if panel.scene is not None and panel.missing(shown.view) is None:
             scene = panel.scene(shown.view, [int(i) for i in shown.states], PIXELS)

@@ -21,9 +21,6 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "vgg16": {"image": [1, 6, 6], "width_multiplier": 1 / 64},
 }
 
-LOSS = ["interpolation", "loss_slice"]
-"""Panels of the loss between and around states, which all networks have."""
-
 
 def trained(tmp_path: Path, kind: str, **changes: Any) -> Run:
     config = {
@@ -42,7 +39,7 @@ def trained(tmp_path: Path, kind: str, **changes: Any) -> Run:
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_norms_and_spectra_of_every_layer(kind: str, tmp_path: Path) -> None:
     run = trained(tmp_path, kind)
-    assert [panel.name for panel in panels_of(run)] == ["loss", "norms", "spectrum", *LOSS]
+    assert [panel.name for panel in panels_of(run)] == ["loss", "norms", "spectrum"]
     names = [f"weight_{layer}" for layer in range(1, 1 + sum("weight" in name for name in run.parameters))]
     weights = [run.parameters[name][-1] for name in names]
     norms = draw_panel(run, "norms").axes[0]
@@ -57,5 +54,5 @@ def test_norms_and_spectra_of_every_layer(kind: str, tmp_path: Path) -> None:
 def test_a_residual_network_on_a_line_has_a_function(tmp_path: Path) -> None:
     line = {"kind": "points", "x": [[-1.0], [0.5], [2.0]], "y": [1, -1, 1], "append_bias": True}
     run = trained(tmp_path, "residual", dataset=line)
-    assert [panel.name for panel in panels_of(run)] == ["loss", "function", "norms", "spectrum", *LOSS]
+    assert [panel.name for panel in panels_of(run)] == ["loss", "function", "norms", "spectrum"]
     draw_panel(run, "function")

@@ -236,15 +236,6 @@ def test_spectra_of_layers_have_a_common_time_axis(deep: Run) -> None:
     assert len({axes.get_xscale() for axes in panels}) == 1
 
 
-def test_explained_variance_of_four_states(cube: Run) -> None:
-    figure = draw_panel(cube, "explained_variance")
-    assert len(figure.axes) == 4
-    assert len({axes.get_ylim() for axes in figure.axes}) == 1
-    heights = [bar.get_height() for bar in figure.axes[-1].patches]
-    s = np.linalg.svd(cube.state(-1)["hidden_weight"].astype(float), compute_uv=False)
-    assert heights == pytest.approx(s**2 / np.sum(s**2))
-
-
 def test_a_mark_near_the_letter_of_a_panel_moves_aside() -> None:
     figure, (axes,) = new_figure()
     axes.set_xlim(0, 100)

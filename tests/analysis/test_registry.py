@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +14,6 @@ from dynamics_cli.runs import Run, load_run
 from .conftest import CUBE, ORTHOGONAL, Write
 
 PLANE = ["rays", "polar", "norms", "directions", "spectrum"]
-ASKED = ["interpolation", "loss_slice", "similarity"]
-"""Panels that are drawn only when they are named."""
 OVER_TRAINING = ("loss", "measures", "norms", "directions", "spectrum")
 
 
@@ -30,7 +26,7 @@ def names(run: Run) -> list[str]:
     [
         ("orthogonal", ["loss", "function", *PLANE]),
         ("classified", ["loss", "measures", "regions", *PLANE]),
-        ("cube", ["loss", "polar", "norms", "directions", "spectrum", "explained_variance"]),
+        ("cube", ["loss", "polar", "norms", "directions", "spectrum"]),
         ("deep", ["loss", "measures", "function", "norms", "spectrum"]),
         ("deep_line", ["loss", "function", "norms", "spectrum"]),
     ],
@@ -39,8 +35,7 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
     fixture: str, offered: list[str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     run: Run = request.getfixturevalue(fixture)
-    assert names(run) == [*offered, *ASKED]
-    assert [panel.name for panel in panels_of(run) if panel.by_default] == offered
+    assert names(run) == offered
     assert all(panel.description == PANELS[panel.name].description for panel in panels_of(run))
     for name in offered:
         figure, late = (draw_panel(run, name, iteration) for iteration in (5, None))
@@ -55,7 +50,6 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
         ("cube", "function", "it shows functions of one input, and here inputs have 5 dimensions"),
         ("cube", "rays", "neurons have 5 weights and not 2, the bias included; see polar"),
         ("orthogonal", "measures", "no measures are recorded (see record.measures in its config)"),
-        ("orthogonal", "explained_variance", "hidden weights of shape 12 x 2 have no more than two principal compo"),
         ("deep", "polar", "the hidden weights of a two-layer network are not recorded"),
         ("deep", "directions", "the hidden weights of a two-layer network are not recorded"),
     ],
@@ -78,24 +72,6 @@ def test_a_run_without_parameters_offers_its_loss_only(write: Write) -> None:
         draw_panel(run, "norms")
     with pytest.raises(UsageError, match="not all parameters of the network are recorded"):
         draw_panel(run, "function")
-
-
-def test_a_diagonal_network_draws_its_coordinates(trained: Callable[[dict[str, Any]], Run]) -> None:
-    data = {"kind": "sparse_regression", "n": 20, "dim": 30, "nonzero": 3}
-    config = ORTHOGONAL | {"name": "diagonal", "backend": "auto", "dataset": data, "dtype": "float64"}
-    config |= {"architecture": {"kind": "diagonal_linear", "depth": 3}, "record": {"measures": ["predictor"]}}
-    run = trained(config | {"initialization": {"kind": "constant", "scale": 0.1}})
-    assert names(run) == ["loss", "measures", "coordinates", "interpolation", "loss_slice"]
-    beta = run.parameters["u"] ** 3 - run.parameters["v"] ** 3
-    np.testing.assert_array_equal(run.measures["predictor"], beta)
-    axes = draw_panel(run, "coordinates", 100).axes[0]
-    largest = np.sort(np.argsort(-np.abs(beta[-1]))[:6])
-    for line, i in zip(axes.get_lines(), largest, strict=False):
-        assert line.get_label() == rf"$\beta_{{{i + 1}}}$"
-        np.testing.assert_array_equal(line.get_ydata(), beta[:, i])
-    assert len(axes.collections[0].get_segments()) == 30 - 6
-    with pytest.raises(UsageError, match="no weight matrices are recorded; there are u, v"):
-        draw_panel(run, "norms")
 
 
 def test_only_the_hidden_weights_recorded(write: Write, layer: dict[str, object]) -> None:
@@ -165,7 +141,7 @@ def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path,
     dataset = {"kind": "file", "path": str(tmp_path / "data.npz"), "append_bias": True}
     optimizer = {"kind": "gd", "lr": 0.01, "iterations": 5}
     train({**ORTHOGONAL, "dataset": dataset, "optimizer": optimizer}, out=tmp_path / "run")
-    assert names(load_run(tmp_path / "run")) == ["loss", "function", *PLANE, *ASKED]
+    assert names(load_run(tmp_path / "run")) == ["loss", "function", *PLANE]
     shutil.move(tmp_path / "data.npz", tmp_path / "elsewhere.npz")
     run = load_run(tmp_path / "run")
     assert names(run) == ["loss", *PLANE]

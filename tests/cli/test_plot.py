@@ -18,7 +18,6 @@ from .conftest import Dyn
 Drawn = list[tuple[str, int | None]]
 
 PANELS = ["loss", "function", "rays", "polar", "norms", "directions", "spectrum"]
-OFFERED = [*PANELS, "interpolation", "loss_slice", "similarity"]
 
 
 @pytest.fixture
@@ -62,10 +61,10 @@ def test_json_has_absolute_paths(dyn: Dyn, drawn: Drawn, place: Path) -> None:
 
 def test_the_list_of_panels(dyn: Dyn, drawn: Drawn) -> None:
     found = dyn("plot", "here", "--list", "--json").json
-    assert [set(panel) for panel in found] == [{"name", "description"}] * len(OFFERED)
-    assert [panel["name"] for panel in found] == OFFERED
+    assert [set(panel) for panel in found] == [{"name", "description"}] * len(PANELS)
+    assert [panel["name"] for panel in found] == PANELS
     lines = dyn("plot", "here", "--list").out.splitlines()
-    assert [line.split("  ")[0] for line in lines[2:]] == OFFERED
+    assert [line.split("  ")[0] for line in lines[2:]] == PANELS
     assert drawn == []
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from dynamics_cli.measures.clusters import cluster_directions, distinct_kinks, significant
 from dynamics_cli.measures.curves import escape_iteration, find_plateaus, first_below, orders_fallen, plateau_at
-from dynamics_cli.measures.landscape import principal_plane
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.measures.linear_pieces import TooManyPiecesError, level_sets, two_layer_pieces
 from dynamics_cli.measures.neurons import angle_of, balancedness, kinks, relative_movement
@@ -35,7 +34,6 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: find_plateaus([0, 1], [1.0, 1.0], floor=-1.0), ValueError, "negative"),
     (lambda: plateau_at([0], [1.0], 0, tolerance=-1.0), ValueError, "tolerance"),
     (lambda: escape_iteration([0], [1.0], 1.0, drop=1.0), ValueError, "drop"),
-    (lambda: principal_plane(np.zeros((3, 4))), ValueError, "one that is not 0"),
     (lambda: least_distance([[1.0, 0.0], [-1.0, 0.0]]), InfeasibleError, "not separable"),
     (lambda: least_distance([[0.0, 0.0]]), InfeasibleError, "a row of A is 0"),
     (lambda: level_sets(two_layer_pieces([[1.0, 0.0]], [1.0]), 0.0, WINDOW, (1.0, 0.0)), ValueError, "ascend"),

@@ -170,7 +170,7 @@ def test_what_the_grid_found(tmp_path: Path) -> None:
     entries = shortened(tmp_path / "e.yaml")
     one = config_of({"inputs": 2, "architecture": "two_layer", "loss": "mse", "labels": "scalar"}, tmp_path)
     one["architecture"]["outputs"] = 1
-    assert looked_at({"entries": lambda: entries, "one": lambda: one}, tmp_path, {"similarity", "spectrum"}) == (2, 0)
+    assert looked_at({"entries": lambda: entries, "one": lambda: one}, tmp_path, {"spectrum"}) == (2, 0)
 
 
 @pytest.mark.long

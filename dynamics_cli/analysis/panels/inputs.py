@@ -1,4 +1,4 @@
-"""What a network does with its inputs: `function` of one input, `regions` of two, `samples` of a generator."""
+"""What a network does with its inputs: `function` of one input, `regions` of two."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from dynamics_cli.analysis.registry import Detail, panel
-from dynamics_cli.analysis.states import ShownState, draw_scenes, scene_panel, shown_states
-from dynamics_cli.analysis.view import View, no_data, no_network, no_states, spread
+from dynamics_cli.analysis.registry import Detail
+from dynamics_cli.analysis.states import scene_panel
+from dynamics_cli.analysis.view import View, no_data, no_network, spread
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.linear_pieces import Layer, TooManyPiecesError, level_sets
 from dynamics_cli.measures.neurons import kinks, norms
@@ -31,9 +30,6 @@ from dynamics_cli.recording.derivatives import layers_of
 
 BEYOND = 10.0
 """Where a run diverged, the window is at most so many times as high as the largest label."""
-SAMPLES = 1500
-"""Samples that are drawn, and points of the data at most."""
-SAMPLED_STATES = 4
 
 # function: of one input, with data and neurons (Boursier et al. 2022, Figure 2) -------------------------------------
 
@@ -273,58 +269,3 @@ def state_layers(view: View, i: int) -> list[Layer]:
     if len(W) == 2:
         layers[-1] = (W[1:] - W[:1], b[1:] - b[:1])
     return layers
-
-
-# samples: what the generator of a GAN makes of the same noise at every state (Tachet des Combes et al. 2018) --------
-
-
-def _no_generator(view: View) -> str | None:
-    """Return why there is no generator, or None; a GAN's data set is always a mixture in the plane."""
-    architecture: Any = view.run.config.architecture
-    if "generator" not in architecture.players:
-        return "the network has no generator"
-    layers = range(1, len(architecture.generator_widths) + 2)
-    if not {f"generator_{kind}_{layer}" for kind in ("weight", "bias") for layer in layers} <= set(view.run.parameters):
-        return "not all parameters of the generator are recorded (see record.parameters in its config)"
-    return None
-
-
-def samples_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe samples of the generator, of the same noise for every state, over the data."""
-    data, samples = some_data(view), sampler(view)
-    look: dict[str, Any] = {"form": "points", "size": 1.1, "alpha": 0.5}
-    return Scene(
-        title="Samples of the generator",
-        alternative=f"{len(data)} points of the data, and samples of the generator over them.",
-        layers=[
-            SceneLayer(roles=[Role("data", "data")], at=fixed(data), moves=False, **look),
-            SceneLayer(roles=[Role("series-1", "samples")], at=samples, z=1, **look),
-        ],
-        window=data_window(data),
-    )  # fmt: skip
-
-
-@panel(
-    "samples", "samples of a generator in the plane, over the data", _no_generator, no_states, scene=samples_scene,
-)  # fmt: skip
-def samples_figure(view: View, iteration: int | None) -> Figure:
-    """Draw data and samples at the state nearest to `iteration`, or at four states spread over the training.
-
-    The loss of either player tells little about the other, so that it does not choose the states.
-    """
-    states = [ShownState(int(i), int(view.iterations[i])) for i in spread(view.states, SAMPLED_STATES)]
-    if iteration is not None:
-        states = shown_states(view, iteration)
-    return draw_scenes(view, states, samples_scene, columns=2)
-
-
-def some_data(view: View) -> Floats:
-    """Return the points (n, 2) of the training set, the first `SAMPLES` of them."""
-    return np.asarray(view.dataset.x[:SAMPLES], dtype=np.float64)
-
-
-def sampler(view: View) -> Callable[[int], Floats]:
-    """Return the function that gives the samples (SAMPLES, 2) of a state, by its index, of the same noise for all."""
-    architecture: Any = view.run.config.architecture
-    noise = np.random.default_rng(view.run.config.seed).standard_normal((SAMPLES, architecture.noise_dim))
-    return lambda i: architecture.generate(view.run.state(i), noise)

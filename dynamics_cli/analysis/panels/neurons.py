@@ -1,7 +1,6 @@
 """The neurons of a two-layer network: `rays`, `polar`, `norms` and `directions`; of a deep network, norms of layers.
 
-Of a diagonal linear network `coordinates`. The spectrum of weights: `spectrum` over training, and `explained_variance`
-of states.
+Also `images`, the first weights of networks of digits, and `spectrum`, the singular values of weights over training.
 """
 
 from __future__ import annotations
@@ -11,18 +10,17 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dynamics_cli.analysis.curves import draw_over_training, note_some, some_neurons, time_scale, value_scale
 from dynamics_cli.analysis.registry import Detail, panel
-from dynamics_cli.analysis.states import draw_scenes, draw_states, scene_panel, shown_states
+from dynamics_cli.analysis.states import draw_scenes, scene_panel, shown_states
 from dynamics_cli.analysis.view import View, no_states, spread
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
-from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values
+from dynamics_cli.measures.spectra import leading_directions, project, singular_values
 from dynamics_cli.plotting.layout import figure_legend, format_number, place_legend
 from dynamics_cli.plotting.panels.neurons import (
     MANY_STARS,
@@ -33,10 +31,10 @@ from dynamics_cli.plotting.panels.neurons import (
     rays_scene,
     sign_handle,
 )
-from dynamics_cli.plotting.panels.spectrum import draw_explained_variance, draw_spectrum
+from dynamics_cli.plotting.panels.spectrum import draw_spectrum
 from dynamics_cli.plotting.scene import ZERO, Numbers, Role, Scene, SceneLayer, levels
-from dynamics_cli.plotting.style import PALETTE, SERIES
-from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, draw_curves, set_time_axis, set_value_axis, visible
+from dynamics_cli.plotting.style import SERIES
+from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
 
 Plane = Callable[[int], Floats]
 """Index of a state -> coordinates (m, 2) of its neurons."""
@@ -67,45 +65,6 @@ def no_layers(view: View) -> str | None:
     if view.layers and not len(view.iterations):
         return "no state is recorded yet"
     return None if view.layers else f"no weight matrices are recorded{_there(view)}"
-
-
-def _no_coordinates(view: View) -> str | None:
-    if not hasattr(view.run.config.architecture, "predictor"):
-        return "it shows beta = u^D - v^D of diagonal linear networks"
-    return None if {"u", "v"} <= set(view.run.parameters) else f"u and v are not both recorded{_there(view)}"
-
-
-@panel("coordinates", "coordinates of beta = u^D - v^D over training", _no_coordinates, no_states, log="xy")
-def coordinates_figure(view: View, iteration: int | None) -> Figure:
-    """Draw all entries of the predictor of a diagonal linear network, the largest in colour; `iteration` is marked."""
-    steps, beta, named = read_coordinates(view)
-    drawn = some_neurons(beta.shape[1])
-    others = np.setdiff1d(drawn, named)
-    scale = time_scale(steps, beta, asked=view.log)
-
-    def draw(axes: Axes) -> None:
-        log = set_value_axis(axes, beta, r"coordinates $\beta_i$", log=view.log is not None and "y" in view.log)
-        look: dict[str, Any] = {"log_time": scale == "log"}
-        draw_curves(axes, steps, visible(beta[:, others], log=log), color=PALETTE.unsigned, lw=0.5, alpha=0.5, **look)
-        lines = [
-            draw_curve(axes, steps, visible(beta[:, i], log=log), color=color, label=rf"$\beta_{{{i + 1}}}$", **look)
-            for i, color in zip(named, SERIES, strict=False)
-        ]
-        set_time_axis(axes, steps, scale)
-        place_legend(axes, lines, "below", columns=6)
-        note_some(axes, len(drawn), beta.shape[1])
-
-    return draw_over_training(view, iteration, [draw])
-
-
-def read_coordinates(view: View) -> tuple[Ints, Floats, list[int]]:
-    """Return iterations (k,), the entries of the predictor there (k, d), and which are the largest at the end."""
-    net: Any = view.run.config.architecture
-    weights = view.run.parameters
-    states = view.curve_states(2 * weights["u"].shape[1])
-    beta = net.predictor({name: np.asarray(weights[name][: view.states])[states] for name in ("u", "v")})
-    largest = np.argsort(-np.abs(beta[-1]), kind="stable")[: len(SERIES) - 1]
-    return view.iterations[states], beta, [int(k) for k in np.sort(largest)]
 
 
 def _not_two_columns(view: View) -> str | None:
@@ -170,7 +129,7 @@ def _no_images(view: View) -> str | None:
     return None if seen in (PIXELS, PIXELS + 1) else "its first layer does not see all pixels"
 
 
-@scene_panel("images", "first weights as images of digits", no_layers, _no_images, no_states, by_default=False)
+@scene_panel("images", "first weights as images of digits", no_layers, _no_images, no_states)
 def images_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     """Describe the first weights of the neurons of the largest final norm as images, each state on its own scale."""
 
@@ -352,29 +311,3 @@ def read_spectrum(view: View, name: str) -> Spectrum:
     top = values[:, :1]
     shares = np.divide(values, top, out=np.full_like(values, np.nan), where=top > 0)
     return Spectrum(view.iterations[states], values, np.sum(shares**2, axis=1))
-
-
-def _few_components(view: View) -> str | None:
-    m, d = view.hidden_shape
-    return f"hidden weights of shape {m} x {d} have no more than two principal components" if min(m, d) < 3 else None
-
-
-@panel("explained_variance", "explained variance of the hidden weights", no_hidden_weights, _few_components, no_states)
-def explained_variance_figure(view: View, iteration: int | None) -> Figure:
-    """Draw the ratios at the state nearest to `iteration`, or at four states on a common scale."""
-    states = shown_states(view, iteration)
-    ratios = {state.index: _ratios(view, state.index) for state in states}
-    top = 1.18 * float(np.nanmax(list(ratios.values()), initial=0.1))
-
-    def draw(axes: Axes, i: int) -> Sequence[Artist]:
-        draw_explained_variance(axes, ratios[i])
-        axes.set_ylim(0, top)
-        return ()
-
-    return draw_states(states, draw, aspect=1.1, single=0.72, extra_height=0.0)
-
-
-def _ratios(view: View, i: int) -> Floats:
-    """Return the explained variance ratios (r,) of state `i`; NaN where its weights are 0 or not finite."""
-    W = view.weights(i)
-    return explained_variance(W) if np.isfinite(W).all() else np.full(min(W.shape), np.nan)

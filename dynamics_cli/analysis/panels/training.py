@@ -1,4 +1,4 @@
-"""What was recorded over training: `loss` and `measures`."""
+"""What was recorded over training: `loss`, `measures` and `spectral_density`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from matplotlib.lines import Line2D
 from dynamics_cli.analysis.curves import draw_over_training, mark_iteration, mark_time, time_scale, value_scale
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import plateaus_of
-from dynamics_cli.analysis.view import View
+from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.curves import Plateau
-from dynamics_cli.plotting.layout import format_number, note, panel_label, place_legend
+from dynamics_cli.measures.lanczos import density
+from dynamics_cli.plotting.layout import figure_legend, format_number, note, panel_label, place_legend
 from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.style import SERIES, new_figure
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
@@ -42,6 +43,10 @@ NAMES = {
 }
 """What measures are called in pictures, where it is not their own name."""
 NOT_FINITE = "no finite value is recorded"
+DENSE_POINTS, WIDTH = 1000, 0.005
+"""Points of a density, and the width of the Gaussians as a share of the range of eigenvalues."""
+CURVES = 5
+"""Densities that are drawn at most."""
 COLORS = {"train": SERIES[0], "test": SERIES[1]}
 """Colours of measures on training and on held-out data."""
 
@@ -212,3 +217,55 @@ def draw_columns(
 def bound_of(run: Run, name: str) -> tuple[str, float] | None:
     """Return the line that a measure of the config has beside its curve."""
     return recorded(run.config, name, lambda one: one.bound(dict(run.config)))
+
+
+def _no_density(view: View) -> str | None:
+    return None if _densities(view) else "neither spectral_density nor hessian_spectrum is recorded"
+
+
+def _densities(view: View) -> list[str]:
+    """Return the names of the measures that are spectra of the Hessian."""
+    return [name for name in view.run.measures if recorded(view.run.config, name, lambda one: one.of_spectrum)]
+
+
+@panel("spectral_density", "density of the eigenvalues of the Hessian", _no_density, log="xy")
+def density_figure(view: View, iteration: int | None) -> Figure:
+    """Draw the densities of some states, or of the one nearest to `iteration`, in one panel for each measure."""
+    names = _densities(view)
+    figure, panels = new_figure(len(names), aspect=0.8, extra_height=0.3)
+    for k, (axes, name) in enumerate(zip(panels, names, strict=True)):
+        steps, values = measured(view.run, name)
+        chosen = spread(len(steps), CURVES) if iteration is None else [int(np.argmin(np.abs(steps - iteration)))]
+        shape = view.run.measures[name].shape[1:]
+        _draw_densities(axes, view, name, steps[chosen], [_rules(values[i], shape) for i in chosen])
+        if len(names) > 1:
+            panel_label(axes, k, name.replace("_", " "))
+    figure_legend(figure, [line for axes in panels for line in axes.lines if not str(line.get_label()).startswith("_")])
+    return figure
+
+
+def _rules(values: Floats, shape: tuple[int, ...]) -> Floats:
+    """Return the record of a state as rules (probes, 2, steps); of all eigenvalues, each has the same weight."""
+    if len(shape) == 3:
+        return values.reshape(shape)
+    return np.stack([values, np.full(len(values), 1 / len(values))])[None]
+
+
+def _draw_densities(axes: Axes, view: View, name: str, steps: Ints, rules: list[Floats]) -> None:
+    """Draw a density for each state, early states dark, with the bound of the measure."""
+    nodes = np.concatenate([rule[:, 0].ravel() for rule in rules])
+    low, high = float(np.nanmin(nodes)), float(np.nanmax(nodes))
+    width = WIDTH * (high - low) or 1.0
+    at = np.linspace(low - 5 * width, high + 5 * width, DENSE_POINTS)
+    curves = np.stack([density(rule, at, width) for rule in rules])
+    shown = np.where(curves > 1e-7 * curves.max(), curves, np.nan)  # tails of Gaussians are no part of it
+    log = set_value_axis(axes, shown, "density", log=value_scale(shown, view.log) == "log")
+    for curve, step, shade in zip(shown, steps, np.linspace(0, 0.85, len(steps)), strict=True):
+        label = f"iteration {format_number(int(step))}"
+        axes.plot(at, visible(curve, log=log), color=colormaps["viridis"](shade), label=label)
+    line = bound_of(view.run, name)
+    if line is not None and line[1] < 3 * high:
+        axes.axvline(line[1], color="black", ls="--", lw=0.8, label=line[0])
+    if view.log is not None and "x" in view.log:
+        axes.set_xscale("symlog", linthresh=10 * width)
+    axes.set_xlabel("eigenvalue")
