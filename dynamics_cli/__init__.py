@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import reproduce
     from dynamics_cli.runs.find import prune_runs
     from dynamics_cli.sweeps.find import compare, describe, load_run
-    from dynamics_cli.sweeps.summary import compare_sweeps, describe_sweep, list_runs, list_sweeps
+    from dynamics_cli.sweeps.summary import describe_sweep, list_runs, list_sweeps
 
 # fmt: off
 __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
-    "__version__", "add_data", "animate", "audit", "compare", "compare_sweeps", "describe", "describe_sweep", "explain",
+    "__version__", "add_data", "animate", "audit", "compare", "describe", "describe_sweep", "explain",
     "export", "fetch_data", "find_data", "list_architectures", "list_configs", "list_data", "list_datasets",
     "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps", "load_config", "load_run",
     "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "prune_runs", "remove_data",
@@ -63,7 +63,7 @@ _ELSEWHERE = {
     "reproduction.reproduce": ("reproduce",),
     "runs.find": ("prune_runs",),
     "sweeps.find": ("compare", "describe", "load_run"),
-    "sweeps.summary": ("compare_sweeps", "describe_sweep", "list_runs", "list_sweeps"),
+    "sweeps.summary": ("describe_sweep", "list_runs", "list_sweeps"),
 }
 """Module -> the functions that stand there, because `dynamics_cli.api` would only forward to them."""
 

@@ -209,8 +209,6 @@ def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
     for which in ("latest", name, name[:-2], name[-10:-2], str(found.path)):
         assert answer("show", which)["path"] == path
         assert answer("verify", which)[0]["path"] == path
-        assert answer("compare", which, which)["common"] == 2
-        assert answer("list", "runs", "--sweep", which)[1]["optimizer.lr"] == 0.02
         assert answer("plot", which, "--panel", "spread")["files"] == [f"{path}/plots/spread.png"]
         assert answer("show", f"{which}:1")["config"]["optimizer"]["lr"] == 0.02
     drawn = answer("plot", "latest:1", "--panel", "loss")["files"]

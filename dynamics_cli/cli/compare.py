@@ -1,4 +1,4 @@
-"""`dyn compare`: two runs or two sweeps side by side."""
+"""`dyn compare`: two runs side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from dynamics_cli.text import cell, number, shorten, text_table
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.compare import Comparison
-    from dynamics_cli.sweeps.summary import SweepComparison
 
 SHOWN = 48
 """Characters of a setting that a line shows."""
@@ -28,20 +27,11 @@ SHOWN = 48
 )
 @json_option
 def compare(run_a: str, run_b: str, plot: Path | None, as_json: bool) -> None:
-    """Compare two runs, or two sweeps.
+    """Compare two runs.
 
-    Of sweeps: settings that differ, how jobs ended, final numbers of the jobs that both have. Of runs: settings that
-    differ, final numbers, and how far losses and weights are apart. The relative difference is the largest distance
-    over the iterations that both runs recorded, divided by the largest absolute value there.
+    Settings that differ, final numbers, and how far losses and weights are apart. The relative difference is the
+    largest distance over the iterations that both runs recorded, divided by the largest absolute value there.
     """
-    from dynamics_cli.sweeps.find import sweep_directory
-
-    sweeps = [sweep_directory(one) for one in (run_a, run_b)]
-    if any(sweeps):
-        if not all(sweeps) or plot is not None:
-            raise click.UsageError("a sweep is compared with a sweep, without --plot")
-        _show_sweeps(dyn.compare_sweeps(run_a, run_b), as_json=as_json)
-        return
     found = dyn.compare(run_a, run_b)
     if plot is not None:
         from dynamics_cli.analysis.overlay import draw_overlay
@@ -60,23 +50,6 @@ def compare(run_a: str, run_b: str, plot: Path | None, as_json: bool) -> None:
     final = [[name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in found.final.items()]
     emit(text_table(["final", "A", "B"], final) + "\n")
     emit(_differences_text(found))
-
-
-def _show_sweeps(found: SweepComparison, *, as_json: bool) -> None:
-    if as_json:
-        emit_json(vars(found))
-        return
-    emit(f"A  {found.a}\nB  {found.b}\n")
-    rows = [[key, *(shorten(", ".join(values), SHOWN) for values in both)] for key, both in found.settings.items()]
-    emit((text_table(["setting", "A", "B"], rows) if rows else "the same settings are swept") + "\n")
-    ended = [[f"jobs {status}", *map(str, both)] for status, both in found.statuses.items()]
-    emit(text_table(["", "A", "B"], [*ended, ["jobs in both", str(found.common), ""]]) + "\n")
-    finals = [
-        [name.replace("_", " "), str(one["common"]), number(one["a"]), number(one["b"]),
-         "identical" if one["relative"] == 0 else number(one["relative"]), str(one["job"])]
-        for name, one in found.numbers.items()
-    ]  # fmt: skip
-    emit(text_table(["final", "jobs", "median A", "median B", "max relative difference", "at job of A"], finals))
 
 
 def _differences_text(found: Comparison) -> str:

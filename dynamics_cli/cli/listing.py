@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import dynamics_cli as dyn
-from dynamics_cli.cli.arguments import complete_run, json_option, root_option, status_option
+from dynamics_cli.cli.arguments import json_option, root_option, status_option
 from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
 from dynamics_cli.text import Table, duration, fitted, pairs, text_table
@@ -99,21 +99,18 @@ def _print_kinds(found: Table, *, as_json: bool) -> None:
 @list_.command(epilog="Example: dyn list runs --status interrupted")
 @root_option
 @status_option
-@click.option("--sweep", metavar="SWEEP", shell_complete=complete_run, help="The runs of this sweep instead.")
 @json_option
-def runs(root: Path | None, statuses: tuple[str, ...], sweep: str | None, as_json: bool) -> None:
-    """List the runs that are kept, or those of a sweep."""
+def runs(root: Path | None, statuses: tuple[str, ...], as_json: bool) -> None:
+    """List the runs that are kept."""
     from dynamics_cli.runs import runs_root
 
-    if root is not None and sweep is not None:
-        raise click.UsageError("--sweep says where the runs are; leave out --root")
-    found = dyn.list_runs(root, statuses=statuses, sweep=sweep)
+    found = dyn.list_runs(root, statuses=statuses)
     if as_json:
         emit_json(found)
     elif found:
-        emit(run_table(found) if sweep is None else str(found))
+        emit(run_table(found))
     else:
-        say(f"there are no such runs below {sweep or root or runs_root()}")
+        say(f"there are no such runs below {root or runs_root()}")
 
 
 @list_.command(epilog="Example: dyn list sweeps --json")

@@ -1,21 +1,18 @@
-"""Sweeps by any of their names: how far they are, the jobs that have ended, comparing two; and the table of runs."""
+"""Sweeps by any of their names and how far they are; and the table of runs."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError, Run, find, is_locked
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.sweeps.directory import ENDINGS, FIXED, RESULTS, SWEEP, is_sweep, number_of, read_rows, read_sweep
+from dynamics_cli.sweeps.directory import ENDINGS, RESULTS, SWEEP, is_sweep, read_rows, read_sweep
 from dynamics_cli.sweeps.find import find_sweep, sweeps_root
 from dynamics_cli.text import Table
 
@@ -23,40 +20,18 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.sweep import Sweep
 
 
-def list_runs(
-    root: str | Path | None = None, *, statuses: Iterable[str] = (), sweep: Sweep | str | Path | None = None
-) -> Table:
+def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
     """Return the runs that are kept, one row each; `size` in bytes, `modified` in seconds since 1970.
 
     Args:
         root: where they are; by default below `outputs/runs`.
         statuses: only runs of these statuses.
-        sweep: the sweep whose jobs are listed instead, those that have ended: `run` as `load_run` takes it, settings,
-            seed, how it ended.
 
     Raises UsageError: there is no such status.
     """
     statuses = find.known_statuses(statuses)
-    if sweep is not None:
-        return Table(job for job in _jobs(find_sweep(sweep)) if not statuses or job["status"] in statuses)
     found = find.list_runs(Path(root or layout.runs_root()))
     return Table(run.as_row() for run in found if not statuses or run.status in statuses)
-
-
-def _jobs(directory: Path) -> Iterator[dict[str, Any]]:
-    """Yield the jobs of a sweep that have ended: `run`, as `run_of_job` takes it, settings, seed, final numbers.
-
-    Raises RunError: it is not a sweep, or none has ended.
-    """
-    name = directory.name if directory.parent == sweeps_root() else directory
-    for row in read_rows(directory):
-        numbers = {key: text for key, text in row.items() if key not in FIXED or key in ("seed", "status")}
-        yield {"run": f"{name}:{row['job']}", **{key: _plain(text) for key, text in numbers.items()}}
-
-
-def _plain(text: str) -> Any:
-    """Return a cell of the table as a number, None where it is empty."""
-    return int(text) if text.isdecimal() else text if math.isnan(number := number_of(text)) else number
 
 
 def list_sweeps(root: str | Path | None = None) -> Table:
@@ -125,68 +100,3 @@ def _running(directory: Path) -> dict[str, int]:
             with suppress(RunError):
                 reached[str(path.relative_to(directory))] = Run(path, verify=False).iterations
     return reached
-
-
-@dataclass(frozen=True)
-class SweepComparison:
-    """Two sweeps, finished or not."""
-
-    a: Path
-    b: Path
-    settings: dict[str, tuple[list[str], list[str]]]
-    """Swept settings that differ: their values in each."""
-    statuses: dict[str, tuple[int, int]]
-    """How many jobs ended in which way."""
-    common: int
-    """Jobs that have ended in both: the same values of the settings that both sweep, and the same seed."""
-    numbers: dict[str, dict[str, Any]]
-    """Final numbers of these jobs: medians in a and b, the largest relative difference, and the job of it."""
-
-
-def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepComparison:
-    """Compare two sweeps, finished or not, by the final numbers of the jobs that both have: `dyn compare`.
-
-    The relative difference of two numbers is their distance divided by the larger absolute value.
-
-    Raises:
-        RunError: there is no such sweep, it is damaged, or none of its jobs has ended.
-        UsageError: the settings that both sweep do not tell its jobs apart.
-    """
-    paths = find_sweep(a), find_sweep(b)
-    tables = [read_rows(path) for path in paths]
-    keys = [{*(axis["key"] for axis in read_sweep(path)["axes"])} for path in paths]
-    both = sorted(keys[0] & keys[1])
-    values = [
-        {key: list(dict.fromkeys(row.get(key, "") for row in rows)) for key in sorted(keys[0] | keys[1])}
-        for rows in tables
-    ]
-    settings = {key: (values[0][key], values[1][key]) for key in values[0] if values[0][key] != values[1][key]}
-    jobs = [_by_place(path, rows, both) for path, rows in zip(paths, tables, strict=True)]
-    common = [place for place in jobs[0] if place in jobs[1]]
-    statuses = {
-        status: (counted[0], counted[1])
-        for status in ENDINGS
-        if any(counted := [sum(row["status"] == status for row in rows) for rows in tables])
-    }
-    names = [name for name in tables[0][0] if name in tables[1][0] and name not in (*FIXED, *keys[0], *keys[1])]
-    numbers = {}
-    for name in names:
-        pairs = [(jobs[0][at]["job"], number_of(jobs[0][at][name]), number_of(jobs[1][at][name])) for at in common]
-        pairs = [pair for pair in pairs if math.isfinite(pair[1]) and math.isfinite(pair[2])]
-        if pairs:
-            apart = [abs(x - y) / (max(abs(x), abs(y)) or 1.0) for _, x, y in pairs]
-            worst = max(range(len(pairs)), key=apart.__getitem__)
-            numbers[name] = {
-                "common": len(pairs), "a": median(x for _, x, _ in pairs), "b": median(y for _, _, y in pairs),
-                "relative": apart[worst], "job": int(pairs[worst][0]),
-            }  # fmt: skip
-    return SweepComparison(*paths, settings, statuses, len(common), numbers)
-
-
-def _by_place(path: Path, rows: list[dict[str, str]], keys: list[str]) -> Mapping[tuple[str, ...], dict[str, str]]:
-    found = {(*(row[key] for key in keys), row["seed"]): row for row in rows}
-    if len(found) < len(rows):
-        raise UsageError(
-            f"{path} sweeps more than the other: {', '.join(keys) or 'the seed'} do not tell its jobs apart"
-        )
-    return found

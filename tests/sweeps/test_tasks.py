@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from dynamics_cli import api
-from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.directory import read_sweep, verify_sweep, write_sweep
 from dynamics_cli.sweeps.jobs import planned_again
-from dynamics_cli.sweeps.summary import compare_sweeps
 from dynamics_cli.sweeps.sweep import needs, prospect, run_sweep
 from dynamics_cli.sweeps.table import Results
 from dynamics_cli.sweeps.tasks import Tasks, train, work
@@ -99,23 +97,6 @@ def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
     results = Results(planned, tasks, tmp_path)
     assert results.read(both)
     assert results.columns["path"].tolist() == ["jobs/000000", "jobs/000001"]
-
-
-def test_two_sweeps_are_compared_by_their_common_jobs(tmp_path):
-    for name, steps, scales in (("a", 10, [0.1, 0.2]), ("b", 20, [0.2, 0.4])):
-        short = [f"optimizer.iterations={steps}"]
-        run_sweep(api.plan_sweep(BASE, {"initialization.scale": scales}, overrides=short, seeds=2), out=tmp_path / name)
-    found = compare_sweeps(tmp_path / "a", tmp_path / "b")
-    assert (found.common, found.statuses["complete"]) == (2, (4, 4))
-    assert found.settings == {"initialization.scale": (["0.1", "0.2"], ["0.2", "0.4"])}
-    losses = [np.load(tmp_path / name / "columns.npz")["final_loss"] for name in "ab"]
-    apart = 1 - losses[1][:2] / losses[0][2:]
-    assert found.numbers["final_loss"]["relative"] == pytest.approx(max(apart))
-    assert found.numbers["final_loss"]["job"] == 2 + np.argmax(apart)
-    assert compare_sweeps(tmp_path / "a", tmp_path / "a").numbers["final_loss"]["relative"] == 0
-    run_sweep(api.plan_sweep(BASE, {"optimizer.lr": [0.1]}, overrides=["optimizer.iterations=5"]), out=tmp_path / "c")
-    with pytest.raises(UsageError, match="do not tell its jobs apart"):
-        compare_sweeps(tmp_path / "a", tmp_path / "c")
 
 
 DRAWN = "dataset={kind: orthonormal, n: 3, dim: 6}"
