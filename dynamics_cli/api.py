@@ -321,7 +321,7 @@ def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = N
 def plot(
     run: Drawn, panel: str, at: int | None = None, *, measure: str | None = None,
     columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None, contours: bool = False,
-    log: LogAxes | None = None, x_scale: str | None = None, out: str | Path | None = None,
+    log: LogAxes | None = None, out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure: ...  # fmt: skip
 
@@ -330,7 +330,7 @@ def plot(
 def plot(
     run: Drawn, panel: str | Sequence[str] | None = None, at: int | Sequence[int] | None = None, *,
     measure: str | None = None, columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
-    contours: bool = False, log: LogAxes | None = None, x_scale: str | None = None, out: str | Path | None = None,
+    contours: bool = False, log: LogAxes | None = None, out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]: ...  # fmt: skip
 
@@ -345,7 +345,6 @@ def plot(
     where: Mapping[str, Any] | None = None,
     contours: bool = False,
     log: LogAxes | None = None,
-    x_scale: str | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]:
@@ -360,8 +359,6 @@ def plot(
         where: of a sweep, the jobs that are drawn, by their settings: `{"optimizer.lr": 0.1}`.
         contours: of a sweep, whether heat maps have them.
         log: which axes are logarithmic: `x`, `y`, `xy` or `none`; by default those that this suits.
-        x_scale: of losses and measures of runs, an expression of the keys of their configs that multiplies iterations,
-            such as `"optimizer.lr / -log(initialization.scale)"`.
         out: folder to write the pictures to; by default nothing is written.
         formats: of the files: `png`, `pdf`, `svg`.
 
@@ -374,7 +371,7 @@ def plot(
     """
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
-    asked = Drawing(panels, iterations, measure, columns or {}, where or {}, contours, log, x_scale)
+    asked = Drawing(panels, iterations, measure, columns or {}, where or {}, contours, log)
     drawn = {}
     for stem, figure in pictures(run, asked):
         drawn[stem] = figure
@@ -397,7 +394,6 @@ class Drawing:
     where: Mapping[str, Any] = field(default_factory=dict)
     contours: bool = False
     log: LogAxes | None = None
-    x_scale: str | None = None
 
 
 def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> Iterator[tuple[str, Figure]]:
@@ -408,10 +404,10 @@ def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> It
     from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     of_table = asked.columns or asked.where or asked.contours
-    if isinstance(run, list | tuple) or asked.x_scale is not None:
+    if isinstance(run, list | tuple):
         if asked.iterations or of_table:
             raise UsageError("at goes with one run; x, y, color, where and contours go with one sweep")
-        yield from _overlays(run if isinstance(run, list | tuple) else [run], asked)
+        yield from _overlays(run, asked)
     elif (directory := sweep_directory(run)) is not None:
         if asked.iterations:
             raise UsageError("a sweep has no states to show")
@@ -448,16 +444,10 @@ def _overlaid_run(which: Any) -> Run:
 
 def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.analysis.overlay import draw_overlay, overlaid
-    from dynamics_cli.config.dump import to_plain
-    from dynamics_cli.sweeps.expressions import evaluate
 
-    runs, x_scale = [_overlaid_run(one) for one in which], asked.x_scale
+    runs = [_overlaid_run(one) for one in which]
     for run in runs:
         run.check_all()
-    units = [evaluate(x_scale, to_plain(run.config), "--x-scale") for run in runs] if x_scale is not None else []
-    for run, unit in zip(runs, units, strict=False):
-        if unit <= 0:
-            raise UsageError(f"--x-scale = {x_scale}: it is {unit:g} in {run.path.name}, and must be above 0")
     known = overlaid(runs)
     for name in asked.panels:
         if name not in known:
@@ -465,10 +455,9 @@ def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figur
                 f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have {', '.join(known)}"
             )
     places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
-    places += [] if x_scale is None else [x_scale]
     digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
     for name in dict.fromkeys(asked.panels) or known:
-        picture = draw_overlay(runs, name, asked.log, units=units, unit=x_scale or "")
+        picture = draw_overlay(runs, name, asked.log)
         yield f"{runs[0].config.name}-{name}-{digits}", picture
 
 

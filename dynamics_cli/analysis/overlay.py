@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -28,7 +27,7 @@ from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import columns_of, measured
 
 WIDE = 52
-"""Characters of a line of a legend, and of the label of an axis."""
+"""Characters of a line of a legend."""
 MANY_SETTINGS = 3
 """Differing settings that a legend names; of runs that differ in more it gives the names."""
 
@@ -37,20 +36,16 @@ FEW_NAMES = 3
 
 
 @styled
-def draw_overlay(
-    runs: Sequence[Run], name: str = "loss", log: LogAxes | None = None, *, units: Sequence[float] = (), unit: str = ""
-) -> Figure:
+def draw_overlay(runs: Sequence[Run], name: str = "loss", log: LogAxes | None = None) -> Figure:
     """Draw the training loss (`loss`) or a measure of several runs over iterations; the legend says how they differ.
 
     Of a measure of several numbers the first are the darkest. `log` says which axes are logarithmic, by default those
-    that this suits. A measure's bound is dashed, in the colour of its run where runs differ in it. Iterations are
-    multiplied by `units` (runs,), which are what is written in `unit`.
+    that this suits. A measure's bound is dashed, in the colour of its run where runs differ in it.
 
     Raises UsageError: a run has no such measure, or nothing recorded of it.
     """
     curves = [_columns(run, name) for run in runs]
-    factors = units or [1] * len(runs)
-    times = [np.asarray(steps * factor, np.float64) for (steps, _), factor in zip(curves, factors, strict=True)]
+    times = [np.asarray(steps, np.float64) for steps, _ in curves]
     bounds = [None if name == "loss" else bound_of(run, name) for run in runs]
     values = np.concatenate([values.ravel() for _, values in curves])
     scale, value = time_scale(*curves[0], asked=log), value_scale(values, log)
@@ -64,8 +59,7 @@ def draw_overlay(
         handles.append(draw_columns(axes, steps, numbers, (color,), log=is_log, scale=scale, ls=ls)[0])
         if line is not None and line not in bounds[:k]:
             axes.axhline(line[1], color=color if len(set(bounds)) > 1 else "black", ls="--", lw=0.8)
-    label = fill(f"iteration × ({unit})" if unit else "iteration", WIDE)
-    set_time_axis(axes, max(times, key=lambda steps: float(steps[-1])), scale, label)
+    set_time_axis(axes, max(times, key=lambda steps: float(steps[-1])), scale)
     if name != "loss" and len(columns := columns_of(runs[0], name)) > 1:
         shown = columns[:MANY_CURVES]
         names = ", ".join(shown) if len(shown) <= FEW_NAMES else f"{shown[0]} to {shown[-1]}"

@@ -22,7 +22,6 @@ Examples:
   dyn plot boursier2022-orthogonal --panel function --at 4000 --at 15000 --format pdf
   dyn plot boursier2022-orthogonal --animate
   dyn plot first-0123456789 second-abcdef0123 --panel loss --panel sharpness --log x
-  dyn plot first-0123456789 second-abcdef0123 --x-scale "optimizer.lr / -log(initialization.scale)"
   dyn plot boursier2022-orthogonal --theory
   dyn plot outputs/sweeps/boursier2022-orthogonal-0123456789 --x initialization.scale --color architecture.width
   dyn plot latest --where optimizer.lr=0.1 --measure test_loss
@@ -53,10 +52,6 @@ Examples:
     type=click.Choice(["x", "y", "xy", "none"]),
     help="Which axes of curves are logarithmic, the others being linear (default: those that this suits).",
 )
-@click.option(
-    "--x-scale", "x_scale", metavar="EXPRESSION",
-    help="Of runs: multiply iterations by an expression of keys of the config, e.g. optimizer.lr.",
-)  # fmt: skip
 @format_option(("png",))
 @out_option("Folder of the pictures (default: plots in the run directory; of several runs, outputs/plots).")
 @click.option(

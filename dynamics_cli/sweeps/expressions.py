@@ -8,31 +8,29 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import UsageError
+from dynamics_cli.text import shorten
 
-Number = int | float
-LONGEST = 500
-"""Characters of an expression."""
-_EXACT = 2**53
-"""Integers above it become floats, which overflow at once where integers would fill the memory."""
-_HIGHEST = 400
-"""Power of an integer that is taken exactly, and digits before the point at which numbers are rounded, at most."""
+
+def _power(a: float, b: float) -> float:
+    value = float(a) ** b  # of integers it could fill the memory
+    return int(value) if isinstance(a, int) and isinstance(b, int) and b >= 0 else value
+
+
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Pow: lambda a, b: (a if abs(b) <= _HIGHEST else float(a)) ** b, ast.UAdd: operator.pos, ast.USub: operator.neg,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: _power,
+    ast.UAdd: operator.pos, ast.USub: operator.neg,
 }  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "abs": abs, "int": int,
-    "round": lambda number, *digits: round(number, *(max(count, -_HIGHEST) for count in digits)),
+    "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "abs": abs, "round": round, "int": int,
 }  # fmt: skip
-_ALLOWED = f"it may hold numbers, keys, + - * / **, parentheses and {', '.join(FUNCTIONS)}"
-_FAILURES = (ArithmeticError, ValueError, TypeError, RecursionError)
+_FAILURES = (ArithmeticError, ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -44,136 +42,76 @@ class Let:
     origin: Place | None = field(default=None, compare=False)
     """Where it was written."""
 
-    def refused(self, why: str) -> UsageError:
-        """Return the error that says why the setting has no value."""
-        return UsageError(f"{self.key} = {self.expression[:LONGEST]}: {why}")
-
-    def parsed(self) -> ast.expr:
-        """Return the syntax tree of the expression.
+    def value(self, look: Callable[[str], Any]) -> float:
+        """Return the value; `look` says the value of a key.
 
         Raises:
-            UsageError: it is no expression, or too long.
+            UsageError: it is no expression, names what is no number, or the arithmetic fails.
         """
         try:
-            if len(self.expression) <= LONGEST:
-                return ast.parse(self.expression, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            pass
-        raise self.refused(f"not an expression; {_ALLOWED}")
-
-    def value(self, node: ast.expr, look: Callable[[str], Number]) -> Any:
-        """Return the value of a node of the tree; `look` says the number of a key.
-
-        Raises:
-            UsageError: the node is none of those that an expression may hold.
-        """
-        match node:
-            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                value = number
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                value = _OPERATORS[type(op)](self.value(left, look), self.value(right, look))
-            case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
-                value = _OPERATORS[type(op)](self.value(operand, look))
-            case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]) if function in FUNCTIONS:
-                value = FUNCTIONS[function](*[self.value(argument, look) for argument in arguments])
-            case _ if (key := _key(node)) is not None:
-                value = look(key)
-            case _:
-                raise self.refused(f"{ast.unparse(node)!r} is not known here; {_ALLOWED}")
-        return float(value) if isinstance(value, int) and abs(value) > _EXACT else value
+            value: float = _value(ast.parse(self.expression, mode="eval").body, look)
+            if not math.isfinite(value):
+                raise ValueError(f"it is {value}")
+        except _FAILURES as error:
+            why = "the result is too large" if isinstance(error, OverflowError) else error
+            raise UsageError(f"{self.key} = {shorten(self.expression, 80)}: {why}") from error
+        return value
 
 
-def _key(node: ast.expr) -> str | None:
-    """Return the dotted key that a node spells, `dataset.y[0]` as `dataset.y.0`; None for other nodes."""
+def _value(node: ast.expr, look: Callable[[str], Any]) -> Any:
+    """Return the value of a node of the syntax tree."""
     match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=below, attr=last) | ast.Subscript(value=below, slice=ast.Constant(value=int(last))):
-            return (above := _key(below)) and f"{above}.{last}"
-    return None
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return number
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, look), _value(right, look))
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(operand, look))
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
+            return FUNCTIONS[name](*[_value(argument, look) for argument in arguments])
+    written = ast.unparse(node)
+    if re.fullmatch(r"[A-Za-z_][\w.]*(\[\d+\][\w.]*)*", written):
+        return look(written.replace("[", ".").replace("]", ""))
+    names = ", ".join(FUNCTIONS)
+    raise ValueError(f"{written!r} is not known here; there are numbers, keys, + - * / **, parentheses and {names}")
 
 
 def parse_let(text: str) -> Let:
     """Return the computed setting of `key=expression`.
 
     Raises:
-        UsageError: it has no such form, or the expression cannot be read.
+        UsageError: it has no such form.
     """
     key, equals, written = text.partition("=")
     if not equals or not all(part.strip() for part in key.split(".")) or not written.strip():
         raise UsageError(f"--let {text!r} must have the form key=expression")
-    let = Let(key.strip(), written.strip())
-    with suppress(*_FAILURES):  # which other numbers may spare
-        let.value(let.parsed(), lambda _: 1.0)
-    return let
+    return Let(key.strip(), written.strip())
 
 
-def evaluate(expression: str, config: Mapping[str, Any], called: str) -> float:
-    """Return the value of an expression of the keys of a config as plain data; messages name it as `called`.
+def computed(lets: Sequence[Let], settings: Mapping[str, Any], written: Any) -> dict[str, Any]:
+    """Return settings and those computed from them, in the order written; other names are those of a config.
 
     Raises:
-        UsageError: it cannot be read, names a key that is no number of the config, or the arithmetic fails.
+        UsageError: as `Let.value`.
     """
-    return float(Computed([Let(called, expression)], ["seed"]).at({}, config)[called])
+    values = dict(settings)
+
+    def look(key: str) -> Any:
+        found = values[key] if key in values else None if key == "seed" else _below(written, key.split("."))
+        if isinstance(found, bool) or not isinstance(found, int | float):
+            why = f"is {found!r}, not a number" if found is not None else "is neither swept nor a number of the config"
+            raise ValueError(f"{key} {why}")
+        return found
+
+    for let in lets:
+        values[let.key] = let.value(look)
+    return values
 
 
-class Computed:
-    """The computed settings of a sweep."""
-
-    def __init__(self, lets: Sequence[Let], swept: Sequence[str] = ()) -> None:
-        """Read the expressions.
-
-        Raises:
-            UsageError: an expression cannot be read, or a key is computed twice or swept too.
-        """
-        self.lets = {let.key: let for let in lets}
-        if twice := [let.key for let in lets if let.key in swept or self.lets[let.key] is not let]:
-            raise UsageError(f"{twice[0]} gets its value twice; sweep it or compute it once")
-        self._swept, self._trees = swept, {let.key: let.parsed() for let in lets}
-
-    def at(self, point: Mapping[str, Any], written: Any) -> dict[str, Number]:
-        """Return the computed settings at a point of the grid; other names are looked up in the config as `written`.
-
-        Raises:
-            UsageError: a name has no number, names go round in a circle, or the arithmetic fails.
-        """
-        values: dict[str, Number | None] = {}
-        """None while it is being computed."""
-
-        def look(key: str) -> Number:
-            if key == "seed" and key not in self._swept:
-                raise UsageError("a computed value cannot depend on the seed, unless seed is one of the axes")
-            value = compute(key) if key in self.lets else point[key] if key in point else _below(written, key)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                why = "is neither swept nor written in the config" if value is None else f"is {value!r}, not a number"
-                raise ValueError(f"{key} {why}")
-            return value
-
-        def compute(key: str) -> Number:
-            if (value := values.get(key)) is not None:
-                return value
-            if key in values:
-                circle = " <- ".join([*(name for name, known in values.items() if known is None), key])
-                raise UsageError(f"the computed values go round in a circle: {circle}")
-            let, values[key] = self.lets[key], None
-            try:
-                value = let.value(self._trees[key], look)
-                if not isinstance(value, int | float) or not math.isfinite(value):
-                    raise ValueError(f"gives {value}")
-            except _FAILURES as error:
-                where = ", ".join(f"{name} {setting}" for name, setting in point.items())
-                why = "the result is too large" if isinstance(error, OverflowError) else str(error)
-                raise let.refused(why + (f" (at {where})" if where else "")) from error
-            values[key] = value
-            return value
-
-        return {key: compute(key) for key in self.lets}
-
-
-def _below(data: Any, name: str) -> Any:
-    for part in name.split("."):
-        if isinstance(data, list) and part.isdecimal() and int(part) < len(data):
-            data = data[int(part)]
+def _below(data: Any, path: Sequence[str]) -> Any:
+    for part in path:
+        if isinstance(data, list):
+            data = data[int(part)] if part.isdecimal() and int(part) < len(data) else None
         else:
-            data = data.get(part) if isinstance(data, dict) else None
+            data = data.get(part) if isinstance(data, Mapping) else None
     return data

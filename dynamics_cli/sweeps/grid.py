@@ -135,17 +135,16 @@ def grouped(axes: Sequence[Axis]) -> list[list[Axis]]:
     return list(groups.values())
 
 
-def check_axes(axes: Sequence[Axis], seeds: int = 1) -> None:
+def check_axes(axes: Sequence[Axis], seeds: int = 1, computed: Sequence[str] = ()) -> None:
     """Refuse axes that make no grid.
 
     Raises:
-        UsageError: a key stands on two axes, or there are more than a million combinations or `MOST_JOBS` jobs.
+        UsageError: a key gets its values twice, or there are more than a million combinations or `MOST_JOBS` jobs.
 
     """
-    keys = [axis.key for axis in axes]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise UsageError(f"--grid names {key} twice")
+    keys = [*(axis.key for axis in axes), *computed]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise UsageError(f"{twice[0]} gets its values twice; sweep it or compute it once")
     if (points := math.prod(len(group[0].values) for group in grouped(axes))) > _MAXIMUM:
         raise UsageError(f"the grid has more than {_MAXIMUM} points")
     if points * seeds > MOST_JOBS:

@@ -23,7 +23,7 @@ from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
-from dynamics_cli.sweeps.expressions import Computed, Let, parse_let
+from dynamics_cli.sweeps.expressions import Let, computed, parse_let
 from dynamics_cli.sweeps.grid import Axis, assignment, check_axes, grouped, read_axis, zipped
 
 LIGHT_LOSSES = 1000
@@ -135,10 +135,9 @@ class PlannedSweep(Sequence[Job]):
         """
         if record not in RECORDS:
             raise UsageError(f"record must be {', '.join(RECORDS)}, not {record!r}")
-        check_axes(axes, seeds)
+        check_axes(axes, seeds, [let.key for let in lets])
         self.axes, self.lets, self.seeds, self.record = tuple(axes), tuple(lets), seeds, record
         self._source, self._overrides, self._settings = source, list(overrides), settings
-        self._computed = Computed(lets, [axis.key for axis in axes])
         self._origins = {axis.key: axis.origin for axis in axes} | {let.key: let.origin for let in lets}
         self.groups = grouped(axes)
         self.sizes = [len(group[0].values) for group in self.groups]
@@ -185,7 +184,7 @@ class PlannedSweep(Sequence[Job]):
         settings = self._swept(point)
         try:
             if self.lets:
-                settings |= self._computed.at(settings, self._template(self._outer(point)).written)
+                settings = computed(self.lets, settings, self._template(self._outer(point)).written)
             seed = settings["seed"] if "seed" in settings else self._template(self._outer(point)).config.seed
         except DynError:  # told by the job itself
             return settings, None
@@ -210,8 +209,8 @@ class PlannedSweep(Sequence[Job]):
         """
         template, settings = self._template(self._outer(point)), self._swept(point)
         changes = {key: value for key, value in settings.items() if key not in template.fixed}
-        changes |= (computed := self._computed.at(settings, template.written))
-        settings |= computed
+        settings = computed(self.lets, settings, template.written)
+        changes |= {let.key: settings[let.key] for let in self.lets}
         heads = {key.partition(".")[0] for key in changes} & template.plain.keys()
         data = dict(template.config) | {head: template.plain[head] for head in heads}  # jobs share the other sections
         try:
@@ -231,7 +230,8 @@ class PlannedSweep(Sequence[Job]):
         overrides: list[str | Assignment] = [*self._overrides, *self._assigned(fixed)]
         written = written_config(self._source, overrides, **self._settings).data if self.lets else {}
         # settings that the config leaves to the sweep may have no value before
-        changes = {key: value for key, value in swept.items() if key in numbers} | self._computed.at(swept, written)
+        settings = computed(self.lets, swept, written)
+        changes = {key: value for key, value in settings.items() if key not in fixed}
         config = self._read(overrides, changes)
         return _Template(overrides, {*fixed}, written, config, to_plain(config))
 

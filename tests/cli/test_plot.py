@@ -3,14 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from dynamics_cli import analysis, api
 from dynamics_cli.cli import output
 from dynamics_cli.plotting.time_axis import LogAxes
-from dynamics_cli.runs import Run, load_run
+from dynamics_cli.runs import Run
 from dynamics_cli.runs.store.sealed import seal, unseal
 
 from .conftest import Dyn
@@ -125,21 +124,6 @@ def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
     answer = dyn("plot", "run0", "other", "--panel", "sharpness")
     told = "no panel 'sharpness' of all these runs; they have loss, weight_norm"
     assert (answer.code, answer.err) == (2, f"Error: {told}\n")
-
-
-def test_time_in_units_of_an_expression_of_the_config(dyn: Dyn) -> None:
-    for lr in (0.1, 0.05):
-        dyn("train", "toy.yaml", "--set", f"optimizer.lr={lr}", "--out", f"run{lr}")
-    runs = ["run0.1", "run0.05"]
-    figure = api.plot(runs, "loss", x_scale="optimizer.lr / -log(initialization.scale)")
-    axes = figure.axes[0]
-    assert axes.get_xlabel().replace("\n", " ") == "iteration × (optimizer.lr / -log(initialization.scale))"
-    scale = load_run("run0.1").config.initialization.scale
-    reached = [line.get_xdata()[-1] for line in axes.get_lines()]
-    np.testing.assert_allclose(reached, [30 * lr / -np.log(scale) for lr in (0.1, 0.05)])
-    assert api.plot("run0.1", "loss", x_scale="optimizer.lr").axes[0].get_lines()[0].get_xdata()[-1] == pytest.approx(3)
-    files = {dyn("plot", *runs, "--panel", "loss", *more).out for more in ((), ("--x-scale", "seed + 1"))}
-    assert len(files) == 2
 
 
 def test_one_measure_is_a_panel_and_axes_are_logarithmic_on_request(dyn: Dyn) -> None:

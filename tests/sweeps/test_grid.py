@@ -73,7 +73,7 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
             (0.2, "mse", 0), (0.2, "mse", 1), (0.2, "half_mse", 0), (0.2, "half_mse", 1)],
     )  # fmt: skip
     assert jobs.cells(5) == ({"optimizer.lr": 0.2, "loss.kind": "mse"}, 1)
-    with pytest.raises(UsageError, match="names optimizer.lr twice"):
+    with pytest.raises(UsageError, match="optimizer.lr gets its values twice"):
         check_axes([lr, lr])
     with pytest.raises(UsageError, match="more than 1000000 points"):
         check_axes([parse_axis("a=1:2:2000"), parse_axis("b=1:2:2000")])
@@ -201,8 +201,7 @@ def test_the_section_is_no_part_of_a_run(swept):
         ("seeds: 2", "seeds: 0", r"swept.yaml:16: sweep.seeds: must be an integer >= 1, not 0"),
         ("seeds: 2", "sedes: 2", r"swept.yaml:16: sweep.sedes: unknown key; .*did you mean 'seeds'"),
         ("[4, 8]", "[4, 8, 9]", r"swept.yaml:13: sweep.zip\[0\]: .*architecture.width 3, architecture.activation 2"),
-        ("min(10", "mix(10", r"swept.yaml:15: sweep.let.optimizer.lr: .*'mix\(10, .*' is not known here"),
-        ("scale**2)", "skale**2)", "initialization.skale is neither swept nor written in the config"),
+        ("scale**2)", "skale**2)", "initialization.skale is neither swept nor a number of the config"),
     ],
 )  # fmt: skip
 def test_mistakes_in_the_section(swept, old, new, message):
