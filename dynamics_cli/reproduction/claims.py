@@ -224,15 +224,12 @@ class ClaimOverSeeds:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
-        """Return the claim that `as_dict` wrote, or its earlier version, which did not give the ends of intervals."""
-        first = Claim(**{one.name: document[one.name] for one in fields(Claim) if one.name in document})
+        """Return the claim that `as_dict` wrote."""
+        first = Claim(**{one.name: document[one.name] for one in fields(Claim)})
         each = document.get("per_seed", [{**document, "offset": 0}])
         return cls(
             first,
-            tuple(
-                SeedOutcome(one["offset"], one["measured"], one["verdict"], one.get("low"), one.get("high"))
-                for one in each
-            ),
+            tuple(SeedOutcome(one["offset"], one["measured"], one["verdict"], one["low"], one["high"]) for one in each),
         )
 
 

@@ -33,11 +33,8 @@ from dynamics_cli.runs.store.sealed import check_entries, read_sealed, seal
 from dynamics_cli.text import jsonable
 from dynamics_cli.version import __version__
 
-FORMAT = 3
-"""Version of the run directory; a directory of a higher version is refused, not guessed at.
-
-In formats 1 and 2 the checksums of arrays stood in files of their own, which in format 1 did not name their run.
-"""
+FORMAT = 1
+"""Version of the run directory; a directory of a higher version is refused, not guessed at."""
 
 Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -117,8 +114,6 @@ class RunInfo(BaseModel):
     """Rows of each array, once the run has ended in order."""
     crc32: layout.Rows = {}
     """Checksum of each array (see `runs.store.arrays`), once the run has ended in order."""
-    seals: dict[str, Any] = {}
-    """In format 2, checksum of each array's checksum file."""
     versions: dict[str, Any] = {}
     """Versions of dyn, Python and the numerical packages."""
     environment: dict[str, Any] = {}
@@ -160,11 +155,6 @@ class RunInfo(BaseModel):
 def owner(info: Mapping[str, Any], array: str) -> str:
     """Return the text by which the file of an array names its run and the array."""
     return f"{info.get('hash')} {array}"
-
-
-def old_owner(info: Mapping[str, Any], array: str) -> str | None:
-    """Return the text by which the checksum file of an array names its run: None in format 1."""
-    return None if info["format"] == 1 else owner(info, array)
 
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:

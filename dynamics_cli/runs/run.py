@@ -20,13 +20,12 @@ from dynamics_cli.kinds import Samples, Streams
 from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.export import Exported
-from dynamics_cli.runs.info import check_config, old_owner, owner, read_config, read_info
+from dynamics_cli.runs.info import check_config, owner, read_config, read_info
 from dynamics_cli.runs.steady import which_file
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.arrays import acknowledged_rows, check_array, read_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
-from dynamics_cli.runs.store.old_arrays import LAST_FORMAT, check_old_array, is_old
 from dynamics_cli.text import cell, html_table
 
 Array = NDArray[Any]
@@ -262,8 +261,6 @@ class Run(Exported):
         """
         path, whose, info = layout.array_file(self.path, name), owner(self.info, name), self.info
         rows, least = info.get("rows", {}).get(name), self._floor.get(name, 0)
-        if info["format"] <= LAST_FORMAT and is_old(path):
-            return check_old_array(path, old_owner(info, name), rows, info.get("seals", {}).get(name), least)
         return check_array(path, whose, rows, info.get("crc32", {}).get(name), least)
 
     def check_all(self, usable: str = "") -> None:

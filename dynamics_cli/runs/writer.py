@@ -21,7 +21,6 @@ from dynamics_cli.runs.info import (
     Info,
     Status,
     changes_of_environment,
-    old_owner,
     owner,
     provenance,
     read_config,
@@ -31,7 +30,6 @@ from dynamics_cli.runs.info import (
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter, read_array
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from dynamics_cli.runs.store.old_arrays import LAST_FORMAT, is_old, renew
 from dynamics_cli.text import size
 
 
@@ -109,7 +107,7 @@ class RunWriter:
         found = load_checkpoint(directory, info["config_sha256"])
         if found is None and info.get("checkpointed"):
             raise CorruptRunError(directory / layout.CHECKPOINT, "it is gone", "start again with --force")
-        for key in ("rows", "crc32", "seals", "iterations", "final_loss", "seconds"):
+        for key in ("rows", "crc32", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
         info["resumptions"] = [*info.get("resumptions", []), {**provenance(), "environment": environment}]
@@ -144,12 +142,9 @@ class RunWriter:
             if name not in rows:
                 with files.os_errors_as_run_errors(path):
                     files.remove(path)
-                    files.remove(path.with_suffix(layout.CHECKSUM_SUFFIX))
                 continue
-            if self._info["format"] <= LAST_FORMAT and is_old(path):
-                renew(path, old_owner(self._info, name), rows[name], whose)
             group = self.losses if name in layout.LOSS_GROUP else self.snapshots
-            group.arrays[name] = ArrayWriter.reopen(path, rows[name], checksums.get(name), whose)
+            group.arrays[name] = ArrayWriter.reopen(path, rows[name], checksums[name], whose)
         self.last_loss = self.losses.last(layout.LOSS_ITERATIONS)
         self.last_snapshot = self.snapshots.last(layout.SNAPSHOT_ITERATIONS)
 
@@ -245,7 +240,7 @@ class RunWriter:
         for message in messages:
             self.note(message)
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
-        self._info |= {"status": status, **final, **numbers, "rows": rows, "crc32": checksums, "format": FORMAT}
+        self._info |= {"status": status, **final, **numbers, "rows": rows, "crc32": checksums}
         write_info(self.directory, self._info)
         self.close()
 

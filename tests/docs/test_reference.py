@@ -218,7 +218,7 @@ def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
     from dynamics_cli.runs.info import RunInfo
     from dynamics_cli.runs.store.layout import LOCK, LOCK_HOLDER, RUN_FILES
 
-    assert RunInfo.model_fields.keys() - {"seals"} <= known  # seals: of runs of an earlier version
+    assert RunInfo.model_fields.keys() <= known
     files = {name.partition(".")[0] for name in (*RUN_FILES, LOCK, LOCK_HOLDER)}
     assert files <= {re.split("[./]", name)[0] for name in known}
 

@@ -97,15 +97,6 @@ def test_claims_are_judged_again_from_their_json_alone(
         assert ClaimOverSeeds.from_dict(document).outcomes == one.outcomes
 
 
-def test_json_without_ends_of_intervals_is_read() -> None:
-    (one,) = over_seeds({0: [claim("a", "s", "t", exactly(2), 2)], 1: [claim("a", "s", "t", exactly(2), 3)]})
-    document = one.as_dict()
-    for part in (document, *document["per_seed"]):
-        del part["low"], part["high"]
-    again = ClaimOverSeeds.from_dict(document)
-    assert (again.verdict, again.count) == (one.verdict, one.count)
-
-
 def test_without_a_prediction_nothing_is_reproduced() -> None:
     assert str(near(math.nan, 0.1)) == "no prediction"
     assert not near(math.nan, 0.1).holds(0.0)

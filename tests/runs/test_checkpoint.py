@@ -56,7 +56,7 @@ def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
 
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> None:
     for i in (1, 2, 3):
-        save_checkpoint(tmp_path, {"w": np.array([i])}, {"i": i}, {"losses": i}, {})
+        save_checkpoint(tmp_path, {"w": np.array([i])}, {"i": i}, {"losses": i}, {"losses": 7})
     newest = load_checkpoint(tmp_path)
     assert newest is not None
     assert newest.meta == {"i": 3}

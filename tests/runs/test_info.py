@@ -47,7 +47,7 @@ def test_an_edited_file_and_a_newer_version_say_so(tmp_path: Path) -> None:
     with pytest.raises(CorruptRunError, match="does not fit its checksum, or a newer version of dyn wrote it"):
         read_info(tmp_path)
     write_info(tmp_path, {**INFO, "format": 4})
-    told = "newer version of dyn (format 4, where this one reads formats up to 3)"
+    told = "newer version of dyn (format 4, where this one reads formats up to 1)"
     with pytest.raises(RunError, match=re.escape(told)):
         read_info(tmp_path)
 

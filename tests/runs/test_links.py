@@ -13,7 +13,7 @@ from dynamics_cli.runs import CorruptRunError, RunWriter, run_lock, verify_run
 from dynamics_cli.runs.find import prune_runs
 from dynamics_cli.runs.store import files, layout
 
-PRECIOUS = ("a.npy", "b.crc", ".c.99.tmp", "losses.npy", "run.json")
+PRECIOUS = ("a.npy", "b.txt", ".c.99.tmp", "losses.npy", "run.json")
 
 
 @pytest.fixture

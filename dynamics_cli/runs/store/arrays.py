@@ -39,7 +39,7 @@ _PIECE = 1 << 20
 """Bytes read at once."""
 _PATTERN = re.compile(
     rb"\{'descr': '([<>|][fiub][0-9]{1,2})', 'fortran_order': False, "
-    rb"'shape': \( *([0-9]{1,20}),((?: [0-9]{1,18},)* [0-9]{1,18})?\), \}( #([0-9a-f]{8}) ([0-9a-f]{8}))? *\n",
+    rb"'shape': \( *([0-9]{1,20}),((?: [0-9]{1,18},)* [0-9]{1,18})?\), \} #([0-9a-f]{8}) ([0-9a-f]{8}) *\n",
 )
 
 
@@ -48,9 +48,9 @@ class Header(NamedTuple):
 
     dtype: np.dtype[Any]
     row_shape: tuple[int, ...]
-    rows: int = 0
-    owner: int | None = None
-    """CRC-32 of the owner; None in runs of formats 1 and 2, whose headers hold no checksums."""
+    rows: int
+    owner: int
+    """CRC-32 of the owner."""
     checksum: int = 0
     """CRC-32 of dtype, row shape and rows."""
 
@@ -69,8 +69,7 @@ class Header(NamedTuple):
         rest = "".join(f" {n}," for n in self.row_shape).removesuffix(",")
         shape = f"({self.rows:{_COUNT_DIGITS}d},{rest})"
         text = f"{{'descr': '{self.dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"
-        if self.owner is not None:
-            text += f" #{self.owner:08x} {self.checksum:08x}"
+        text += f" #{self.owner:08x} {self.checksum:08x}"
         text += " " * (-(_TEXT_AT + len(text) + 1) % _ALIGNMENT) + "\n"
         return _NPY + struct.pack("<H", len(text)) + text.encode()
 
@@ -109,9 +108,8 @@ def decode_header(start: bytes) -> Header | None:
         dtype = np.dtype(found[1].decode())
     except TypeError:  # such as 'f3'
         return None
-    header = Header(dtype, tuple(int(n) for n in (found[3] or b"").split(b",") if n), int(found[2]))
-    if found[4]:
-        header = header._replace(owner=int(found[5], 16), checksum=int(found[6], 16))
+    row_shape = tuple(int(n) for n in (found[3] or b"").split(b",") if n)
+    header = Header(dtype, row_shape, int(found[2]), int(found[4], 16), int(found[5], 16))
     expected = header.encode()
     return header if start[: len(expected)] == expected and header.row_bytes else None
 
@@ -154,10 +152,8 @@ class ArrayWriter:
             self._open(path, header)
 
     @classmethod
-    def reopen(cls, path: Path, rows: int, checksum: int | None, owner: str = "") -> Self:
+    def reopen(cls, path: Path, rows: int, checksum: int, owner: str = "") -> Self:
         """Open an array for appending and keep its first `rows` rows, which must have this checksum.
-
-        Without a checksum, which checkpoints of formats 1 and 2 do not hold, all rows must have that of the header.
 
         Raises CorruptRunError: the array cannot be read, is another's, or its rows do not fit the checksum.
         """
@@ -211,8 +207,8 @@ class ArrayWriter:
     def cut(self, rows: int, checksum: int | None = None) -> None:
         """Keep the first `rows` rows, and nothing in the file behind them.
 
-        They must have this checksum. Without a checksum, as after an append and in checkpoints of formats 1 and 2, all
-        acknowledged rows must have that of the header.
+        They must have this checksum. Without a checksum, as after an append, all acknowledged rows must have the
+        checksum of the header.
 
         Raises:
             CorruptRunError: they have not.

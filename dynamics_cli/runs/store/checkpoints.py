@@ -31,8 +31,8 @@ _ROWS = TypeAdapter(layout.Rows)
 class Checkpoint:
     """The stepper's arrays, the caller's `meta`, and the rows of each array of the run at that moment.
 
-    `checksums` holds the running checksum of these rows by array; it is empty in runs of formats 1 and 2. `damaged`
-    names the newer checkpoint that could not be read, if any.
+    `checksums` holds the running checksum of these rows by array. `damaged` names the newer checkpoint that could not
+    be read, if any.
     """
 
     arrays: dict[str, NDArray[Any]]
@@ -101,12 +101,13 @@ def read_checkpoint(path: Path, owner: str | None = None) -> Checkpoint:
                     else:
                         name = member.filename.removesuffix(".npy")
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-        rows, checksums = map(_ROWS.validate_python, (described["rows"], described.get("crc32", {})))
-        found = Checkpoint(arrays, dict(described["meta"]), rows, checksums)
-        written_by = described.get("owner")
+        rows, checksums = map(_ROWS.validate_python, (described["rows"], described["crc32"]))
+        if rows.keys() != checksums.keys():
+            raise CorruptRunError(path, "it has not a checksum for each array")
+        found, written_by = Checkpoint(arrays, dict(described["meta"]), rows, checksums), described["owner"]
     except ARCHIVE_DAMAGE as error:
         raise CorruptRunError(path, "its contents are not those of a checkpoint") from error
-    if None not in (owner, written_by) and owner != written_by:
+    if owner not in (None, written_by):
         raise CorruptRunError(path, "it belongs to another run")
     return found
 

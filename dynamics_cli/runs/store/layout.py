@@ -47,14 +47,12 @@ SNAPSHOT_ITERATIONS = f"{TRAJECTORY}/iterations"
 """Array of the iterations of the snapshots (K,); written last of a snapshot, which acknowledges it."""
 
 ARRAY_SUFFIX = ".npy"
-CHECKSUM_SUFFIX = ".crc"
-"""Of the checksums of an array in runs of formats 1 and 2."""
 
 RUN_FILES = (
     INFO,  # first: without it a half-deleted run does not read as a run
     CHECKPOINT,
     PREVIOUS_CHECKPOINT,
-    *(name + suffix for name in (LOSSES, LOSS_ITERATIONS, TIMES) for suffix in (ARRAY_SUFFIX, CHECKSUM_SUFFIX)),
+    *(name + ARRAY_SUFFIX for name in (LOSSES, LOSS_ITERATIONS, TIMES)),
     TRAJECTORY,
     MEASURES,
     PLOTS,
@@ -64,7 +62,7 @@ RUN_FILES = (
 """Files and folders of a run directory besides its lock, in the order of deletion."""
 
 IN_FOLDERS = re.compile(
-    rf"({TRAJECTORY}|{MEASURES})/[^/]+\.(npy|crc)|{PLOTS}/[^/]+\.(png|pdf|svg|gif|mp4)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.pyc?",
+    rf"({TRAJECTORY}|{MEASURES})/[^/]+\.npy|{PLOTS}/[^/]+\.(png|pdf|svg|gif|mp4)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.pyc?",
     re.DOTALL,
 )
 """Names of the files that dyn writes into the folders of a run directory."""

@@ -69,7 +69,7 @@ def read_sealed(path: Path, newest: int, usable: str = "") -> dict[str, Any]:
             raise RunError(f"{path} was written by a newer version of dyn ({wanted}): update dyn to read it")
         raise CorruptRunError(path, f"it does not fit its checksum, or a newer version of dyn wrote it ({wanted})")
     if not intact and _CHECKSUM.encode() not in data:
-        raise CorruptRunError(path, "it has no checksum: was it edited, or made by an earlier dyn?", usable)
+        raise CorruptRunError(path, "it has no checksum: was it edited?", usable)
     if not intact or version not in range(1, newest + 1):
         raise CorruptRunError(path, "it does not fit its checksum; was it edited?", usable)
     return content
