@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One folder of runs for all tests of this room: what is trained once is reused."""
-    folder = tmp_path_factory.mktemp("outputs")
+    """One folder of runs for all tests of this room and all workers: what is trained once is reused; runs have locks."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "outputs"
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DYN_OUTPUTS", str(folder))
         yield folder

@@ -5,21 +5,20 @@ from __future__ import annotations
 import pytest
 
 from dynamics_cli.reproduction.audit import audit
-from dynamics_cli.reproduction.catalogue import CatalogueEntry, figures
+from dynamics_cli.reproduction.catalogue import figures
 
-QUICK = 3.0
-"""Most seconds of figures that are audited by default."""
-SLOW = {"gromov2023-ipr", "sarussi2021-fig8", "saxe2014-fig3", "saxe2014-fig4", "woodworth2020-fig3"}
-"""Such figures whose nulls take ten seconds and more."""
+QUICK = ("min2024-fig6", "saxe2014-fig2", "tachet2018-fig7")
+"""Figures that are audited by default: of neurons, of deep linear networks, of classifiers."""
 
 
-def _marked(one: CatalogueEntry) -> object:
-    return pytest.param(
-        one.id, id=one.id, marks=() if one.seconds <= QUICK and one.id not in SLOW else pytest.mark.long
-    )
-
-
-@pytest.mark.parametrize("figure", [_marked(one) for one in figures() if one.id != "tachet2018-table2"])
+@pytest.mark.parametrize(
+    "figure",
+    [
+        pytest.param(one.id, marks=() if one.id in QUICK else pytest.mark.long)
+        for one in figures()
+        if one.id != "tachet2018-table2"
+    ],
+)
 def test_claims_fail_untrained_and_under_a_further_null(figure: str) -> None:
     found = audit(figure, enough=True)
     assert found.unfalsified() == {}
