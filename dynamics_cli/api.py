@@ -97,7 +97,7 @@ def train(
         measures: recorded beside the weights, in place of those of the config: names, or functions of a state
             (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
-        messages: told that another process is waited for, or that a run goes on in another environment.
+        messages: told that another process is waited for.
         settings: top-level settings, such as `seed=3, device="cpu", backend="torch", dtype="float64"`.
 
     Raises:
@@ -174,7 +174,7 @@ def sweep(
         scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
-        messages: told that no worker is there, or that runs go on in another environment.
+        messages: told that no worker is there.
         settings: top-level settings of all jobs; `seed` is the first one.
 
     Returns:

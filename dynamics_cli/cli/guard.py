@@ -18,9 +18,6 @@ import click
 
 from dynamics_cli.errors import DynError, RunError
 
-AGAIN_SECONDS = 1.0
-"""Time after which a command that has not ended upon a signal is interrupted again."""
-
 
 def guarded(run: Callable[[], Any]) -> int:
     """Return the exit code of `run` after printing its error; a bug passes through, with its traceback.
@@ -62,38 +59,26 @@ def guarded(run: Callable[[], Any]) -> int:
 
 
 class _Stop:
-    """Turns SIGINT and SIGTERM into `KeyboardInterrupt` in the main thread, where alone that can be done.
-
-    An exception that is raised anywhere can be swallowed, as in a callback of a library: it is raised again and again
-    until the command has ended.
-    """
+    """Turns SIGINT and SIGTERM into `KeyboardInterrupt` in the main thread, where alone that can be done."""
 
     def __init__(self) -> None:
         self.number = int(signal.SIGINT)
-        self._former: dict[signal.Signals, Any] = {}
+        self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as of a command in the background
-                    self._former[number] = signal.signal(number, self._note)
+                    self._before[number] = signal.signal(number, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.number = number
-        if hasattr(signal, "setitimer") and signal.SIGALRM not in self._former:
-            self._former[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._again)
-            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS, AGAIN_SECONDS)
-        raise KeyboardInterrupt
-
-    def _again(self, number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if hasattr(signal, "setitimer") and signal.SIGALRM in self._former:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-        for number, handler in self._former.items():
+        for number, handler in self._before.items():
             signal.signal(number, handler)
 
 

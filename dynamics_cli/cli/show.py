@@ -37,7 +37,7 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     name of a bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is
     job k.
     """
-    from dynamics_cli.sweeps.find import run_of_job, sweep_directory
+    from dynamics_cli.sweeps.find import open_run, run_of_job, sweep_directory
 
     if not os.path.isfile(run_or_config) and (sweep := sweep_directory(run_or_config)):  # noqa: PTH113 - as below
         if overrides:
@@ -53,9 +53,7 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         emit_json(dyn.describe(run))
         return
-    from dynamics_cli.runs.named import read_run
-
-    emit(read_run(run, _run_text, together=True))
+    emit(_run_text(open_run(run, together=True)))
 
 
 def _is_run(text: str) -> bool:

@@ -280,9 +280,7 @@ def _tables(run: Run) -> Iterator[Html]:
         printed=True,
     )
     info = {
-        key: run.info[key]
-        for key in ("versions", "threads", "environment", "provenance", "estimate", "kinds")
-        if run.info.get(key)
+        key: run.info[key] for key in ("versions", "threads", "provenance", "estimate", "kinds") if run.info.get(key)
     }
     made = [[key.replace("_", " "), _value(value)] for key, value in flat({"hash": run.hash, **info}).items()]
     yield folded("Provenance", table([], made, "Where, when and with what it was made"), printed=True)

@@ -13,7 +13,6 @@ from dynamics_cli.errors import DynError, UsageError, did_you_mean
 from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.info import STATUSES
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.steady import steadily
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
 from dynamics_cli.runs.store.locks import is_locked, run_lock
@@ -57,11 +56,12 @@ def summarize(path: Path) -> RunSummary:
     """Describe a run directory; a run that cannot be read has the status `damaged`."""
     size, modified = files.used(path, without=(layout.LOCK, layout.LOCK_HOLDER))
     try:
-        run = steadily(path, lambda: Run(path, verify=False))
+        run = Run(path, verify=False)
         name = str(run.info.get("name", path.name))
         return RunSummary(path, name, run.status, run.iterations, run.final_loss, size, modified)
     except DynError as error:
-        return RunSummary(path, path.name, DAMAGED, 0, math.nan, size, modified, str(error))
+        status = "running" if is_locked(path) else DAMAGED  # or it is being started over
+        return RunSummary(path, path.name, status, 0, math.nan, size, modified, str(error))
 
 
 def known_statuses(statuses: Iterable[str]) -> list[str]:

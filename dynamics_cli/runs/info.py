@@ -116,8 +116,6 @@ class RunInfo(BaseModel):
     """Checksum of each array (see `runs.store.arrays`), once the run has ended in order."""
     versions: dict[str, Any] = {}
     """Versions of dyn, Python and the numerical packages."""
-    environment: dict[str, Any] = {}
-    """Properties of the machine that decide the last digits of the run (see `environment`)."""
     provenance: dict[str, Any] = {}
     """Where, when and by which command the run was started."""
     resumptions: list[dict[str, Any]] = []
@@ -232,50 +230,6 @@ def versions() -> Mapping[str, str]:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
-
-
-SWITCHES = (
-    "ATEN_CPU_CAPABILITY", "CUBLAS_WORKSPACE_CONFIG", "DNNL_MAX_CPU_ISA", "MKL_CBWR", "MKL_DEBUG_CPU_TYPE",
-    "MKL_ENABLE_INSTRUCTIONS", "NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES", "NUMBA_CPU_FEATURES",
-    "NUMBA_CPU_NAME", "NUMBA_DISABLE_INTEL_SVML", "NUMBA_DISABLE_JIT", "NUMBA_ENABLE_AVX", "NUMBA_LOOP_VECTORIZE",
-    "NUMBA_OPT", "NUMBA_SLP_VECTORIZE", "NVIDIA_TF32_OVERRIDE", "ONEDNN_MAX_CPU_ISA", "OPENBLAS_CORETYPE",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-)  # fmt: skip
-"""Variables by which users change the instructions that the numerical packages choose."""
-
-
-def environment() -> dict[str, Any]:
-    """Return the properties of this machine that decide the last digits of a run, beside versions and threads."""
-    from llvmlite import binding
-
-    features = sorted(name for name, has in binding.get_host_cpu_features().items() if has)
-    return {
-        "machine": platform.machine(), "libc": " ".join(platform.libc_ver()), "cpu": binding.get_host_cpu_name(),
-        "cpu features": " ".join(features), **{name: os.environ[name] for name in SWITCHES if name in os.environ},
-    }  # fmt: skip
-
-
-def changes_of_environment(info: Info, now: Mapping[str, Any]) -> list[str]:
-    """Return the differences from the environment in which a run began; runs of dyn 0.1 kept its versions only.
-
-    `now` is the environment of this process. Of a text of many words, added and removed words are named.
-    """
-    then = {**info.get("versions", {}), **info.get("environment", {})}
-    now = {**versions(), **now}
-    changed = []
-    for name in then | now if info.get("environment") else then:
-        before, after = str(then.get(name, "not set")), str(now.get(name, "not set"))
-        if name == "dyn" or before == after:
-            continue
-        words, others = set(after.split()), set(before.split())
-        if len(words | others) > 4:
-            after = " ".join(
-                [f"+{word}" for word in sorted(words - others)] + [f"-{w}" for w in sorted(others - words)]
-            )
-            changed.append(f"{name} {after}")
-        else:
-            changed.append(f"{name} {after} (was {before})")
-    return changed
 
 
 def threads() -> int | None:

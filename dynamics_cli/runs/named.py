@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.runs.store import layout
@@ -14,7 +13,6 @@ from dynamics_cli.runs.store import layout
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
 
-T = TypeVar("T")
 LATEST = "latest"
 """Stands for the run below the root of runs that was written last."""
 
@@ -84,34 +82,22 @@ def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = F
             followed by `:k` for replica k of runs trained together; or `latest`.
         verify: check the config and, when it is first used, each array against the checksums.
         together: open a directory of replicas as one run with arrays `(K, R, ...)`, instead of refusing it.
-        whole: check all arrays now; no other process takes them away then.
+        whole: check all arrays now, so that damage is told before anything is done with them.
 
     Raises:
         UsageError: several runs begin so.
         RunError: there is no such run, it is damaged, holds several runs, or was written by a newer version.
     """
-
-    def read(run: Run) -> Run:
-        if whole:
-            run.check_all()
-        return run
-
-    return read_run(which, read, verify=verify, together=together)
-
-
-def read_run(which: str | Path | Run, read: Callable[[Run], T], *, verify: bool = True, together: bool = False) -> T:
-    """Return `read(run)`; `read` is called again if another process starts the run over.
-
-    Raises as `load_run` and `read`.
-    """
     from dynamics_cli.runs.run import Run
-    from dynamics_cli.runs.steady import steadily
 
     if isinstance(which, Run):
-        return read(which)
-    text = os.fspath(which)
-    directory = run_directory(numbered(text)[0])
-    return steadily(directory, lambda: read(_open(text, directory, verify=verify, together=together)))
+        run = which
+    else:
+        text = os.fspath(which)
+        run = _open(text, run_directory(numbered(text)[0]), verify=verify, together=together)
+    if whole:
+        run.check_all()
+    return run
 
 
 def _open(text: str, directory: Path, *, verify: bool, together: bool) -> Run:
@@ -155,6 +141,5 @@ def _hash_begins(run: Path, text: str) -> bool:
     if not _HASH.fullmatch(digits) or not text.startswith(digits) or not layout.is_run(run):
         return False
     from dynamics_cli.runs.info import read_info
-    from dynamics_cli.runs.steady import steadily
 
-    return str(steadily(run, lambda: read_info(run)).get("hash")).startswith(text)
+    return str(read_info(run).get("hash")).startswith(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,6 @@ from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.export import Exported
 from dynamics_cli.runs.info import check_config, owner, read_config, read_info
-from dynamics_cli.runs.steady import which_file
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.arrays import acknowledged_rows, check_array, read_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
@@ -66,6 +65,34 @@ class Arrays(Mapping[str, Array]):
         return f"<{', '.join(self._names) or 'nothing'}>"
 
 
+def which_file(directory: Path) -> tuple[int, ...]:
+    """Return which file `run.json` is: another one when a run is started over, or goes on; nothing in between."""
+    try:
+        status = (directory / layout.INFO).lstat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_mtime_ns
+
+
+def is_rewritten(directory: Path, before: tuple[int, ...]) -> bool:
+    """Whether another process has written a run since `which_file` returned `before`, or is starting it over."""
+    return which_file(directory) != before or (not before and is_locked(directory))
+
+
+@contextmanager
+def rewriting_told(directory: Path, before: tuple[int, ...]) -> Iterator[None]:
+    """Let the error of reading a run say that another process is rewriting it, where that is the reason.
+
+    Readers take no lock, which the writer of a run holds for hours.
+    """
+    try:
+        yield
+    except (RunError, OSError) as error:
+        if not is_rewritten(directory, before):
+            raise
+        raise RunError(f"another process is writing {directory}: try again when it has begun or ended") from error
+
+
 class Run(Exported):
     """A run as it was when first looked at; later rows are not seen.
 
@@ -85,13 +112,14 @@ class Run(Exported):
         """
         self.path = Path(path)
         self._file = which_file(self.path)
-        self.info: dict[str, Any] = read_info(self.path)
-        self.status: str = self.info["status"]
-        if self.status == "running" and not is_locked(self.path):
-            self.info = read_info(self.path)  # it may just have ended
-            self.status = "interrupted" if self.info["status"] == "running" else self.info["status"]
-        if verify:
-            check_config(self.path, self.info)
+        with rewriting_told(self.path, self._file):
+            self.info: dict[str, Any] = read_info(self.path)
+            self.status: str = self.info["status"]
+            if self.status == "running" and not is_locked(self.path):
+                self.info = read_info(self.path)  # it may just have ended
+                self.status = "interrupted" if self.info["status"] == "running" else self.info["status"]
+            if verify:
+                check_config(self.path, self.info)
         self._verify = verify
         self._loaded: dict[str, Array] = {}
 
@@ -110,7 +138,8 @@ class Run(Exported):
     @cached_property
     def config(self) -> RunConfig:
         """The resolved config."""
-        return read_config(self.path, self.info)
+        with rewriting_told(self.path, self._file):
+            return read_config(self.path, self.info)
 
     @property
     def hash(self) -> str | None:
@@ -298,14 +327,9 @@ class Run(Exported):
 
     def _read(self, name: str) -> Array:
         if name not in self._loaded:
-            try:
+            with rewriting_told(self.path, self._file):
                 rows = self.check(name) if self._verify else None
                 array = read_array(layout.array_file(self.path, name), rows)
-            except CorruptRunError as error:
-                if which_file(self.path) == self._file:
-                    raise
-                changed = "since it was opened another process has started it over, or gone on with it: open it again"
-                raise RunError(f"{self.path}: {changed}") from error
             self._check_form(name, array)
             self._loaded[name] = array
         return self._loaded[name]
@@ -401,7 +425,7 @@ def describe(run: Run) -> dict[str, Any]:
     return {
         "path": run.path, **end_of(run), "measures": final_measures(run), "messages": run.info.get("messages", []),
         "hash": run.hash,
-        **{name: run.info.get(name) for name in ("versions", "threads", "environment", "provenance")},
+        **{name: run.info.get(name) for name in ("versions", "threads", "provenance")},
         **({"flow": run.info["flow"]} if "flow" in run.info else {}), "snapshots": len(run.snapshot_iterations),
         "losses": len(run.losses), "config": to_plain(run.config),
         "files": [run.path / name for name in file_sizes(run.path)],

@@ -11,8 +11,7 @@ from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.kinds.registry import KindSource
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_config
-from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.steady import steadily
+from dynamics_cli.runs.run import Run, is_rewritten, which_file
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import check_array
 from dynamics_cli.runs.store.checkpoints import read_checkpoint
@@ -35,12 +34,13 @@ class Finding:
 
 
 def verify_run(path: str | Path) -> list[Finding]:
-    """Check every checksum of a run directory; return the damages found.
-
-    A run that another process starts over meanwhile is checked again, as it is then.
-    """
+    """Check every checksum of a run directory; return the damages found."""
     directory = Path(path)
-    return steadily(directory, lambda: _verify(directory))
+    before = which_file(directory)
+    findings = _verify(directory)
+    if findings and is_rewritten(directory, before):
+        return [Finding(directory, "another process is writing it, so that it could not be checked")]
+    return findings
 
 
 def _verify(directory: Path) -> list[Finding]:

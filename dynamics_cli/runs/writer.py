@@ -20,7 +20,6 @@ from dynamics_cli.runs.info import (
     FORMAT,
     Info,
     Status,
-    changes_of_environment,
     owner,
     provenance,
     read_config,
@@ -42,7 +41,6 @@ class RunWriter:
         resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
         losses, snapshots: the arrays; their `rows` are the numbers of recorded losses and snapshots.
         last_loss, last_snapshot: iteration of the last recorded loss and snapshot; -1 before the first.
-        mixed: the warning of a run that goes on in another environment; else empty.
     """
 
     def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
@@ -54,7 +52,6 @@ class RunWriter:
         self.losses = ArrayGroup(directory, layout.LOSSES, info)
         self.snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
         self.last_loss = self.last_snapshot = -1
-        self.mixed = ""
 
     @classmethod
     def create(cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None) -> RunWriter:
@@ -89,11 +86,10 @@ class RunWriter:
         return writer
 
     @classmethod
-    def reopen(cls, directory: Path, environment: Mapping[str, Any] | None = None) -> RunWriter:
+    def reopen(cls, directory: Path) -> RunWriter:
         """Go on with a run from its last intact checkpoint, or from iteration 0 when it has none.
 
-        Rows behind the checkpoint are dropped: training records them again, bit for bit. Where the
-        `environment` (see `runs.info`) is another than the run began in, `mixed` and `run.json` say so.
+        Rows behind the checkpoint are dropped: training records them again, bit for bit.
 
         Raises:
             UsageError: the run is complete.
@@ -110,14 +106,8 @@ class RunWriter:
         for key in ("rows", "crc32", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
-        info["resumptions"] = [*info.get("resumptions", []), {**provenance(), "environment": environment}]
+        info["resumptions"] = [*info.get("resumptions", []), provenance()]
         writer = cls(directory, config, info, found)
-        if environment is not None and (changes := changes_of_environment(info, environment)):
-            writer.mixed = (
-                f"from iteration {writer.resumed_at} on the environment is another than the run began in: "
-                f"{', '.join(changes)}; the rest may differ in its last digits from a run without interruption"
-            )
-            writer.note(writer.mixed)
         if found and found.damaged:
             writer.note(f"{found.damaged.name} was damaged: the run went on from the checkpoint before it")
         write_info(directory, info)

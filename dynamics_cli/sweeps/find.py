@@ -89,7 +89,7 @@ def open_run(which: Any, **options: Any) -> Run:
 
 def describe(run: Run | str | Path) -> dict[str, Any]:
     """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
-    return named.read_run(run_of_job(run), described, together=True)
+    return described(open_run(run, together=True))
 
 
 def compare(a: Run | str | Path, b: Run | str | Path) -> Comparison:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.measuring import Measuring
-from dynamics_cli.training.signals import GivenUp, SignalWatch
+from dynamics_cli.training.signals import SignalWatch
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper
 
 Progress = Callable[[int, float], None]
@@ -27,8 +26,6 @@ Progress = Callable[[int, float], None]
 
 CALL_SECONDS = 0.1
 """Aimed duration of one call of `advance`, so that signals are heard."""
-SLOW_SECONDS = 0.3
-"""A call that lasts longer is given up when a signal has come; for that the state before it is held in memory."""
 CHECKPOINT_SECONDS = 10.0
 """Time between two checkpoints: the most that a kill can cost."""
 HELD_SECONDS, HELD_BYTES = 0.1, 2**20
@@ -37,7 +34,6 @@ _CLOCK = "clock/time"
 _MEASURE = "measure/"
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 """Recorded weights and measures of one state."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -140,7 +136,6 @@ class TrainingLoop:
     def __post_init__(self) -> None:
         self._writer = self.recorder.writer
         self._watch = SignalWatch()
-        self._seconds: dict[str, float] = {}  # of the last call of each kind of work
         self._began = time.monotonic()
         self._before = 0.0
 
@@ -156,8 +151,6 @@ class TrainingLoop:
                 self._train()
                 if self.stepper.halted or self.stepper.iteration == self.total:
                     return self._end()
-            except GivenUp:
-                pass  # the state is the former one, and is recorded on resumption
             except Exception:  # such as that of a measure: the rows before it are kept
                 self.recorder.write()
                 raise
@@ -214,7 +207,7 @@ class TrainingLoop:
         target = min(self.total, first + chunk, due)
         if not stepper.full_batch:
             target = min(target, (first // self.recorder.loss_every + 1) * self.recorder.loss_every)
-        losses = self._patiently("advance", lambda: stepper.advance(target - first))
+        losses = stepper.advance(target - first)
         if stepper.full_batch:
             self.recorder.losses(first, losses, last_state=stepper.halted is not None)
         self._record(snapshot_due=stepper.iteration == due)
@@ -230,15 +223,14 @@ class TrainingLoop:
 
     def _look(self) -> None:
         """Record the loss of the current state, which no update gave; the stepper halts where that ends the run."""
-        loss = self._patiently("look", self.stepper.look)
+        loss = self.stepper.look()
         if self.recorder.loss_at < self.stepper.iteration:
             self.recorder.losses(self.stepper.iteration, loss, last_state=True)
 
     def _snapshot(self) -> None:
         """Record the current weights and measures, unless that has been done."""
         if self.recorder.snapshot_at < self.stepper.iteration:
-            seen = self._patiently("snapshot", lambda: self.recorder.look_at(self.stepper))
-            self.recorder.snapshot(self.stepper.iteration, seen)
+            self.recorder.snapshot(self.stepper.iteration, self.recorder.look_at(self.stepper))
 
     def _end(self) -> TrainingEnd:
         """Record the loss and the snapshot of the last state."""
@@ -250,27 +242,6 @@ class TrainingLoop:
         status: Literal["complete", "diverged"] = "diverged" if halted == "diverged" else "complete"
         stopped = halted == "stopped"
         return TrainingEnd(status, self.stepper.iteration, self.recorder.last_loss, stopped=stopped, signal=signal)
-
-    def _patiently(self, name: str, work: Callable[[], T]) -> T:
-        """Do some work with the stepper; where it is slow, give it up when a signal has come, and go back.
-
-        Raises:
-            GivenUp: the stepper is again as it was before.
-        """
-        slow = not self.stepper.steady or self._seconds.get(name, SLOW_SECONDS) >= SLOW_SECONDS
-        measuring = self.recorder.measuring  # its memories are replaced, never changed
-        held = (self.stepper.state_dict(), self.stepper.halted, measuring.memories) if slow else None
-        began = time.monotonic()
-        try:
-            with self._watch.patience() if held is not None else nullcontext():
-                return work()
-        except GivenUp:
-            assert held is not None
-            self.stepper.load_state_dict(held[0])
-            _, self.stepper.halted, measuring.memories = held
-            raise
-        finally:
-            self._seconds[name] = time.monotonic() - began
 
     def _checkpoint(self) -> None:
         self.recorder.write()

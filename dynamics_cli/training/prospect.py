@@ -9,7 +9,6 @@ from typing import Any
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.tracing import obstacle
 from dynamics_cli.runs import Run, check_space, is_locked, is_run
-from dynamics_cli.runs.steady import steadily
 from dynamics_cli.training.session import Plan
 
 
@@ -42,7 +41,7 @@ def found_run(plan: Plan) -> Run | None:
     Raises:
         RunError: it is damaged.
     """
-    return steadily(plan.directory, lambda: Run(plan.directory, verify=False) if is_run(plan.directory) else None)
+    return Run(plan.directory, verify=False) if is_run(plan.directory) else None
 
 
 def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospect:

@@ -25,7 +25,6 @@ from dynamics_cli.kinds import Problem, Samples
 from dynamics_cli.kinds.registry import KindError, blamed, foreign_sources
 from dynamics_cli.recording.derivatives import outputs_of
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import environment
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
@@ -171,9 +170,7 @@ def obtain_run(
                     f"{plan.directory} holds an unfinished run{_reached(run)}: "
                     "--resume continues it, --force starts over"
                 )
-            writer = RunWriter.reopen(plan.directory, _environment(plan))
-            if on_wait is not None and writer.mixed:
-                on_wait(f"note: {writer.mixed}")
+            writer = RunWriter.reopen(plan.directory)
         else:
             if resume:
                 _refuse_runs_of_other_code(plan)
@@ -247,7 +244,6 @@ def _make_directory(directory: Path) -> None:
 
 def _info(plan: Plan) -> dict[str, Any]:
     about: dict[str, Any] = {"hash": plan.hash, "device": plan.choice.device, "backend": plan.choice.backend}
-    about["environment"] = _environment(plan)
     recorded = {layout.TRAJECTORY: recorded_parameters(plan.problem), layout.MEASURES: chosen_measures(plan.problem)}
     about["arrays"] = [f"{folder}/{name}" for folder, names in recorded.items() for name in names]
     if plan.problem.config.optimizer.clock(plan.problem.iterations) is not None:
@@ -255,17 +251,6 @@ def _info(plan: Plan) -> dict[str, Any]:
     if len(plan.problems) == 1:
         return about | {"estimate": asdict(plan.needs)}
     return about | {"replicas": [differences(plan.problem.config, other.config) for other in plan.problems]}
-
-
-def _environment(plan: Plan) -> dict[str, Any]:
-    """Return the conditions beside config and versions that decide a run's last digits, with threads where these do."""
-    found = environment()
-    if plan.problem.convolutional or plan.choice.device == "cuda":
-        import torch
-
-        cuda = plan.choice.device == "cuda"
-        found |= {"gpu": torch.cuda.get_device_name()} if cuda else {"threads": torch.get_num_threads()}
-    return found
 
 
 def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import random
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.cli import guard, main
+from dynamics_cli.cli import main
 
 from .conftest import Dyn, environment
 
@@ -108,31 +107,6 @@ def test_without_standalone_mode_exceptions_pass() -> None:
 
     with pytest.raises(ConfigError):
         main(["train", "no.yaml"], standalone_mode=False)
-
-
-def never_end() -> None:
-    while True:
-        pass
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_that_a_library_swallows_comes_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, code: int
-) -> None:
-    monkeypatch.setattr(guard, "AGAIN_SECONDS", 0.01)
-    watched = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
-    before = [signal.getsignal(each) for each in watched]
-
-    def command() -> None:
-        with contextlib.suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), number)
-            never_end()
-        never_end()
-
-    assert guard.guarded(command) == code
-    assert capsys.readouterr().err == "interrupted\n"
-    assert [signal.getsignal(each) for each in watched] == before
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from dynamics_cli.runs import load_run, run_lock
-from dynamics_cli.training.signals import Interrupted
 
 from .conftest import Dyn, start, wait_until
 
@@ -158,49 +155,6 @@ CONVOLUTIONS = [
     "dataset={kind: mnist_pair, digits: [1, 0], per_class: 3}", "initialization={kind: default_scaled}",
     "architecture={kind: convolutional, convolutions: [[2, 5, 2, 0]], widths: [4]}",
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changed", "overrides", "told"),
-    [
-        ({}, [], ""),
-        ({"versions": {"numpy": "1.0", "llvmlite": "0.1"}}, [],
-         "numpy 1.0 (was {numpy}), llvmlite 0.1 (was {llvmlite})"),
-        ({"variable": "NUMBA_CPU_NAME"}, [], "NUMBA_CPU_NAME generic (was not set)"),
-        ({"features": {"a": True, "b": False}}, [], "cpu features +a -"),
-        ({"threads": 3}, [], ""),
-        ({"threads": 3}, CONVOLUTIONS, "threads 3 (was {threads})"),
-    ],
-)  # fmt: skip
-def test_resuming_in_another_environment_says_so(
-    changed: dict[str, Any], overrides: list[str], told: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import torch
-    from llvmlite import binding
-
-    import dynamics_cli as api
-    from dynamics_cli.runs import info
-
-    versions, threads = info.versions(), torch.get_num_threads()
-    overrides = [*overrides, "optimizer.iterations=300"]
-    with pytest.raises(Interrupted):
-        api.train("toy.yaml", overrides, out="toy", progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
-    monkeypatch.setattr(info, "versions", lambda: {**versions, **changed.get("versions", {})})
-    if "features" in changed:
-        monkeypatch.setattr(binding, "get_host_cpu_features", lambda: changed["features"])
-    if "variable" in changed:
-        monkeypatch.setenv(changed["variable"], "generic")
-    try:
-        torch.set_num_threads(changed.get("threads", threads))
-        answer = dyn("train", "toy.yaml", "--out=toy", "--resume", *(f"--set={one}" for one in overrides))
-    finally:
-        torch.set_num_threads(threads)
-    assert answer.code == 0
-    notes = load_run("toy").info["messages"]
-    assert [note for note in notes if note in answer.err] == notes
-    assert answer.err.count("note: ") == len(notes) == bool(told)
-    assert told.format(**versions, threads=threads) in "".join(notes)
-    assert all("the rest may differ in its last digits" in note for note in notes)
 
 
 def test_dry_run_says_what_would_run_and_writes_nothing(dyn: Dyn, place: Path) -> None:

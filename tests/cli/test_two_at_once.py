@@ -21,7 +21,7 @@ LONG = ["--set", "optimizer.iterations=400000", "--set", "record.snapshots={kind
 REUSED = "this run was finished before and is reused; --force trains it again\n"
 
 
-def together(place: Path, count: int | str, *arguments: object) -> list[str]:
+def together(place: Path, count: int, *arguments: object) -> list[str]:
     """Run commands in `count` processes at once, all of which must end well; return what each of them said."""
     command = [sys.executable, str(SCRIPT), str(count), *map(str, arguments)]
     done = subprocess.run(command, cwd=place, env=environment(), capture_output=True, text=True, check=False)
@@ -76,33 +76,6 @@ def test_who_waited_for_a_killed_process_goes_on_where_it_was(place: Path, dyn: 
     assert dyn("train", "toy.yaml", *settings, "--out", "whole").code == 0
     arrays = [{p.name: p.read_bytes() for p in (place / name).rglob("*.npy")} for name in ("run", "whole")]
     assert arrays[0] == arrays[1]
-
-
-@pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.long)])
-def test_runs_that_are_started_over_under_their_readers(place: Path, dyn: Dyn, rounds: int) -> None:
-    """Who reads sees the run before or the run after, whole."""
-    assert dyn("train", "toy.yaml", "--out", "outputs/runs/run").code == 0
-    readers = [
-        ["verify", "run"],
-        ["plot", "run", *(["--list"] if rounds < 9 else [])],
-        ["show", "run"],
-        ["compare", "run", "run"],
-    ]
-    readers += [["list", "runs", "--status", "damaged"], ["verify", "--all"], ["train", "toy.yaml", "--dry-run"]]
-    commands = [["train", "toy.yaml", "--out", "outputs/runs/run", "--force"], *readers]
-    said = together(place, f"1x{rounds}", *" + ".join(" ".join(command) for command in commands).split())
-    assert not any("Traceback" in text or "damaged" in text for text in said), said
-    assert verify_run(place / "outputs/runs/run") == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("rounds", [4])
-def test_figures_of_runs_that_are_started_over(place: Path, dyn: Dyn, rounds: int) -> None:
-    command = ["reproduce", "boursier2022-fig2", "--format", "png", "--quiet", "--set", "optimizer.iterations=2000"]
-    said = together(place, f"2x{rounds}", *command, "+", *command, "--force", "+", "verify", "--all")
-    assert not any("Traceback" in text or "damaged" in text for text in said), said
-    assert dyn("verify", "--all").code == 0
-    assert torn(place) == []
 
 
 @pytest.mark.long

@@ -9,7 +9,8 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, RunWriter, load_run, run_lock
+from dynamics_cli.runs import CorruptRunError, RunWriter, list_runs, load_run, run_lock, verify_run
+from dynamics_cli.runs.store import layout
 
 from .conftest import append_snapshot
 from .damage import cut
@@ -134,3 +135,21 @@ def test_rows_missing_from_an_unfinished_run(unfinished: Path) -> None:
     cut(unfinished, "measures/norm", 2)
     with pytest.raises(CorruptRunError, match="it has 2 rows of 3 snapshots"):
         load_run(unfinished).measures["norm"]
+
+
+def test_a_reader_who_meets_a_run_that_is_started_over_says_so(finished: Path, config: RunConfig, toy: Any) -> None:
+    told = f"another process is writing {finished}"
+    before = load_run(finished)
+    with run_lock(finished):
+        layout.clear_run(finished)
+        (finished / "config.yaml").write_text(f"{layout.CONFIG_FIRST_LINE}\n")
+        with pytest.raises(RunError, match=told):
+            load_run(finished)
+        assert [found.problem for found in verify_run(finished)] == [
+            "another process is writing it, so that it could not be checked"
+        ]
+        assert [one.status for one in list_runs(finished)] == ["running"]
+    toy.train(finished, config, stop=3)
+    with pytest.raises(RunError, match=told):
+        _ = before.losses
+    assert verify_run(finished) == []

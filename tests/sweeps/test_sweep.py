@@ -13,7 +13,7 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, info, load_run
+from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.sweeps.directory import verify_sweep
@@ -153,11 +153,7 @@ def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
     with pytest.raises(Interrupted):
         sweep_of(tmp_path / "stopped", **arguments)
     monkeypatch.setattr(loop.TrainingLoop, "_advance", advance)
-    versions, told = info.versions(), []
-    monkeypatch.setattr(info, "versions", lambda: {**versions, "numpy": "0.1"})
-    _, stopped = sweep_of(tmp_path / "stopped", messages=told.append, **arguments)
-    (note,) = told
-    assert "the environment is another than the run began in: numpy 0.1 (was " in note
+    _, stopped = sweep_of(tmp_path / "stopped", **arguments)
 
     def bits(sweep):
         return {str(p.relative_to(sweep.path)): p.read_bytes() for p in sorted(sweep.path.rglob("*.npy"))}

@@ -25,8 +25,6 @@ class Stepper(ABC):
 
     full_batch: bool
     """Whether losses come for free with every update."""
-    steady: bool = True
-    """Whether calls for equally many updates take about equally long."""
     iteration: int = 0
     """Number of updates done."""
     stop_below: float | None = None

@@ -17,7 +17,6 @@ class FlowStepper(Stepper):
     """Looks at an integrator at the times of a grid; weights are float64 inside whatever the dtype of the run."""
 
     full_batch = True
-    steady = False  # between two times of the grid the integrator may take a single step or a million
 
     def __init__(self, problems: Sequence[Problem], backend: str, device: str = "cpu") -> None:
         """Choose the integrator: `flow` locates changes of activation, `autograd` takes any architecture."""
