@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One folder of runs for all tests of this room and all workers: what is trained once is reused; runs have locks."""
+    """One folder of runs for all tests of this room and all workers: runs are trained once."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "outputs"
     folder.mkdir(exist_ok=True)

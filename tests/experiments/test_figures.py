@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -94,7 +93,7 @@ UNDEFINED = {"aligned--4"}
 @pytest.mark.parametrize(
     "figure_id", [pytest.param(one, marks=pytest.mark.long if one.startswith(LONG) else ()) for one in FIGURES]
 )
-def test_all_claims_but_the_known_come_out_and_drawing_is_pure(figure_id: str, outputs: Path) -> None:
+def test_all_claims_but_the_known_come_out_and_drawing_is_pure(figure_id: str) -> None:
     figure, expected = load_figure(figure_id), FIGURES[figure_id]
     evidence = evidence_of(figure, expected.overrides)
     claims = by_id(figure.claims(evidence))
@@ -104,7 +103,7 @@ def test_all_claims_but_the_known_come_out_and_drawing_is_pure(figure_id: str, o
         assert {id for id, verdict in stated.items() if verdict != "reproduced"} == expected.missing
         assert {id for id, one in claims.items() if one.measured is None} <= UNDEFINED
     assert all(one.source and one.statement for one in claims.values())
-    drawn = check_pure(figure, evidence, outputs)
+    drawn = check_pure(figure, evidence)
     if isinstance(expected.panels, int):
         assert len(drawn.axes) == expected.panels
     else:

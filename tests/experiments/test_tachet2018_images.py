@@ -44,7 +44,7 @@ def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_dogs_vs_cats(folder)
 
 
-def test_gan_draws_and_claims_from_the_same_evidence(outputs: Path) -> None:
+def test_gan_draws_and_claims_from_the_same_evidence() -> None:
     figure = load_figure("tachet2018-fig5-gan")
     shown = evidence_of(figure, TINY_GAN)
     assert set(shown.histories) == {"logistic", "hinge"}
@@ -53,7 +53,7 @@ def test_gan_draws_and_claims_from_the_same_evidence(outputs: Path) -> None:
         assert one.covered.shape == one.good.shape == (3,)
     claims = by_id(figure.claims(shown))
     assert claims["modes"].measured == claims["modes-hinge"].measured - claims["modes-logistic"].measured
-    drawn = check_pure(figure, shown, outputs)
+    drawn = check_pure(figure, shown)
     for k, name in enumerate(("data", "logistic", "hinge")):
         samples = shown.data if name == "data" else shown.histories[name][0].samples
         assert has_line(drawn.axes[k], *samples.T)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ CONFIG = "doshi2023/coexistence.yaml"
 SMALL = ("dataset.p=11", "architecture.outputs=11", "architecture.width=40", "optimizer.iterations=30")
 
 
-def test_draws_are_those_of_python_and_torch(outputs: Path) -> None:
+def test_draws_are_those_of_python_and_torch() -> None:
     problem = build_problem(one_run(CONFIG, *SMALL).config)
     order = list(range(121))
     random.Random(420).shuffle(order)
@@ -50,7 +49,7 @@ def test_other_seeds_have_other_draws() -> None:
     assert (first.initial_parameters()["output_weight"] != second.initial_parameters()["output_weight"]).any()
 
 
-def test_pruning_sets_weights_to_zero(outputs: Path) -> None:
+def test_pruning_sets_weights_to_zero() -> None:
     run = one_run(CONFIG, *SMALL)
     U, V, W = layers(run, -1)
     order = np.argsort(mean_ipr(U, V, W))
@@ -77,8 +76,8 @@ def test_letters_of_phases(accuracies: tuple[float, float, float], letter: str) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("figure", ["phases", "pruning", "diagram"])
-def test_claims_come_out(figure: str, outputs: Path) -> None:
+def test_claims_come_out(figure: str) -> None:
     one = load_figure(f"doshi2023-{figure}")
     evidence = evidence_of(one)
     assert {id for id, verdict in verdicts(one.claims(evidence)).items() if verdict == "not reproduced"} == set()
-    check_pure(one, evidence, outputs)
+    check_pure(one, evidence)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.kunin2025.addition import largest_utility
@@ -112,10 +110,10 @@ CHANGES = {
         ("kunin2025-addition", "(d) Output weights in the end"),
     ],
 )
-def test_all_claims_are_reproduced_and_can_fail(figure: str, last: str, outputs: Path) -> None:
+def test_all_claims_are_reproduced_and_can_fail(figure: str, last: str) -> None:
     loaded = load_figure(figure)
     evidence = evidence_of(loaded)
     assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
-    assert last in titles(check_pure(loaded, evidence, outputs))
+    assert last in titles(check_pure(loaded, evidence))
     check_changes(figure, CHANGES[figure])
     check_complete(figure, CHANGES[figure])

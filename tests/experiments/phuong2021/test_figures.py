@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,11 +45,11 @@ def check_colors(axes: Axes, side: np.ndarray) -> None:
     np.testing.assert_array_equal(axes.collections[0].get_facecolors(), expected)
 
 
-def test_figure_1_shows_the_network_of_which_all_claims_are_reproduced(outputs: Path) -> None:
+def test_figure_1_shows_the_network_of_which_all_claims_are_reproduced() -> None:
     figure = load_figure("phuong2021-fig1")
     e = evidence_of(figure)
     assert set(verdicts(by_id(figure.claims(e))).values()) == {"reproduced"}
-    drawn = check_pure(figure, e, outputs)
+    drawn = check_pure(figure, e)
     values, plane, correlations = drawn.axes
     assert has_line(values, np.arange(1, 11), e.layer.values[:10])
     assert np.array_equal(points(plane)[0], e.layer.points)
@@ -63,11 +62,11 @@ def test_figure_1_shows_the_network_of_which_all_claims_are_reproduced(outputs: 
     assert legend(drawn) == ["$a_j > 0$", "$a_j < 0$", "mean directions", "$w_+$", "$w_-$"]
 
 
-def test_table_1_lists_the_layers_that_are_trained(outputs: Path) -> None:
+def test_table_1_lists_the_layers_that_are_trained() -> None:
     figure = load_figure("phuong2021-table1")
     e = evidence_of(figure)
     assert set(verdicts(by_id(figure.claims(e))).values()) == {"reproduced"}
-    drawn = check_pure(figure, e, outputs)
+    drawn = check_pure(figure, e)
     assert figure.table is not None
     header, rows = figure.table(e)
     written = [text.get_text() for text in drawn.axes[0].texts]
@@ -84,13 +83,13 @@ def test_figure_1_has_the_numbers_of_an_independent_run() -> None:
     assert e.directions.violations == 0
 
 
-def test_figure_2_shows_two_directions_after_a_tenth_of_the_epochs(outputs: Path) -> None:
+def test_figure_2_shows_two_directions_after_a_tenth_of_the_epochs() -> None:
     figure = load_figure("phuong2021-fig2")
     e = evidence_of(figure, ("optimizer.epochs=50",))
     claims = by_id(figure.claims(e))
     assert [claims[f"grown-{k}"].measured for k in (1, 2, 3)] == [2, 2, 2]
     assert claims["learnt"].verdict == "reproduced"
-    drawn = check_pure(figure, e, outputs)
+    drawn = check_pure(figure, e)
     assert len(drawn.axes) == 7
     for k, layer in enumerate(e.layers):
         assert has_line(drawn.axes[k], np.arange(1, 11), layer.values[:10])
@@ -124,7 +123,7 @@ def test_figures_of_another_architecture_are_refused() -> None:
         evidence_of("phuong2021-fig2", overrides)
 
 
-def test_figure_3_counts_every_pair_and_layer_0_is_the_input(outputs: Path) -> None:
+def test_figure_3_counts_every_pair_and_layer_0_is_the_input() -> None:
     figure = load_figure("phuong2021-fig3")
     e = evidence_of(figure, FEW)
     by_id(figure.claims(e))
@@ -134,23 +133,23 @@ def test_figure_3_counts_every_pair_and_layer_0_is_the_input(outputs: Path) -> N
         assert counted == {"across": 100, "first": 45, "second": 45}
     assert all(one.satisfied["first"] == one.satisfied["second"] == 1 for one in e.before[:1])
     assert all(one.edges[0] >= 0 for one in e.after[1:])
-    drawn = check_pure(figure, e, outputs)
+    drawn = check_pure(figure, e)
     assert titles(drawn) == ["(a) input", *(f"({letter}) layer {k}" for k, letter in enumerate("bcdefgh", 1))]
     assert all(len(axes.patches) == 6 for axes in drawn.axes)  # a filled and a drawn outline of three sorts
     assert legend(drawn) == ["different digits", "both 0", "both 1"]
 
 
-def test_figure_4_shows_the_first_fully_connected_layer(outputs: Path) -> None:
+def test_figure_4_shows_the_first_fully_connected_layer() -> None:
     figure = load_figure("phuong2021-fig4")
     e = evidence_of(figure, FEW)
     by_id(figure.claims(e))
-    values, plane = check_pure(figure, e, outputs).axes
+    values, plane = check_pure(figure, e).axes
     assert has_line(values, np.arange(1, 11), e.values[:10])
     assert np.array_equal(points(plane)[0], e.points)
     check_colors(plane, e.signs)
 
 
-def test_theorem_1_on_small_data(outputs: Path) -> None:
+def test_theorem_1_on_small_data() -> None:
     figure = load_figure(EXTRA)
     e = evidence_of(figure, only=("scale 1.0e-2", "flow 2 11", "flow 3 31", "sgd 2 11"))
     # both rates are limits: at 1e-2 the crossover is at log t = 231
@@ -162,7 +161,7 @@ def test_theorem_1_on_small_data(outputs: Path) -> None:
     (path,), flow = e.paths, e.flows[0]
     assert path.distances[-1] < 0.01
     assert np.diff(flow.counts[:, 1:3].sum(axis=1)).min() >= 0
-    drawn = check_pure(figure, e, outputs)
+    drawn = check_pure(figure, e)
     late, after = path.log_times > 0.1, flow.times > 0
     assert has_line(drawn.axes[0], path.log_times[late], path.distances[late])
     assert np.array_equal(lines(drawn.axes[1]), [[flow.times[after], flow.counts[after, k]] for k in range(4)])
@@ -170,13 +169,13 @@ def test_theorem_1_on_small_data(outputs: Path) -> None:
     assert titles(drawn) == ["(a) Theorem 1", "(b) Lemmas 1 and 3", "(c) Lemma 2"]
 
 
-def test_small_networks_die_as_the_circle_says(outputs: Path) -> None:
+def test_small_networks_die_as_the_circle_says() -> None:
     """Four points in two cones: the arcs of directions from which neurons die, by hand from the flow of tiny ones."""
     figure = load_figure("phuong2021-extra-dead")
     wanted = {role: replace(one, replicas=500) for role, one in figure.wanted().items()}
     e = figure.evidence({one.role: one.run for one in RunSource().obtain(wanted)})
     assert set(verdicts(by_id(figure.claims(e))).values()) == {"reproduced"}
-    drawn = check_pure(figure, e, outputs)
+    drawn = check_pure(figure, e)
     shares, counts = drawn.axes
     assert has_line(shares, range(1, 7), 0.5 ** np.arange(1, 7))
     assert has_line(shares, range(1, 7), [one.share for one in e.orthogonal])
