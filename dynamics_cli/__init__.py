@@ -38,16 +38,15 @@ if TYPE_CHECKING:
     from dynamics_cli.reproduction.catalogue import list_configs, list_figures, list_papers
     from dynamics_cli.reproduction.document import verify
     from dynamics_cli.reproduction.reproduce import reproduce
-    from dynamics_cli.runs.find import prune_runs
     from dynamics_cli.sweeps.find import compare, describe, load_run
     from dynamics_cli.sweeps.summary import describe_sweep, list_runs, list_sweeps
 
 # fmt: off
 __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
     "__version__", "add_data", "animate", "audit", "compare", "describe", "describe_sweep", "explain",
-    "export", "fetch_data", "find_data", "list_architectures", "list_configs", "list_data", "list_datasets",
+    "export", "fetch_data", "find_data", "list_configs", "list_data",
     "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps", "load_config", "load_run",
-    "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "prune_runs", "remove_data",
+    "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "remove_data",
     "reproduce", "sweep", "train", "use", "verify",
 ]
 # fmt: on
@@ -61,7 +60,6 @@ _ELSEWHERE = {
     "reproduction.catalogue": ("list_configs", "list_figures", "list_papers"),
     "reproduction.document": ("verify",),
     "reproduction.reproduce": ("reproduce",),
-    "runs.find": ("prune_runs",),
     "sweeps.find": ("compare", "describe", "load_run"),
     "sweeps.summary": ("describe_sweep", "list_runs", "list_sweeps"),
 }

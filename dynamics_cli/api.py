@@ -320,7 +320,7 @@ def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = N
 @overload
 def plot(
     run: Drawn, panel: str, at: int | None = None, *, measure: str | None = None,
-    columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None, contours: bool = False,
+    columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
     log: LogAxes | None = None, out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure: ...  # fmt: skip
@@ -330,7 +330,7 @@ def plot(
 def plot(
     run: Drawn, panel: str | Sequence[str] | None = None, at: int | Sequence[int] | None = None, *,
     measure: str | None = None, columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
-    contours: bool = False, log: LogAxes | None = None, out: str | Path | None = None,
+    log: LogAxes | None = None, out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]: ...  # fmt: skip
 
@@ -343,7 +343,6 @@ def plot(
     measure: str | None = None,
     columns: Mapping[str, str] | None = None,
     where: Mapping[str, Any] | None = None,
-    contours: bool = False,
     log: LogAxes | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
@@ -357,7 +356,6 @@ def plot(
         measure: of a sweep, the final number to draw; by default the first that the config asks for, or the final loss.
         columns: of a sweep, columns of its table to draw in one picture, as `{"x": ..., "y": ..., "color": ...}`.
         where: of a sweep, the jobs that are drawn, by their settings: `{"optimizer.lr": 0.1}`.
-        contours: of a sweep, whether heat maps have them.
         log: which axes are logarithmic: `x`, `y`, `xy` or `none`; by default those that this suits.
         out: folder to write the pictures to; by default nothing is written.
         formats: of the files: `png`, `pdf`, `svg`.
@@ -371,7 +369,7 @@ def plot(
     """
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
-    asked = Drawing(panels, iterations, measure, columns or {}, where or {}, contours, log)
+    asked = Drawing(panels, iterations, measure, columns or {}, where or {}, log)
     drawn = {}
     for stem, figure in pictures(run, asked):
         drawn[stem] = figure
@@ -392,7 +390,6 @@ class Drawing:
     measure: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     where: Mapping[str, Any] = field(default_factory=dict)
-    contours: bool = False
     log: LogAxes | None = None
 
 
@@ -403,20 +400,20 @@ def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> It
     """
     from dynamics_cli.sweeps.find import open_run, sweep_directory
 
-    of_table = asked.columns or asked.where or asked.contours
+    of_table = asked.columns or asked.where
     if isinstance(run, list | tuple):
         if asked.iterations or of_table:
-            raise UsageError("at goes with one run; x, y, color, where and contours go with one sweep")
+            raise UsageError("at goes with one run; x, y, color and where go with one sweep")
         yield from _overlays(run, asked)
     elif (directory := sweep_directory(run)) is not None:
         if asked.iterations:
             raise UsageError("a sweep has no states to show")
         from dynamics_cli.sweeps.pictures import SweepTable, draw_named
 
-        table = SweepTable(directory, asked.log, where=asked.where, contours=asked.contours)
+        table = SweepTable(directory, asked.log, where=asked.where)
         yield from draw_named(table, asked.panels, asked.columns, asked.measure)
     elif of_table:
-        raise UsageError("x, y, color, where and contours go with the table of a sweep; a run has none")
+        raise UsageError("x, y, color and where go with the table of a sweep; a run has none")
     else:
         from dynamics_cli.analysis import check_panel, draw_panel, panels_of, states_of
 
@@ -515,34 +512,6 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
     loaded = open_run(run, whole=True)
     folder = out or plots_folder(loaded.path) / str(getattr(loaded, "replica", ""))
     return animate_run(loaded, Path(folder) / "animation", progress)
-
-
-# --- lists
-
-
-def list_datasets() -> Table:
-    """Return the kinds of data set that a config can name, with their keys."""
-    return _with_keys("dataset")
-
-
-def list_architectures() -> Table:
-    """Return the kinds of network that a config can name, with their keys."""
-    return _with_keys("architecture")
-
-
-def _with_keys(section: str) -> Table:
-    from dynamics_cli.config.describe import key_rows, list_kinds
-    from dynamics_cli.kinds import get_kind
-
-    def keys(kind: str) -> list[dict[str, Any]]:
-        rows = key_rows(get_kind(section, kind))
-        return [
-            {"name": row["name"], "description": " ".join(row["what"].split()), "required": row["required"]}
-            for row in rows
-        ]
-
-    kinds = list_kinds(section)
-    return Table({"kind": row["kind"], "description": row["what"], "keys": keys(row["kind"])} for row in kinds)
 
 
 # --- data files

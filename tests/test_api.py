@@ -226,7 +226,6 @@ def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
         (["--panel", "losses", "--x", "optimizer.lr"],
          "the panel losses has its own axes; --where KEY=VALUE narrows it"),
         (["--where", "optimizer.lr"], "must have the form COLUMN=VALUE"),
-        (["--contours"], "contours need numbers and 8 x 8 cells"),
     ],
 )  # fmt: skip
 def test_options_of_pictures_of_a_sweep_that_do_not_fit(arguments: list[str], said: str) -> None:
@@ -277,7 +276,7 @@ def test_figures_and_their_claims() -> None:
     assert [row["intact"] for row in dyn.verify()].count(False) == 2  # the run, and the figure drawn of it
 
 
-@pytest.mark.parametrize("what", ["figures", "papers", "configs", "datasets", "architectures", "runs"])
+@pytest.mark.parametrize("what", ["figures", "papers", "configs", "kinds", "runs"])
 def test_lists_are_those_of_the_commands(what: str) -> None:
     dyn.train(TOY)
     found = getattr(dyn, f"list_{what}")()
@@ -295,4 +294,4 @@ def test_notebooks_show_small_escaped_tables() -> None:
     found = dyn.sweep(TOY, seeds=3, overrides={"optimizer.iterations": 2})
     assert found._repr_html_().count("<tr>") == 4
     assert "<td>recorded</td>" in dyn.compare(run, dyn.train(TOY))._repr_html_()
-    assert "<th>kind</th>" in dyn.list_datasets()._repr_html_()
+    assert "<th>kind</th>" in dyn.list_kinds()._repr_html_()

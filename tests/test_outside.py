@@ -138,7 +138,7 @@ def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
     made = dyn("new", "paper", "mine2026", cwd=tmp_path).stdout.split()
     (tmp_path / "stranger").mkdir()
     (tmp_path / "stranger" / "__init__.py").touch()
-    dyn("new", "paper", "inner2026", "--into", "stranger", cwd=tmp_path)
+    dyn("new", "paper", "inner2026", cwd=tmp_path / "stranger")
     code = [Path(tmp_path, name) for name in made if name.endswith(".py")]
     assert sum(len(file.read_text().splitlines()) for file in code if file.name == "fig1.py") <= 60
     tests = [str(file) for file in sorted(tmp_path.rglob("test_*.py"))]
@@ -219,7 +219,8 @@ def test_a_package_of_kinds_and_a_paper_installed_into_a_fresh_environment(stran
     """The recipe of the handbook, packaged by a stranger: trained, killed, resumed, swept, drawn, verified."""
     project = stranger / "project"  # out of the way: what is imported is what was installed
     package = project / "stranger"
-    dyn("new", "paper", "mine2026", "--into", str(package), cwd=stranger)
+    package.mkdir(parents=True)
+    dyn("new", "paper", "mine2026", cwd=package)
     (package / "__init__.py").write_text("")
     (package / "kinds.py").write_text(PARTS)
     (project / "pyproject.toml").write_text(PROJECT)

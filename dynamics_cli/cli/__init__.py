@@ -27,11 +27,9 @@ COMMANDS = {
     "export": "dynamics_cli.cli.export:export",
     "verify": "dynamics_cli.cli.verify:verify",
     "data": "dynamics_cli.cli.data:data",
-    "runs": "dynamics_cli.cli.runs:runs",
     "config": "dynamics_cli.cli.config:config",
     "explain": "dynamics_cli.cli.explain:explain",
     "new": "dynamics_cli.cli.new:new",
-    "completion": "dynamics_cli.cli.completion:completion",
 }
 """Name of a command -> `module:attribute`."""
 

@@ -43,12 +43,6 @@ set_option = click.option(
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to compute (default: as the config says)."
 )
-status_option = click.option(
-    "--status", "statuses", multiple=True, metavar="STATUS", help="Only runs of this status; can be repeated."
-)
-root_option = click.option(
-    "--root", type=click.Path(path_type=Path), metavar="DIR", help="Look below DIR (default: outputs/runs)."
-)
 
 
 def out_option(help: str) -> Decorator[Any]:

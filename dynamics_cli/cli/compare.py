@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,22 +21,14 @@ SHOWN = 48
 @click.command(epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123")
 @click.argument("run_a", metavar="RUN", shell_complete=complete_run)
 @click.argument("run_b", metavar="RUN", shell_complete=complete_run)
-@click.option(
-    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the losses of both into this picture."
-)
 @json_option
-def compare(run_a: str, run_b: str, plot: Path | None, as_json: bool) -> None:
+def compare(run_a: str, run_b: str, as_json: bool) -> None:
     """Compare two runs.
 
     Settings that differ, final numbers, and how far losses and weights are apart. The relative difference is the
     largest distance over the iterations that both runs recorded, divided by the largest absolute value there.
     """
     found = dyn.compare(run_a, run_b)
-    if plot is not None:
-        from dynamics_cli.analysis.overlay import draw_overlay
-        from dynamics_cli.plotting.style import save
-
-        save(draw_overlay([found.a, found.b]), plot.with_suffix(""), [plot.suffix[1:] or "png"])
     if as_json:
         emit_json(found.as_dict())
         return

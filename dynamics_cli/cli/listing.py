@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 import dynamics_cli as dyn
-from dynamics_cli.cli.arguments import json_option, root_option, status_option
+from dynamics_cli.cli.arguments import json_option
 from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
-from dynamics_cli.text import Table, duration, fitted, pairs, text_table
+from dynamics_cli.text import duration, text_table
 
 EXAMPLES = """\b
 Examples:
@@ -74,51 +72,29 @@ def kinds(section: str | None, as_json: bool) -> None:
     emit_either(found, text_table(["kind", "from", "what it is"], rows), as_json=as_json)
 
 
-@list_.command(epilog="Example: dyn list datasets")
-@json_option
-def datasets(as_json: bool) -> None:
-    """List the kinds of data set and their keys."""
-    _print_kinds(dyn.list_datasets(), as_json=as_json)
-
-
-@list_.command(epilog="Example: dyn list architectures --json")
-@json_option
-def architectures(as_json: bool) -> None:
-    """List the kinds of network and their keys."""
-    _print_kinds(dyn.list_architectures(), as_json=as_json)
-
-
-def _print_kinds(found: Table, *, as_json: bool) -> None:
-    blocks = []
-    for one in found:
-        keys = pairs({f"  {key['name']}": key["description"] for key in one["keys"]})
-        blocks.append("\n".join([fitted(f"{one['kind']}: {one['description']}"), keys]))
-    emit_either(found, "\n\n".join(blocks), as_json=as_json)
-
-
 @list_.command(epilog="Example: dyn list runs --status interrupted")
-@root_option
-@status_option
+@click.option(
+    "--status", "statuses", multiple=True, metavar="STATUS", help="Only runs of this status; can be repeated."
+)
 @json_option
-def runs(root: Path | None, statuses: tuple[str, ...], as_json: bool) -> None:
+def runs(statuses: tuple[str, ...], as_json: bool) -> None:
     """List the runs that are kept."""
     from dynamics_cli.runs import runs_root
 
-    found = dyn.list_runs(root, statuses=statuses)
+    found = dyn.list_runs(statuses=statuses)
     if as_json:
         emit_json(found)
     elif found:
         emit(run_table(found))
     else:
-        say(f"there are no such runs below {root or runs_root()}")
+        say(f"there are no such runs below {runs_root()}")
 
 
 @list_.command(epilog="Example: dyn list sweeps --json")
-@click.option("--root", type=click.Path(path_type=Path), metavar="DIR", help="Look in DIR (default: outputs/sweeps).")
 @json_option
-def sweeps(root: Path | None, as_json: bool) -> None:
+def sweeps(as_json: bool) -> None:
     """List the sweeps that are kept, finished or not."""
-    found = dyn.list_sweeps(root)
+    found = dyn.list_sweeps()
     if as_json:
         emit_json(found)
     elif found:
@@ -126,4 +102,4 @@ def sweeps(root: Path | None, as_json: bool) -> None:
         rows = [[str(one[name]) for name in shown] for one in found]
         emit(text_table(shown, rows, right=range(2, len(shown))))
     else:
-        say("there are no sweeps there")
+        say("there are no sweeps")

@@ -10,10 +10,6 @@ from click.shell_completion import CompletionItem
 from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, say
 
-_into = click.option(
-    "--into", default=".", type=click.Path(path_type=Path), metavar="DIR", help="Folder to write to (default: here)."
-)
-
 
 def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from dynamics_cli.kinds.registry import SECTIONS
@@ -23,29 +19,27 @@ def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: st
 
 @click.group("new", cls=CommandGroup, epilog="Example: dyn new kind measure distance")
 def new() -> None:
-    """Begin a kind or a paper of your own."""
+    """Begin a kind or a paper of your own, in the working directory."""
 
 
 @new.command(epilog="Example: dyn new kind optimizer heavy_ball")
 @click.argument("section", shell_complete=_complete_section)
 @click.argument("name")
-@_into
-def kind(section: str, name: str, into: Path) -> None:
+def kind(section: str, name: str) -> None:
     """Write a new kind of SECTION, a config that uses it, and a test."""
     from dynamics_cli.templates import new_kind
 
-    for path in new_kind(section, name, into):
+    for path in new_kind(section, name, Path()):
         emit(str(path))
-    say(f"try: dyn --with {into / name}.py train {into / name}.yaml")
+    say(f"try: dyn --with {name}.py train {name}.yaml")
 
 
 @new.command(epilog="Example: dyn new paper mine2026")
 @click.argument("key")
-@_into
-def paper(key: str, into: Path) -> None:
+def paper(key: str) -> None:
     """Write a new paper with one figure, its config, notes and a test."""
     from dynamics_cli.templates import new_paper
 
-    for path in new_paper(key, into):
+    for path in new_paper(key, Path()):
         emit(str(path))
-    say(f"try: dyn --with {into / key} reproduce {key}-fig1")
+    say(f"try: dyn --with {key} reproduce {key}-fig1")

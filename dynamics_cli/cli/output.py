@@ -62,7 +62,7 @@ def named_cells(numbers: Mapping[str, Any]) -> dict[str, str]:
 
 
 def run_table(runs: Table) -> str:
-    """Return one line for each run, as `dyn list runs` and `dyn runs prune` print them."""
+    """Return one line for each run, as `dyn list runs` prints them."""
     now = time.time()
     rows = [
         [

@@ -21,6 +21,8 @@ Examples:
   dyn page boursier2022 --runs
   dyn page --all
 """
+EVERY = 5.0
+"""Seconds between two versions of the page of a run that goes on."""
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[object]:
@@ -35,15 +37,11 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 )  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced.")
 @click.option("--runs", is_flag=True, help="Embed the runs of figures.")
-@click.option("--live", is_flag=True, help="Write the file again and again while the run goes on.")
-@click.option(
-    "--every", type=click.FloatRange(0.1), default=5.0, metavar="SECONDS",
-    help="With --live: time between two versions (default: 5).",
-)  # fmt: skip
+@click.option("--live", is_flag=True, help=f"Write the file every {EVERY:g} s while the run goes on.")
 @quiet_option
 @json_option
 def page(
-    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, live: bool, every: float,
+    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, live: bool,
     quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Write one HTML file that shows everything, offline.
@@ -59,17 +57,17 @@ def page(
     from dynamics_cli.pages import page as page_of
     from dynamics_cli.pages import pages_folder
 
-    def write(every: float = 0.0) -> tuple[Path, bool]:
-        made = page_of(*what, runs=runs, live=every)
+    def write() -> tuple[Path, bool]:
+        made = page_of(*what, runs=runs, live=EVERY if live else 0.0)
         return made.save(output or pages_folder() / f"{made.name}.html"), bool(made.live)
 
-    file, goes_on = write(every if live else 0.0)
+    file, goes_on = write()
     message = partial(say, quiet=quiet or as_json)
     if live:
-        message(f"{file} is written again every {every:g} s; Ctrl-C ends that" if goes_on else "the run has ended")
+        message(f"{file} is written again every {EVERY:g} s; Ctrl-C ends that" if goes_on else "the run has ended")
     while goes_on:
-        time.sleep(every)
-        file, goes_on = write(every)
+        time.sleep(EVERY)
+        file, goes_on = write()
     if as_json:
         emit_json({"file": file, "bytes": file.stat().st_size})
     else:

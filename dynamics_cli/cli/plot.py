@@ -46,7 +46,6 @@ Examples:
 @click.option("--y", "y", metavar="COLUMN", help="Of a sweep: any column to draw (default: --measure).")
 @click.option("--color", "color", metavar="COLUMN", help="Of a sweep: the column that colours show.")
 @click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Of a sweep: only jobs with this; repeatable.")
-@click.option("--contours", is_flag=True, help="Of a sweep: contours with labels, in heat maps of 8 x 8 cells or more.")
 @click.option(
     "--log",
     type=click.Choice(["x", "y", "xy", "none"]),

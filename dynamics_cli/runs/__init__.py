@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.errors import CorruptRunError, LockedRunError, NotARunError
-    from dynamics_cli.runs.find import RunSummary, list_runs, prune_runs
+    from dynamics_cli.runs.find import RunSummary, list_runs
     from dynamics_cli.runs.info import Status
     from dynamics_cli.runs.run import Run, load_run
     from dynamics_cli.runs.store.checkpoints import Checkpoint
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # fmt: off
 _NAMES = {
     "errors": ("CorruptRunError", "LockedRunError", "NotARunError"),
-    "find": ("RunSummary", "list_runs", "prune_runs"),
+    "find": ("RunSummary", "list_runs"),
     "info": ("Status",),
     "run": ("Run", "load_run"),
     "store.checkpoints": ("Checkpoint",),
@@ -35,7 +35,7 @@ _NAMES = {
 __all__ = [
     "Checkpoint", "CorruptRunError", "Finding", "LockedRunError", "NotARunError", "Run", "RunSummary", "RunWriter",
     "Status", "check_space", "clear_run", "is_locked", "is_run", "list_runs", "load_run", "outputs_root",
-    "prune_runs", "run_lock", "runs_root", "verify_run",
+    "run_lock", "runs_root", "verify_run",
 ]
 # fmt: on
 

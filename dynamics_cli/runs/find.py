@@ -1,26 +1,21 @@
-"""Finding runs below a folder, and deleting some."""
+"""Finding runs below a folder."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, UsageError, did_you_mean
-from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.info import STATUSES
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.layout import clear_run, is_run
-from dynamics_cli.runs.store.locks import is_locked, run_lock
-from dynamics_cli.text import Table
+from dynamics_cli.runs.store.layout import is_run
+from dynamics_cli.runs.store.locks import is_locked
 
 _DEPTH = 4
-DAY = 86400.0
-"""Seconds."""
 DAMAGED = "damaged"
 """Status, in a list of runs, of a run that cannot be read."""
 
@@ -71,70 +66,6 @@ def known_statuses(statuses: Iterable[str]) -> list[str]:
         if status not in known:
             raise UsageError(f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}")
     return statuses
-
-
-def prune_runs(
-    root: str | Path | None = None,
-    *,
-    statuses: Iterable[str] = (),
-    older_than: float | None = None,
-    dry_run: bool = False,
-) -> Table:
-    """Delete runs, and return them: `dyn runs prune`.
-
-    Args:
-        root: where they are; by default below `outputs/runs`.
-        statuses: only runs of these statuses; `damaged` counts as a status.
-        older_than: only runs that have not changed for so many days; 0 for all.
-        dry_run: delete nothing.
-
-    A run that another process is writing is never deleted, nor is anything that does not belong to a run.
-
-    Raises:
-        UsageError: it is not said which runs, there is no such status, or a run holds a file that is not of dyn.
-        RunError: something cannot be deleted.
-    """
-    statuses = known_statuses(statuses)
-    if not statuses and older_than is None:
-        raise UsageError("say which runs: statuses, older_than (0 for all), or both")
-    removed = Table()
-    for summary in list_runs(root or layout.runs_root()):
-        if is_locked(summary.path) or not _chosen(summary, statuses, older_than):
-            continue
-        if dry_run or _remove(summary.path):
-            removed.append(summary.as_row())
-    return removed
-
-
-def _chosen(summary: RunSummary, statuses: Collection[str], older_than: float | None) -> bool:
-    if statuses and summary.status not in statuses:
-        return False
-    # the clock may have been set back since: a change "in the future" is as new as can be
-    return older_than is None or max(0.0, time.time() - summary.modified) >= older_than * DAY
-
-
-def _remove(path: Path) -> bool:
-    """Delete a run unless it is in use, or changed while its lock was taken."""
-    before = _status_text(path)
-    try:
-        with files.continued_by(""), run_lock(path, wait=False):
-            if _status_text(path) != before:
-                return False
-            clear_run(path)
-            for name in (layout.LOCK_HOLDER, layout.LOCK):
-                files.remove(path / name)
-    except LockedRunError:
-        return False
-    with files.os_errors_as_run_errors(path, advice=""):
-        files.remove_directory(path)
-    return True
-
-
-def _status_text(path: Path) -> bytes:
-    try:
-        return files.read(path / layout.INFO)
-    except OSError:
-        return b""
 
 
 def _run_directories(folder: Path, depth: int) -> Iterator[Path]:

@@ -28,9 +28,7 @@ from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.plotting.layout import figure_legend, format_number, place_legend
 from dynamics_cli.plotting.panels.many_runs import (
     BANDS_FROM,
-    CONTOURS_FROM,
     LOG_FROM,
-    can_have_contours,
     draw_bands,
     draw_phase_diagram,
 )
@@ -68,8 +66,7 @@ class SweepTable:
     """The results of a sweep by column; of an unfinished sweep, of the jobs that have ended."""
 
     def __init__(
-        self, directory: Path, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None,
-        contours: bool = False,
+        self, directory: Path, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None
     ) -> None:  # fmt: skip
         """Read the table of a sweep.
 
@@ -77,14 +74,13 @@ class SweepTable:
             directory: of the sweep.
             log: which axes are logarithmic, by default axes whose values suit it.
             where: columns with the values that rows must have; other rows are left out.
-            contours: whether heat maps have them.
 
         Raises:
             RunError: the directory is not a sweep, or no job has ended yet.
             UsageError: there is no such column, or no row has the values.
         """
         described = read_sweep(directory)
-        self.directory, self.log, self.contours = directory, log, contours
+        self.directory, self.log = directory, log
         self.axes: list[dict[str, Any]] = described["axes"]
         self.computed: dict[str, str] = described.get("computed", {})
         self.rows = read_rows(directory)
@@ -414,9 +410,6 @@ def _heat_maps(table: SweepTable, x: str, y: str, measure: str, third: str | Non
     width = WIDTH if columns == 1 else 2.2 * columns + 0.6
     figure, panels = new_figure(columns, -(-len(names) // columns), width=width, aspect=0.72 if columns == 1 else 0.9)
     means = [_means(xs, ys, numbers, rows) for rows in names.values()]
-    if table.contours and not (xs.words is ys.words is None and all(map(can_have_contours, means))):
-        need = f"numbers and {CONTOURS_FROM} x {CONTOURS_FROM} cells or more, none of them empty"
-        raise UsageError(f"contours need {need}; {x} and {y} have {len(xs.values)} x {len(ys.values)}")
     finite = np.concatenate([mean[np.isfinite(mean)] for mean in means])
     limits = (float(finite.min()), float(finite.max())) if third and len(finite) else None
     for k, (axes, name) in enumerate(zip(panels, [*names, *[None] * len(panels)], strict=False)):
@@ -429,7 +422,6 @@ def _heat_maps(table: SweepTable, x: str, y: str, measure: str, third: str | Non
             )
         draw_phase_diagram(
             axes, xs.values, ys.values, means[k], xlabel="", ylabel="", log_x=xs.log, log_y=ys.log, limits=limits,
-            contours=table.contours,
             label=_words(measure) if columns == 1 or k % columns == columns - 1 or k == len(names) - 1 else "",
         )  # fmt: skip
         xs.apply(axes.xaxis)

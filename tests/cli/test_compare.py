@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -76,9 +74,3 @@ def test_keys_that_only_one_config_has(dyn: Dyn) -> None:
     assert found["optimizer.beta1"] == (None, 0.9)
     assert found["optimizer.loss_scaled"] == (False, None)
     assert any(line.split() == ["optimizer.beta1", "-", "0.9"] for line in dyn("compare", "a", "b").out.splitlines())
-
-
-def test_losses_are_drawn_into_one_picture(dyn: Dyn, place: Path) -> None:
-    a, b = (dyn("train", "toy.yaml", "--seed", k, "--json").json["path"] for k in range(2))
-    assert dyn("compare", a, b, "--plot", "both.svg").code == 0
-    assert (place / "both.svg").read_text().count("<svg") == 1

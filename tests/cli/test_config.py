@@ -95,17 +95,6 @@ def test_schema(dyn: Dyn) -> None:
     assert dyn("config", "schema").json == json_schema()
 
 
-SCRIPTS = {"bash": "complete -o nosort -F _dyn_completion dyn", "zsh": "#compdef dyn", "fish": "complete --no-files"}
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_completion_script(name: str, dyn: Dyn) -> None:
-    answer = dyn("completion", name)
-    assert answer.code == 0
-    assert SCRIPTS[name] in answer.out
-    assert f"_DYN_COMPLETE={name}_complete" in answer.out
-
-
 @pytest.mark.parametrize(
     ("words", "completions"),
     [

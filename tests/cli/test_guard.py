@@ -97,7 +97,7 @@ def test_output_that_cannot_be_written_is_told(arguments: list[str], place: Path
 
 
 def test_signs_that_the_terminal_does_not_know_are_escaped(shell: Dyn) -> None:
-    answer = shell("list", "datasets", env={"PYTHONIOENCODING": "iso8859-5"})
+    answer = shell("explain", "dataset.points", env={"PYTHONIOENCODING": "iso8859-5"})
     assert answer.code == 0
     assert r"\xb11 for margin losses" in answer.out
 

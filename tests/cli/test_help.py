@@ -30,11 +30,10 @@ TREE = dict(walk(main))
 def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
         "", "train", "sweep", "plot", "page", "reproduce", "audit", "measure", "show", "export", "compare",
-        "completion",
-        "list", "list figures", "list papers", "list configs", "list kinds", "list datasets", "list architectures",
+        "list", "list figures", "list papers", "list configs", "list kinds",
         "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
         "data", "data list", "data fetch", "data add", "data path", "data remove",
-        "verify", "runs", "runs prune", "config", "config check", "config schema",
+        "verify", "config", "config check", "config schema",
     }  # fmt: skip
 
 
@@ -90,14 +89,14 @@ finally:
 """
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["completion", "fish"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["data", "--help"]])
 def test_help_imports_nothing_heavy(arguments: list[str], shell: Dyn) -> None:
     answer = shell(*arguments, code=LOADED)
     assert answer.code == 0
     assert answer.err == "loaded:\n"
 
 
-@pytest.mark.parametrize("what", ["figures", "papers", "configs", "datasets", "architectures", "runs"])
+@pytest.mark.parametrize("what", ["figures", "papers", "configs", "kinds", "runs"])
 def test_lists_import_neither_torch_nor_matplotlib(what: str, shell: Dyn) -> None:
     answer = shell("list", what, code=LOADED)
     assert answer.code == 0

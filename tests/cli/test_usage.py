@@ -12,13 +12,11 @@ from .conftest import Answer, Dyn
 SETS = "there are mnist-subset, mnist, cifar10, dogs-vs-cats"
 MOST = "a sweep has at most 10000000"
 WHICH_FIGURES = "say which figures: their names, --paper KEY, or --all (`dyn list figures`)"
-WHICH_RUNS = "say which runs: RUN, --status STATUS, or --older-than DAYS (0 for all)"
 WHAT_TO_CHECK = "say what to check: runs, figures' JSON files, or --all"
 FIRST = "there are train, sweep, plot, page, reproduce, "
 REFUSED = [  # command, exit code, a part of the message
     ("trian", 2, f"no command 'trian' (did you mean 'train'?); {FIRST}"),
     ("list figure", 2, "no command 'figure' (did you mean 'figures'?); there are figures, papers, "),
-    ("runs xyz", 2, "no command 'xyz'; there are prune\n"),
     ("data lst", 2, "no command 'lst' (did you mean 'list'?)"),
     ("train", 2, "Missing argument 'CONFIG'"),
     ("train toy.yaml --sed 1", 2, "No such option"),
@@ -50,10 +48,6 @@ REFUSED = [  # command, exit code, a part of the message
     ("verify", 2, WHAT_TO_CHECK),
     ("verify --all here", 2, WHAT_TO_CHECK),
     ("verify nothing", 7, "Error: there is no run nothing, neither as a path nor below outputs/runs"),
-    ("runs prune", 2, WHICH_RUNS),
-    ("runs prune --yes", 2, WHICH_RUNS),
-    ("runs prune --status complet --yes", 2, "no status 'complet' (did you mean 'complete'?)"),
-    ("runs prune . --yes", 2, "not a run: "),
     ("reproduce", 2, WHICH_FIGURES),
     ("reproduce boursier2022-fig1 --all", 2, WHICH_FIGURES),
     ("reproduce --paper boursier2022 --all", 2, WHICH_FIGURES),
@@ -102,7 +96,6 @@ WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine
     ("show here --set seed=1", 2, "--set changes a config; a run is what it is"),
     ("show empty", 7, "Error: empty is not a run directory (it has no run.json)\n"),
     ("compare here toy-1", 7, "Error: there is no run toy-1, neither as a path nor below outputs/runs\n"),
-    ("compare here here --plot both.gif", 2, "gif"),
     ("train toy.yaml --out here --seed 1", 2,
      "Error: here holds a run of another config: give --out another directory, or --force to replace it\n"),
     ("train toy.yaml --out mine --force", 2,

@@ -50,8 +50,8 @@ COMMANDS = [
     ["show", "RUN"], ["show", "RUN", "--json"], ["list", "runs"], ["list", "runs", "--json"],
     ["plot", "RUN", "--list"], ["plot", "RUN", "--panel", "loss"], ["plot", "RUN", "--panel", "function"],
     ["plot", "RUN", "--panel", "norms"], ["plot", "RUN", "--panel", "measures"], ["plot", "RUN:0", "--list"],
-    ["compare", "RUN", "RUN"], ["runs", "prune", "--status", "failed", "--dry-run"],
-    ["verify", "RUN"], ["list", "sweeps", "--root", "RUN/.."], ["plot", "RUN", "--panel", "curve"],
+    ["compare", "RUN", "RUN"],
+    ["verify", "RUN"], ["list", "sweeps"], ["plot", "RUN", "--panel", "curve"],
 ]  # fmt: skip
 
 

@@ -215,22 +215,6 @@ def test_the_measure_that_the_config_asks_for_comes_first(tmp_path):
         assert draw_sweep(table, "losses").axes[0].get_ylabel() == "training loss"
 
 
-def test_contours_are_drawn_on_request_with_labels(three):
-    def drawn(values, **options):
-        axes = Figure().add_subplot()
-        at = np.arange(1.0, len(values) + 1)
-        draw_phase_diagram(axes, at, at, values, xlabel="", ylabel="", label="", **options)
-        axes.figure.draw_without_rendering()
-        return axes
-
-    eight = np.add.outer(np.arange(8.0), np.arange(8.0))
-    assert len(drawn(eight).collections) == 1  # the cells alone
-    assert len(drawn(eight, contours=True).texts) >= 4  # labels of lines
-    assert len(drawn(eight[:7, :7], contours=True).collections) == 1
-    with pytest.raises(UsageError, match="8 x 8 cells .*initialization.scale and architecture.width have 3 x 3"):
-        draw_sweep(SweepTable(three.directory, contours=True), "phase")
-
-
 @pytest.mark.parametrize(("value", "label"), [(1.0, "1"), (0.0, "0"), (-2.5, "-2.5")])
 def test_equal_values_have_a_plain_colour_bar(value, label):
     axes = Figure().add_subplot()

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from dynamics_cli.config import load_config
-from dynamics_cli.runs import is_locked, list_runs, load_run, prune_runs
+from dynamics_cli.runs import load_run
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from tests.training.kill_script import BASE
@@ -88,20 +88,6 @@ def test_a_clock_that_goes_backwards(tmp_path, monkeypatch, name):
     assert run.info["seconds"] >= 0
     assert saved  # a checkpoint does not wait for the hour to come again
     np.testing.assert_array_equal(run.losses, load_run(tmp_path / "whole").losses)
-
-
-def test_runs_from_the_future_are_new_and_their_locks_hold(tmp_path, monkeypatch):
-    """The clock was set back by a day after a run: `prune_runs` takes it for a new one."""
-    obtain_run(plan(tmp_path / "run"))
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() - 86400.0)
-    assert not is_locked(tmp_path / "run")
-    assert [run.status for run in list_runs(tmp_path)] == ["complete"]
-    assert prune_runs(tmp_path, older_than=1e-5, dry_run=True) == []
-    assert [run["path"] for run in prune_runs(tmp_path, older_than=0.0, dry_run=True)] == [tmp_path / "run"]
-    assert obtain_run(plan(tmp_path / "run")).reused
-    assert len(prune_runs(tmp_path, older_than=0.0)) == 1
-    assert not (tmp_path / "run").exists()
 
 
 if __name__ == "__main__":

@@ -15,9 +15,6 @@ LOG_FROM = 50.0
 """Positive values that span at least this factor are coloured on a log scale."""
 EQUAL = 1e-6
 """Values whose range is below this share of the largest are one value, to the digits that a colour bar shows."""
-CONTOURS = 6
-CONTOURS_FROM = 8
-"""Cells along each axis that contours need, which interpolate between them."""
 BANDS_FROM = 5
 """Values at one place that quantiles need; fewer are drawn each."""
 QUANTILES = ((0.05, 0.95), (0.25, 0.75))
@@ -27,13 +24,12 @@ QUANTILES = ((0.05, 0.95), (0.25, 0.75))
 @styled
 def draw_phase_diagram(
     axes: Axes, x: ArrayLike, y: ArrayLike, values: ArrayLike, *, xlabel: str, ylabel: str, label: str,
-    log_x: bool = False, log_y: bool = False, limits: tuple[float, float] | None = None, contours: bool = False,
+    log_x: bool = False, log_y: bool = False, limits: tuple[float, float] | None = None,
 ) -> None:  # fmt: skip
     """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
 
-    `limits` are the ends of the colours, by default the smallest and the largest value. `contours` have labels;
-    they need `CONTOURS_FROM` values on each axis and none missing, and there are none otherwise. Raises ValueError when
-    shapes do not match or an axis has fewer than two values.
+    `limits` are the ends of the colours, by default the smallest and the largest value. Raises ValueError when shapes
+    do not match or an axis has fewer than two values.
     """
     xs, ys, grid = np.asarray(x, float), np.asarray(y, float), np.asarray(values, float)
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
@@ -51,20 +47,11 @@ def draw_phase_diagram(
     axes.set_yscale("log" if log_y else "linear")
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    if contours and can_have_contours(grid) and not equal:
-        levels = (np.geomspace if log else np.linspace)(low, high, CONTOURS + 2)[1:-1]
-        drawn = axes.contour(xs, ys, shown, levels=levels, colors="white", linewidths=0.6, alpha=0.8)
-        axes.clabel(drawn, fontsize=6, fmt=lambda value: f"{value:.3g}")
     bar = axes.figure.colorbar(mesh, ax=axes, label=label)
     if not log:
         bar.ax.ticklabel_format(useOffset=False, axis="y")
     if equal:
         bar.set_ticks([ends[0]], labels=[f"{ends[0]:.6g}"])
-
-
-def can_have_contours(values: NDArray[np.float64]) -> bool:
-    """Whether there are enough values along each axis for contours, and none missing."""
-    return min(values.shape) >= CONTOURS_FROM and bool(np.isfinite(values).all())
 
 
 def _edges(centres: NDArray[np.float64], log: bool) -> NDArray[np.float64]:

@@ -61,7 +61,7 @@ def acquire(
         try:
             lock.acquire(timeout=_GRACE)
         except FileNotFoundError:
-            continue  # deleted with its directory by `dyn runs prune`
+            continue  # deleted with its directory
         except Timeout:
             message = f"{directory} is in use by {_holder(directory)}"
             if not wait:
