@@ -25,7 +25,7 @@ from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.plotting.layout import figure_legend, format_number, panel_label, place_legend, set_axis_label
 from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.panels.neurons import round_up, sign_handle
-from dynamics_cli.plotting.panels.table import draw_table, table_figure
+from dynamics_cli.plotting.panels.table import table_figure
 from dynamics_cli.plotting.style import COLUMN_WIDTH, MARKER, PALETTE, SERIES, SMALL, TEXT_WIDTH, new_figure, styled
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis
 from dynamics_cli.reproduction.claims import (

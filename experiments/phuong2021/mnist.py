@@ -73,9 +73,7 @@ def table_table1(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
 
 def draw_table1(e: kit.Evidence) -> kit.Drawing:
     """Draw the table."""
-    figure, (axes,) = kit.new_figure(width=5.5, aspect=0.4)
-    kit.draw_table(axes, *table_table1(e))
-    return figure
+    return kit.table_figure(*table_table1(e), align="lllllr")
 
 
 TABLE1 = kit.Figure(
