@@ -33,9 +33,6 @@ PAPERS: dict[str, PaperEntry] = {
             "boursier2022-fig7": FigureEntry(
                 "Loss profile and explained variance, high dimension", 6, "boursier2022.high_dim", FLOW
             ),
-            "boursier2022-extra-norm": FigureEntry(
-                "Final norm against initialisation scale", 3, "boursier2022.extra_norm"
-            ),
         },
     ),
     "chizat2019": PaperEntry(

@@ -224,8 +224,8 @@ def figure_section(
     parts = [
         title,
         *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
-        "\n".join(f"- {plain(remark)}" for remark in document["remarks"]),
         table(header, rows, "claims") if rows else "",
+        "\n".join(f"- {plain(name)}: {number(value)}" for name, value in document.get("numbers", {}).items()),
         folded(plural(len(findings), "finding"), table(header[:-1], [_cells(one) for one in findings], "claims"))
         if findings
         else "",

@@ -12,7 +12,7 @@ from dynamics_cli.cli import arguments
 from dynamics_cli.cli.guard import tell
 from dynamics_cli.cli.output import TrainingBar, emit, emit_files, emit_json, say
 from dynamics_cli.errors import DynError
-from dynamics_cli.text import text_table
+from dynamics_cli.text import number, text_table
 
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
@@ -124,6 +124,8 @@ def _report(figure: str, outcome: FigureResult) -> None:
     if outcome.table is not None:
         emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
+    if outcome.numbers:
+        emit("".join(f"{name}: {number(value)}\n" for name, value in outcome.numbers.items()))
     emit_files(outcome.files)
     emit("")
 

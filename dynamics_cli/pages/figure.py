@@ -92,14 +92,14 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: boo
 
     Raises CorruptRunError: a picture is not the one that was written with the JSON, or a run is damaged.
     """
-    claims, name = _claims(document), str(document["figure"])
+    claims, numbers, name = _claims(document), document.get("numbers", {}), str(document["figure"])
     parts = [
         tag(level, f"{name}: {document.get('title', '')}", id=name),
         tag("p", document.get("caption", "")),
         *_pictures(file, document),
         tag("p", tag("strong", f"{summary(claims)}.")),
         *(_claims_table(kind, [one for one in claims if one.first.kind == kind]) for kind in KINDS),
-        tag("ul", *(tag("li", remark) for remark in document.get("remarks", []))) if document.get("remarks") else None,
+        tag("ul", *(tag("li", f"{one}: {number(value)}") for one, value in numbers.items())) if numbers else None,
         _audit(file),
         tag("p", "Again: ", tag("code", command(document))),
         folded(

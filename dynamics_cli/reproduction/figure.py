@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
@@ -89,8 +89,8 @@ class Figure:
     """Role -> config used under `--seeds` for all but the first seed, where the first reads its weights from a file."""
     table: Callable[[Any], tuple[list[str], list[list[str]]]] | None = None
     """For tables: evidence -> header and rows, printed and written as CSV."""
-    remarks: Callable[[Any], list[str]] | None = None
-    """Evidence -> remarks for a reader of the claims, such as an assumption that this seed violates."""
+    numbers: Callable[[Any], Mapping[str, SupportsFloat]] | None = None
+    """Evidence -> numbers by name that the caption or NOTES.md quotes; they have no verdict."""
     nulls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Nulls of the paper for `dyn audit`: name -> changes of all configs, as after `--set`."""
     substitute: str | None = None
@@ -110,7 +110,7 @@ class Figure:
         """
         ending, own = self.id.split("-", 1)[-1].replace("-", "_"), vars(module)
         found: dict[str, Any] = {}
-        for name in ("evidence", "claims", "draw", "table", "remarks"):
+        for name in ("evidence", "claims", "draw", "table", "numbers"):
             if (given := getattr(self, name)) in (_of_module, None):
                 found[name] = own.get(f"{name}_{ending}", own.get(name))
                 if found[name] is None and given is _of_module:

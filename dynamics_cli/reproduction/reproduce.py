@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, SupportsFloat, TypeVar
 
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
@@ -46,8 +47,8 @@ class FigureResult:
     """The claims again, with the results of all seeds."""
     table: tuple[list[str], list[list[str]]] | None = None
     """Header and rows of a table."""
-    remarks: list[str] = field(default_factory=list)
-    """Remarks for a reader of the claims."""
+    numbers: dict[str, float | None] = field(default_factory=dict)
+    """Numbers without a verdict by name, of the first seed; None where a number is not finite."""
     seconds: float = 0.0
     """Wall time of the whole."""
 
@@ -70,7 +71,7 @@ class FigureResult:
         return {
             "figure": self.figure, "files": [str(path) for path in self.files],
             "claims": [one.as_dict() for one in self.over_seeds], "runs": [run.as_dict() for run in self.runs],
-            "remarks": self.remarks, "seconds": self.seconds,
+            "numbers": self.numbers, "seconds": self.seconds,
         }  # fmt: skip
 
 
@@ -125,7 +126,7 @@ def reproduce(
         with style():  # also for figures that draw without a panel of ours
             drawing = chosen.draw(evidence)
         table = chosen.table(evidence) if chosen.table is not None else None
-        remarks = chosen.remarks(evidence) if chosen.remarks is not None else []
+        numbers = _finite(chosen.numbers(evidence)) if chosen.numbers is not None else {}
 
     offsets = range(1, seeds)
     others = source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, offsets) if chosen.configs else []
@@ -133,22 +134,17 @@ def reproduce(
         with _of_changed_runs(chosen, changes):
             evidence = chosen.evidence(by_role(more))
             claims[offset] = chosen.claims(evidence)
-            found = chosen.remarks(evidence) if chosen.remarks is not None else []
         runs += more
-        remarks += [f"seed + {offset}: {remark}" for remark in found]
     joined = over_seeds(claims)
-    if messages is not None:
-        for remark in remarks:
-            messages(f"{chosen.id}: {remark}")
 
-    about = _about(chosen, joined, remarks)
+    about = _about(chosen, joined, numbers)
     about |= {"preset": preset, "overrides": changes, "seeds": seeds, "provenance": provenance()}
     with _of_changed_runs(chosen, changes), alone_in(folder):
         written = save(drawing, folder / chosen.id, formats)
         if table is not None:
             written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
         written.append(write_document(folder / f"{chosen.id}.json", about, written, runs))
-    return FigureResult(chosen.id, written, claims[0], runs, joined, table, remarks, time.monotonic() - began)
+    return FigureResult(chosen.id, written, claims[0], runs, joined, table, numbers, time.monotonic() - began)
 
 
 def reproduce_figures(
@@ -254,9 +250,14 @@ def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> N
     check_formats(formats)
 
 
-def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str]) -> dict[str, Any]:
+def _finite(numbers: Mapping[str, SupportsFloat]) -> dict[str, float | None]:
+    """Return numbers as JSON has them: None where a number is not finite."""
+    return {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}
+
+
+def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], numbers: Mapping[str, float | None]) -> dict[str, Any]:
     """Return the figure's part of the JSON beside the picture."""
     return {
         "figure": figure.id, "paper": figure.paper, "title": figure.title, "caption": figure.caption,
-        "origin": dict(figure.origin), "claims": [one.as_dict() for one in claims], "remarks": remarks,
+        "origin": dict(figure.origin), "claims": [one.as_dict() for one in claims], "numbers": dict(numbers),
     }  # fmt: skip

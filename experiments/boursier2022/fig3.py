@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from dynamics_cli import kit
 
-from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, predict, read_setting, remarks
+from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, predict, read_setting
 from .states import LOSS_FACTOR, NAN, ORIGIN, NetworkState, clock, loss_curve, state_at, time_text
 from .theory.phases import largest_epsilon
 
@@ -48,12 +46,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     flat = np.abs(curve.losses[curve.iterations <= 4000] / start - 1).max()
     saddle = curve.plateau(8000, NEAR) if curve.iterations[-1] >= 8000 else None
     passed = saddle is not None and flat <= DROP and abs(saddle.value - e.saddle_loss) <= NEAR
-    predicted = replace(curve, losses=e.prediction) if e.prediction is not None else None
-    deviation = float(np.abs(predicted.losses - curve.losses).max() / start) if predicted else NAN
-    halfway = {"first": (start + e.saddle_loss) / 2, "second": e.saddle_loss / 2}
-    times = {name: predicted.first_below(level) if predicted else NAN for name, level in halfway.items()}
+    deviation = float(np.abs(e.prediction - curve.losses).max() / start) if e.prediction is not None else NAN
     at_saddles = [kit.value_at(e.iterations, e.gradients, one) for one in (4000, 8000)]
-    rate, (radius, constant, far) = final_rate(e), local_pl(e)
+    rate, (radius, constant) = final_rate(e), local_pl(e)
     return [
         assumption_claim(e.setting),
         kit.claim("first-saddle", "The saddle at 0 is left after 5000 iterations (loss down by 1 %)",
@@ -78,14 +73,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("predicted-curve", "Two logistic growths give the loss curve (largest deviation over initial loss)",
                   "Section 4.2, equation for u+",
                   kit.at_most(0.01), kit.given(np.isfinite(first) and np.isfinite(second), deviation)),
-        kit.finding("first-saddle-5",
-                    "The same when a saddle is left at a fall of 5 %: the time depends on that choice",
-                    "Figure 3", curve.escape(start, 0.05)),
-        kit.finding("pl-radius", "Distance from the limit from which on it is, to the end", "Lemma 5", far),
-        *[kit.finding(f"half-{name}", f"Iteration of half the {name} fall of the loss; predicted: "
-                      f"{'-' if np.isnan(times[name]) else format(times[name], '.0f')}",
-                      "Section 4.2", curve.first_below(level))
-          for name, level in halfway.items()],
     ]  # fmt: skip
 
 
@@ -111,19 +98,18 @@ def final_rate(e: kit.Evidence) -> float:
     return float(np.log(e.curve.at(first) / e.curve.at(last)) / ((last - first) * e.setting.lr * e.setting.slower))
 
 
-def local_pl(e: kit.Evidence) -> tuple[float, float, float]:
-    """Return the radius of Lemma 5, the least `||grad L||^2 / (L ||D_-||)` within it, and the sufficient radius.
+def local_pl(e: kit.Evidence) -> tuple[float, float]:
+    """Return the radius of Lemma 5 and the least `||grad L||^2 / (L ||D_-||)` within it.
 
     Losses below 1e-9 of the first are left out: rounding decides there.
     """
     losses = np.array([e.curve.at(one) for one in e.iterations])
     reliable = losses > 1e-9 * e.curve.start
     if not e.setting.usable or not reliable.any():
-        return NAN, NAN, NAN
+        return NAN, NAN
     ratios, distances = (e.gradients**2 / losses / e.setting.slower)[reliable], e.distances[reliable]
     radius = e.setting.lambda_ ** (largest_epsilon(e.setting.x, e.setting.y) / 240)
-    least, late = np.minimum.accumulate(ratios[::-1])[::-1], distances <= radius
-    return radius, float(ratios[late].min(initial=np.inf)), float(distances[least >= 1].max(initial=0.0))
+    return radius, float(ratios[distances <= radius].min(initial=np.inf))
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
@@ -154,5 +140,5 @@ FIGURE = kit.Figure(
         "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate saddle, convergence. "
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
     ),
-    configs=CONFIGS, variants=VARIANTS, nulls=NULLS, remarks=remarks, origin=ORIGIN,
+    configs=CONFIGS, variants=VARIANTS, nulls=NULLS, origin=ORIGIN,
 )  # fmt: skip

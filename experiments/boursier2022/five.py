@@ -12,9 +12,7 @@ from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .states import (
     LOSS_FACTOR,
-    NAN,
     ORIGIN,
-    LineState,
     draw_profile,
     draw_states,
     line_state,
@@ -32,8 +30,6 @@ ALIGNED = 5.0
 """Angle in degrees up to which a neuron counts as aligned."""
 GROUP_ANGLE = 30.0
 """Neurons linked by steps of at most this angle (degrees) are one group of the figure."""
-NARROW_ANGLE = 10.0
-"""A stricter choice, reported as a finding."""
 TURN = 1.0
 """A turn of one degree counts; for orthogonal data neurons that have grown turn by less than 1e-6 degrees."""
 
@@ -60,11 +56,6 @@ def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
     )  # fmt: skip
 
 
-def groups(state: LineState, angle: float = GROUP_ANGLE) -> int:
-    """Return the number of groups of visible neurons."""
-    return kit.cluster_directions(state.W, signs=state.a, relative_norm=VISIBLE, angle_tolerance=angle).count
-
-
 def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
     """Compare the states and the loss with Appendix A.1."""
     _, early, saddle, leaving, end = e.states
@@ -76,6 +67,7 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
     grew = kit.significant(leaving.W, VISIBLE) & (leaving.norms > saddle.norms)
     share = float(np.mean(to_limit <= ALIGNED))
     fell = e.curve.escape(e.curve.start) < saddle.iteration  # false for NaN: the saddle at 0 was never left
+    groups = kit.cluster_directions(saddle.W, signs=saddle.a, relative_norm=VISIBLE, angle_tolerance=GROUP_ANGLE)
     return [
         kit.claim("alignment", "Early alignment by iteration 15000 "
                   "(share of visible neurons within 5 degrees of their limit in Eq. 10)",
@@ -84,7 +76,7 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
                   "Appendix A.1, Figure 4(b), (f)",
                   kit.more_than(0.999), kit.given(share > 0.5, e.curve.at(15000) / e.curve.start)),
         kit.claim("two-groups", "Two groups of neurons grow until the intermediate saddle (orthogonal data: one)",
-                  "Appendix A.1, Figure 4(c)", kit.exactly(2), groups(saddle)),
+                  "Appendix A.1, Figure 4(c)", kit.exactly(2), groups.count),
         kit.claim("turn-before",
                   "They do not keep a fixed direction meanwhile (least turn of a visible neuron, degrees)",
                   "Appendix A.1", kit.at_least(TURN), turned.min()),
@@ -107,29 +99,15 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("sparse",
                   "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
                   "Appendix A.1, Figure 4(e)", kit.at_most(len(inputs) - 2), len(kinks)),
-        kit.finding("narrow-groups",
-                    "Groups at the saddle when 10 instead of 30 degrees link neurons: those that face right are two",
-                    "Figure 4(c)", groups(saddle, NARROW_ANGLE)),
-        kit.finding("all-kinks", "Kinks on the whole line at the end", "Figure 4(e)", len(kit.distinct_kinks(end.W))),
-        kit.finding("loss-150000", "Loss at 150000", "Figure 4(d), (f)", e.curve.at(150000)),
-        kit.finding("escape", "Iteration at which the saddle is left (loss down by 1 %)",
-                    "Figure 4(f)", e.curve.escape(e.curve.at(saddle.iteration))),
-        kit.finding("flipped",
-                    "Output weights that changed sign by iteration 94000; gradient flow keeps signs (the step decides)",
-                    "Lemma 1", e.flipped),
-        kit.finding("negative", "Active neurons with s = -1 at the saddle: without one it is never left",
-                    "Figure 4(d)", e.negative),
     ]  # fmt: skip
 
 
-def remarks_fig4(e: kit.Evidence) -> list[str]:
-    """Say when the run never leaves the saddle, and why."""
-    if e.negative:
-        return []
-    return [
-        f"no active neuron with s = -1 is left at iteration {e.states[2].iteration}, so the saddle is never left: "
-        f"{e.flipped} output weights changed sign, which gradient flow forbids (Lemma 1); a smaller step keeps them"
-    ]
+def numbers_fig4(e: kit.Evidence) -> dict[str, float]:
+    """Return whether the saddle can be left: a step that lets output weights change sign may leave no neuron for it."""
+    return {
+        "output weights that changed sign by iteration 94000": e.flipped,
+        "active neurons with s = -1 at the saddle; without any it is never left": e.negative,
+    }
 
 
 def draw_fig4(e: kit.Evidence) -> kit.Drawing:
@@ -186,9 +164,7 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
     within = (float(e.x[:, 0].min()), float(e.x[:, 0].max()))
     grid = np.linspace(*within, 2001)
     end = last.function(grid)
-    error, size, change = (
-        float(np.sqrt(np.mean(one**2))) for one in (end - e.interpolator(grid), end, end - first.function(grid))
-    )
+    error, size = (float(np.sqrt(np.mean(one**2))) for one in (end - e.interpolator(grid), end))
     fitted, fitted_small = (one.first_below(FITTED) for one in (curve, e.small))
     done = np.isfinite(fitted)  # before that, nothing can be said of the end of training
     least_small = fitted_small if np.isfinite(fitted_small) else float(e.small.iterations[-1])  # it took longer
@@ -211,11 +187,6 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("kernel", "The final function is approximately the interpolator of the tangent kernel at "
                   "initialisation (root mean square distance between the inputs, over the final function's size)",
                   "Appendix A.1", kit.at_most(NEARLY), kit.given(done, error / size)),
-        kit.finding("kernel-change", "The same distance, over that of the final from the initial function",
-                    "Appendix A.1", kit.given(done, error / change if change else NAN)),
-        kit.finding("start", "Loss at initialisation, which the paper does not print", "Figure 5(a)", curve.start),
-        kit.finding("speed", "First iteration with a loss below 1e-3", "Appendix A.1", fitted),
-        kit.finding("speed-small", "and from a small initialisation", "Appendix A.1", fitted_small),
     ]  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def test_schema(dyn: Dyn) -> None:
         ("dyn list fi", ["plain,figures"]),
         ("dyn reproduce boursier2022-fig2", ["plain,boursier2022-fig2"]),
         ("dyn train boursier2022/ortho",
-         ["plain,boursier2022/orthogonal", "plain,boursier2022/orthogonal_flow", "plain,boursier2022/orthonormal"]),
+         ["plain,boursier2022/orthogonal", "plain,boursier2022/orthogonal_flow"]),
         ("dyn train toy", ["file,toy"]),
         ("dyn show toy-", ["plain,toy-run"]),
         ("dyn train toy.yaml --dry", ["plain,--dry-run"]),

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from numpy.typing import ArrayLike
 
-from dynamics_cli.plotting.style import FORMATS, style
+from dynamics_cli.plotting.style import style
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.figure import Figure, Wanted
@@ -57,14 +53,6 @@ def by_id(claims: Sequence[Claim]) -> dict[str, Claim]:
     return found
 
 
-def claims_of(figure: Figure | str, overrides: Sequence[str] = (), seed_offset: int = 0) -> dict[str, Claim]:
-    """Return the claims of a figure by id; each has a statement, a source and a measured number."""
-    figure = load_figure(figure) if isinstance(figure, str) else figure
-    claims = by_id(figure.claims(evidence_of(figure, overrides, seed_offset)))
-    assert all(one.source and one.statement and one.measured is not None for one in claims.values())
-    return claims
-
-
 def verdicts(claims: dict[str, Claim] | Sequence[Claim]) -> dict[str, str]:
     """Return id -> verdict of what is a claim or theory, not a finding."""
     claims = list(claims.values()) if isinstance(claims, dict) else claims
@@ -75,21 +63,6 @@ def drawing(figure: Figure, evidence: Evidence) -> Drawing:
     """Return what a figure draws, in dyn's style."""
     with style():
         return figure.draw(evidence)
-
-
-def shown(figure_id: str, overrides: Sequence[str] = ()) -> tuple[Evidence, Drawing]:
-    """Return the evidence of a figure on finished runs, and what the figure draws of it."""
-    figure = load_figure(figure_id)
-    evidence = evidence_of(figure, overrides)
-    return evidence, drawing(figure, evidence)
-
-
-def png(drawn: Drawing) -> bytes:
-    """Return a drawing as a file: equal bytes are equal pictures."""
-    stream = io.BytesIO()
-    with style():
-        drawn.savefig(stream, format="png", dpi=60, metadata=FORMATS["png"])
-    return stream.getvalue()
 
 
 def check_pure(figure: Figure, evidence: Evidence) -> Drawing:
@@ -105,38 +78,3 @@ def check_pure(figure: Figure, evidence: Evidence) -> Drawing:
         assert figure.claims(evidence) == claims
         assert list(Path(folder).iterdir()) == []
     return drawn
-
-
-def titles(drawn: Drawing) -> list[str]:
-    """Return the titles of the panels, left or middle, in the order of the axes; "" for none."""
-    return [axes.get_title(loc="left") or axes.get_title() for axes in drawn.axes]
-
-
-def labels(drawn: Drawing) -> list[tuple[str, str]]:
-    """Return what the x and y axes of all panels are called."""
-    return [(axes.get_xlabel(), axes.get_ylabel()) for axes in drawn.axes]
-
-
-def legend(shown: Drawing | Axes) -> list[str]:
-    """Return the entries of all legends of a drawing, those of its panels included, or of one panel."""
-    if isinstance(shown, Axes):
-        one = shown.get_legend()
-        return [text.get_text() for text in one.get_texts()] if one is not None else []
-    common = [text.get_text() for one in shown.legends for text in one.get_texts()]
-    return common + [entry for axes in shown.axes for entry in legend(axes)]
-
-
-def lines(axes: Axes) -> list[np.ndarray]:
-    """Return the points (2, k) of all lines of a panel, in the order in which they were drawn."""
-    return [np.array(line.get_data(), dtype=float) for line in axes.lines]
-
-
-def has_line(axes: Axes, x: ArrayLike, y: ArrayLike) -> bool:
-    """Return whether a line goes through exactly these points, NaN included."""
-    wanted = np.array([x, y], dtype=float)
-    return any(np.array_equal(points, wanted, equal_nan=True) for points in lines(axes))
-
-
-def points(axes: Axes) -> list[np.ndarray]:
-    """Return the points (k, 2) of all scatters of a panel, in the order in which they were drawn."""
-    return [np.array(one.get_offsets(), dtype=float) for one in axes.collections]

@@ -1,117 +1,150 @@
-"""Figures on runs that are really trained: the claims that come out, and the drawing, of evidence alone."""
+"""Every figure on runs that are really trained: the claims are those committed, and the picture is drawn of evidence.
+
+`docs/figures` holds the claims of every figure as `dyn reproduce` gave them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import NamedTuple
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dynamics_cli.reproduction.catalogue import figures, load_figure
-from tests.experiments.helpers import by_id, check_pure, evidence_of, titles, verdicts
+from tests.experiments.helpers import by_id, check_pure, evidence_of, verdicts
+
+DOCUMENTS = Path(__file__).parents[2] / "docs" / "figures"
+if not DOCUMENTS.is_dir():
+    pytest.skip("a source archive comes without docs/figures", allow_module_level=True)
+QUICK = 3.0
+"""Most seconds of figures that are made by default."""
+SLOW = {"chizat2019-scaling", "cohen2021-momentum", "cohen2021-taylor", "gromov2023-ipr", "gromov2023-phases",
+        "min2024-fig8", "saxe2014-fig3", "saxe2014-fig4", "saxe2014-fig6a", "saxe2014-silent-alignment",
+        "woodworth2020-fig3"}  # fmt: skip
+"""Such figures whose runs take longer where nothing is compiled yet."""
+SAME = 2e-3
+"""Largest difference of a number that is measured again, over the number or an end of its interval.
+
+On the same machine with the same versions it is 0. Another processor sums products in another order, which changes the
+last digits, and training enlarges that: to 5e-4 at most in eleven figures that are not in `UNSTABLE`, made with kernels
+for a generic processor on a single thread. Most intervals are 1 % wide or wider.
+"""
+UNSTABLE = {
+    "chizat2020-margin": 0.02, "cohen2021": 0.2, "doshi2023": 0.2, "gromov2023": 0.2, "liu2023-mnist": 0.2,
+    "phuong2021-fig3": 0.2, "phuong2021-fig4": 0.2, "tachet2018-table2": 0.2, "tachet2018-fig5-gan": math.inf,
+}  # fmt: skip
+"""Beginnings of ids -> the same for figures whose training enlarges last digits without end: steps at the edge of
+stability, grokking, deep networks of single precision. There the other kernels gave up to 0.1, and the same verdicts;
+of the GAN even the covered modes depend on the number of threads (see its notes), and the search for the largest margin
+of chizat2020 ends 0.4 % apart on one thread and two."""
+ABSENT = {"tachet2018-table2"}
+"""Figures whose data nobody may pass on."""
 
 
-class Expected(NamedTuple):
-    """The claims and the drawing of a figure."""
+def _marked(figure_id: str, seconds: float, *more: str) -> object:
+    quick = seconds <= QUICK and figure_id not in SLOW
+    return pytest.param(figure_id, *more, marks=() if quick else pytest.mark.long, id="-".join([figure_id, *more]))
 
-    panels: int | list[str]
-    """Axes, those on the right included, or the titles of the first."""
-    missing: Set[str] | None = frozenset()
-    """Claims that are not reproduced (see NOTES.md of the paper); None where the runs are too short to tell."""
-    overrides: tuple[str, ...] = ()
+
+@pytest.mark.parametrize("figure_id", [_marked(one.id, one.seconds) for one in figures() if one.id not in ABSENT])
+def test_claims_are_those_committed_and_the_picture_is_drawn(figure_id: str) -> None:
+    figure = load_figure(figure_id)
+    evidence = evidence_of(figure)
+    claims = figure.claims(evidence)
+    committed = json.loads((DOCUMENTS / f"{figure_id}.json").read_text())["claims"]
+    tolerance = next((share for name, share in UNSTABLE.items() if figure_id.startswith(name)), SAME)
+    found = differences(committed, [one.as_dict() for one in claims], tolerance)
+    assert not found, f"stale: dyn reproduce {figure_id}, and import again ({'; '.join(found)})"
+    if figure.numbers is not None:
+        assert all(math.isfinite(value) for value in figure.numbers(evidence).values())
+    check_pure(figure, evidence)
+
+
+def differences(
+    kept: Sequence[Mapping[str, Any]], fresh: Sequence[Mapping[str, Any]], tolerance: float = SAME
+) -> list[str]:
+    """Return how the claims of a figure differ from those that are committed, in a line each."""
+    old, new = ({one["id"]: one for one in claims if one["kind"] != "finding"} for claims in (kept, fresh))
+    if list(old) != list(new):
+        return [f"other claims: {', '.join(sorted(set(old) ^ set(new))) or 'their order'}"]
+    lines = []
+    for key, one in old.items():
+        for entry in ("kind", "verdict", "statement", "source"):
+            if one[entry] != new[key][entry]:
+                lines.append(f"{key}: {entry} {one[entry]!r} -> {new[key][entry]!r}")
+        for entry in ("low", "high", "measured"):
+            if not close(one[entry], new[key][entry], tolerance, one["low"], one["high"]):
+                lines.append(f"{key}: {entry} {one[entry]} -> {new[key][entry]}")
+    return lines
+
+
+def close(a: float | None, b: float | None, tolerance: float, *ends: float | None) -> bool:
+    """Return whether two numbers are the same within a share of themselves or of the ends of an interval."""
+    if a is None or b is None or a == b:
+        return a == b
+    return abs(a - b) <= tolerance * max(abs(x) for x in (a, b, *ends) if x is not None)
+
+
+def test_differences_are_seen() -> None:
+    kept = dict.fromkeys(("statement", "source"), "") | {
+        "id": "a", "kind": "claim", "verdict": "reproduced", "low": None, "high": 1.0, "measured": 1e-9}  # fmt: skip
+
+    def changed(**entries: Any) -> list[str]:
+        return differences([kept], [{**kept, **entries}])
+
+    assert changed() == changed(measured=2e-9) == changed(high=1.0005) == []
+    assert all(changed(**entry) for entry in ({"measured": 0.1}, {"high": 1.01}, {"low": 0.0}, {"verdict": "no"}))
+    assert all(changed(**entry) for entry in ({"id": "b"}, {"kind": "theory"}, {"statement": "another"}))
+
+
+VARIANTS = [_marked(one.id, 1.5 * one.seconds, name) for one in figures() for name in one.variants]
+
+
+@pytest.mark.parametrize(("figure_id", "variant"), VARIANTS)
+def test_a_variant_has_the_claims_of_its_figure(figure_id: str, variant: str) -> None:
+    figure = load_figure(figure_id).as_variant(variant)
+    evidence = evidence_of(figure)
+    committed = json.loads((DOCUMENTS / f"{figure_id}.json").read_text())["claims"]
+    kept = {one["id"]: one["verdict"] for one in committed if one["kind"] != "finding"}
+    assert verdicts(figure.claims(evidence)) == kept
+    check_pure(figure, evidence)
 
 
 DIGITS = ("dataset.per_class=100", "dataset.test_per_class=50", "optimizer.epochs=3", "record.snapshots.interval=200")
-FIGURES = {
-    "arora2019-fig1": Expected(3, {"alike-2r"}),
-    "arora2019-fig2": Expected(6),
-    "arora2019-fig3": Expected(4, {"printed-3"}),
-    "boursier2022-fig1": Expected(1, {"fact-1"}),
-    "boursier2022-fig2": Expected(8),
-    "boursier2022-fig3": Expected(1, {"local-pl"}),
-    "boursier2022-fig4": Expected(11),
-    "boursier2022-fig5": Expected(4, {"kernel"}),
-    "boursier2022-fig6": Expected(4),
-    "boursier2022-fig7": Expected(2, {"rest"}),
-    "boursier2022-extra-norm": Expected(2),
-    "chizat2019-fig1": Expected([r"(a) $\tau$ = 0.1", r"(b) $\tau$ = 2", "(c) Scale"]),
-    "chizat2019-fig2": Expected(["(a) Width", "(b) Fresh samples"]),
-    "chizat2019-scaling": Expected(["(a) tanh", "(b) ReLU"]),
-    "cohen2021-fig1": Expected(6, {"classes-after", "deep_linear-after"}),
-    "cohen2021-flow": Expected(2),
-    "cohen2021-momentum": Expected(2),
-    "cohen2021-taylor": Expected(3),
-    "cohen2021-central": Expected(3),
-    "goldt2019-dynamics": Expected(2),
-    "goldt2019-size": Expected(1),
-    "goldt2019-overparam": Expected(2),
-    "kunin2024-fig1": Expected(["(a) Rich", "(b) Upstream", "(c) Lazy", "(d) Downstream"]),
-    "kunin2024-fig3": Expected(["(a) Size", "(b) Alignment", "(c) Kernel distance"]),
-    "kunin2024-fig4": Expected(["(a) White inputs", "(b) One sample"]),
-    **{f"min2024-fig{k}": Expected(1) for k in (1, 2, 3, 4, *range(14, 20))},
-    **{f"min2024-fig{k}": Expected(3) for k in (7, 8, 9)},
-    **{f"min2024-fig{k}": Expected(2) for k in (20, 21)},
-    "min2024-fig6": Expected(3, {"cosine-minus", "all-placed"}),
-    "min2024-extra-mu": Expected(1),
-    "min2024-extra-bounds": Expected(3),
-    "sarussi2021-fig1": Expected(4),
-    "sarussi2021-fig2": Expected(3, None, DIGITS),
-    "sarussi2021-fig3": Expected(2),
-    "sarussi2021-fig4": Expected(3, {"boundary-sgd"}),  # plain SGD nears the limit like 1/log t
-    "sarussi2021-fig5": Expected(2),
-    "sarussi2021-fig6": Expected(3, None, DIGITS),
-    "sarussi2021-fig7": Expected(2, frozenset(), DIGITS),
-    "sarussi2021-fig8": Expected(2),
-    "sarussi2021-fig9": Expected(4),
-    "sarussi2021-extra-convergence": Expected(1),
-    "saxe2014-fig2": Expected(1),
-    "saxe2014-fig3": Expected(2),
-    "saxe2014-fig4": Expected(2),
-    "saxe2014-fig6a": Expected(2),
-    "saxe2014-silent-alignment": Expected(4),
-    "tachet2018-fig1": Expected(1),
-    "tachet2018-fig2": Expected(3, {"sigmoidal-y"}),
-    "tachet2018-fig3": Expected(2),
-    "tachet2018-fig4": Expected(2, {"deeper-early"}),
-    "tachet2018-fig5-time": Expected(1),
-    "tachet2018-fig6": Expected(1, {"theorem-d2"}),
-    "tachet2018-fig7": Expected(1),
-    "tachet2018-fig9": Expected(3),
-    "tachet2018-fig10": Expected(1),
-    "tachet2018-table1": Expected(1),
-    "tachet2018-extra-modes": Expected(4),
-    "woodworth2020-fig2": Expected(4),
-    "woodworth2020-fig3": Expected(3),
+FEW = ("dataset.per_class=10", "dataset.test_per_class=2", "optimizer.epochs=2", "optimizer.batch_size=10")
+SIXTY = ("dataset.per_class=60", "optimizer.iterations=3000")
+GAN = ("architecture.generator_widths=[16]", "architecture.discriminator_widths=[16]", "initialization.only=null",
+       "optimizer.iterations=20", "record.snapshots.interval=10")  # fmt: skip
+STEPS = ("optimizer.iterations=40",)
+SHORT = (*STEPS, "record.snapshots.include=[]")
+SHORTER = {
+    **{f"boursier2022-fig{k}": SHORT for k in range(1, 8)},
+    "cohen2021-taylor": STEPS,
+    "gromov2023-ipr": ("optimizer.iterations=20", "optimizer.lr=0.05", "dataset.p=7", "architecture.outputs=7"),
+    **{f"min2024-fig{k}": STEPS for k in (4, 6, 9)},
+    **{f"min2024-fig{k}": SIXTY for k in (5, 10, 11)},
+    "min2024-fig12": ("dataset.per_class=60", "optimizer.batch_size=20"),
+    "min2024-fig13": ("dataset.per_class=60", "optimizer.batch_size=20"),
+    "phuong2021-fig1": ("optimizer.epochs=1",),
+    "phuong2021-fig2": ("optimizer.epochs=1",),
+    "phuong2021-fig3": FEW,
+    "phuong2021-fig4": FEW,
+    "sarussi2021-fig2": DIGITS,
+    "sarussi2021-fig6": DIGITS,
+    "sarussi2021-fig7": DIGITS,
+    "sarussi2021-fig9": ("optimizer.epochs=1",),
+    **{f"tachet2018-{name}": (*STEPS, "record.snapshots.interval=8") for name in ("fig2", "fig4", "fig6")},
+    "tachet2018-fig5-gan": GAN,
 }
-LONG = ("arora", "chizat", "cohen", "goldt", "kunin2024-fig1", "kunin2024-fig3", "min2024-fig8", "saxe2014-fig3",
-        "saxe2014-fig4", "saxe2014-fig6a", "saxe2014-silent", "tachet2018-extra-modes", "woodworth")  # fmt: skip
-"""How ids begin of figures that take long."""
-UNDEFINED = {"aligned--4"}
-"""Findings without a number: a time that never comes."""
+"""Runs of fewer updates or samples than the figure's."""
 
 
-@pytest.mark.parametrize(
-    "figure_id", [pytest.param(one, marks=pytest.mark.long if one.startswith(LONG) else ()) for one in FIGURES]
-)
-def test_all_claims_but_the_known_come_out_and_drawing_is_pure(figure_id: str) -> None:
-    figure, expected = load_figure(figure_id), FIGURES[figure_id]
-    evidence = evidence_of(figure, expected.overrides)
-    claims = by_id(figure.claims(evidence))
-    stated = verdicts(claims)
-    assert stated
-    if expected.missing is not None:
-        assert {id for id, verdict in stated.items() if verdict != "reproduced"} == expected.missing
-        assert {id for id, one in claims.items() if one.measured is None} <= UNDEFINED
-    assert all(one.source and one.statement for one in claims.values())
-    drawn = check_pure(figure, evidence)
-    if isinstance(expected.panels, int):
-        assert len(drawn.axes) == expected.panels
-    else:
-        assert titles(drawn)[: len(expected.panels)] == expected.panels
-
-
-def test_no_figure_of_these_papers_is_left_out() -> None:
-    own = {f"min2024-fig{k}" for k in (5, 10, 11, 12, 13)}  # on fewer images, or with shorter runs
-    own |= {f"tachet2018-{name}" for name in ("fig5-gan", "fig8", "table2-digits", "table2")}
-    papers = {id_.split("-")[0] for id_ in FIGURES}
-    assert {one.id for one in figures() if one.id.split("-")[0] in papers} == set(FIGURES) | own
+@pytest.mark.parametrize("figure_id", SHORTER)
+def test_shorter_runs_give_verdicts_and_a_picture(figure_id: str) -> None:
+    figure = load_figure(figure_id)
+    evidence = evidence_of(figure, SHORTER[figure_id])
+    assert "not reproduced" in verdicts(by_id(figure.claims(evidence))).values()
+    check_pure(figure, evidence)

@@ -373,7 +373,7 @@ def test_hostile_names_and_values_are_texts(show: Show, figure: Any, points: Run
     about = {
         "figure": HOSTILE, "title": HOSTILE, "caption": HOSTILE * 10 + "x" * 10**7, "origin": {HOSTILE: HOSTILE},
         "claims": [{**figure.claims[0].as_dict(), "statement": HOSTILE, "source": HOSTILE, "measured": None}],
-        "remarks": [HOSTILE], "overrides": [HOSTILE], "seeds": 1, "provenance": {HOSTILE: HOSTILE},
+        "numbers": {HOSTILE: 1.0}, "overrides": [HOSTILE], "seeds": 1, "provenance": {HOSTILE: HOSTILE},
     }  # fmt: skip
     file = write_document(tmp_path / "hostile.json", about, [], figure.runs)
     page = dyn.page(file)

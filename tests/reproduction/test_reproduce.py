@@ -321,13 +321,11 @@ def test_a_table_is_written_as_csv(small: Callable[..., Figure]) -> None:
     assert result.table == (["run", "loss"], [["a, b", "1"]])
 
 
-def test_remarks_are_told_and_written(small: Callable[..., Figure]) -> None:
-    small(remarks=lambda losses: ["Assumption 3 is violated"])
-    told: list[str] = []
-    result = drawn("small-fig1", seeds=2, messages=told.append)
-    assert result.remarks == ["Assumption 3 is violated", "seed + 1: Assumption 3 is violated"]
-    assert told == [f"small-fig1: {remark}" for remark in result.remarks]
-    assert json.loads(result.files[-1].read_text())["remarks"] == result.remarks
+def test_numbers_of_the_first_seed_are_printed_and_written(small: Callable[..., Figure]) -> None:
+    small(numbers=lambda losses: {"loss of the first": losses["first"], "no number": math.inf})
+    result = drawn("small-fig1", seeds=2)
+    assert result.numbers == {"loss of the first": result.claims[0].measured, "no number": None}
+    assert json.loads(result.files[-1].read_text())["numbers"] == result.numbers
 
 
 def test_a_claim_that_fails_is_not_reproduced_and_null_in_json(small: Callable[..., Figure]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dynamics_cli.measures.arrays import Floats, as_points
 
-from .alignment import D_minus, D_plus, require_orthogonal
+from .alignment import require_orthogonal
 
 
 def interpolating_neuron(x: ArrayLike, y: ArrayLike, sign: int) -> tuple[Floats, float]:
@@ -65,10 +65,3 @@ def linear_norm(x: ArrayLike, y: ArrayLike) -> float:
     points, labels = as_points(x, y)
     v = np.linalg.lstsq(points, labels, rcond=None)[0]  # (d,)
     return 2.0 * float(np.linalg.norm(v)) if np.allclose(points @ v, labels) else float("nan")
-
-
-def orthonormal_value(x: ArrayLike, y: ArrayLike) -> float:
-    """Return `2 n (||D_+|| + ||D_-||)`, as Proposition 1 states it for orthonormal inputs."""
-    points, labels = as_points(x, y)
-    lengths = np.linalg.norm(D_plus(points, labels)) + np.linalg.norm(D_minus(points, labels))
-    return float(2 * len(labels) * lengths)

@@ -17,7 +17,7 @@ from dynamics_cli.measures.neurons import angle_of, balancedness, norms, paramet
 from dynamics_cli.measures.spectra import explained_variance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.ntk import ntk_regression
-from experiments.boursier2022.theory.alignment import check_assumptions
+from experiments.boursier2022.theory.alignment import S_minus_1, S_plus_1, labels_differ, orthogonality
 from experiments.boursier2022.theory.minimum_norm import minimum_norm_value
 
 LR = 1e-3
@@ -43,10 +43,10 @@ def test_figures_2_and_3(reference):
     run = reference("orthogonal")
     x, y, steps, losses = run["x"], run["y"], run["iteration"], run["loss"]
     (W_0, a_0), (W, a) = start_and_end(run)
-    first, second, third = check_assumptions(x, y, W_0, a_0)
-    assert "orthogonal" in first.detail
-    assert second.holds
-    assert third.holds
+    assert orthogonality(x) < 1e-6
+    assert labels_differ(x, y)
+    assert S_plus_1(x, y, W_0, a_0).any()
+    assert S_minus_1(x, y, W_0, a_0).any()
     assert parameter_norm_squared(W, a) == pytest.approx(minimum_norm_value(x, y), rel=1e-4)
     assert minimum_norm_value(x, y) == pytest.approx(2.683282, abs=5e-7)
     np.testing.assert_allclose(distinct_kinks(W), [-0.5, 2.0], atol=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +15,14 @@ from dynamics_cli._bundled.experiments.gromov2023.grokking import layers
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import load_config
-from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.training.problem import build_problem
-from tests.experiments.helpers import check_pure, evidence_of, one_run, verdicts
+from tests.experiments.helpers import one_run
 
 CONFIG = "doshi2023/coexistence.yaml"
 SMALL = ("dataset.p=11", "architecture.outputs=11", "architecture.width=40", "optimizer.iterations=30")
 
 
-def test_draws_are_those_of_python_and_torch() -> None:
+def test_draws_are_those_of_python_and_torch(outputs: Path) -> None:
     problem = build_problem(one_run(CONFIG, *SMALL).config)
     order = list(range(121))
     random.Random(420).shuffle(order)
@@ -49,7 +49,7 @@ def test_other_seeds_have_other_draws() -> None:
     assert (first.initial_parameters()["output_weight"] != second.initial_parameters()["output_weight"]).any()
 
 
-def test_pruning_sets_weights_to_zero() -> None:
+def test_pruning_sets_weights_to_zero(outputs: Path) -> None:
     run = one_run(CONFIG, *SMALL)
     U, V, W = layers(run, -1)
     order = np.argsort(mean_ipr(U, V, W))
@@ -72,12 +72,3 @@ def test_letters_of_phases(accuracies: tuple[float, float, float], letter: str) 
     none = np.zeros(0)
     run = Corrupted(97, 0.35, 1646, np.zeros(1, int), train, none, replaced, test, none, none)
     assert phase(run) == letter
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("figure", ["phases", "pruning", "diagram"])
-def test_claims_come_out(figure: str) -> None:
-    one = load_figure(f"doshi2023-{figure}")
-    evidence = evidence_of(one)
-    assert {id for id, verdict in verdicts(one.claims(evidence)).items() if verdict == "not reproduced"} == set()
-    check_pure(one, evidence)

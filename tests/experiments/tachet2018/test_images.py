@@ -19,9 +19,6 @@ from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.obtain import config_path
 from dynamics_cli.reproduction.reproduce import reproduce
 
-from .falsify import Change, claims_under
-from .helpers import by_id, check_pure, evidence_of, has_line, legend, titles
-
 TINY_GAN = (
     "architecture.generator_widths=[16]",
     "architecture.discriminator_widths=[16]",
@@ -42,34 +39,6 @@ def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for k in range(12):
             Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(folder / f"{kind}.{k}.jpg")
     add_dogs_vs_cats(folder)
-
-
-def test_gan_draws_and_claims_from_the_same_evidence() -> None:
-    figure = load_figure("tachet2018-fig5-gan")
-    shown = evidence_of(figure, TINY_GAN)
-    assert set(shown.histories) == {"logistic", "hinge"}
-    for (one,) in shown.histories.values():
-        assert one.steps.tolist() == [0, 10, 20]
-        assert one.covered.shape == one.good.shape == (3,)
-    claims = by_id(figure.claims(shown))
-    assert claims["modes"].measured == claims["modes-hinge"].measured - claims["modes-logistic"].measured
-    drawn = check_pure(figure, shown)
-    for k, name in enumerate(("data", "logistic", "hinge")):
-        samples = shown.data if name == "data" else shown.histories[name][0].samples
-        assert has_line(drawn.axes[k], *samples.T)
-        np.testing.assert_array_equal(drawn.axes[3 + k].images[0].get_array(), shown.densities[name])
-    for (one,) in shown.histories.values():
-        assert has_line(drawn.axes[6], one.steps, one.covered)
-        assert has_line(drawn.axes[7], one.steps, one.good)
-    assert titles(drawn)[:3] == ["(a) data", "(b) cross-entropy", "(c) hinge"]
-    assert legend(drawn) == ["cross-entropy", "hinge"]
-
-
-@pytest.mark.long
-def test_a_gan_trained_twice_with_cross_entropy_covers_no_more_modes() -> None:
-    change = Change("cross-entropy twice", ("loss.kind=logistic",), ("modes",), ("hinge-0",))
-    claims, _ = claims_under("tachet2018-fig5-gan", change)  # a generator has no labels to fit
-    assert claims["modes"].verdict == claims["good"].verdict == "not reproduced"
 
 
 def test_full_trains_five_seeds_for_twenty_thousand_steps() -> None:
