@@ -1,14 +1,13 @@
-"""What the suites of all papers need: evidence, claims and verdicts of a figure, and what a drawing shows."""
+"""What the suites of all papers need: runs, evidence, claims and verdicts of a figure."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli.plotting.style import style
 from dynamics_cli.reproduction.catalogue import load_figure
@@ -26,22 +25,18 @@ def one_run(config: str, *overrides: str) -> Run:
     return RunSource().obtain({"run": Wanted(config, overrides)})[0].run
 
 
-_KNOWN: dict[tuple[object, ...], Evidence] = {}
+_KNOWN: dict[tuple[str, ...], Evidence] = {}
 
 
-def evidence_of(
-    figure: Figure | str, overrides: Sequence[str] = (), seed_offset: int = 0, only: Collection[str] = ()
-) -> Evidence:
-    """Return the evidence of a figure, or of the one with this id, on finished runs, of the roles in `only` or of all.
+def evidence_of(figure: Figure | str, overrides: Sequence[str] = ()) -> Evidence:
+    """Return the evidence of a figure, or of the one with this id, on finished runs.
 
     Computed once a process: nothing may change it.
     """
     figure = load_figure(figure) if isinstance(figure, str) else figure
-    key = (figure.id, figure.evidence, *overrides, seed_offset, *only)
+    key = (figure.id, *overrides)
     if key not in _KNOWN:
-        wanted = figure.wanted(first_seed=not seed_offset)
-        wanted = {role: one for role, one in wanted.items() if not only or role in only}
-        runs = RunSource().obtain(wanted, overrides, seed_offset=seed_offset)
+        runs = RunSource().obtain(figure.wanted(), overrides)
         _KNOWN[key] = figure.evidence({one.role: one.run for one in runs})
     return _KNOWN[key]
 
@@ -53,28 +48,21 @@ def by_id(claims: Sequence[Claim]) -> dict[str, Claim]:
     return found
 
 
-def verdicts(claims: dict[str, Claim] | Sequence[Claim]) -> dict[str, str]:
+def verdicts(claims: Sequence[Claim]) -> dict[str, str]:
     """Return id -> verdict of what is a claim or theory, not a finding."""
-    claims = list(claims.values()) if isinstance(claims, dict) else claims
     return {one.id: one.verdict for one in claims if one.kind != "finding"}
 
 
-def drawing(figure: Figure, evidence: Evidence) -> Drawing:
-    """Return what a figure draws, in dyn's style."""
-    with style():
-        return figure.draw(evidence)
-
-
-def check_pure(figure: Figure, evidence: Evidence) -> Drawing:
-    """Check that claims and drawing come from evidence alone and write nothing; return the drawing."""
+def check_pure(figure: Figure, evidence: Evidence) -> None:
+    """Check that claims and drawing come from evidence alone and write nothing."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("DYN_OUTPUTS", folder)
         patch.chdir(folder)
-        claims, drawn = figure.claims(evidence), drawing(figure, evidence)
-        layout = drawn.get_layout_engine()
-        if layout is not None:
-            with style():
+        claims = figure.claims(evidence)
+        with style():
+            drawn = figure.draw(evidence)
+            layout = drawn.get_layout_engine()
+            if layout is not None:
                 layout.execute(drawn)  # warns of panels that do not fit
         assert figure.claims(evidence) == claims
         assert list(Path(folder).iterdir()) == []
-    return drawn

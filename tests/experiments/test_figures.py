@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dynamics_cli.reproduction.catalogue import figures, load_figure
-from tests.experiments.helpers import by_id, check_pure, evidence_of, verdicts
+from tests.experiments.helpers import check_pure, evidence_of, verdicts
 
 DOCUMENTS = Path(__file__).parents[2] / "docs" / "figures"
 if not DOCUMENTS.is_dir():
@@ -146,5 +146,5 @@ SHORTER = {
 def test_shorter_runs_give_verdicts_and_a_picture(figure_id: str) -> None:
     figure = load_figure(figure_id)
     evidence = evidence_of(figure, SHORTER[figure_id])
-    assert "not reproduced" in verdicts(by_id(figure.claims(evidence))).values()
+    assert "not reproduced" in verdicts(figure.claims(evidence)).values()
     check_pure(figure, evidence)
