@@ -315,9 +315,9 @@ class Given(kinds.Architecture):
         probe, x = cls(), torch.from_numpy(data.rows[:2])
         probe._module, probe._data = module, data
         try:
-            alone = [probe._run(module.forward, x[k : k + 1]) for k in range(len(x))]
+            alone = [probe._run(module, module.forward, x[k : k + 1]) for k in range(len(x))]
             with saved_tensors_hooks(keep, lambda tensor: tensor):
-                h = probe._run(module.forward, x)
+                h = probe._run(module, module.forward, x)
         except Exception as error:
             raise InputError(f"the model does not take inputs {(1, *data.shape)}: {_told(error)}") from error
         if not isinstance(h, Tensor) or h.shape[:1] != x.shape[:1]:
@@ -350,8 +350,8 @@ class Given(kinds.Architecture):
             raise InputError(f"{named}: it does not fit the model: {_told(error)}") from error
         return found
 
-    def _run(self, forward: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        dtype = torch.long if self._data.counted else next(self._module.parameters()).dtype
+    def _run(self, module: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        dtype = torch.long if self._data.counted else next(module.parameters()).dtype
         with _differentiable():
             return forward(x.reshape(len(x), *self._data.shape).to(dtype))
 
@@ -361,7 +361,7 @@ class Given(kinds.Architecture):
         forward = module.forward
 
         def rows(x: Tensor) -> Tensor:
-            h = self._run(forward, x)
+            h = self._run(module, forward, x)
             return h.reshape(len(x)) if self.outputs is None else h.reshape(len(x), self.outputs)
 
         module.forward = rows

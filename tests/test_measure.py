@@ -17,6 +17,7 @@ import torch
 from curvlinops import HessianLinearOperator
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.func import functional_call, grad, hessian, jacrev
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
@@ -319,6 +320,67 @@ def test_refusals(case: str) -> None:
     with pytest.raises(InputError, match=told) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+class Once(torch.autograd.Function):
+    """The hyperbolic tangent, whose backward hides from autograd what it depends on."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.tanh(x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return g * (1 - torch.tanh(ctx.saved_tensors[0]) ** 2)
+
+
+class Twice(Once):
+    """The same, of torch operations on a saved tensor."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return g * (1 - torch.tanh(ctx.saved_tensors[0]) ** 2)
+
+
+class Applied(nn.Module):
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x)  # type: ignore[no-any-return]
+
+
+class Partly(nn.Sequential):
+    """A network with weights that its outputs do not depend on."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.Sequential(*list(self)[:-1])(x)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", ["sharpness", "hessian_trace", "directional_sharpness", "hessian_spectrum"])
+def test_curvature_that_autograd_cannot_give_is_refused(kind: str, dtype: Any) -> None:
+    def measured(function: Any, last: bool) -> Any:
+        torch.manual_seed(0)
+        layers = [nn.Linear(3, 4), Applied(function), *([nn.Linear(4, 1)] if last else []), nn.Linear(2, 2)]
+        y = ROWS[:, :1] if last else ROWS[:, :1].repeat(1, 4)
+        (row,) = dyn.measure(Partly(*layers), ROWS, y, loss="mse", measures=[kind], dtype=dtype)
+        return row[kind]
+
+    for last in (False, True):  # where gradients are lost altogether, and where a part of them is
+        np.testing.assert_allclose(measured(Twice.apply, last), measured(torch.tanh, last), rtol=1e-4, atol=1e-6)
+        with pytest.raises(InputError, match=r"^module 1 \(Once\): its second derivative is not that of its gradient"):
+            measured(Once.apply, last)
+
+
+def test_the_curvature_of_a_loss_that_is_linear_in_the_outputs_is_zero() -> None:
+    (row,) = dyn.measure(
+        nn.Linear(3, 1), ROWS, ROWS[:, :1], loss=lambda h, y: (h - y).abs().mean(), measures=["gauss_newton"]
+    )
+    assert row["gauss_newton"] == 0.0
 
 
 def test_the_model_stays_as_it_is() -> None:

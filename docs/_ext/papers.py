@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit
+from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit, seal_audit
 from dynamics_cli.reproduction.claims import KINDS, MARKS, ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
@@ -96,7 +96,7 @@ def _import_audit(file: Path) -> str:
     content = audit.as_dict()
     for outcome in content["nulls"]:  # a run that diverged is named by its directory, and says how to go on
         outcome["reason"] = re.sub(r"/\S*/", "", outcome["reason"].partition("; everything up to it is kept")[0])
-    (FIGURES / file.name).write_text(json.dumps(content, indent=1) + "\n")
+    (FIGURES / file.name).write_bytes(seal_audit(content))
     return ""
 
 

@@ -55,4 +55,4 @@ def automatic(function: Callable[[Array], Array], z: Array, order: int) -> Array
             found = torch.autograd.grad(found.sum(), at, create_graph=True)[0] if found.requires_grad else zero
     if tensor:
         return found if z.requires_grad else found.detach()
-    return found.detach().numpy()
+    return found.numpy(force=True)  # of zeros torch keeps no numbers

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
 from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
@@ -30,6 +31,10 @@ Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
 
 DERIVATIVES = 2**26
 """Derivatives of outputs by weights that are held at once: 512 MiB of float64."""
+NEARBY = 1e-6
+"""Step of finite differences, relative to the norm of the weights."""
+DIRECTIONS = 3
+"""Directions along which a second derivative is compared with differences; a kink may lie on one."""
 
 
 def derivatives_of(state: State) -> Derivatives:
@@ -268,6 +273,39 @@ class ByEngine(Derivatives):
         return at
 
 
+def functions_in(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> list[str]:
+    """Return the modules whose forward pass has an `autograd.Function` of its own, with the function's name."""
+    from torch.autograd.function import BackwardCFunction
+
+    seen: set[Any] = set()
+    found: dict[str, None] = {}
+
+    def look(name: str, outputs: Any) -> None:
+        todo = [outputs.grad_fn] if hasattr(outputs, "grad_fn") else []
+        while todo:
+            node = todo.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            todo += [before for before, _ in node.next_functions]
+            if isinstance(node, BackwardCFunction):
+                found[f"{name} ({type(node).__name__.removesuffix('Backward')})"] = None
+
+    # inner modules return first, so a node belongs to the innermost module
+    hooks = [
+        module.register_forward_hook(
+            lambda module, inputs, outputs, name=name: look(f"module {name}" if name else "the model", outputs)
+        )
+        for name, module in model.named_modules()
+    ]
+    try:
+        look("the loss", loss())
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return list(found)
+
+
 def _blocks(size: int, *samples: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
     """Return tensors of samples in blocks of so many rows."""
     return [tuple(one[first : first + size] for one in samples) for first in range(0, len(samples[0]), size)]
@@ -295,6 +333,7 @@ class ByAutograd(Derivatives):
         self._at_once = problem.block_samples("cpu")
         self._blocks = _blocks(self._at_once, self._x, self._y)
         self._kept: tuple[torch.Tensor, ...] | None = None
+        self._twice = False
 
     @staticmethod
     def _flat(tensors: Sequence[torch.Tensor]) -> Floats:
@@ -338,6 +377,7 @@ class ByAutograd(Derivatives):
         """Return the Hessian of the training loss times `v`, (P,)."""
         import torch
 
+        self._check_twice_differentiable()
         weights, parts = list(self._weights.values()), self._split(v)
 
         def along(gradient: tuple[torch.Tensor, ...]) -> Floats:
@@ -349,6 +389,64 @@ class ByAutograd(Derivatives):
             return self._flat(torch.autograd.grad(inner, weights, retain_graph=again, materialize_grads=True))
 
         return reduce(np.add, map(along, self._gradients()))
+
+    def _check_twice_differentiable(self) -> None:
+        """Compare a product with differences of gradients where a module has an `autograd.Function` of its own.
+
+        The backward of such a function may hide what it depends on; then second derivatives are 0 without an error.
+
+        Raises:
+            InputError: they differ.
+        """
+        if self._twice:
+            return
+        if own := functions_in(self._model, self._loss_of_two):
+            kept = {name: weight.dtype for name, weight in self._model.named_parameters()}
+            self._model.double()
+            agree = any(self._agree_along(k) for k in range(DIRECTIONS))
+            for name, weight in self._model.named_parameters():
+                weight.data = weight.data.to(kept[name])
+            self._kept = None  # a graph of before knows other nodes of the weights
+            if not agree:
+                raise InputError(
+                    f"{', '.join(own)}: its second derivative is not that of its gradient, so curvature would be "
+                    "wrong; compute its backward by torch operations on saved tensors, without once_differentiable"
+                )
+        self._twice = True
+
+    def _agree_along(self, seed: int) -> bool:
+        """Return whether the Hessian of two samples agrees with differences of gradients in a random direction."""
+        import torch
+
+        weights = list(self._weights.values())
+        flat = torch.cat([w.detach().flatten() for w in weights])
+        v = torch.randn(self.size, generator=torch.Generator().manual_seed(seed), dtype=flat.dtype)
+        step = NEARBY * (float(flat.norm()) or 1.0) / float(v.norm())
+
+        def gradient(*, graph: bool = False) -> torch.Tensor:
+            found = torch.autograd.grad(self._loss_of_two(), weights, create_graph=graph, materialize_grads=True)
+            return torch.cat([part.flatten() for part in found])
+
+        def beside(sign: int) -> torch.Tensor:
+            with torch.no_grad():
+                for w, part in zip(weights, self._split(flat + sign * step * v), strict=True):
+                    w.copy_(part)
+            return gradient()
+
+        difference = (beside(1) - beside(-1)) / (2 * step)
+        beside(0)
+        g = gradient(graph=True)
+        try:
+            along = torch.autograd.grad(g @ v, weights, materialize_grads=True) if g.requires_grad else []
+        except RuntimeError:  # what may be differentiated once
+            return False
+        product = torch.cat([part.flatten() for part in along]) if along else torch.zeros_like(v)
+        rounding = 1e-12 * float(g.detach().norm()) / step
+        return bool((difference - product).norm() <= 1e-3 * max(difference.norm(), product.norm()) + rounding)
+
+    def _loss_of_two(self) -> torch.Tensor:
+        loss: torch.Tensor = self.problem.loss.total(self._model(self._x[:2]), self._y[:2])
+        return loss
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""

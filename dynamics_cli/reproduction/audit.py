@@ -6,7 +6,6 @@ figure; evidence and claims are those of the figure itself.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config
-from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, over_seeds
-from dynamics_cli.reproduction.document import AUDIT
+from dynamics_cli.reproduction.document import AUDIT, FORMAT
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
-from dynamics_cli.runs import outputs_root
+from dynamics_cli.runs import CorruptRunError, outputs_root
 from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.sealed import read_sealed, seal
 from dynamics_cli.training.session import plan_run
 from dynamics_cli.training.signals import Interrupted
 
@@ -134,17 +134,24 @@ class Audit:
 def read_audit(path: Path) -> Audit | None:
     """Return the audit that a file holds; None where there is no file.
 
-    Raises RunError: the file is not one of `dyn audit`.
+    Raises:
+        CorruptRunError: it cannot be read, was changed, or is not one of `dyn audit`.
+        RunError: a newer version of dyn wrote it.
     """
     try:
-        found = json.loads(path.read_text())
+        found = read_sealed(path, FORMAT)
         claims = [Claim(**one) for one in found["claims"]]
         outcomes = [NullOutcome(one["null"], one["held"], one["reason"]) for one in found["nulls"]]
         return Audit(found["figure"], claims, outcomes, found["seeds"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise RunError(f"{path} is not what dyn audit writes: {error}") from error
+    except (LookupError, TypeError) as error:
+        raise CorruptRunError(path, "it is not what dyn audit writes") from error
+
+
+def seal_audit(content: Mapping[str, Any]) -> bytes:
+    """Return the text of the file of an audit, given the audit as a dictionary."""
+    return seal({"format": FORMAT, **content})
 
 
 def _cell(claim: Claim, outcome: NullOutcome) -> str:
@@ -211,7 +218,7 @@ def audit(
         counts = {one.first.id: one.reproduced for one in over_seeds(every)}
     found = Audit(asked.id, claims, outcomes, counts)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-    files.save(folder / f"{asked.id}{AUDIT}.json", (json.dumps(found.as_dict(), indent=1) + "\n").encode())
+    files.save(folder / f"{asked.id}{AUDIT}.json", seal_audit(found.as_dict()))
     return found
 
 

@@ -141,6 +141,13 @@ def _files(file: Path, document: Mapping[str, Any]) -> Iterator[Finding]:
             continue
         if found != expected:
             yield Finding(beside, f"it is not what was written with {file.name}: it has another SHA-256", again)
+    audit = file.with_suffix(f"{AUDIT}.json")
+    try:
+        read_sealed(audit, FORMAT, f"`dyn audit {document['figure']}` makes it again")
+    except FileNotFoundError:
+        pass  # most figures have none
+    except RunError as error:
+        yield Finding.of(error, audit)
 
 
 def _run(path: Path, identity: str | None, check_run: Callable[[Path], list[Finding]]) -> list[Finding]:

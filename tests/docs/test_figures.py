@@ -18,7 +18,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
 from dynamics_cli.runs import CorruptRunError
-from dynamics_cli.runs.store.sealed import seal
+from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "figures"
@@ -127,9 +127,9 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers: ModuleType, fo
     digests = {**document["sha256"], "boursier2022-fig2.pdf": sha256(folder / "boursier2022-fig2.pdf")}
     provenance = {**document["provenance"], "platform": "Linux-6.1-host", "obtained": [{"seconds": 0.5}]}
     change(file, files=list(digests), sha256=digests, provenance=provenance)
-    audit = json.loads((folder / "boursier2022-fig2.audit.json").read_text())
+    audit = read_sealed(folder / "boursier2022-fig2.audit.json", 1)
     audit["nulls"][0]["reason"] = "RunError: /tmp/out/runs/it diverged; everything up to it is kept. Try less"
-    (folder / "boursier2022-fig2.audit.json").write_text(json.dumps(audit))
+    (folder / "boursier2022-fig2.audit.json").write_bytes(seal(audit))
     assert list(papers.import_figures([folder])) == []
     assert read_document(papers.FIGURES / file.name) == document
     kept = read_audit(papers.FIGURES / "boursier2022-fig2.audit.json")
