@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from dynamics_cli.api import *  # noqa: F403
     from dynamics_cli.config.describe import explain, list_kinds
-    from dynamics_cli.datasets.files.catalogue import find_data, list_data, remove_data
     from dynamics_cli.instruments import measure
     from dynamics_cli.kinds.registry import use
     from dynamics_cli.pages.make import page
@@ -43,16 +42,15 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
-    "__version__", "add_data", "animate", "audit", "compare", "describe", "describe_sweep", "explain",
-    "export", "fetch_data", "find_data", "list_configs", "list_data",
-    "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps", "load_config", "load_run",
-    "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "remove_data",
+    "__version__", "add_data", "animate", "audit", "compare", "describe", "describe_sweep", "explain", "export",
+    "fetch_data", "list_configs", "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs",
+    "list_sweeps", "load_config", "load_run", "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot",
+    "predictions",
     "reproduce", "sweep", "train", "use", "verify",
 ]
 # fmt: on
 _ELSEWHERE = {
     "config.describe": ("explain", "list_kinds"),
-    "datasets.files.catalogue": ("find_data", "list_data", "remove_data"),
     "instruments": ("measure",),
     "kinds.registry": ("use",),
     "pages.make": ("page",),

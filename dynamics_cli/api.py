@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dynamics_cli.analysis import Prediction
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.reader import Overrides
+    from dynamics_cli.datasets.files.store import Published
     from dynamics_cli.plotting.time_axis import LogAxes
     from dynamics_cli.runs import Run
     from dynamics_cli.sweeps.grid import Axis
@@ -517,35 +518,21 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
 # --- data files
 
 
-def fetch_data(
-    name: str,
-    *,
-    mirrors: Sequence[str] = (),
-    offline: bool = False,
-    progress: Callable[[str, int, int | None], None] | None = None,
-    messages: Messages | None = None,
-) -> Path:
+def fetch_data(name: str, *, bar: bool = False) -> Path:
     """Download a data set (mnist, cifar10) and return where it is; a file that is here is not downloaded again.
 
     Args:
         name: of the data set.
-        mirrors: https addresses of directories with the published files, to try first.
-        offline: do not use the network.
-        progress: called with the name of the file, the bytes that are there, and of how many if that is known.
-        messages: told that another process is waited for.
+        bar: show the progress on stderr.
 
     Raises:
         UsageError: there is none of this name that can be downloaded.
-        DataMissingError: no mirror had the files.
+        DataMissingError: it could not be downloaded; the message says why, and another way.
     """
-    from dynamics_cli.datasets.files.catalogue import PUBLISHED, refuse_unless
-    from dynamics_cli.datasets.files.fetch import fetch
-
-    refuse_unless(name, tuple(PUBLISHED), "downloaded")
-    return fetch(PUBLISHED[name], mirrors=mirrors, offline=offline, progress=progress, on_wait=messages)
+    return _published(name).fetch(bar=bar)
 
 
-def add_data(name: str, path: str | Path, *, progress: Counted | None = None, messages: Messages | None = None) -> Path:
+def add_data(name: str, path: str | Path, *, progress: Counted | None = None) -> Path:
     """Check the files of a data set (mnist, cifar10, dogs-vs-cats), use them from now on, and return where they are.
 
     Args:
@@ -553,19 +540,23 @@ def add_data(name: str, path: str | Path, *, progress: Counted | None = None, me
         path: of mnist a directory with the four IDX files, of cifar10 the archive or its directory, which are copied;
             of dogs-vs-cats train.zip or the folder that it unpacks to, whose place is remembered.
         progress: called with the number of images that were read, and of all.
-        messages: told that another process is waited for, and how many images there are.
 
     Raises:
         UsageError: there is none of this name that can be added.
         InputError: the files are not those of the data set, or damaged.
     """
-    from dynamics_cli.datasets.files.catalogue import PUBLISHED, describe_counts, refuse_unless
-    from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
+    from dynamics_cli.datasets.files.dogs_vs_cats import NAME, add_dogs_vs_cats
 
-    refuse_unless(name, (*PUBLISHED, "dogs-vs-cats"), "added")
-    if name in PUBLISHED:
-        return PUBLISHED[name].add(Path(path), on_wait=messages)
-    place = add_dogs_vs_cats(Path(path), progress=progress, on_wait=messages)
-    if messages is not None:
-        messages(f"{describe_counts(place)}, all readable")
-    return Path(place.path)
+    if name == NAME:
+        return Path(add_dogs_vs_cats(Path(path), progress).path)
+    return _published(name, NAME).add(Path(path))
+
+
+def _published(name: str, *others: str) -> Published:
+    from dynamics_cli.datasets.files.cifar10 import CIFAR10
+    from dynamics_cli.datasets.files.mnist import MNIST
+
+    known = {one.name: one for one in (MNIST, CIFAR10)}
+    if name not in known:
+        raise UsageError(f"no such data set {name!r}; choose from {', '.join([*known, *others])}")
+    return known[name]

@@ -251,7 +251,7 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
         place = find_place()
         if self.images not in (None, place.key):
             raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {place.key}")
-        check_size(len(place.names), self.size**2)  # three colours in float32, and the bytes
+        check_size(place.cats + place.dogs, self.size**2)  # three colours in float32, and the bytes
         images, labels = load_images(place, self.size), place.labels
         train, test = split_per_class(labels, self.test_fraction, streams.seed)
         y = 1.0 - 2.0 * labels.astype(np.float64)  # (n,)

@@ -32,8 +32,7 @@ def test_the_tree_has_every_command() -> None:
         "", "train", "sweep", "plot", "page", "reproduce", "audit", "measure", "show", "export", "compare",
         "list", "list figures", "list papers", "list configs", "list kinds",
         "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
-        "data", "data list", "data fetch", "data add", "data path", "data remove",
-        "verify", "config", "config check", "config schema",
+        "data", "data fetch", "data add", "verify", "config", "config check", "config schema",
     }  # fmt: skip
 
 

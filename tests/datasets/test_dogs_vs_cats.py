@@ -1,173 +1,152 @@
+"""Dogs vs. Cats: archives and folders of small pictures are checked, remembered, decoded once and loaded."""
+
 from __future__ import annotations
 
+import io
 import json
-import os
-import subprocess
-import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 from PIL import Image
 
-from dynamics_cli.datasets.files import dogs_vs_cats
+from dynamics_cli import add_data
 from dynamics_cli.datasets.files.dogs_vs_cats import (
+    MAX_BYTES,
     add_dogs_vs_cats,
+    decode_jpeg,
+    directory,
     find_place,
     load_images,
-    remembered,
     split_per_class,
 )
-from dynamics_cli.datasets.files.pictures import PictureError, decode_jpeg
+from dynamics_cli.datasets.images import DogsVsCats
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Streams
 
-from .conftest import folder_of, jpeg, pets, zip_of
 
-ROOT = Path(__file__).parents[2]
+def jpeg(colour: tuple[int, int, int] = (200, 100, 50), size: tuple[int, int] = (40, 30), kind: str = "JPEG") -> bytes:
+    content = io.BytesIO()
+    Image.new("RGB", size, colour).save(content, kind)
+    return content.getvalue()
+
+
+def pets(cats: int = 3, dogs: int = 3) -> dict[str, bytes]:
+    found = {f"cat.{k}.jpg": jpeg((10 * k, 20, 30)) for k in range(cats)}
+    return found | {f"dog.{k}.jpg": jpeg((200, 20 * k, 250)) for k in range(dogs)}
+
+
+def zip_of(path: Path, contents: Mapping[str, bytes], prefix: str = "train/") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(prefix + name, content)
+    return path
+
+
+def folder_of(path: Path, contents: Mapping[str, bytes]) -> Path:
+    path.mkdir(parents=True)
+    for name, content in contents.items():
+        (path / name).write_bytes(content)
+    return path
+
+
+def test_archives_and_folders_are_checked_and_remembered(tmp_path: Path) -> None:
+    contents = pets(cats=12) | {"._cat.0.jpg": b"left by a system", "notes.txt": b""}
+    archive, bare = zip_of(tmp_path / "train.zip", contents), zip_of(tmp_path / "bare.zip", contents, "")
+    folder = folder_of(tmp_path / "out" / "train", contents)
+    seen: list[tuple[int, int]] = []
+    place = add_dogs_vs_cats(archive, lambda *news: seen.append(news))
+    assert (place, place.path, place.cats, place.dogs) == (find_place(), str(archive), 12, 3)
+    assert place.labels.tolist() == [0] * 12 + [1] * 3
+    assert seen == [(k, 15) for k in range(1, 16)]
+    assert {add_dogs_vs_cats(path).key for path in (bare, folder, folder.parent)} == {place.key}
+    images = load_images(place, 8)
+    assert (images.shape, images.dtype) == ((15, 8, 8, 3), np.uint8)
+    for pixels, name in zip(images, [f"cat.{k}.jpg" for k in range(12)], strict=False):
+        np.testing.assert_array_equal(pixels, decode_jpeg(contents[name], 8))
+    (folder / "cat.1.jpg").write_bytes(jpeg((1, 2, 3)))
+    assert add_dogs_vs_cats(folder).key != place.key
 
 
 def test_a_jpeg_is_decoded_and_scaled() -> None:
-    pixels = decode_jpeg(jpeg((200, 100, 50), size=(40, 30)), 8)
-    assert (pixels.shape, pixels.dtype) == ((8, 8, 3), np.uint8)
-    assert np.abs(pixels.astype(int) - [200, 100, 50]).max() <= 2  # JPEG keeps colours nearly
+    grey = io.BytesIO()
+    Image.new("L", (16, 16), 77).save(grey, "JPEG")
+    for content, colour in ((jpeg((200, 100, 50)), [200, 100, 50]), (grey.getvalue(), [77, 77, 77])):
+        pixels = decode_jpeg(content, 8)
+        assert (pixels.shape, pixels.dtype) == ((8, 8, 3), np.uint8)
+        assert np.abs(pixels.astype(int) - colour).max() <= 2  # JPEG keeps colours nearly
 
 
-def test_grey_pictures_become_colour(tmp_path: Path) -> None:
-    Image.new("L", (16, 16), 77).save(tmp_path / "grey.jpg")
-    pixels = decode_jpeg((tmp_path / "grey.jpg").read_bytes(), 4)
-    assert pixels.shape == (4, 4, 3)
-    assert np.abs(pixels.astype(int) - 77).max() <= 2
-
-
-def test_what_is_no_jpeg(tmp_path: Path) -> None:
-    Image.new("RGB", (8, 8)).save(tmp_path / "picture.png")
-    for content in (b"", b"GIF89a", (tmp_path / "picture.png").read_bytes()):
-        with pytest.raises(PictureError, match="not a JPEG"):
-            decode_jpeg(content, 1)
-    noisy = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    Image.fromarray(noisy).save(tmp_path / "noisy.jpg")
-    content = (tmp_path / "noisy.jpg").read_bytes()
-    decode_jpeg(content, 1)
-    with pytest.raises(PictureError, match="truncated"):
-        decode_jpeg(content[: len(content) // 2], 1)
-    with pytest.raises(PictureError, match="3000 x 2000 pixels are too many"):
-        decode_jpeg(jpeg(size=(3000, 2000)), 1)
-
-
-def test_an_archive_is_checked_and_remembered(tmp_path: Path, data_home: Path) -> None:
-    assert remembered() is None
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"no picture", "is not a JPEG"), (jpeg(kind="PNG"), "is not a JPEG"), (b"", "is not a JPEG"),
+        (jpeg()[:-100], "truncated"), (jpeg(size=(3000, 2000)), "3000 x 2000 pixels are too many"),
+        (bytes(MAX_BYTES + 1), f"more than {MAX_BYTES} bytes"),
+    ],
+)  # fmt: skip
+def test_a_broken_image_is_named_and_nothing_remembered(content: bytes, told: str, tmp_path: Path) -> None:
+    contents = pets() | {"cat.2.jpg": content}
+    for path in (zip_of(tmp_path / "train.zip", contents), folder_of(tmp_path / "folder", contents)):
+        with pytest.raises(InputError, match=rf"{path}: cat.2.jpg .*(?i:{told})"):
+            add_data("dogs-vs-cats", path)
     with pytest.raises(DataMissingError, match="`dyn data add dogs-vs-cats PATH`"):
         find_place()
-    seen: list[tuple[int, int]] = []
-    archive = zip_of(tmp_path / "train.zip", pets(cats=12, dogs=3))
-    place = add_dogs_vs_cats(archive, progress=lambda *news: seen.append(news))
-    assert place.path == str(archive)
-    assert place.labels.tolist() == [0] * 12 + [1] * 3
-    assert place.names[:3] == ["cat.0.jpg", "cat.1.jpg", "cat.2.jpg"]
-    assert place.names[10:13] == ["cat.10.jpg", "cat.11.jpg", "dog.0.jpg"]
-    assert seen == [(k, 15) for k in range(1, 16)]
-    assert remembered() == find_place() == place
-    assert {path.name for path in (data_home / "dogs-vs-cats").iterdir()} <= {
-        "place.json",
-        ".lock",
-    }  # nothing is copied
-
-
-def test_the_folder_has_the_same_key_as_the_archive(tmp_path: Path) -> None:
-    archive, folder = zip_of(tmp_path / "train.zip", pets()), folder_of(tmp_path / "out" / "train", pets())
-    keys = {add_dogs_vs_cats(path).key for path in (archive, folder, folder.parent)}
-    assert len(keys) == 1
-    (folder / "cat.1.jpg").write_bytes(jpeg((1, 2, 3)))
-    assert add_dogs_vs_cats(folder).key not in keys
-
-
-def test_broken_images_are_named_and_nothing_is_remembered(tmp_path: Path) -> None:
-    contents = pets(cats=30) | {"dog.1.jpg": b"not a JPEG at all", "cat.2.jpg": jpeg()[:-200]}
-    with pytest.raises(InputError) as caught:
-        add_dogs_vs_cats(zip_of(tmp_path / "train.zip", contents))
-    lines = str(caught.value).splitlines()
-    assert lines[0] == f"{tmp_path / 'train.zip'}: 2 of 33 images cannot be used:"
-    assert lines[1].startswith("  train/cat.2.jpg: ")
-    assert lines[2] == "  train/dog.1.jpg: not a JPEG"
-    assert remembered() is None
-    contents |= {f"cat.{k}.jpg": b"" for k in range(30)}
-    with pytest.raises(InputError, match=r"31 of 33 images cannot be used:(\n  .*){20}\n  and 11 more$"):
-        add_dogs_vs_cats(folder_of(tmp_path / "folder", contents))
-
-
-def test_a_truncated_archive_is_told(tmp_path: Path) -> None:
-    archive = zip_of(tmp_path / "train.zip", pets())
-    archive.write_bytes(archive.read_bytes()[:-100])
-    with pytest.raises(InputError, match="nor a complete zip archive .*; download it again"):
-        add_dogs_vs_cats(archive)
 
 
 @pytest.mark.parametrize(
-    ("contents", "message"),
+    ("contents", "damage", "told"),
     [
-        (pets(dogs=0), r"holds no image of a dog \(dog.0.jpg ...\); both classes are needed"),
-        (pets(cats=0), "holds no image of a cat"),
-        (pets() | {"bird.0.jpg": jpeg()}, r"images are called cat.0.jpg or dog.0.jpg .* there is 'train/bird.0.jpg'"),
-        (pets() | {"cat.0.png": b"", "cat.01.jpg": b""}, "'train/cat.0.png', 'train/cat.01.jpg'"),
-        ({}, "holds no image of a cat"),
+        (pets(), lambda data: data[:-100], "neither a folder nor a complete zip archive"),
+        (pets(), lambda data: b"", "neither a folder nor a complete zip archive"),
+        (pets(), lambda data: data.replace(data[60:70], bytes(10), 1), "cat.0.jpg cannot be used"),
+        (pets(dogs=0), lambda data: data, "of both classes: Kaggle's train.zip does"),
+        ({"train.zip": b"", "../cat.0.jpg": jpeg()}, lambda data: data, "of both classes: Kaggle's train.zip does"),
     ],
 )
-def test_names_and_counts_are_checked(contents: dict[str, bytes], message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=message):
-        add_dogs_vs_cats(zip_of(tmp_path / "train.zip", contents))
+def test_other_archives_are_refused(contents: dict[str, bytes], damage, told: str, tmp_path: Path) -> None:
+    path = zip_of(tmp_path / "train.zip", contents)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InputError, match=told):
+        add_dogs_vs_cats(path)
 
 
-def test_kaggles_outer_archive_is_recognised(tmp_path: Path) -> None:
-    outer = {"train.zip": bytes(100), "test1.zip": bytes(100), "sampleSubmission.csv": b""}
-    with pytest.raises(InputError, match="holds Kaggle's train.zip among others; unpack it and give train.zip"):
-        add_dogs_vs_cats(zip_of(tmp_path / "dogs-vs-cats.zip", outer, prefix=""))
-
-
-def test_the_same_image_twice(tmp_path: Path) -> None:
-    archive = zip_of(tmp_path / "train.zip", pets() | {"../cat.0.jpg"[3:]: jpeg()}, prefix="")
-    assert add_dogs_vs_cats(archive).labels.tolist() == [0, 0, 0, 1, 1, 1]
-    both = {f"train/{name}": content for name, content in pets().items()} | pets()
-    with pytest.raises(InputError, match="cat.0.jpg is there twice"):
-        add_dogs_vs_cats(zip_of(tmp_path / "both.zip", both, prefix=""))
-
-
-GOOD = {"path": "/a", "key": "0" * 64, "names": ["cat.0.jpg"]}
-CHANGES: list[dict[str, object]] = [
-    {"path": 3}, {"key": "../../x"}, {"key": "A" * 64}, {"key": None}, {"names": "cat.0.jpg"}, {"names": []},
-    {"names": ["../cat.0.jpg"]}, {"names": [1]}, {"names": None}, {"more": 1},
-]  # fmt: skip
+GOOD = {"path": "/a", "key": "0" * 64, "cats": 1, "dogs": 1}
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"path": 3}', "\xff", "[" * 100_000, *(json.dumps(GOOD | change) for change in CHANGES)]
-)
-def test_a_damaged_record_is_told(text: str, data_home: Path) -> None:
-    place = data_home / "dogs-vs-cats" / "place.json"
-    place.parent.mkdir(parents=True)
-    place.write_text(json.dumps(GOOD))
-    assert remembered() == dogs_vs_cats.Collection(**GOOD)  # type: ignore[arg-type]
-    place.write_text(text, encoding="latin-1")
+    "text",
+    ["{", "[]", "[" * 100_000, *(json.dumps(GOOD | change) for change in (
+        {"path": 3}, {"key": "../../x"}, {"key": None}, {"cats": 0}, {"dogs": "1"}, {"more": 1}))],
+)  # fmt: skip
+def test_a_damaged_note_of_the_place_is_told(text: str) -> None:
+    directory().mkdir(parents=True)
+    (directory() / "place.json").write_text(text)
     with pytest.raises(InputError, match=r"is damaged .*; `dyn data add dogs-vs-cats PATH` writes it anew"):
-        remembered()
+        find_place()
 
 
-def test_images_are_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    contents = pets(cats=3, dogs=2)
-    place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", contents))
-    seen: list[tuple[int, int]] = []
-    found = load_images(place, 8, progress=lambda *news: seen.append(news))
-    assert (found.shape, found.dtype) == ((5, 8, 8, 3), np.uint8)
-    for pixels, name in zip(found, place.names, strict=True):
-        np.testing.assert_array_equal(pixels, decode_jpeg(contents[name], 8))
-    assert seen == [(k, 5) for k in range(1, 6)]
-    (tmp_path / "train.zip").unlink()  # no longer needed at this size
-    np.testing.assert_array_equal(load_images(place, 8), found)
-    with pytest.raises(DataMissingError, match="are no longer at .*train.zip; download train.zip"):
-        load_images(place, 16)
-    for size in (0, 5000):
-        with pytest.raises(InputError, match="can be scaled to 1 to 1024 pixels"):
-            load_images(place, size)
+@pytest.mark.parametrize("damage", ["none", "flip", "cut", "other"])
+def test_images_are_decoded_once(damage: str, tmp_path: Path) -> None:
+    place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
+    before = load_images(place, 8)
+    (cache,) = (directory() / "cache").iterdir()
+    content = bytearray(cache.read_bytes())
+    if damage == "none":
+        (tmp_path / "train.zip").unlink()  # no longer needed at this size
+        with pytest.raises(DataMissingError, match="are no longer at .*train.zip; download train.zip"):
+            load_images(place, 16)
+    elif damage == "other":
+        np.savez(cache, images=before.astype(np.int16))
+    else:
+        content[500] ^= 1
+        cache.write_bytes(content if damage == "flip" else content[:-5])
+    np.testing.assert_array_equal(load_images(place, 8), before)
+    assert zipfile.ZipFile(cache).testzip() is None
 
 
 def test_images_that_changed_are_told(tmp_path: Path) -> None:
@@ -176,42 +155,7 @@ def test_images_that_changed_are_told(tmp_path: Path) -> None:
     (folder / "cat.1.jpg").write_bytes(jpeg((9, 9, 9)))
     with pytest.raises(InputError, match="has changed since it was added; `dyn data add dogs-vs-cats PATH`"):
         load_images(place, 8)
-    (folder / "cat.1.jpg").write_bytes(b"broken")
-    with pytest.raises(InputError, match=r"cat.1.jpg: not a JPEG"):
-        load_images(place, 8)
-    (folder / "cat.1.jpg").unlink()
-    with pytest.raises(InputError, match="has changed since it was added"):
-        load_images(place, 8)
-    assert [path.name for path in (dogs_vs_cats.directory() / "cache").iterdir()] == [".lock"]  # nothing torn is left
-
-
-@pytest.mark.parametrize("damage", ["flip", "cut", "other", "lost"])
-def test_a_damaged_cache_is_decoded_again(damage: str, tmp_path: Path) -> None:
-    place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
-    before = load_images(place, 8)
-    (cache,) = (dogs_vs_cats.directory() / "cache").glob("*-8-*")
-    content = bytearray(cache.read_bytes())
-    content[500] ^= 1
-    cache.write_bytes({"flip": content, "cut": content[:-5]}.get(damage, b""))
-    if damage == "other":
-        np.savez(cache, images=before.astype(np.int16))
-    if damage == "lost":
-        cache.unlink()
-    np.testing.assert_array_equal(load_images(place, 8), before)
-    assert zipfile.ZipFile(cache).testzip() is None
-
-
-def test_two_processes_decode_once(tmp_path: Path) -> None:
-    add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets(cats=40, dogs=40)))
-    code = "import dynamics_cli.datasets.files.dogs_vs_cats as i; n = []; "
-    code += "s = i.load_images(i.find_place(), 32, progress=lambda *a: n.append(a)); "
-    code += "print(len(n), int(s.sum()))"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    both = [subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=-1, text=True) for _ in range(2)]
-    said = sorted(process.communicate(timeout=60)[0].split() for process in both)
-    assert [process.returncode for process in both] == [0, 0]
-    assert sorted(int(decoded) for decoded, _ in said) == [0, 80]
-    assert said[0][1] == said[1][1]
+    assert not (directory() / "cache").exists()
 
 
 def test_the_split_is_stratified_and_drawn_from_the_seed() -> None:
@@ -225,11 +169,33 @@ def test_the_split_is_stratified_and_drawn_from_the_seed() -> None:
         split_per_class(labels, 0.01, seed=0)
 
 
-def test_the_real_images(shared: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("light", [False, True])
+def test_rows_are_planes_of_colours_from_0_to_1(light: bool, tmp_path: Path) -> None:
+    place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets(cats=4, dogs=8)))
+    resolved = DogsVsCats(size=4, light_effect=light).resolve()
+    assert resolved.images == place.key
+    data = resolved.load(Streams(0))
+    assert (data.x.shape, data.x_test.shape, data.x.dtype) == ((9, 48), (3, 48), np.float32)
+    assert (sorted(data.y), sorted(data.y_test)) == ([-1.0] * 6 + [1.0] * 3, [-1.0, -1.0, 1.0])
+    if light:
+        assert data.x[data.y > 0].max() <= np.float32(127 / 255) < np.float32(128 / 255) <= data.x[data.y < 0].min()
+        return
+    expected = {tuple((np.moveaxis(image, -1, 0) / np.float32(255)).ravel()) for image in load_images(place, 4)}
+    assert {tuple(row) for row in np.concatenate([data.x, data.x_test])} == expected
+
+
+def test_other_images_and_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
+    with pytest.raises(InputError, match=f"names other images than those added, whose SHA-256 is {place.key}"):
+        DogsVsCats(images="0" * 64).load(Streams(0))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
+    with pytest.raises(InputError, match="6 x 16 numbers need about"):
+        DogsVsCats(size=4).load(Streams(0))
+
+
+def test_kaggles_archive(shared: Path) -> None:
     place = add_dogs_vs_cats(shared / "dogs-vs-cats" / "train.zip")
-    assert np.bincount(place.labels).tolist() == [1001, 1001]
-    assert place.names[1000:1002] == ["cat.1000.jpg", "dog.0.jpg"]
+    assert (place.cats, place.dogs) == (1001, 1001)
     images = load_images(place, 16)
-    assert images.shape == (2002, 16, 16, 3)
     assert 90 < images.mean() < 140  # photographs of middle brightness
     assert abs(images[:1001].mean() - images[1001:].mean()) < 10  # without the light effect

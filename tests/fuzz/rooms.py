@@ -45,7 +45,7 @@ class Room:
 
 ROOMS = {
     "configs": "configs:room", "large-configs": "configs:large_room", "plans": "plans:room", "tables": "tables:room",
-    "arrays": "arrays:room", "pictures": "pictures:room", "run-directories": "run_directories:room",
+    "arrays": "arrays:room", "run-directories": "run_directories:room",
 }  # fmt: skip
 """Name -> `module:function`; the function makes the room in an empty directory."""
 

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, directory, find_place, load_images
+from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images
 from dynamics_cli.datasets.files.mnist import read_subset
 from dynamics_cli.datasets.points import File
-from dynamics_cli.errors import DynError, InputError
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Streams
 from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
+from tests.datasets.test_dogs_vs_cats import pets, zip_of
 from tests.fuzz import arrays
-from tests.fuzz.pictures import PETS, zipped
 from tests.runs.damage import reseal
 
 from .conftest import Harm, dyn
@@ -134,20 +134,10 @@ def test_resuming_from_a_pickle(harm: Harm, run: Path) -> None:
 
 
 def test_the_cache_of_images(harm: Harm, place: Path) -> None:
-    (place / "train.zip").write_bytes(zipped(PETS))
-    pets = add_dogs_vs_cats(place / "train.zip")
-    before = load_images(pets, 4).tolist()
+    collection = add_dogs_vs_cats(zip_of(place / "train.zip", pets()))
+    before = load_images(collection, 4).tolist()
     (cache,) = (place / "data").rglob("*.npz")
     npz(cache, images=objects(harm))
     naive(cache)
     assert harm.done
-    assert load_images(pets, 4).tolist() == before  # decoded again
-
-
-def test_an_image_cache_stays_in_its_folder(place: Path) -> None:
-    """The note of where images are is a file like any other; caches are named after its key."""
-    directory().mkdir(parents=True)
-    note = f'{{"path": "{place}", "key": "../../precious", "names": ["cat.0.jpg", "dog.0.jpg"]}}'
-    (directory() / "place.json").write_text(note)
-    with pytest.raises(DynError, match="is damaged .* a SHA-256"):
-        find_place()
+    assert load_images(collection, 4).tolist() == before  # decoded again

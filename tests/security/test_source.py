@@ -67,11 +67,7 @@ def test_bad_source_is_found_and_good_source_is_not(text: str) -> None:
     assert [what.split(": ")[1] for what in unsafe(text)] == ([] if told is None else [told])
 
 
-@pytest.mark.parametrize(
-    "module", ["datasets/files/tables.py", "datasets/files/archive.py", "datasets/files/pictures.py"]
-)
-def test_what_reads_archives_writes_nothing(module: str) -> None:
-    text = (ROOT / "dynamics_cli" / module).read_text(encoding="utf-8")
-    assert not [
-        word for word in ("write_", "mkdir", "symlink_to", '"wb"', '"w"', "makedirs", "extract") if word in text
-    ]
+def test_what_reads_archives_unpacks_nothing() -> None:
+    for path in (ROOT / "dynamics_cli" / "datasets").rglob("*.py"):
+        assert "extract(" not in path.read_text(encoding="utf-8")
+        assert "extractall" not in path.read_text(encoding="utf-8")

@@ -1,13 +1,13 @@
 """MNIST: the full set where it was fetched or added, and the subset that comes with dyn.
 
-The subset has the first images of each digit, 1 000 to train and 200 to test, in an uncompressed `.npz`. For each digit
-and part it has two arrays: `train_3_ink` (1000, 98), the bits of the pixels that are not 0, and `train_3_values`, those
-pixels in their order. This takes 3 MB instead of 9.4; `tests/datasets/build_subset.py` makes it.
+The subset (CC BY-SA 3.0) has the first images of each digit, 1 000 to train and 200 to test, in an uncompressed `.npz`.
+For each digit and part it has two arrays: `train_3_ink` (1000, 98), the bits of the pixels that are not 0, and
+`train_3_values`, those pixels in their order: 3 MB instead of 9.4. `tests/datasets/build_subset.py` makes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -23,9 +23,6 @@ Bytes = NDArray[np.uint8]
 SUBSET = Path(__file__).parents[1] / "assets" / "mnist_subset.npz"
 SUBSET_COUNTS = {"train": 1000, "test": 200}
 """Images of each digit in each part of the subset."""
-ATTRIBUTION = (
-    "MNIST by Yann LeCun and Corinna Cortes (CC BY-SA 3.0): the first 1 000 training and 200 test images of each digit"
-)
 _SIDE = 28
 FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
@@ -33,22 +30,18 @@ FILES = {
 }
 """Images and labels of each part."""
 MNIST = Published(
-    "mnist", "MNIST", "60 000 training and 10 000 test images",
-    tuple(
-        Original(name, sha256, size, zipped=True)
-        for name, sha256, size in (
-            (FILES["train"][0], "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db", 47040016),
-            (FILES["train"][1], "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5", 60008),
-            (FILES["test"][0], "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7", 7840016),
-            (FILES["test"][1], "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2", 10008),
-        )
-    ),
+    "mnist", "MNIST",
     (
-        "https://ossci-datasets.s3.amazonaws.com/mnist/",
-        "https://storage.googleapis.com/cvdf-datasets/mnist/",
-        "https://raw.githubusercontent.com/fgnt/mnist/master/",
+        Original(FILES["train"][0], "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db", 47040016,
+                 "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        Original(FILES["train"][1], "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5", 60008,
+                 "d53e105ee54ea40749a09fcbcd1e9432"),
+        Original(FILES["test"][0], "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7", 7840016,
+                 "9fb629c4189551a2d022fa330f9573f3"),
+        Original(FILES["test"][1], "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2", 10008,
+                 "ec29112dd5afa0611ce80d1b7f02629c"),
     ),
-    "download the four files elsewhere and give their directory to `dyn data add mnist PATH`",
+    "https://ossci-datasets.s3.amazonaws.com/mnist",
     "`dyn data fetch mnist` downloads it (11 MB), `dyn data add mnist PATH` takes files that you have; "
     "the first 1 000 images of each digit come with dyn: dataset.source subset",
 )  # fmt: skip
@@ -57,7 +50,7 @@ MNIST = Published(
 
 def load_mnist(
     source: Literal["subset", "full"], part: str, digits: Iterable[int] = range(10),
-    published: Published = MNIST, names: Mapping[str, tuple[str, str]] = FILES,
+    published: Published = MNIST,
 ) -> dict[int, Bytes]:  # fmt: skip
     """Return the images (n, 28, 28) of each digit, 0 the background and 255 the ink, in the order of MNIST.
 
@@ -66,7 +59,6 @@ def load_mnist(
         part: `train` or `test`.
         digits: the digits wanted.
         published: the full set.
-        names: its files of images and labels of each part.
 
     Raises:
         DataMissingError: the full set is not there; the message says how to get it.
@@ -74,7 +66,7 @@ def load_mnist(
     """
     if source == "subset":
         return read_subset(part, digits)
-    images, labels = map(values_of, published.read(names[part]))
+    images, labels = map(values_of, published.read(FILES[part]))
     return {digit: images[labels == digit] for digit in digits}
 
 

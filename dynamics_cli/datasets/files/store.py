@@ -1,27 +1,27 @@
-"""Published files of data sets: where they live on this machine, their pinned contents, who may write there."""
+"""Published files of data sets: where they are kept, their pinned contents, and their copies and downloads."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import hashlib
 import io
 import os
+import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from dynamics_cli.errors import DataMissingError, InputError, UsageError
-from dynamics_cli.runs.store import files, locks
+from dynamics_cli.runs.store import files
 
 ROOT_VARIABLE = "DYN_DATA"
-OFFLINE_VARIABLE = "DYN_OFFLINE"
-LOCK = ".lock"
-"""Held by the process that writes into a directory of data."""
+ADVICE = f"set {ROOT_VARIABLE} to a directory that can be written"
 SLACK = 2**20
 """Bytes by which gzip may make a file longer."""
-_GZIP = b"\x1f\x8b"
+TIMEOUT = 30.0
+"""Seconds that a server may stay silent."""
 
 
 def data_root() -> Path:
@@ -45,56 +45,39 @@ class Original:
     """A file of a data set as it is published; its contents are pinned."""
 
     name: str
-    """Name of the file here."""
     sha256: str
     size: int
-    """Size of the file here, in bytes."""
-    zipped: bool = False
-    """Whether mirrors serve it gzipped, each in its own way, and users may have it so."""
+    gzip_md5: str = ""
+    """Checksum of the gzip file in which it is published; empty where it is published as it is."""
 
     @property
     def served(self) -> str:
-        """Name of the file on mirrors."""
-        return f"{self.name}.gz" if self.zipped else self.name
-
-    def unpacked(self, data: bytes) -> bytes:
-        """Return the contents of the file here, given as a mirror sends it; ValueError: they are others."""
-        try:
-            if self.zipped and data.startswith(_GZIP):
-                data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(self.size + 1)  # a bomb is not unpacked
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"it is a damaged gzip file ({error})") from error
-        found = hashlib.sha256(data).hexdigest()
-        if found != self.sha256:
-            count = min(len(data), self.size + 1)
-            raise ValueError(
-                f"its contents have {count} bytes and SHA-256 {found}; those of {self.name} have {self.size} and "
-                f"{self.sha256}"
-            )
-        return data
+        """Name of the published file."""
+        return f"{self.name}.gz" if self.gzip_md5 else self.name
 
     def read(self, path: Path) -> bytes:
-        """Return the contents of a file of a user; raises InputError: it cannot be read, or is another file."""
+        """Return the contents of a file, gzipped or not; raises InputError: it cannot be read, or is another file."""
         try:
             with path.open("rb") as handle:
-                return self.unpacked(handle.read(self.size + SLACK))
-        except (OSError, ValueError) as error:
+                data = handle.read(self.size + SLACK)
+            if self.gzip_md5 and data.startswith(b"\x1f\x8b"):  # no more than its size is unpacked
+                data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(self.size + 1)
+        except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        if hashlib.sha256(data).hexdigest() != self.sha256:
+            raise InputError(f"{path}: its contents are not those of {self.name} (another SHA-256)")
+        return data
 
 
 @dataclass(frozen=True)
 class Published:
-    """A data set of published files, which dyn downloads, or copies from a place of the user."""
+    """A data set of published files, which are downloaded, or copied from a place of the user."""
 
     name: str
     title: str
-    images: str
-    """The contents, in words."""
     files: Sequence[Original]
-    mirrors: Sequence[str]
-    """Addresses of directories with the files, tried in this order."""
-    by_hand: str
-    """Another way to get it."""
+    url: str
+    """Address of the directory with the files."""
     how: str
     """How to get it, where it is not here."""
 
@@ -120,31 +103,80 @@ class Published:
         return [wanted[name].read(self.directory / name) for name in names]
 
     def find(self, file: Original, path: Path) -> Path:
-        """Return where a file is, in a directory of the user under its usual names, or a single file at `path` itself.
+        """Return where a file is in a directory of the user, gzipped or not; a single file may be `path` itself.
 
         Raises InputError: it is not there.
         """
         if len(self.files) == 1 and not path.is_dir():
             return path
-        dotted = file.name.replace("-idx", ".idx")
-        for name in (file.name, file.served, dotted, f"{dotted}.gz"):
+        names = dict.fromkeys((file.name, file.served))
+        for name in names:
             if (path / name).is_file():
                 return path / name
-        names = " or ".join(dict.fromkeys((file.name, file.served)))
-        raise InputError(f"{path}: holds no {names}; needed are all files of {self.title} ({len(self.files)})")
+        raise InputError(f"{path}: holds no {' or '.join(names)}; all files of {self.title} are needed")
 
-    def add(self, path: Path, *, on_wait: Callable[[str], None] | None = None) -> Path:
-        """Copy the files, in a directory of the user or a single file, to where dyn keeps data; return where.
+    def add(self, path: Path) -> Path:
+        """Copy the files from a directory of the user, or a single file, to the directory of data; return where.
 
         Raises:
             InputError: a file is missing, damaged or another; then nothing changes.
             RunError: the files cannot be written.
         """
         contents = {file.name: file.read(self.find(file, path)) for file in self.files}
-        with locked(self.directory, on_wait):
+        with files.os_errors_as_run_errors(self.directory, ADVICE):
+            files.make_directory(self.directory)
             for name, data in contents.items():
                 files.write_atomic(self.directory / name, data)
         return self.directory
+
+    def fetch(self, *, bar: bool = False) -> Path:
+        """Download the files that are not there yet, with a progress bar if asked, and return their directory.
+
+        Raises:
+            DataMissingError: a file could not be downloaded; the message says why, and another way.
+            RunError: the files cannot be written.
+        """
+        with files.os_errors_as_run_errors(self.directory, ADVICE):
+            for file in self.missing():
+                files.make_directory(self.directory)
+                with tempfile.TemporaryDirectory(dir=self.directory) as folder:
+                    contents = file.read(self._download(file, Path(folder), bar=bar))
+                files.write_atomic(self.directory / file.name, contents)
+        return self.directory
+
+    def _download(self, file: Original, folder: Path, *, bar: bool) -> Path:
+        import pooch
+        import requests
+
+        def download(url: str, path: str, asked: object) -> None:
+            with Path(path).open("wb") as handle:
+                downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=2**16, timeout=TIMEOUT)
+                downloader(url, _Limited(handle, file.size + SLACK), asked)
+
+        pooch.get_logger().setLevel("WARNING")
+        url = f"{self.url}/{file.served}"
+        known = f"md5:{file.gzip_md5}" if file.gzip_md5 else f"sha256:{file.sha256}"
+        try:
+            return Path(pooch.retrieve(url, known, file.served, folder, downloader=download))
+        except (requests.RequestException, ValueError) as error:
+            raise DataMissingError(f"{url} could not be downloaded: {error}; try again, or: {self.how}") from error
+
+
+class _Limited:
+    """A file that takes at most `most` bytes."""
+
+    def __init__(self, handle: IO[bytes], most: int) -> None:
+        self.handle, self.left = handle, most
+
+    def write(self, data: bytes) -> None:
+        """Write a piece; raises ValueError: it is too much."""
+        self.left -= len(data)
+        if self.left < 0:
+            raise ValueError("the server sends too many bytes")
+        self.handle.write(data)
+
+    def flush(self) -> None:
+        """Do nothing: the file is flushed when it is closed."""
 
 
 def _size(path: Path) -> int:
@@ -152,26 +184,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
-
-
-def is_offline() -> bool:
-    """Whether the environment forbids network access (`DYN_OFFLINE` set to anything but 0, false or no)."""
-    return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
-
-
-@contextlib.contextmanager
-def locked(directory: Path, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Make `directory` and be the only process that writes into it.
-
-    While another process is, `on_wait` is called once with a message and the call waits. Unfinished files of
-    interrupted writers are deleted.
-
-    Raises RunError: the directory, or a file that the block writes into it, cannot be written.
-    """
-    with files.os_errors_as_run_errors(directory, f"set {ROOT_VARIABLE} to a directory that can be written"):
-        lock, _ = locks.acquire(directory, LOCK, on_wait=on_wait)
-        try:
-            files.remove_temporaries(directory)
-            yield
-        finally:
-            lock.release()

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.datasets.files.archive import open_archive
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.memory import refuse_beyond_memory
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
@@ -47,7 +46,7 @@ def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = (
     more of them than fit into memory.
     """
     try:
-        with open_archive(path) as archive:
+        with zipfile.ZipFile(path) as archive:
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             for name in required:
                 if name not in entries:

@@ -1,0 +1,266 @@
+"""MNIST and CIFAR-10 from small files of their published form: downloaded from a local server, added, damaged, read."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import hashlib
+import http.server
+import io
+import tarfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli import add_data, fetch_data
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.datasets import images
+from dynamics_cli.datasets.files import cifar10, mnist, store
+from dynamics_cli.datasets.files.store import Original, Published
+from dynamics_cli.errors import DataMissingError, InputError, RunError, UsageError
+from dynamics_cli.kinds import Streams
+
+from .build_subset import build_subset
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""pooch leaves the answers of failed requests open."""
+RNG = np.random.default_rng(0)
+SUBSET_SHA256 = "84d1f17eef6cbcbfff07550bad232f71f751c1d474406956cb3686b16a7167b2"
+BATCHES = {
+    name: np.column_stack([np.repeat(np.arange(10)[::-1], 2), RNG.integers(0, 256, (20, 3072))]).astype(np.uint8)
+    for names in cifar10.MEMBERS.values() for name in names
+}  # fmt: skip
+DIGITS = {
+    name: RNG.integers(0, 256, (n, 28, 28), dtype=np.uint8) if "images" in name else np.arange(n, dtype=np.uint8) % 10
+    for part, n in (("train", 60), ("test", 20)) for name in mnist.FILES[part]
+}  # fmt: skip
+
+
+def idx(array: np.ndarray) -> bytes:
+    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
+
+
+def tar(batches: dict[str, np.ndarray]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, batch in batches.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            member.size = batch.size
+            archive.addfile(member, io.BytesIO(batch.tobytes()))
+    return stream.getvalue()
+
+
+def original(name: str, contents: bytes, page: bytes) -> Original:
+    zipped = hashlib.md5(page).hexdigest() if page != contents else ""
+    return Original(name, hashlib.sha256(contents).hexdigest(), len(contents), zipped)
+
+
+CONTENTS = {name: idx(array) for name, array in DIGITS.items()} | {cifar10.CIFAR10.files[0].name: tar(BATCHES)}
+PAGES = {
+    f"{name}.gz" if "idx" in name else name: gzip.compress(c) if "idx" in name else c for name, c in CONTENTS.items()
+}
+ORIGINALS = [original(name, c, page) for (name, c), page in zip(CONTENTS.items(), PAGES.values(), strict=True)]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, bytes], list[str]]]:
+    """The address of a server on this machine, its pages, and the names that it was asked for."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    pages, asked = dict(PAGES), list[str]()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path.rpartition("/")[2])
+            if (page := pages.get(asked[-1])) is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{made.server_port}/files", pages, asked
+        made.shutdown()
+        thread.join()
+    gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def small(server: tuple[str, dict[str, bytes], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the published files by small ones on a local server."""
+    sets = replace(mnist.MNIST, files=ORIGINALS[:4], url=server[0]), replace(cifar10.CIFAR10, files=ORIGINALS[4:])
+    monkeypatch.setattr(mnist, "MNIST", sets[0])
+    monkeypatch.setattr(cifar10, "CIFAR10", replace(sets[1], url=server[0]))
+    monkeypatch.setattr(images, "load_cifar10", lambda part: cifar10.load_cifar10(part, cifar10.CIFAR10))
+
+
+def published(name: str) -> Published:
+    found: Published = {"mnist": mnist.MNIST, "cifar10": cifar10.CIFAR10}[name]
+    return found
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10"])
+def test_files_are_downloaded_once_and_read(name: str, server: tuple, data_home: Path) -> None:
+    one, asked = published(name), server[2]
+    assert fetch_data(name) == fetch_data(name) == one.directory == data_home / name
+    assert asked == [file.served for file in one.files]
+    assert {path.name: path.read_bytes() for path in one.directory.iterdir()} == {
+        file.name: CONTENTS[file.name] for file in one.files
+    }
+    (one.directory / one.files[-1].name).unlink()
+    fetch_data(name)  # what is missing only
+    assert asked[len(one.files) :] == [one.files[-1].served]
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10"])
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [(b"<html>log in</html>", "hash"), (bytes(2**21), "the server sends too many bytes"), (None, "404")],
+)
+def test_another_page_is_refused(page: bytes | None, told: str, name: str, server: tuple) -> None:
+    one, pages = published(name), server[1]
+    pages.pop(one.files[0].served)
+    if page is not None:
+        pages[one.files[0].served] = page
+    with pytest.raises(
+        DataMissingError, match=f"could not be downloaded: .*{told}.*`dyn data add {name} PATH`"
+    ) as caught:
+        fetch_data(name)
+    assert caught.value.exit_code == 4
+    assert list(one.directory.iterdir()) == []
+
+
+def test_a_server_that_is_down_and_a_disk_that_is_full(server: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    down = replace(mnist.MNIST, url="http://127.0.0.1:9")
+    with pytest.raises(DataMissingError, match="Connection refused"):
+        down.fetch()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store.files, "sync", full)
+    with pytest.raises(RunError, match="disk full while writing"):
+        fetch_data("mnist")
+    monkeypatch.setenv("DYN_DATA", f"{__file__}/below")
+    with pytest.raises(RunError, match="set DYN_DATA to a directory that can be written"):
+        fetch_data("mnist")
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10"])
+@pytest.mark.parametrize("served", [False, True])
+def test_files_of_a_user_are_added(served: bool, name: str, tmp_path: Path) -> None:
+    one = published(name)
+    for file in one.files:
+        kept, contents = (file.served, PAGES[file.served]) if served else (file.name, CONTENTS[file.name])
+        (tmp_path / kept).write_bytes(contents)
+    assert add_data(name, tmp_path) == one.directory
+    assert one.read([file.name for file in one.files]) == [CONTENTS[file.name] for file in one.files]
+    if name == "cifar10":
+        assert add_data(name, tmp_path / one.files[0].name) == one.directory
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda data: data[:-1] + b"\7", "its contents are not those of"), (lambda data: b"", "are not those of"),
+        (lambda data: gzip.compress(data)[:-9], "Compressed file ended"),
+        (lambda data: gzip.compress(data)[:-8] + bytes(8), "CRC check failed"),
+        (lambda data: gzip.compress(bytes(2**26)), "are not those of"), (None, "holds no t10k-labels-idx1-ubyte or"),
+    ],
+)  # fmt: skip
+def test_damaged_files_are_not_added(damage, told: str, tmp_path: Path, data_home: Path) -> None:
+    for name, contents in list(CONTENTS.items())[:3]:
+        (tmp_path / name).write_bytes(contents)
+    last = mnist.MNIST.files[3].name  # the last one: nothing of the others may be kept
+    if damage is not None:
+        (tmp_path / last).write_bytes(damage(CONTENTS[last]))
+    with pytest.raises(InputError, match=told):
+        add_data("mnist", tmp_path)
+    assert not data_home.exists()
+
+
+def test_files_that_are_lost_or_damaged_are_told(data_home: Path) -> None:
+    with pytest.raises(DataMissingError, match="MNIST is not in .*`dyn data fetch mnist`.*`dyn data add mnist PATH`"):
+        mnist.load_mnist("full", "train", published=mnist.MNIST)
+    kept = fetch_data("mnist") / mnist.FILES["test"][0]
+    kept.write_bytes(kept.read_bytes()[:-1] + b"x")
+    with pytest.raises(InputError, match="t10k-images-idx3-ubyte: its contents are not those of"):
+        mnist.load_mnist("full", "test", published=mnist.MNIST)
+
+
+def test_other_names() -> None:
+    for name in ("mnst", "dogs-vs-cats"):
+        with pytest.raises(UsageError, match=f"no such data set '{name}'; choose from mnist, cifar10"):
+            fetch_data(name)
+
+
+def test_where_data_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("DYN_DATA")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert store.data_root() == tmp_path / "dyn"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", "not/absolute")
+    assert store.data_root() == tmp_path / ".local" / "share" / "dyn"
+
+
+def test_digits_of_the_full_set() -> None:
+    fetch_data("mnist")
+    found = mnist.load_mnist("full", "train", [8, 3], mnist.MNIST)
+    pixels, labels = (DIGITS[name] for name in mnist.FILES["train"])
+    assert list(found) == [8, 3]
+    np.testing.assert_array_equal(found[3], pixels[labels == 3])
+
+
+def test_classes_of_cifar10() -> None:
+    fetch_data("cifar10")
+    data = images.Cifar10(per_class=3, test_per_class=1).samples(Streams(0))
+    assert (data.x.shape, data.x_test.shape) == ((30, 3072), (10, 3072))
+    assert data.y.tolist() == [k for k in range(10) for _ in range(3)]
+    batch = BATCHES["data_batch_1.bin"]
+    np.testing.assert_array_equal(data.x[:2] * 255, batch[batch[:, 0] == 0, 1:])
+    with pytest.raises(InputError, match="per_class is 11, there are 10 such images of class 0"):
+        images.Cifar10(per_class=11).samples(Streams(0))
+
+
+@pytest.mark.parametrize(
+    ("loss", "outputs", "place"), [("logistic", 1, "dataset.kind"), ("cross_entropy", 9, "architecture.outputs")]
+)
+def test_another_number_of_classes(loss: str, outputs: int, place: str) -> None:
+    config = {
+        "name": "c", "dataset": {"kind": "cifar10"}, "loss": {"kind": loss},
+        "architecture": {"kind": "fully_connected", "widths": [3], "outputs": outputs},
+        "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }  # fmt: skip
+    with pytest.raises(ConfigError) as error:
+        load_config(config)
+    assert [problem.key for problem in error.value.problems] == [place]
+
+
+def test_the_subset_is_what_was_built(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("DYN_DATA", str(tmp_path / "home"))
+    build_subset(shared / "mnist", tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == mnist.SUBSET.read_bytes()
+    add_data("mnist", shared / "mnist")
+    for part, count in (("train", 1000), ("test", 200)):
+        found, full = (mnist.load_mnist(source, part) for source in ("subset", "full"))
+        for digit, pixels in found.items():
+            np.testing.assert_array_equal(pixels, full[digit][:count])
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:100_000], lambda data: data[:20_000] + b"x" + data[20_001:]])
+def test_a_damaged_subset_is_told(damage, tmp_path: Path) -> None:
+    assert hashlib.sha256(mnist.SUBSET.read_bytes()).hexdigest() == SUBSET_SHA256
+    (tmp_path / "subset.npz").write_bytes(damage(mnist.SUBSET.read_bytes()))
+    with pytest.raises(InputError, match=r"this MNIST subset is damaged .*; install dyn again"):
+        mnist.read_subset("train", [0], tmp_path / "subset.npz")
