@@ -25,7 +25,7 @@ def data() -> None:
 @click.argument("name", type=click.Choice(["mnist", "cifar10"]))
 @quiet_option
 def fetch(name: str, quiet: bool) -> None:
-    """Download data set NAME, and print where it is.
+    """Download data set NAME and print where it is.
 
     A file is used only if its SHA-256 is that of the original; a file that is here is not downloaded again.
     """
@@ -37,11 +37,11 @@ def fetch(name: str, quiet: bool) -> None:
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @quiet_option
 def add(name: str, path: Path, quiet: bool) -> None:
-    """Check the files of data set NAME at PATH, use them from now on, and print where they are.
+    """Use the files of data set NAME at PATH from now on.
 
-    For mnist PATH is a directory with the four IDX files, gzipped or not, for cifar10 cifar-10-binary.tar.gz or its
-    directory; they are copied. For dogs-vs-cats it is Kaggle's train.zip or the folder that it unpacks to; every image
-    is decoded once to see that it can be, and the place is remembered.
+    They are checked, and their place is printed. For mnist PATH is a directory with the four IDX files, gzipped or not,
+    for cifar10 cifar-10-binary.tar.gz or its directory; they are copied. For dogs-vs-cats it is Kaggle's train.zip or
+    the folder that it unpacks to; every image is decoded once to see that it can be, and the place is remembered.
     """
     with CountBar("images", shown=not quiet) as bar:
         place = dyn.add_data(name, path, progress=bar)
