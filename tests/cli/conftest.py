@@ -14,8 +14,15 @@ import pytest
 from click.testing import CliRunner
 
 from dynamics_cli.cli import main
-from tests.fuzz.nasty import WHOLE as CONFIG
 
+CONFIG = """\
+name: toy
+dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}
+architecture: {kind: two_layer, width: 8}
+initialization: {kind: balanced, scale: 0.1}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.01, iterations: 30}
+"""
 ROOT = Path(__file__).parents[2]
 
 

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 from dynamics_cli.cli import main
 from dynamics_cli.training import loop
-from tests.fuzz.nasty import WHOLE
+from tests.cli.conftest import CONFIG as WHOLE
 
 CONFIG = WHOLE.replace("iterations: 30", "iterations: 900") + "record: {snapshots: {kind: every, interval: 100}}\n"
 PAGE = 4096

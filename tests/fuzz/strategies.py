@@ -11,8 +11,15 @@ import yaml
 from hypothesis import strategies as st
 
 from dynamics_cli.config import json_schema
-from tests.fuzz.nasty import SCALARS
 
+SCALARS = [
+    "1e999999", "-1e-999999", "9" * 5000, "0x" + "f" * 10_000, "0." + "3" * 10_000, "0b101", "012", "1_000", "1:30",
+    "9223372036854775808", ".inf", ".nan", "+.e3", "..", "~", "yes", "=", "<<", "2022-01-31", "''", "[]", "{}",
+    "[[]]", '"\\0"', '"\\ud800"', '"\\N{DASH}"', "\u0661\u0662", "\U0001f600", "../../etc/passwd", "/dev/zero",
+    "$(touch pwned)", "{{7*7}}", "%s%n", "*", "&a", "*a", "!!binary aGVsbG8=", "!!set {a, b}", "!!omap [a: 1]",
+    "!!int x", "!local 3", "!", "!!seq {a: 1}", "? 1", "- 1", "|\n  x", "# x", "@x", "%x",
+]  # fmt: skip
+"""Written where a value belongs."""
 BYTES = [
     b"\0", b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\t", b"\x1b", b"\x85",
     b"\x7f",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,16 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynamics_cli.cli import main
-
-CONFIG = """\
-name: toy
-dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}
-architecture: {kind: two_layer, width: 4}
-initialization: {kind: balanced, scale: 0.1}
-loss: {kind: mse}
-optimizer: {kind: gd, lr: 0.01, iterations: 5}
-backend: layers
-"""
+from tests.cli.conftest import CONFIG
 
 
 class Harm:
@@ -40,10 +30,6 @@ class Harm:
 
     def __reduce__(self) -> tuple[object, tuple[Path]]:
         return Path.touch, (self.path,)  # what a pickle of this does when it is loaded
-
-    @property
-    def pickled(self) -> bytes:
-        return pickle.dumps(self)
 
 
 @pytest.fixture

@@ -1,0 +1,205 @@
+"""Files and settings of somebody else: nothing in them is run, nothing leaves its folder, nothing fills the memory.
+
+Each harmful file is first shown to do harm to a program that trusts it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import subprocess
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import torch
+import yaml
+
+from dynamics_cli.config import ConfigError, load_config, run_directory_name
+from dynamics_cli.reproduction.document import verify_figure
+from dynamics_cli.runs import CorruptRunError, load_run, runs_root
+from dynamics_cli.runs.info import commit
+from dynamics_cli.runs.store.checkpoints import read_checkpoint
+from dynamics_cli.runs.store.sealed import seal
+from tests.fuzz import arrays
+
+from .conftest import CONFIG, Harm, dyn, tree
+
+
+def objects(harm: Harm) -> bytes:
+    """An array of one object that does harm when it is unpickled, as `.npy`."""
+    array = np.empty((1, 1), dtype=object)
+    array[0, 0] = harm
+    return arrays.of(array, allow_pickle=True)
+
+
+def saved_by_torch(harm: Harm) -> bytes:
+    stream = io.BytesIO()
+    torch.save({"w": harm}, stream)
+    return stream.getvalue()
+
+
+PICKLES: dict[str, Callable[[Harm], bytes]] = {
+    "an array of objects": lambda harm: arrays.archive({"x.npy": objects(harm), "y.npy": arrays.Y}),
+    "a pickle": pickle.dumps,
+    "what torch saved": saved_by_torch,
+}
+
+
+def naive(content: bytes) -> None:
+    """Load whatever there is, as readers do that trust their files."""
+    if b"data.pkl" in content:
+        torch.load(io.BytesIO(content), weights_only=False)
+    elif content.startswith(b"PK"):
+        with np.load(io.BytesIO(content), allow_pickle=True) as members:
+            _ = [members[name] for name in members]
+    else:
+        np.load(io.BytesIO(content), allow_pickle=True)
+
+
+@pytest.mark.parametrize("what", PICKLES)
+def test_no_pickle_is_loaded(what: str, harm: Harm, place: Path) -> None:
+    content = PICKLES[what](harm)
+    naive(content)
+    assert harm.done
+    (place / "data.npz").write_bytes(content)
+    for section in ("dataset", "initialization"):
+        result = dyn("train", "toy.yaml", "--set", f"{section}={{kind: file, path: data.npz}}")
+        assert (result.exit_code, result.stdout) == (3, "")
+    assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
+    body = content[:-2] + b"\x08\0"  # of an archive, the length of the comment, which is the checksum
+    (place / "run/checkpoint.npz").write_bytes(body + f"{zlib.crc32(body):08x}".encode())
+    (place / "run/losses.npy").write_bytes(objects(harm))
+    with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint|compressed members"):
+        read_checkpoint(place / "run/checkpoint.npz")
+    with pytest.raises(CorruptRunError, match="its header is not one that dyn writes"):
+        _ = load_run(place / "run").losses
+
+
+TAGS: list[Callable[[Harm], str]] = [
+    lambda harm: f"!!python/object/apply:os.system ['{harm.command}']",
+    lambda harm: f"!<tag:yaml.org,2002:python/object/apply:os.system> ['{harm.command}']",
+]
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_no_tag_of_a_config_calls_anything(tag: Callable[[Harm], str], harm: Harm, place: Path) -> None:
+    text = CONFIG.replace("0.01", tag(harm))
+    yaml.load(text, Loader=yaml.UnsafeLoader)
+    assert harm.done
+    (place / "bad.yaml").write_text(text)
+    setting = f"optimizer.lr={tag(harm)}"
+    for command in (
+        ["train", "bad.yaml"],
+        ["config", "check", "bad.yaml"],
+        ["train", "toy.yaml", "--set", setting],
+        ["sweep", "toy.yaml", "--grid", setting],
+    ):
+        result = dyn(*command)
+        assert result.exit_code in (2, 3), command
+        assert "the YAML tag '!!python/object/" in result.stderr or command[0] == "sweep"
+
+
+def test_a_few_lines_of_aliases_stand_for_no_gigabytes(place: Path) -> None:
+    lines = ["a0: &a0 [x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10))]
+    (place / "bomb.yaml").write_text(CONFIG + "\n".join(lines))
+    assert dyn("config", "check", "bomb.yaml").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (arrays.bomb(64), "x takes 0.1 GiB of memory, this machine has 0.0 GiB"),
+        (arrays.archive({"x.npy": arrays.npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,), }",
+                                             bytes(72)), "y.npy": arrays.Y}), "not a readable .npz file"),
+    ],
+    ids=["a bomb", "a claim"],
+)  # fmt: skip
+def test_arrays_that_do_not_fit(content: bytes, told: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(content) < 200_000
+    (place / "data.npz").write_bytes(content)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=32 * 2**20, total=2**30))
+    result = dyn("train", "toy.yaml", "--set", "dataset={kind: file, path: data.npz}")
+    assert (result.exit_code, told in result.stderr) == (3, True), result.stderr
+
+
+NAMES = [
+    "..", "../../x", "/x", "x/../../y", "~/x", "x\\..\\y", "C:\\x", "x\0y", "x\ny", " x", "", "-x", ".x", "$HOME",
+    "`x`", "x;y", "*", "x" * 81, "\uff0e\uff0e/x", "\u202ex",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+def test_the_name_of_a_run_stays_in_its_folder(name: str, place: Path, tmp_path: Path) -> None:
+    """A naive program writes to `root / name`."""
+    (place / "bad.yaml").write_text(CONFIG.replace("name: toy", f"name: {json.dumps(name)}"))
+    before = tree(tmp_path)
+    with pytest.raises(ConfigError, match="name: must be a text of 1 to 80 characters that matches"):
+        load_config("bad.yaml")
+    for command in (["train", "bad.yaml"], ["train", "toy.yaml", "--set", f"name={json.dumps(name)}"]):
+        assert dyn(*command).exit_code == 3
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["toy", "a..b", "x-1.2_3", "A" * 80, "1e5", "con"])
+def test_a_good_name_makes_one_folder(name: str, place: Path) -> None:
+    config = load_config("toy.yaml", [f"name='{name}'"])
+    assert (runs_root() / run_directory_name(config, "0" * 64)).parent == runs_root()
+
+
+@pytest.mark.parametrize(
+    ("out", "code", "told"),
+    [
+        ("x\0y", 2, "a name cannot hold a null character"),
+        ("x" * 5000, 7, "cannot be made (File name too long)"),
+        ("toy.yaml", 2, "toy.yaml is a file, not a directory"),
+        ("loop/x", 7, "cannot be made"),
+        ("../elsewhere", 0, ""),
+        ("a\\..\\b", 0, ""),
+    ],
+)
+def test_a_run_is_written_where_the_user_says(out: str, code: int, told: str, place: Path, tmp_path: Path) -> None:
+    (place / "loop").symlink_to("loop")
+    before = tree(tmp_path)
+    result = dyn("train", "toy.yaml", "--out", out, "--quiet")
+    assert (result.exit_code, told in result.stderr) == (code, True), result.stderr
+    new = {str(tmp_path / name) for name in tree(tmp_path) - before}
+    assert all(name.startswith(os.path.normpath(place / out)) for name in new)
+    assert bool(new) == (code == 0)
+
+
+GOOD: dict[str, Any] = {"format": 1, "figure": "x", "sha256": {}, "runs": []}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sha256": {"/dev/zero": "0"}}, {"sha256": {"../x": "0"}}, {"sha256": {"..": "0"}}, {"sha256": {"pipe": "0"}},
+        {"sha256": {"link": "0"}}, {"sha256": ["pipe"]}, {"sha256": {"a\0": "0"}}, {"runs": [{"hash": "0"}]},
+        {"runs": [{"path": "."}]}, {"runs": [{"path": 1, "hash": "0"}]}, {"runs": [{"path": "a\0", "hash": "0"}]},
+        {"runs": ["."]}, {"runs": {"path": "."}},
+    ],
+)  # fmt: skip
+def test_the_json_of_a_figure_is_followed_nowhere(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Its checksum is right, and it names links, pipes, devices and places elsewhere."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    (tmp_path / "x.json").write_bytes(seal(GOOD))
+    assert verify_figure(tmp_path / "x.json") == []
+    (tmp_path / "x.json").write_bytes(seal(GOOD | change))
+    assert verify_figure(tmp_path / "x.json")
+
+
+def test_git_is_asked_without_a_shell(harm: Harm, tmp_path: Path) -> None:
+    folder = tmp_path / f"$(touch {harm.path.name})"
+    (folder / ".git").mkdir(parents=True)
+    subprocess.run(f"cd {harm.path.parent} && true {folder.name}", shell=True, check=True)
+    assert harm.done
+    assert commit(folder) is None
