@@ -62,4 +62,4 @@ def test_one_module_uses_the_network() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.startswith(NETWORK) for name in names):
                 users.add(path.name)
-    assert users == {"fetch.py"}
+    assert users == {"store.py"}
