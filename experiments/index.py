@@ -164,10 +164,6 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 2, "min2024.sketches"),
             "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 3, "min2024.single_neuron"),
             "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 3, "min2024.single_neuron"),
-            "min2024-extra-bounds": FigureEntry(
-                "Lemma 1 against the scale, times against n, random initialisation", 3, "min2024.extra"
-            ),
-            "min2024-extra-mu": FigureEntry("Alignment time against data separability", 4, "min2024.extra"),
         },
     ),
     "phuong2021": PaperEntry(
@@ -186,12 +182,6 @@ PAPERS: dict[str, PaperEntry] = {
                 "First fully connected layer of the convolutional network", 14, "phuong2021.mnist"
             ),
             "phuong2021-table1": FigureEntry("Architecture of the convolutional network", 2, "phuong2021.mnist"),
-            "phuong2021-extra-theorem1": FigureEntry(
-                "Distance to the limit of Theorem 1, its lemmas", 5, "phuong2021.extra_theorem1"
-            ),
-            "phuong2021-extra-dead": FigureEntry(
-                "How likely all neurons of a small network die", 11, "phuong2021.extra_dead"
-            ),
         },
     ),
     "sarussi2021": PaperEntry(
@@ -220,7 +210,6 @@ PAPERS: dict[str, PaperEntry] = {
                 "Entrance into the PAR, Gaussians in many dimensions", 3, "sarussi2021.gaussians"
             ),
             "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 4, "sarussi2021.gaussians"),
-            "sarussi2021-extra-convergence": FigureEntry("Epochs to a loss of eps", 3, "sarussi2021.extra_convergence"),
         },
     ),
     "saxe2014": PaperEntry(
@@ -262,9 +251,6 @@ PAPERS: dict[str, PaperEntry] = {
             "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 3, "tachet2018.starving"),
             "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "tachet2018.light"),
             "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 9, "tachet2018.light"),
-            "tachet2018-extra-modes": FigureEntry(
-                "Closed forms of the appendix, random sampling, trained", 7, "tachet2018.extra_modes"
-            ),
         },
     ),
     "woodworth2020": PaperEntry(

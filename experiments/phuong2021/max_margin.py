@@ -9,12 +9,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from dynamics_cli import kit
-from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
-from dynamics_cli.kinds import Streams
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 
 from .panels import GRAY, HIGH, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
-from .theory.canonical_neurons import canonical_neurons
 from .theory.separability import separability_violations
 
 ORIGIN: dict[str, kit.Origin] = {
@@ -28,40 +25,32 @@ ALONG = 10.0
 """Degrees in the plane within which a neuron is along a direction to the eye."""
 ZERO = 0.1
 """Share of the largest up to which a singular value is effectively zero; Figure 4 counts from the same on."""
-SHARES = (0.2, 0.1, 0.05)
-"""Thresholds for a singular value that counts, as shares of the largest."""
 CLOUDS = 200
 """Gaussian clouds that say how many rows lie along two directions by chance."""
-ANGLES = (5.0, 20.0)
-"""Other angles than `ALONG`."""
 
 
 def max_margin(run: kit.Run) -> kit.Evidence:
     """Solve Eqs. 6 and 7 for the data of a run: `rays` (2, d) are w+ and w-, `kkt` the larger of their residuals.
 
-    `cosine` is that of w+ and w-, `unfiltered` that for the same draw without the filter `<x, z> >= 0`, NaN for other
-    data; `violations` counts pairs that violate Eq. 1.
+    `violations` counts pairs that violate Eq. 1.
 
     Raises InputError when a class cannot be separated from the origin.
     """
-    data, section = run.dataset(), run.config.dataset
-    unfiltered = float("nan")
-    if isinstance(section, OrthogonallySeparable) and section.filtered:
-        other = section.model_copy(update={"filtered": False}).load(Streams(run.config.seed))
-        unfiltered = float(kit.cosines(*(least_distance(other.x[other.y == s]).w for s in (1, -1))))
+    data = run.dataset()
     try:
-        limit = canonical_neurons(data.x, data.y)
+        if not (data.y > 0).any() or not (data.y < 0).any():
+            raise ValueError("both classes must have points")
+        plus, minus = (least_distance(data.x[data.y == sign]) for sign in (1, -1))
     except (InfeasibleError, ValueError) as error:
         raise kit.InputError(f"{run.path}: these data have no w+ and w- (Eqs. 6, 7): {error}") from error
     return kit.Evidence(
-        rays=np.stack([limit.plus.w, limit.minus.w]), kkt=max(limit.plus.kkt_residual, limit.minus.kkt_residual),
-        cosine=float(kit.cosines(limit.plus.w, limit.minus.w)), unfiltered=unfiltered,
+        rays=np.stack([plus.w, minus.w]), kkt=max(plus.kkt_residual, minus.kkt_residual),
         violations=separability_violations(data.x, data.y),
     )  # fmt: skip
 
 
 def read_trained(run: kit.Run, first: str) -> kit.Evidence:
-    """Read the first and last state of a run, weights by name, whose first layer is the parameter `first`.
+    """Read the last state of a run, weights by name, whose first layer is the parameter `first`.
 
     `directions` are the max-margin vectors of the data, `plus` and `minus` (m,) cosines of the last rows with them.
 
@@ -70,19 +59,19 @@ def read_trained(run: kit.Run, first: str) -> kit.Evidence:
     if min(run.parameters[first].shape[1:]) < 2:
         raise kit.InputError(f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or more")
     directions = max_margin(run)
-    start, last = ({name: value.astype(np.float64) for name, value in run.state(i).items()} for i in (0, -1))
+    last = {name: value.astype(np.float64) for name, value in run.state(-1).items()}
     plus, minus = (kit.cosines(last[first], ray) for ray in directions.rays)
-    return kit.Evidence(directions=directions, start=start, last=last, plus=plus, minus=minus)
+    return kit.Evidence(directions=directions, last=last, plus=plus, minus=minus)
 
 
-def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> kit.Evidence:
-    """Measure a weight matrix (m, d), given its initial value and which rows (m,) belong to the first direction.
+def measure_layer(W: kit.Floats, side: NDArray[Any]) -> kit.Evidence:
+    """Measure a weight matrix (m, d), given which rows (m,) belong to the first direction.
 
-    Of its singular `values`, descending, `grown` are above the largest at initialisation; `third` is the third over the
-    first, `gap` the second over the third, NaN where there is none, and `tail` the share of the squares after the
-    second. `points` (m, 2) are rows on the two leading right-singular directions, `basis` (2, d), and `angles` (m,) the
-    degrees there between a row and the closer of the two main directions, `means` (2, 2). `chance` is the 95 % point of
-    the share within `ALONG` degrees, of Gaussian rows with the same two singular values.
+    Of its singular `values`, descending, `third` is the third over the first, `gap` the second over the third, NaN
+    where there is none, and `tail` the share of the squares after the second. `points` (m, 2) are rows on the two
+    leading right-singular directions, `basis` (2, d), and `angles` (m,) the degrees there between a row and the closer
+    of the two main directions, `means` (2, 2). `chance` is the 95 % point of the share within `ALONG` degrees, of
+    Gaussian rows with the same two singular values.
     """
     values = kit.singular_values(W)
     basis = kit.leading_directions(W)
@@ -98,7 +87,7 @@ def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> kit.Evi
         return float(values[k] / values[other]) if enough else float("nan")
 
     return kit.Evidence(
-        values=values, grown=int(np.sum(values > kit.singular_values(W_0)[0])), third=ratio(2, 0), gap=ratio(1, 2),
+        values=values, third=ratio(2, 0), gap=ratio(1, 2),
         tail=float(squares[2:].sum() / squares.sum()) if squares.sum() > 0 else float("nan"),
         basis=basis, points=points, means=means, angles=angles, chance=float(np.quantile(by_chance, 0.95)),
     )  # fmt: skip
@@ -138,12 +127,6 @@ def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
                   kit.exactly(0), directions.violations),
-        kit.finding("cosine",
-                    "Cosine of w+ and w- (the text that we have reads w+ ~ -w-; the sign may have lost a stroke, "
-                    "see NOTES)",
-                    "Section 5.1", directions.cosine),
-        kit.finding("unfiltered", "The same cosine for data drawn without the filter",
-                    "Section 5.1", directions.unfiltered),
         kit.theory("kkt", "w+ and w- are exact (larger KKT residual of the two programs)", "Eqs. 6, 7",
                   kit.less_than(1e-8), directions.kkt),
     ]  # fmt: skip
@@ -151,7 +134,6 @@ def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
 
 def layer_claims(layer: kit.Evidence, suffix: str, name: str, source: str) -> list[kit.Claim]:
     """Return that a weight matrix has rank two and its rows two directions."""
-    lengths = kit.norms(layer.points)
     return [
         kit.claim(f"rank{suffix}",
                   f"{name} has rank two: all singular values but two are effectively zero (third over first)",
@@ -161,25 +143,10 @@ def layer_claims(layer: kit.Evidence, suffix: str, name: str, source: str) -> li
         kit.claim(f"second{suffix}",
                   "and not one: the second stands out (over the third; closer to it than to 0 below 2)",
                   source, kit.more_than(2.0), layer.gap),
-        kit.finding(f"grown{suffix}", f"Singular values of {name} above the largest at initialisation", source,
-                    layer.grown),
         kit.claim(f"directions{suffix}",
                   f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane; "
                   "most, and more than 95 % of Gaussian clouds with these singular values)",
                   source, kit.more_than(max(0.5, layer.chance)), np.mean(layer.angles <= ALONG)),
-        *[
-            kit.finding(f"above-{share * 100:g}{suffix}",
-                        f"Singular values of {name} above {share:.0%} of the largest", source,
-                        np.sum(layer.values > share * layer.values[0]))
-            for share in SHARES
-        ],
-        *[
-            kit.finding(f"directions-{degrees:g}{suffix}", f"Share of the rows of {name} within {degrees:g} degrees",
-                        source, np.mean(layer.angles <= degrees))
-            for degrees in ANGLES
-        ],
-        kit.finding(f"directions-weighted{suffix}", f"Share of the norms that rows within {ALONG:g} degrees hold",
-                    source, lengths[layer.angles <= ALONG].sum() / lengths.sum()),
     ]  # fmt: skip
 
 
@@ -202,7 +169,7 @@ def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
     W, a = trained.last["hidden_weight"], trained.last["output_weight"]
     return kit.Evidence(
         directions=trained.directions,
-        layer=measure_layer(W, trained.start["hidden_weight"], a > 0),
+        layer=measure_layer(W, a > 0),
         signs=np.sign(a),
         correlations=np.where(a > 0, trained.plus, trained.minus),
         loss=run.final_loss,
@@ -222,6 +189,11 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
             e.loss,
         ),
     ]  # fmt: skip
+
+
+def numbers_fig1(e: kit.Evidence) -> dict[str, float]:
+    """Return how far w+ and w- are from opposite, which would make W of rank one."""
+    return {"cosine of w+ and w-": float(kit.cosines(*e.directions.rays))}
 
 
 def draw_fig1(e: kit.Evidence) -> kit.Drawing:
@@ -258,12 +230,12 @@ def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
     if run.config.architecture.kind != "residual":
         raise kit.InputError(f"{run.path}: this figure needs architecture.kind residual")
     trained = read_trained(run, "weight_1")
-    start, last = ([state[f"weight_{k}"] for k in range(1, len(state))] for state in (trained.start, trained.last))
+    last = [trained.last[f"weight_{k}"] for k in range(1, len(trained.last))]
     closer = trained.plus > trained.minus
     sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
     return kit.Evidence(
         directions=trained.directions,
-        layers=[measure_layer(*one) for one in zip(last, start, sides, strict=True)],
+        layers=[measure_layer(*one) for one in zip(last, sides, strict=True)],
         correlations=np.maximum(trained.plus, trained.minus),
         closest=np.where(closer, 1.0, -1.0),
         loss=run.final_loss,

@@ -88,8 +88,6 @@ TABLE1 = kit.Figure(
 
 SIGNIFICANT = 0.1
 """Share of the largest singular value above which one is significantly non-zero."""
-SIGNIFICANT_TOO = (0.2, 0.05)
-"""Other choices of it."""
 OUTER = 0.5
 """A neuron is away from the origin from this share on of ..."""
 MANY = 0.9
@@ -115,10 +113,10 @@ class Connected:
         """Return the number of singular values above a share of the largest."""
         return int(np.sum(self.values > share * self.values[0]))
 
-    def outer(self, share: float = OUTER, quantile: float = MANY) -> kit.Bools:
-        """Return which neurons (m,) have a norm in the plane above a share of a quantile of all."""
+    def outer(self) -> kit.Bools:
+        """Return which neurons (m,) have a norm in the plane above `OUTER` of the `MANY` quantile of all."""
         lengths = kit.norms(self.points)
-        result: kit.Bools = lengths > share * np.quantile(lengths, quantile)
+        result: kit.Bools = lengths > OUTER * np.quantile(lengths, MANY)
         return result
 
     def in_cluster(self, some: kit.Bools, signs: kit.Floats | None = None) -> kit.Floats:
@@ -181,18 +179,6 @@ def claims_fig4(e: Connected) -> list[kit.Claim]:
                   "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: how much "
                   "less than away from it; more than where places are exchanged at random, 95 % point)",
                   "Appendix D, Figure 4b", kit.more_than(chance), mixed),
-        *[
-            kit.finding(f"above-{share * 100:g}", f"Singular values above {share:.0%} of the largest", "Figure 4a",
-                        e.above(share))
-            for share in SIGNIFICANT_TOO
-        ],
-        *[
-            kit.finding(f"by-sign-{share:g}",
-                        f"Outer neurons in the cluster of their sign, with a norm above {share:g} of the "
-                        "largest (nothing: one sign has none)", "Figure 4b",
-                        e.sorted_by_sign(e.outer(share, 1.0)))
-            for share in (OUTER, NEAR)
-        ],
     ]  # fmt: skip
 
 
@@ -249,22 +235,19 @@ def right_of(layers: list[PairProducts]) -> list[tuple[float, float]]:
 def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     """Compute all pairs of the training images, one layer after the other.
 
-    `before` and `after` are the products of the input, and of every hidden layer before its ReLU, as `f^l` of Section
-    5.2 is, and after it, `first` those before it of the network that was not trained; `training` says how much of the
-    paper's training this is.
+    `before` are the products of the input, and of every hidden layer before its ReLU, as `f^l` of Section 5.2 is,
+    `first` those of the network that was not trained; `training` says how much of the paper's training this is.
     """
     run = runs["mnist"]
     section, data, state = architecture_of(run), run.dataset(), run.state(-1)
     before = [pair_products(data.x.astype(np.float32), data.y)]
-    after, first = before[:], before[:]
+    first = before[:]
     for number in range(1, len(section.convolutions) + len(section.widths) + 1):
         first.append(pair_products(section.layer_outputs(run.state(0), data.x, number), data.y))
-        z = section.layer_outputs(state, data.x, number)
-        before.append(pair_products(z, data.y))
-        after.append(pair_products(np.maximum(z, 0, out=z), data.y))
+        before.append(pair_products(section.layer_outputs(state, data.x, number), data.y))
     share = f"{run.iterations / UPDATES:.0%} of the paper's {UPDATES} on {IMAGES}"
     training = f"after {run.iterations} updates on {len(data.x)} images: {share}"
-    return kit.Evidence(before=before, after=after, first=first, updates=run.iterations, training=training)
+    return kit.Evidence(before=before, first=first, training=training)
 
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
@@ -297,19 +280,6 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("separable",
                   f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the ReLU)",
                   "Appendix D, Figure 3, Eq. 1", kit.exactly(1), e.before[-1].share),
-        kit.finding("separable-after",
-                    "The same after the ReLU, where only disjoint supports satisfy it across digits", "Eq. 1",
-                    e.after[-1].share),
-        kit.finding("mixed-before", f"Mixed pairs of layer {last} with a product <= 0, before the ReLU", "Eq. 1",
-                    e.before[-1].satisfied["across"]),
-        kit.finding("right-means",
-                    "Share of layers and classes whose pairs have a larger mean product than mixed ones", "Figure 3",
-                    np.mean([one.means[k] > one.means["across"] for one in e.before[1:] for k in CLASSES])),
-        kit.finding("depth-right",
-                    "Share of layers where the less likely class is likelier right of mixed pairs than before",
-                    "Figure 3", np.mean(np.diff([min(one) for one in right]) > 0)),
-        kit.finding("right-1", f"Layer {last}: probability that a pair of 1s exceeds a mixed one", "Figure 3",
-                    right[-1][1]),
     ]  # fmt: skip
 
 
@@ -349,13 +319,6 @@ def _draw_products(axes: kit.Axes, one: PairProducts) -> None:
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=4)
     axes.tick_params(labelsize=kit.SMALL)
-
-
-def remarks_fig3(e: kit.Evidence) -> list[str]:
-    """Name the claims that a short training leaves open."""
-    if e.updates >= UPDATES:
-        return []
-    return [f"Drawn {e.training}. How far the last layers separate by then depends on the seed (NOTES)."]
 
 
 FIGURE_3 = kit.Figure(

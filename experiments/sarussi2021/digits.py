@@ -50,7 +50,7 @@ def wanted(pair: str, *more: str) -> kit.Wanted:
 
 
 def claims_fig2(e: Evidence) -> list[kit.Claim]:
-    """Compare the last shares with Section 5.1; the other slopes are findings."""
+    """Compare the last shares with Section 5.1."""
     listed = []
     # fmt: off
     for name, title in PAIRS.items():
@@ -61,25 +61,8 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
             for part, share in e[name].outside.items()
         ]
         listed += [*_entrance(e[name], name, title), _linear(e[name], name, title)]
-    for slope, role in SLOPE_ROLES.items():
-        share, epochs = e[role].outside["training"], e[role].epochs
-        text = f"Digits (3, 5), slope {slope:g}: share of training points outside the linear regime"
-        least = share.argmin()
-        listed += [
-            kit.finding(f"slope-{slope:g}", f"{text} at the end", "slope not printed", share[-1]),
-            kit.finding(f"slope-{slope:g}-least", f"{text}, least of all epochs (epoch {epochs[least]:g})",
-                        "slope not printed", share[least]),
-        ]
-    usual, slow = e[SLOPE_ROLES[SLOPES[0]]], e["small-step"]
-    at = int(abs(usual.epochs - slow.epochs[-1] / 10).argmin())
-    text = f"Digits (3, 5), slope {SLOPES[0]:g}: share of training points outside the linear regime"
-    return [
-        *listed,
-        kit.finding("small-step", f"{text}, a tenth of the step", "step not printed", slow.outside["training"][-1]),
-        kit.finding("usual-step", f"{text}, the usual step after the same time (epoch {usual.epochs[at]:g})",
-                    "step not printed", usual.outside["training"][at]),
-    ]
     # fmt: on
+    return listed
 
 
 def _entrance(one: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
@@ -121,10 +104,6 @@ def claims_fig6(e: Evidence) -> list[kit.Claim]:
                         "Appendix D.2, Figure 6", nearly_zero(part, e[name].sizes[part]), share[-1])
               for part, share in e[name].outside.items()],
             _linear(e[name], name, title),
-            *[kit.finding(f"{steep(name)}-{part}",
-                          f"Digits {title}, slope {STEEP:g}: share of {part} points outside the linear regime",
-                          "slope not printed", share[-1])
-              for part, share in e[steep(name)].outside.items()],
         ]
     # fmt: on
     return listed
@@ -140,8 +119,6 @@ def claims_fig7(e: Evidence) -> list[kit.Claim]:
             listed += [
                 kit.claim(f"{name}-{key}", f"Digits {title}: {text}, converges to zero (final value)",
                           "Appendix D.3, Figure 7", zero, values[-1]),
-                kit.finding(f"{name}-{key}-share", f"Digits {title}: final over initial value", "Figure 7",
-                            values[-1] / values[0]),
             ]
     # fmt: on
     return listed
@@ -227,15 +204,6 @@ FIGURES = kit.by_id(
                 for slope, role in SLOPE_ROLES.items()
                 if slope != ASSUMED
             },
-            "small-step": kit.Wanted(
-                CONFIG,
-                (
-                    f"architecture.slope={SLOPES[0]:g}",
-                    "optimizer.lr=0.001",
-                    "optimizer.epochs=200",
-                    "record.snapshots.interval=20000",
-                ),
-            ),
         },
         origin=ORIGIN, nulls=LARGE,
     ),

@@ -77,8 +77,7 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     """Measure agreement over training, and solve the convex program of the NAR that it leads to.
 
     `patterns` are the signs (n,) that the means of the neurons w and u give the points, `predicted` is the KKT point of
-    the NAR with them (None where no network has them); `disagreements` and `shares` (K,) belong to w and u; `exposed`
-    (n,) are points that a vector can get wrong which classifies the other class right: none under assumption 4.
+    the NAR with them (None where no network has them); `disagreements` and `shares` (K,) belong to w and u.
     """
     groups = read_groups(runs["sgd"])
     x, y, (W, U) = groups.data.x, groups.data.y, groups.last
@@ -94,7 +93,6 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
             for kind, H in (("w", groups.W), ("u", groups.U))
         },
         shares=groups.par_shares,
-        exposed=agreement.wrongly_classifiable(x, y),
     )  # fmt: skip
 
 
@@ -103,7 +101,6 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     groups: Groups = e.plane.groups
     x, y = groups.data.x, groups.data.y
     accuracy = float(np.mean(outputs(x, *groups.network, groups.alpha) * y > 0))
-    outlier = np.flatnonzero(y > 0)[-1]
     cosine = NAN if e.predicted is None else e.limit.joint_cosine(-1, e.predicted)
     return [
         kit.claim("accuracy", "The network classifies all points", "Figure 9(a)", kit.exactly(1), accuracy),
@@ -117,11 +114,6 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
                   kit.given(accuracy == 1, min(share[-1] for share in e.shares.values()))),
         kit.claim("limit", "The limit is the KKT point of that NAR (joint cosine, rescaled time)",
                   "Theorem 6.1, Appendix F", kit.more_than(0.999), cosine),
-        kit.finding("assumption-4",
-                    "Assumption 4 asks for 0: points that a vector can get wrong which is right on the other class",
-                    "Theorem 6.2", e.exposed.sum()),
-        kit.finding("outlier-exposed", "The outlier is one of them (1: yes): neurons u may get it wrong",
-                    "Theorem 6.2", e.exposed[outlier]),
     ]  # fmt: skip
 
 

@@ -104,10 +104,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Figure 5", kit.more_than(0), covered["hinge"] - covered["logistic"]),
         kit.claim("good", f"Samples of the hinge loss are better: share of good samples, the same difference ({mean})",
                   "Figure 5", kit.more_than(0), good["hinge"] - good["logistic"]),
-        *(kit.finding(f"modes-{loss}", f"Modes covered of {len(e.centres)}, {name}", "", covered[loss])
-          for loss, name in LOSSES.items()),
-        *(kit.finding(f"good-{loss}", f"Share of samples within 3 deviations of a mode, {name}", "", good[loss])
-          for loss, name in LOSSES.items()),
     ]  # fmt: skip
 
 

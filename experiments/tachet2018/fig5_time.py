@@ -54,9 +54,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("diverges", "t* of cross-entropy diverges as the confidence goes to 1 (factor per tenfold smaller "
                    "delta: about 10)", "Section 5, Figure 5 right; Eq. 15: Ei(log(1/delta)) ~ 1 / (delta log(1/delta))",
                    kit.around(10 * 6 / 7), late / early),
-        kit.finding("low",
-                    "At low confidence cross-entropy is ahead: largest confidence at which its time is the shorter one",
-                    "Figure 5 right", e.confidence[e.cross_entropy < e.hinge].max(initial=0.5)),
     ]  # fmt: skip
 
 

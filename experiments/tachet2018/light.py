@@ -44,9 +44,7 @@ def accuracy(h: kit.Floats, y: kit.Floats) -> Accuracy:
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Score the trained network on modified and untouched images.
 
-    `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on `real`; `brightness`
-    calls an image dark when its mean is below 127.5 of 255, `agreement` is the share of `real` that the network
-    classifies alike.
+    `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on `real`.
     """
     run = runs["network"]
     config = run.config
@@ -54,7 +52,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     lit = config.dataset.load(Streams(config.seed))
     x_lit, y_lit = _test(lit)
     x, y = _test(config.dataset.model_copy(update={"light_effect": False}).load(Streams(config.seed)))
-    dark = np.asarray(127.5 / 255 - x.mean(axis=1))
     network = run.network(-1)
     return kit.Evidence(
         substitute=digits is not None,
@@ -65,8 +62,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
             "real": accuracy(network(x), y),
             "control": accuracy(runs["control"].network(-1)(x), y),
         },
-        brightness=accuracy(dark, y).both,
-        agreement=float(np.mean(network(x) * dark > 0)),
     )
 
 
@@ -102,14 +97,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "the network does better (difference on the untouched test set; two standard deviations)",
                   "Section 6, Results", kit.Interval(np.sqrt(2) * noise, None, f">= {np.sqrt(2) * noise:.3g}"),
                   control.both - real.both),
-        kit.finding("untouched-dark", f"Untouched test images of class {e.classes[0]} that are classified right",
-                    "", real.first),
-        kit.finding("untouched-bright", f"Untouched test images of class {e.classes[1]} that are classified right",
-                    "", real.second),
-        kit.finding("brightness", "Accuracy of the mean brightness alone (threshold 127.5 of 255), untouched test set",
-                    "", e.brightness),
-        kit.finding("agreement", "Untouched test images that the network classifies as the mean brightness does",
-                    "", e.agreement),
     ]  # fmt: skip
     return [one for one in made if not (one.id == "printed" and e.substitute)]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dynamics_cli import kit
 
 from .theory.shared_neuron import SharedNeuron, hyperboloid, separatrix, shared_neuron
-from .trained import LEARNT, draw_trained, order, sigmoidal, step, train_together, trained_handle
+from .trained import LEARNT, draw_trained, sigmoidal, step, train_together, trained_handle
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
 """The paper's green where D_1 prevails (beta reaches 0), yellow where D_2 does (alpha reaches 0)."""
@@ -161,16 +161,14 @@ CAPTION_STARTS = np.array([[0.1, 0.1, 0.1], [0.2, 0.9, 0.2], [1.0, 0.0, -1.1]])
 END = 50.0
 SHOWN = 20.0
 """Time that the right panel shows."""
-COARSE = 10
-"""The coarse run takes steps this many times as long."""
 
 
 def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     """Integrate and train all trajectories.
 
     The stationary point is in the middle of the separatrix `curve` (n, 3); `attracted` starts on it where alpha is 0.2;
-    `three` are the starts of the caption, `coarse` the same at ten times the step; `winners` (R,) says whether the
-    trained winner is that of the side of the curve on which the start lies.
+    `three` are the starts of the caption; `winners` (R,) says whether the winner, trained with ten times the step, is
+    that of the side of the curve on which the start lies.
     """
     curve = separatrix(C_3)
     upper = curve[curve[:, 2] > 0]
@@ -186,7 +184,6 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
         curve=curve,
         attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
         three=follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
-        coarse=follow(runs["coarse"], CAPTION_STARTS, until=END, points=1000),
         winners=trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
     )
 
@@ -200,7 +197,6 @@ def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 and the caption."""
-    fine, coarse = (largest_error(runs[:2], runs[2:]) for runs in (e.three, e.coarse))
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
     return [
@@ -217,11 +213,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("sigmoidal", "The confidence on D_1 from the first start is sigmoidal, although H2 does not hold "
                   "(trained; 1: convex, then concave)", "Theorem 3.4, Interpretation", kit.exactly(1),
                   sigmoidal(green.ode.t, green.confidences[0])),
-        kit.finding("failure-time", "alpha reaches 0, in finite time, at", "Eq. 4", failed.ode.alpha_zero),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
                   "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(learning, (failed,))),
-        kit.claim("first-order", "and deviate in proportion to the step (power of the step)",
-                  "gradient descent is Euler's method of Eq. 4", kit.near(1.0, 0.1), order(coarse, fine, (COARSE, 1))),
         kit.claim("winners", "Above the curve C_c D_1 prevails, below it D_2 (share of trained networks)",
                   "Theorem 3.4, Figure 3 left", kit.exactly(1), float(e.winners.mean())),
         kit.theory("yellow-P", "Once alpha is 0 the confidence on D_1 is 0.5, from the second start",
@@ -234,8 +227,6 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("separatrix", "From the curve C_c neurons go to the stationary point (least distance, Eq. 4)",
                    "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
                    float(np.linalg.norm(e.attracted.path - e.curve[len(e.curve) // 2], axis=1).min())),
-        *(kit.finding(f"c-{k + 1}", f"c of start {k + 1} of the caption: not 1", "Figure 3", one.c)
-          for k, one in enumerate(e.three)),
     ]  # fmt: skip
 
 

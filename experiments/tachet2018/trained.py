@@ -91,13 +91,12 @@ def layers(run: kit.Run) -> list[kit.Floats]:
 
 
 def outputs(run: kit.Run, x: kit.Floats) -> kit.Floats:
-    """Return the outputs at every snapshot on `x (n, d)`: (K, n), or (K, n, C) for C classes."""
+    """Return the outputs at every snapshot on `x (n, d)`: (K, n)."""
     *hidden, last = layers(run)
     values = np.broadcast_to(x.T, (len(last), *x.T.shape))  # (K, d, n)
     for weight in hidden:
         values = np.maximum(weight @ values, 0.0)
-    result = last @ values  # (K, C, n)
-    return np.asarray(result[:, 0]) if result.shape[1] == 1 else np.swapaxes(result, 1, 2)
+    return np.asarray((last @ values)[:, 0])
 
 
 def preactivations(run: kit.Run, x: kit.Floats) -> kit.Floats:
@@ -123,13 +122,6 @@ def confidence(run: kit.Run, x: kit.Floats, label: int) -> kit.Floats:
     return margin if run.config.loss.kind == "hinge" else np.asarray(expit(margin))
 
 
-def order(coarse: float, fine: float, steps: tuple[float, float]) -> float:
-    """Return the power of the step with which an error shrinks, from two of them; NaN when they do not tell."""
-    if min(coarse, fine) <= 0 or steps[0] == steps[1]:
-        return float("nan")
-    return float(np.log(coarse / fine) / np.log(steps[0] / steps[1]))
-
-
 def crossing(t: kit.Floats, values: kit.Floats, level: float) -> float:
     """Return when a curve first reaches `level`, interpolated; infinity when it does not."""
     above = values >= level
@@ -139,13 +131,6 @@ def crossing(t: kit.Floats, values: kit.Floats, level: float) -> float:
     if k == 0:
         return float(t[0])
     return float(np.interp(level, values[k - 1 : k + 1], t[k - 1 : k + 1]))
-
-
-def pattern_changes(run: kit.Run) -> int:
-    """Count, over all snapshots, points and neurons, changes of activity, and changes of sign of output weights."""
-    active = preactivations(run, run.dataset().x) > 0
-    signs = np.sign(layers(run)[-1])
-    return int((active != active[0]).sum() + (signs != signs[0]).sum())
 
 
 def mode_curve(run: kit.Run, label: int) -> ModeCurve:
@@ -162,8 +147,8 @@ def mode_curve(run: kit.Run, label: int) -> ModeCurve:
     return ModeCurve(name, t, y, path.y, confidence(run, x, label), theory)
 
 
-def ode_check(y0: float, z0: float, norm: float, *, until: float, label: int = 1) -> tuple[float, float]:
-    """Integrate Eq. 12 (16) independently; return the largest difference in P and the drift of the invariant."""
+def ode_drift(y0: float, z0: float, norm: float, label: int, *, until: float) -> float:
+    """Integrate Eq. 12 (16), and return the largest change of the invariant."""
 
     def field(_: float, state: kit.Floats) -> kit.Floats:
         y, z = state
@@ -172,9 +157,8 @@ def ode_check(y0: float, z0: float, norm: float, *, until: float, label: int = 1
 
     t = np.linspace(0.0, until, 200)
     y, z = solve_ivp(field, (0.0, until), [y0, z0], t_eval=t, method="DOP853", rtol=1e-12, atol=1e-14).y
-    P = logistic_mode(t, y0, z0, norm, label=label).confidence
     c = invariant(y, z, norm)
-    return float(np.abs(expit(label * y * z) - P).max()), float(np.abs(c - c[0]).max())
+    return float(np.abs(c - c[0]).max())
 
 
 @dataclass(frozen=True)

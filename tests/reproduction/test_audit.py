@@ -111,7 +111,7 @@ def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
         ("boursier2022/orthogonal.yaml", "untrained", "lr", 1e-12),
         ("boursier2022/orthogonal.yaml", "early", "iterations", 1e-2),
         ("boursier2022/orthogonal_flow.yaml", "untrained", "until", 1e-12),
-        ("phuong2021/small_flow.yaml", "early", "first", 1e-2),
+        ("woodworth2020/flow.yaml", "early", "first", 1e-2),
         ("boursier2022/orthogonal_flow.yaml", "larger", "until", 1e-4),
     ],
 )

@@ -123,35 +123,3 @@ def correspondence(path: ArrayLike, n_plus: int, n_minus: int) -> Ints:
         else:
             edges.append(n_minus - 1 if plus == 0 else n_minus + plus)
     return np.array(edges, dtype=np.int64)
-
-
-def largest_log_scale(constants: AlignmentConstants, m: int, largest: float) -> float:
-    """Return the natural logarithm of the largest epsilon that Eq. 28 allows (it underflows for small mu).
-
-    `m` neurons, `largest` the greatest `||w_j(0)|| / epsilon`.
-    """
-    c = constants
-    first = np.log(c.rate / (4.0 * np.sqrt(m) * c.n * c.x_max**2 * largest**2))
-    second = -0.5 * np.log(m) - 64.0 * c.n * c.x_max / c.rate * np.log(c.n)
-    return float(min(first, second))
-
-
-def lemma_1(x: ArrayLike, W: ArrayLike, epsilon: float) -> tuple[float, float]:
-    """Return the time T up to which Lemma 1 bounds the error of Eq. 4, and the bound `4 eps n sqrt(h) X^3 W_max^2`.
-
-    Inputs `x (n, d)`, initial `W (h, d)` = epsilon W_0 with `W_max = max_j ||W_0,j||`. T is negative where epsilon is
-    too large for the lemma.
-    """
-    points, hidden = np.asarray(x, dtype=np.float64), np.asarray(W, dtype=np.float64)
-    n, root = len(points), np.sqrt(len(hidden))
-    x_max = np.linalg.norm(points, axis=1).max()
-    w_max = np.linalg.norm(hidden / epsilon, axis=1).max()
-    return float(-np.log(root * epsilon) / (4 * n * x_max)), float(4 * epsilon * n * root * x_max**3 * w_max**2)
-
-
-def two_point_time(angle: ArrayLike) -> Floats:
-    """Return `log cot(a / 2)`: how long the slowest neuron takes to S_+ on two unit points of correlation `sin a`.
-
-    The directional flow (Eq. 4) on the points of Appendix A.2; a neuron active on x_1 alone starts orthogonal to it.
-    """
-    return np.asarray(-np.log(np.tan(np.asarray(angle, dtype=np.float64) / 2.0)))

@@ -129,11 +129,3 @@ def sharpest(alpha: float, short: float = 1e-9) -> tuple[Floats, Floats, Floats]
     """
     delta = (1.0 - short) * sharp_constant(alpha)
     return np.array([[0.0, 1.0]] * 2), np.array([[1.0 - delta, 0.0], [-1.0 - delta, 0.0]]), np.array([[1.0, 0.0]])
-
-
-def largest_bend(W: ArrayLike, U: ArrayLike) -> float:
-    """Return by how many degrees the boundary may leave the linear one: `arcsin` of the clustering ratio (Eq. 7).
-
-    90, no bound at all, when the ratio is 1 or more.
-    """
-    return float(np.degrees(np.arcsin(min(float(clustering_ratio(W, U)), 1.0))))

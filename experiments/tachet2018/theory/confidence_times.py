@@ -36,11 +36,3 @@ def hinge_time(confidence: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p
     This is `ln(confidence / u0) / (2 p ||x||)`. It stays finite up to 1. Arguments broadcast; 0 where u0 suffices.
     """
     return np.asarray(np.maximum(np.log(confidence) - np.log(u0), 0.0) / (2.0 * np.multiply(p, norm)))
-
-
-def time_ratio(norm1: ArrayLike, norm2: ArrayLike, p: ArrayLike) -> Floats:
-    """Return `(||x_1|| / ||x_2||) p / (1 - p)`, the leading `t_2* / t_1*` (Corollary 3.3); `p` is the share of D_1.
-
-    Arguments broadcast.
-    """
-    return np.asarray(np.divide(norm1, norm2) * np.asarray(p) / np.subtract(1.0, p))

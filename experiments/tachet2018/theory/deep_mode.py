@@ -17,27 +17,18 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import hyp1f1, logit
+from scipy.special import hyp1f1
 
 from dynamics_cli.measures.arrays import Floats, Ints
 
 from .logistic_integral import (
     LARGE,
-    elapsed,
     log_residual,
     logit_at,
     progress,
     scaled_power_integral,
     solve_increasing,
 )
-
-
-def deep_rate(u: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
-    """Return `u'` of Eq. 5 at logits `u > 0`. Arguments broadcast."""
-    value = np.asarray(u, np.float64)
-    damping = np.exp(-np.logaddexp(0.0, value))
-    return np.asarray(_front(depth, norm, p) * (value ** (2.0 - 2.0 / depth) * damping))
 
 
 def _front(depth: int, norm: ArrayLike, p: ArrayLike) -> Floats:
@@ -68,35 +59,6 @@ def balanced_logit(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: Arr
     times, start, rate = np.broadcast_arrays(t, np.asarray(u0, np.float64), np.multiply(norm, p))
     a, b = np.maximum(start, 0.0), np.maximum(-start, 0.0)
     return np.where(times > 0, logit_at(progress(times, rate, a, b), a, b), start)
-
-
-def deep_time(u: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
-    """Return when the logit reaches `u` from `u0`: 0 where `u <= u0`, infinity beyond 1.8e308.
-
-    Arguments but `depth` broadcast.
-    """
-    end, start = np.broadcast_arrays(np.maximum(u, u0), np.asarray(u0, np.float64))
-    if depth == 2:
-        return elapsed(0.5 * np.log(end / start), np.multiply(norm, p), start, np.zeros_like(start))
-    front = _front(depth, norm, p)
-    with np.errstate(over="ignore", divide="ignore"):
-        gap = _log_elapsed(end.ravel(), start.ravel(), 1.0 - 2.0 / depth).reshape(end.shape)
-        return np.where(end > start, np.exp(gap - np.log(front)), 0.0)
-
-
-def depth_crossing(depth: int, norm: float = 1.0, *, confidence: float = 0.99, against: int = 2) -> float:
-    """Return the initial logit above which `depth` reaches the confidence sooner than the depth `against`.
-
-    "The deeper the network, the faster the learning" holds only above it. Raises ValueError when there is no crossing
-    between 1e-12 and 0.9 times the logit of the confidence.
-    """
-    end = float(logit(confidence))
-
-    def lead(log_u0: float) -> float:
-        start = float(np.exp(log_u0))
-        return float(np.log(deep_time(end, start, depth, norm)) - np.log(deep_time(end, start, against, norm)))
-
-    return float(np.exp(brentq(lead, np.log(1e-12), np.log(0.9 * end), xtol=1e-13)))
 
 
 def _scaled_integral(u: Floats, s: float) -> Floats:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.theory.sphere_flow import sphere_flow
 from experiments.min2024.theory import early_alignment
 from experiments.min2024.theory.caratheodory import CaratheodoryNeuron, boundary_rates
-from experiments.min2024.theory.cones import DEAD, PLUS, regions
+from experiments.min2024.theory.cones import DEAD, regions
 
 
 def two_points(angle: float) -> tuple[np.ndarray, np.ndarray]:
@@ -34,22 +33,6 @@ def test_constants_take_the_initial_directions_into_account() -> None:
 def test_without_assumption_1_there_is_no_bound() -> None:
     with pytest.raises(ValueError, match="mu > 0"):
         early_alignment.alignment_constants(np.eye(2), np.ones(2))
-
-
-@pytest.mark.parametrize("angle", [0.3, 0.03])
-def test_directional_flow_stays_below_the_bound_and_follows_the_law(angle: float) -> None:
-    x, y = two_points(angle)
-    start = np.array([[1e-9, -1.0]])
-    time = sphere_flow(x, y, start, [1.0], [0.0], loss_factor=2.0).switches[0][0]
-    assert time == pytest.approx(float(early_alignment.two_point_time(angle)), rel=1e-6)
-    assert time < early_alignment.alignment_constants(x, y).t1
-    after = sphere_flow(x, y, start, [1.0], [1.001 * time], loss_factor=2.0).directions[0]
-    assert regions(x, y, after).tolist() == [PLUS]
-
-
-def test_the_hypothesis_on_the_scale_is_far_below_float64() -> None:
-    constants = early_alignment.alignment_constants(*two_points(0.1))
-    assert early_alignment.largest_log_scale(constants, 50, 4.0) / np.log(10) == pytest.approx(-12235, abs=5)
 
 
 def test_maximal_path_and_its_time() -> None:

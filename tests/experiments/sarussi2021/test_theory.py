@@ -165,7 +165,6 @@ def test_theorem_5_1_on_random_networks():
         assert clustering.violations(x, W, U, 0.2) == 0
         largest = max(largest, clustering.tightness(x, W, U, 0.2))
     assert 0 < largest < 2
-    assert clustering.largest_bend(np.ones((2, 2)), -np.ones((2, 2))) == 0.0
     assert clustering.linear_classifier([[1.0, 0.0]], [[0.0, 1.0]]).tolist() == [1.0, -1.0]
     assert clustering.tightness(np.eye(2), np.ones((2, 2)), -np.ones((2, 2)), 0.2) == 0.0
 

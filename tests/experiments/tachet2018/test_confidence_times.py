@@ -6,7 +6,6 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.confidence_times import
     cross_entropy_time,
     hinge_time,
     required_logit,
-    time_ratio,
 )
 from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import balanced_logit
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import hinge_mode
@@ -47,19 +46,6 @@ def test_cross_entropy_diverges_and_hinge_does_not():
     assert (fast <= -np.log(0.1) / 2).all()
     assert hinge_time(1.0, 0.1) == pytest.approx(-np.log(0.1) / 2)
     assert (fast < slow).all()
-
-
-def test_corollary_3_3_with_trained_networks():
-    norm1, norm2, share, lr, delta = 1.5, 0.8, 0.6, 1e-3, 0.05
-    reached = []
-    for norm, p in ((norm1, share), (norm2, 1 - share)):
-        y, steps = np.sqrt(0.1 * norm), 0
-        z = y / norm
-        while expit(y * z) < 1 - delta:
-            f = lr * p * expit(-y * z)
-            y, z, steps = y + f * norm**2 * z, z + f * y, steps + 1
-        reached.append(steps)
-    assert reached[1] / reached[0] == pytest.approx(float(time_ratio(norm1, norm2, share)), rel=1e-3)
 
 
 def test_reached_already():
