@@ -38,9 +38,8 @@ def test_figures_of_another_architecture_are_refused() -> None:
 
 def test_figure_3_counts_every_pair_and_layer_0_is_the_input() -> None:
     e = evidence_of("phuong2021-fig3", FEW)
-    assert len(e.before) == len(e.after) == 8
-    for one in (*e.before, *e.after):
+    assert len(e.before) == len(e.first) == 8
+    for one in (*e.before, *e.first):
         counted = {sort: int(counts.sum()) for sort, counts in one.counts.items()}
         assert counted == {"across": 100, "first": 45, "second": 45}
     assert all(one.satisfied["first"] == one.satisfied["second"] == 1 for one in e.before[:1])
-    assert all(one.edges[0] >= 0 for one in e.after[1:])
