@@ -23,6 +23,7 @@ from pydantic import PrivateAttr
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.parameter import is_lazy
 
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
@@ -46,6 +47,16 @@ _ROUNDING = 1e-4
 Reduction = Literal["mean", "sum"]
 
 
+@contextmanager
+def _exits_told() -> Iterator[None]:
+    """Turn the `sys.exit()` of a model or a loss into an error."""
+    try:
+        yield
+    except SystemExit as error:
+        raise InputError(f"the model or the loss ended the process: {_told(error)}") from error
+
+
+@_exits_told()
 def measure(
     model: Any,
     x: Any,
@@ -183,7 +194,7 @@ def _numbers(one: Measure, state: State) -> kinds.Floats:
         raise InputError(f"{one.name}: torch cannot give it for this network: {_told(error)}") from error
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     return shorten(" ".join(f"{type(error).__name__}: {error}".split()), _LONGEST)
 
 
@@ -216,6 +227,8 @@ def _listed(checkpoints: Any) -> list[tuple[int, str | None, Any]]:
 def _tensors(given: Any) -> dict[str, Tensor]:
     """Return the tensors of a module, a state dict, or a file of a state dict, by name."""
     if isinstance(given, str | os.PathLike):
+        if Path(given).exists() and not Path(given).is_file():  # a pipe would be waited for
+            raise InputError(f"{os.fspath(given)}: it is not a regular file")
         try:
             given = torch.load(given, map_location="cpu", weights_only=True)
         except OSError as error:
@@ -226,7 +239,7 @@ def _tensors(given: Any) -> dict[str, Tensor]:
     found = given.state_dict() if isinstance(given, nn.Module) else given
     if isinstance(found, Mapping):
         found = next((found[key] for key in NESTED if isinstance(found.get(key), Mapping)), found)
-        if all(isinstance(value, Tensor | np.ndarray) for value in found.values()):
+        if all(isinstance(k, str) and isinstance(v, Tensor | np.ndarray) for k, v in found.items()):
             return {k: v if isinstance(v, Tensor) else torch.from_numpy(np.array(v)) for k, v in found.items()}
     raise InputError("a checkpoint is no state dict: names with tensors")
 
@@ -253,12 +266,17 @@ class _Function(nn.Module):
 
 def _copied(model: Any, weights: Any, dtype: torch.dtype) -> nn.Module:
     """Return a copy of the model for the CPU, in its eval mode."""
-    if not isinstance(model, nn.Module) and (not callable(model) or weights is None):
+    if not isinstance(model, nn.Module) and (isinstance(model, type) or not callable(model) or weights is None):
+        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         needed = "a torch.nn.Module, or a function of weights and inputs whose weights are checkpoints"
-        raise InputError(f"the model is a {type(model).__name__}, needed is {needed}")
+        raise InputError(f"the model is {given}, needed is {needed}")
+    if isinstance(model, nn.Module) and any(map(is_lazy, (*model.parameters(), *model.buffers()))):
+        raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
     try:
         model = copy.deepcopy(model) if isinstance(model, nn.Module) else _Function(model, _tensors(weights))
-    except (RuntimeError, TypeError) as error:
+    except InputError:
+        raise
+    except Exception as error:
         raise InputError(f"the model cannot be copied: {_told(error)}") from error
     copied: nn.Module = model.to("cpu", dtype).eval()
     if not any(weight.requires_grad for weight in copied.parameters()):

@@ -73,15 +73,19 @@ def measure(
 
     if not data.is_file():
         raise DataMissingError(f"--data {data}: there is no such file")
+    if output is not None:
+        _check_output(output, data)
     samples: dict[str, Any] = {**read_samples(data)}
     shown = CountBar("measure", shown=not (quiet or as_json))
     with redirect_stdout(sys.stderr), shown as bar:  # stdout belongs to our data, whatever the model prints
         model = _object(named, "--model")
+        from torch.nn import Module
+
         from dynamics_cli.instruments import USUAL
         from dynamics_cli.instruments import measure as measured
 
         table = measured(
-            model if hasattr(model, "state_dict") or not callable(model) else _called(model, named), **samples,
+            model if not callable(model) or isinstance(model, Module) else _called(model, named), **samples,
             loss=_object(loss, "--loss") if ".py:" in loss else loss, measures=measures or USUAL,
             checkpoints=checkpoints, start=start, progress=bar, **options,
         )  # fmt: skip
@@ -93,6 +97,23 @@ def measure(
         emit_json(table)
     else:
         emit(str(table) if output is None else str(output))
+
+
+def _check_output(path: Path, data: Path) -> None:
+    """Refuse to overwrite what is not a table of this command.
+
+    Raises UsageError: there is such a file.
+    """
+    if not path.name:
+        raise click.UsageError("--output needs the name of a file, such as table.csv")
+    if not path.is_symlink() and not path.exists():
+        return
+    header = b""
+    if path.is_file() and not path.is_symlink() and not path.samefile(data):
+        with path.open("rb") as file:
+            header = file.readline(4096)
+    if b"iteration" not in header.strip().split(b",")[:2]:
+        raise click.UsageError(f"--output {path} is there and is not a table of dyn measure: take another name")
 
 
 def _cells(row: dict[str, Any], columns: list[str]) -> list[Any]:
@@ -134,5 +155,5 @@ def _object(text: str, option: str) -> Any:
 def _called(make: Any, named: str) -> Any:
     try:
         return make()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"--model {named}: {type(error).__name__}: {error}") from error

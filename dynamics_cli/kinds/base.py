@@ -11,6 +11,7 @@ rights (see `registry`, which says where kinds come from). Nothing else in the p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -117,8 +118,10 @@ def _add(cls: type[Kind], name: str) -> None:
     """Enter a kind into the registry.
 
     Raises:
-        InputError: its section has another kind of this name.
+        InputError: its section has another kind of this name, or no file can have the name.
     """
+    if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}", name):
+        raise InputError(f"kind {name[:80]!r}: a name has at most 60 letters, digits, underscores, dots and hyphens")
     if not cls.section:
         raise TypeError(f"{cls.__qualname__} belongs to no section: derive it from Dataset, Loss, Measure or the like")
     if cls.__abstractmethods__:

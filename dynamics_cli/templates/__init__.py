@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -72,5 +73,8 @@ def _write(folder: Path, texts: dict[str, str]) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from error
+        for path in paths:  # so that the command can be given again
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise RunError(f"{folder}: nothing was written ({error.strerror})") from error
     return paths

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from .conftest import Dyn
 
 NET = """\
+import sys
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -20,6 +22,28 @@ print("imported")
 def make():
     print("made")
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+
+class Net(nn.Sequential):
+    def __init__(self, hidden):
+        super().__init__(nn.Linear(3, hidden), nn.Linear(hidden, 2))
+
+class Narrow(Net):
+    def __init__(self):
+        super().__init__(2)
+
+class Odd(Narrow):
+    def forward(self, x):
+        sys.exit(0)
+
+class Single(Narrow):
+    def __deepcopy__(self, memo):
+        raise KeyError("no copy")
+
+def lazy():
+    return nn.LazyLinear(2)
+
+def leave(h=None, y=None):
+    sys.exit(0)
 """
 
 
@@ -33,6 +57,9 @@ def network(place: Path, kinds_as_before: None) -> None:
         linear = {"0.weight": (4, 3), "0.bias": (4,), "2.weight": (2, 4), "2.bias": (2,)}
         state = {name: torch.from_numpy(rng.standard_normal(shape)) * k / 100 for name, shape in linear.items()}
         torch.save(state, place / "ckpt" / f"s{k}.pt")
+    torch.save(dict(enumerate(state.values())), place / "by_number.pt")
+    os.mkfifo(place / "pipe.pt")
+    (place / "other.csv").write_text("epoch,loss\n")
 
 
 BASE = ("measure", "--model", "net.py:make", "--data", "d.npz")
@@ -59,6 +86,8 @@ def test_a_table_of_checkpoints(dyn: Dyn, place: Path) -> None:
         row["sharpness_by_layer.2.bias"] for row in answer.json
     ]
     assert rows[0]["hessian_spectrum"].count(",") == 25  # 26 weights, more than are columns
+    assert dyn(*BASE, "-o", "t.csv", "-q").out == "t.csv\n"  # a table of its own it writes again
+    assert dyn("measure", "--model", "net.py:Narrow", "--data", "d.npz", "-q").code == 0
     assert dyn(*BASE, "-q").out.split()[:4] == ["iteration", "train_loss", "gradient_norm", "sharpness"]
 
 
@@ -72,9 +101,20 @@ def test_a_table_of_checkpoints(dyn: Dyn, place: Path) -> None:
     (("--model", "no.py:make"), 3, "no.py: it cannot be read"),
     (("--model", "toy.yaml:make"), 2, "FILE.py:NAME is needed"),
     (("--data", "no.npz"), 4, "--data no.npz: there is no such file"),
-    (("--checkpoints", "*.pt"), 4, "--checkpoints *.pt: there is no such file"),
+    (("--checkpoints", "no*.pt"), 4, "--checkpoints no*.pt: there is no such file"),
     (("--checkpoints", "net.py"), 3, "net.py: a file of `torch.save("),
     (("--measure", "distance"), 3, "start is missing"),
+    (("--model", "net.py:Odd"), 3, "ended the process: SystemExit: 0"),
+    (("--model", "net.py:leave"), 3, "--model net.py:leave: SystemExit: 0"),
+    (("--loss", "net.py:leave"), 3, "ended the process: SystemExit: 0"),
+    (("--model", "net.py:Single"), 3, "the model cannot be copied: KeyError: 'no copy'"),
+    (("--model", "net.py:lazy"), 3, "the model has lazy modules"),
+    (("--model", "net.py:Net"), 3, "missing 1 required positional argument"),
+    (("--checkpoints", "by_number.pt"), 3, "no state dict"),
+    (("--checkpoints", "pipe.pt"), 3, "pipe.pt: it is not a regular file"),
+    (("-o", ""), 2, "--output needs the name of a file"),
+    *((("-o", name), 2, f"--output {name} is there and is not a table")
+       for name in ("net.py", "d.npz", "other.csv", "pipe.pt")),
 ])  # fmt: skip
 def test_mistakes_are_one_line(dyn: Dyn, shell: Dyn, arguments: tuple[str, ...], code: int, told: str) -> None:
     answer = (shell if "sharpnes" in arguments else dyn)(*BASE, *arguments, "--json")
