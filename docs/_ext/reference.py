@@ -1,4 +1,4 @@
-"""A page for each kind, written before Sphinx reads: what `dyn explain` knows, its formula, a picture, who uses it."""
+"""A page for each kind, written before Sphinx reads: what `dyn explain` knows, who uses it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
-import latex
-import yaml
 from sphinx.util.docutils import SphinxDirective
 
 from dynamics_cli import list_configs, list_papers
 from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import (
     WHOLE,
-    Description,
     description,
     find_explained,
     key_rows,
@@ -47,7 +44,6 @@ NAMES = {
     "snapshots": "schedule of snapshots",
 }
 """Sections whose kinds have another name in a sentence."""
-NUMBER = re.compile("a number")
 
 
 # -- words
@@ -183,81 +179,6 @@ def _users() -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def example_kind(cls: type[Kind], known: Description) -> Any:
-    """Return the kind that the example of a class has; None where the example names none, as of theories."""
-    config = load_config(yaml.safe_load(known.example), check_files_exist=False)
-    if cls.section == "activation":  # the slope of `leaky_relu` stands beside it
-        return getattr(config.architecture, "sigma", None)
-    return next((kind for _, kind in kinds_in(config) if type(kind) is cls), None)
-
-
-def variants(kind: Any, keys: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[str], list[str], dict[str, str]]]:
-    """Yield the equations of a kind, then those that an optional key, or two of them, change.
-
-    Each comes as the names of the keys, the equations, and the letters.
-    """
-    equations, letters = latex.equations(kind)
-    yield [], equations, letters
-    optional = {
-        key["name"]: 0.5 if NUMBER.match(key["type"]) else True
-        for key in keys
-        if getattr(kind, key["name"]) in (None, False) and re.match("a number|true|True", key["type"])
-    }
-    plain: dict[tuple[str, ...], list[str]] = {(): equations}
-
-    def of(*names: str) -> tuple[list[str], dict[str, str]]:
-        return latex.equations(kind.model_copy(update={name: optional[name] for name in names}))
-
-    silent = []
-    for name in optional:
-        found, letters = of(name)
-        plain[(name,)] = found
-        if found and found != equations:
-            yield [name], found, letters
-        else:
-            silent.append(name)
-    for name in silent:
-        for other in optional:
-            found, letters = of(other, name)
-            if found and found not in (plain[(other,)], plain[(name,)], equations):
-                yield [other, name], found, letters
-                break
-
-
-def formula(cls: type[Kind], known: Description) -> str:
-    """Return the equations of a kind with their letters in Markdown; empty where it is no formula."""
-    if cls.section not in latex.PRINTED or (kind := example_kind(cls, known)) is None:
-        return ""
-    parts: list[str] = []
-    letters: dict[str, str] = {}
-    own = [key for key in known.keys if key["name"] not in base_of(cls).model_fields]
-    for names, equations, found in variants(kind, own):
-        if not equations:
-            return ""
-        head = f"With {' and '.join(f'`{name}`' for name in names)}:\n\n" if names else ""
-        parts.append(head + "\n\n".join(f"$$\n{equation}\n$$" for equation in equations))
-        letters |= found
-    return "\n\n".join(["## Formula", *parts, _letters(cls.section, letters)]).strip()
-
-
-def _letters(section: str, letters: Mapping[str, str]) -> str:
-    """Return a sentence that says what the letters of equations are."""
-    known = {"optimizer": {"w": "a weight", "g": "the gradient of the loss by it"}}.get(section, {})
-    told = [f"${letter}$ is {words}" for letter, words in known.items()]
-    others = {
-        "iteration": "the number of updates before",
-        "loss": "the loss of the batch",
-        "indicator": "1 where this holds, else 0",
-    }
-    remembered = [f"${letter}$" for name, letter in letters.items() if name.startswith("memory ")]
-    if remembered:
-        told.append(f"{' and '.join(remembered)} {'is' if len(remembered) == 1 else 'are'} remembered, 0 at first")
-    for name, letter in letters.items():
-        if "mathrm" not in letter and not name.startswith("memory "):
-            told.append(f"${letter}$ is {others.get(name, f'`{name}`')}")
-    return f"Here {', '.join(told)}." if told else ""
-
-
 def base_of(cls: type[Kind]) -> type[Kind]:
     """Return the base class of all kinds of a section."""
     return next(one for one in reversed(cls.__mro__) if issubclass(one, Kind) and one.section == cls.section)
@@ -278,8 +199,8 @@ def used_by(section: str, name: str) -> str:
     return "## Used by\n\nThese bundled configs name it.\n\n" + "\n".join(lines)
 
 
-def page(cls: type[Kind], picture: tuple[str, str] | None = None) -> str:
-    """Return the page of a kind in Markdown; a picture is its caption and the name of its file."""
+def page(cls: type[Kind]) -> str:
+    """Return the page of a kind in Markdown."""
     known = description(cls)
     section, _, name = known.title.partition(".")
     link = kind_link(cls, known.keys)
@@ -295,9 +216,7 @@ def page(cls: type[Kind], picture: tuple[str, str] | None = None) -> str:
         facts.append(f"It is trained by autograd, because it is no formula: {inline(known.obstacle)}.")
     shared = base_of(cls).model_fields
     own, common = ([key for key in known.keys if (key["name"] in shared) is inherited] for inherited in (False, True))
-    parts = [f"# {name}", markdown(known.text, link), "\n".join(facts), formula(cls, known)]
-    if picture is not None:
-        parts.append(f"![{picture[0]}]({picture[1]}){{w=440px}}\n\n*{picture[0]}*")
+    parts = [f"# {name}", markdown(known.text, link), "\n".join(facts)]
     parts.append("## Keys\n\n" + (keys_table(own, link) if own else "It has no keys of its own."))
     if common:
         parts.append(f"### Keys of every {NAMES.get(section, section)}\n\n" + keys_table(common, link))
@@ -347,23 +266,16 @@ def toctree(names: Any) -> str:
 
 def write(folder: Path) -> None:
     """Write all pages below a folder, those that have changed, and remove pages of kinds that are gone."""
-    import pictures
-
     texts = {folder / "index.md": index_page()}
-    drawn = set()
     for section in SECTIONS:
         texts[folder / section / "index.md"] = section_page(section)
         for name, cls in bundled(section).items():
-            stem = folder / section / name
-            stem.parent.mkdir(parents=True, exist_ok=True)
-            caption = pictures.draw(cls, lambda cls=cls: example_kind(cls, description(cls)), stem)
-            if caption:
-                drawn.add(stem.with_suffix(".png"))
-            texts[stem.with_suffix(".md")] = page(cls, (caption, f"{name}.png") if caption else None)
-    for path in {*folder.rglob("*.md"), *folder.rglob("*.png")} - texts.keys() - drawn:
+            texts[folder / section / f"{name}.md"] = page(cls)
+    for path in set(folder.rglob("*.md")) - texts.keys():
         path.unlink()
     for path, text in texts.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
 

@@ -62,7 +62,7 @@ class Plain(Descent):
 
 
 class GradientDescent(Plain, kind="gd"):
-    """Full-batch gradient descent."""
+    """Full-batch gradient descent: `w <- w - lr g`; with momentum `b <- mu b + g`, `w <- w - lr b`, b = 0 at first."""
 
     example = "{kind: gd, lr: 1.0e-2, iterations: 1000}"
     iterations: PositiveInt
@@ -99,7 +99,11 @@ class StochasticGradientDescent(Plain, Minibatch, kind="sgd"):
 
 
 class Adam(Minibatch, kind="adam"):
-    """Adam (Kingma and Ba 2015), full batch unless a batch size is given."""
+    """Adam (Kingma and Ba 2015), full batch unless a batch size is given.
+
+    `m <- beta1 m + (1 - beta1) g`, `v <- beta2 v + (1 - beta2) g^2`, both 0 at first, and for update i from 0 on
+    `w <- w - lr (m / (1 - beta1^(i+1))) / (sqrt(v / (1 - beta2^(i+1))) + eps)`.
+    """
 
     example = "{kind: adam, lr: 1.0e-3, iterations: 1000}"
     adaptive = True

@@ -1,4 +1,4 @@
-"""The reference: everything has its place, formulas are equations, files and JSON are as their pages say."""
+"""The reference: everything has its place, files and JSON are as their pages say."""
 
 from __future__ import annotations
 
@@ -18,16 +18,12 @@ from dynamics_cli.cli import COMMANDS, main
 from dynamics_cli.config.describe import description, explain
 from dynamics_cli.kinds import get_kind
 from dynamics_cli.kinds.registry import SECTIONS
-from dynamics_cli.kinds.tracing import facts
 
 pytest.importorskip("sphinx")
-convert = pytest.importorskip("latex2mathml.converter").convert
 
 pytestmark = pytest.mark.docs
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS = [(section, row["kind"]) for section in SECTIONS for row in dyn.list_kinds(section) if row["from"] == "dyn"]
-FORMULAS = [(section, name) for section, name in KINDS if section in ("activation", "loss", "optimizer")]
-NO_FORMULA = {("optimizer", "gradient_flow"), ("optimizer", "muon")}
 
 
 @pytest.fixture(scope="module")
@@ -64,19 +60,6 @@ def test_every_kind_has_a_page_that_its_section_names(pages: Path) -> None:
     assert all(f"{section}/index" in (pages / "index.md").read_text() for section in SECTIONS)
 
 
-def test_pictures_are_shown_with_alternative_texts(pages: Path) -> None:
-    pictures = {path.relative_to(pages).with_suffix("").as_posix() for path in pages.rglob("*.png")}
-    shown = {
-        path.relative_to(pages).with_suffix("").as_posix()
-        for path in pages.rglob("*.md")
-        if re.search(rf"!\[[A-Z0-9].{{20,}}\.\]\({path.stem}\.png\)", path.read_text())
-    }
-    assert pictures == shown
-    activations = {f"activation/{name}" for section, name in KINDS if section == "activation"}
-    assert pictures >= activations | {"schedule/cosine", "dataset/clusters", "dataset/gaussians"}
-    assert "schedule/constant" not in pictures
-
-
 def test_pages_that_stay_as_they_are_are_not_written_again(reference: Any, pages: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(pages, tmp_path / "kinds")
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
@@ -102,59 +85,6 @@ def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
 def test_the_command_prints_the_same_text() -> None:
     for name in ("measure.sharpness", "optimizer.muon", "activation.relu", "record", "config", "loss"):
         assert CliRunner().invoke(main, ["explain", name]).output == explain(name) + "\n"
-
-
-@pytest.mark.parametrize(("section", "name"), FORMULAS)
-def test_formulas_are_equations(reference: Any, section: str, name: str) -> None:
-    cls = get_kind(section, name)
-    known = description(cls)
-    kind = reference.example_kind(cls, known)
-    traced = (section, name) not in NO_FORMULA
-    assert (facts(kind) is not None) == traced
-    text = reference.formula(cls, known)
-    found = re.findall(r"\$\$\n(.*)\n\$\$", text) + re.findall(r"(?<!\$)\$([^$\n]+)\$(?!\$)", text)
-    assert bool(found) == traced
-    for equation in found:
-        mathml = convert(equation)
-        assert mathml.startswith("<math")
-        assert "\\" not in mathml
-
-
-@pytest.mark.parametrize(
-    ("section", "name", "expected"),
-    [
-        ("activation", "relu", r"\sigma(z) = \max(z, 0)"),
-        ("activation", "cubic", r"\frac{d \sigma}{d z} = 3 {z}^{2}"),
-        (
-            "activation",
-            "leaky_relu",
-            r"\frac{d \sigma}{d z} = \begin{cases} 1 & \text{if } z > 0 \\ \alpha & \text{else} \end{cases}",
-        ),
-        ("activation", "silu", r"\sigma(z) = \frac{z}{1 + e^{-z}}"),
-        ("activation", "tanh", r"\frac{d \sigma}{d z} = 1 - \tanh^{2}(z)"),
-        ("loss", "half_mse", r"\frac{\partial \ell}{\partial h} = h - y"),
-        ("loss", "mse", r"\frac{\partial \ell}{\partial h} = 2 \left(h - y\right)"),
-        ("loss", "logistic", r"\frac{\partial \ell}{\partial h} = -\frac{y}{1 + e^{y h}}"),
-        ("loss", "cross_entropy", r"\ell(h, y) = \log \sum_k e^{h_k} - h_y"),
-        (
-            "loss",
-            "cross_entropy",
-            r"\frac{\partial \ell}{\partial h_c} = \frac{e^{h_c}}{\sum_k e^{h_k}} - [c = y]",
-        ),
-        ("optimizer", "gd", r"b \leftarrow \mu b + g"),
-        ("optimizer", "gd", r"w \leftarrow w - \frac{\eta g}{L}"),
-        ("optimizer", "sign_gd", r"w \leftarrow w - \eta \operatorname{sign}(g)"),
-        ("optimizer", "adam", r"v \leftarrow \beta_2 v + \left(1 - \beta_2\right) {g}^{2}"),
-        (
-            "optimizer",
-            "normalized_gd",
-            r"w \leftarrow \begin{cases} w - \frac{\eta g}{\lVert g \rVert} & "
-            r"\text{if } \lVert g \rVert^2 > 0 \\ w & \text{else} \end{cases}",
-        ),
-    ],
-)
-def test_equations_as_a_book_has_them(pages: Path, section: str, name: str, expected: str) -> None:
-    assert f"$$\n{expected}\n$$" in (pages / section / f"{name}.md").read_text()
 
 
 @pytest.mark.parametrize(

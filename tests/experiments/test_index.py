@@ -14,6 +14,7 @@ from dynamics_cli._bundled import CONFIGS, ROOT
 from dynamics_cli.config import load_config
 from dynamics_cli.reproduction.catalogue import CatalogueEntry, figures, load_figure, papers
 from dynamics_cli.reproduction.figure import Origin
+from dynamics_cli.version import __version__
 
 IDS = [listed.id for listed in figures()]
 MODULES = {tuple(listed.module.split(".")[-2:]) for listed in figures()}
@@ -134,6 +135,7 @@ def test_every_paper_has_notes(paper: str) -> None:
 
 
 def test_the_citation_file_names_every_paper() -> None:
-    references = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
-    titles = {re.sub(r"\W", "", one["title"].lower()) for one in references}
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == __version__
+    titles = {re.sub(r"\W", "", one["title"].lower()) for one in citation["references"]}
     assert [key for key, paper in papers().items() if re.sub(r"\W", "", paper.title.lower()) not in titles] == []
