@@ -19,8 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import extras
-from others import Timed, c_loop, jax_scan, ours, plain
+from peers import Timed, c_loop, jax_scan, ours, plain
 from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 
 from dynamics_cli.kinds import Problem
@@ -30,22 +29,19 @@ from dynamics_cli.training.backends import choose, possible
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
-    parser.add_argument("--only", choices=[*PROBLEMS, *extras.EXTRAS], action="append", help="only these; repeatable")
+    parser.add_argument("--only", choices=list(PROBLEMS), action="append", help="only these; repeatable")
     parser.add_argument("--mnist", type=Path, default=DEFAULT_MNIST, metavar="DIR", help="where MNIST's IDX files are")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--turn", type=float, default=0.1, metavar="SECONDS", help="short ones on a busy machine")
     options = parser.parse_args()
-    wanted = options.only or [*PROBLEMS, *extras.EXTRAS]
-    results: dict[str, Any] = {"machine": machine(), "table": {}, "extras": {}}
+    wanted = options.only or list(PROBLEMS)
+    results: dict[str, Any] = {"machine": machine(), "table": {}}
     for name in [name for name in PROBLEMS if name in wanted]:
         if name in ("mnist01", "sgd") and not options.mnist.is_dir():
             print(f"{name}: no MNIST at {options.mnist} (--mnist DIR)", file=sys.stderr)
             continue
         results["table"][name] = measure(PROBLEMS[name](options.mnist), options.repeats, options.turn)
         print(f"{name}: {results['table'][name]}", file=sys.stderr)
-    for name in [name for name in extras.EXTRAS if name in wanted]:
-        results["extras"][name] = extras.EXTRAS[name]()
-        print(f"{name}: {results['extras'][name]}", file=sys.stderr)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
     print(markdown(results))
@@ -109,9 +105,6 @@ def markdown(results: Mapping[str, Any]) -> str:
         lines.append(
             f"| {name} | {' | '.join(cells)} | {number(mine)} ({row['chosen']}) | {' | '.join(ratios)} | {least} |"
         )
-    if results["extras"]:
-        lines += ["", "| measured | result |", "| --- | --- |"]
-        lines += [f"| {key} | {value} |" for group in results["extras"].values() for key, value in group.items()]
     return "\n".join(lines)
 
 

@@ -37,11 +37,6 @@ def problem_of(dataset: Samples, width: int, **optimizer: float) -> Problem:
     return build_problem(config, dataset=dataset)
 
 
-def random_problem(n: int, d: int, width: int) -> Problem:
-    rng = np.random.default_rng(0)
-    return problem_of(Samples(rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)), width)
-
-
 def wide(mnist: Path) -> Problem:
     x = np.array([[-1.0, 1.0], [0.5, 1.0], [2.0, 1.0]])
     return problem_of(Samples(x, np.array([1.0, -1.0, 1.0]), bias=True), 200_000)

@@ -1,6 +1,6 @@
 """Whole runs of the bundled configs beside JAX, run by hand: `python benchmarks/runs.py [CONFIG …] [--json FILE]`.
 
-Of every config that JAX can express (`jax_peer.py`), without its measures: `seconds` of the run that `dyn train` makes
+Of every config that JAX can express (`peers.py`), without its measures: `seconds` of the run that `dyn train` makes
 (training, recording of weights and losses, checkpoints; neither data nor first compilation) against a JAX loop that
 keeps the same weights and losses in memory and writes them at its end. Runs of more than `--seconds` are cut. Both run
 in turns in one process, and of each the fastest turn counts.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from jax_peer import JaxRun, expressible
+from peers import JaxRun, expressible
 from problems import CONFIGS
 
 import dynamics_cli as dyn

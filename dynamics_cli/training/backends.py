@@ -1,7 +1,7 @@
 """Which stepper trains a problem, and where: a static cost model, never a timing.
 
-The constants are fitted to the times that `benchmarks/cost_model.py` prints; they decide between ways that differ by
-factors, so their absolute size matters little.
+The constants are fitted to measured times; they decide between ways that differ by factors, so their absolute size
+matters little.
 """
 
 from __future__ import annotations
