@@ -58,19 +58,26 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
         theory = cls()
         assert isinstance(theory, Theory)
         missing = [name for name in shapes if name not in run.parameters]
+        told = ""
+        if missing:
+            keeps = f"record.parameters is {run.config.record.parameters}, without {missing[0]}"
+            told = f"all weights are recorded: {keeps}"
+        elif not len(run.losses):
+            told = "losses are recorded: the run broke off before the first"
         try:
             violated = theory.applies(run)
+            if violated is not None and not len(run.losses):
+                raise LookupError(told)
             if violated is not None:
                 curves = _curves(run, theory) if theory.kind in anyway or not violated else {}
                 found.append(Prediction(theory, violated, curves))
         except ValueError as error:
             raise InputError(f"the theory {theory.kind} says nothing of this run: {error}") from error
         except (DynError, LookupError) as error:
-            if not missing or isinstance(error, CorruptRunError):
+            if not told or isinstance(error, CorruptRunError):
                 raise
-            told = f"weights are recorded: record.parameters is {run.config.record.parameters}, without {missing[0]}"
             if theory.kind in anyway:
-                raise InputError(f"the theory {theory.kind} says nothing of this run: not all {told}") from error
+                raise InputError(f"the theory {theory.kind} says nothing of this run. It needs that {told}") from error
             found.append(Prediction(theory, [told], {}))
     names = [one.name for one in found]
     if not names:

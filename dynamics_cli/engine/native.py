@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba import cfunc, extending, types
 from numba.core import cgutils
 
-from dynamics_cli.compiling import OPTIONS
+from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
 
 intrinsic: Any = extending.intrinsic
 
@@ -27,7 +27,7 @@ class Native:
     """A unit in a precision."""
 
     def __init__(self, function: Callable[..., Any], result: str, arguments: str, dtype: np.dtype[Any]) -> None:
-        options = {"cache": OPTIONS["cache"], "error_model": "numpy", "_nrt": False}
+        options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
         kinds = [one.replace("real", dtype.name) for one in arguments.split()]
         of_numba = [
             types.CPointer(getattr(types, kind[:-1])) if kind.endswith("*") else getattr(types, kind)  # type: ignore[no-untyped-call]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli.engine.native import call, call_number, like, moved, numbers_at, unit
+from dynamics_cli.engine.subnormals import flush, put_back
 
 (
     NETWORK, PRODUCT, DOTS, AHEAD, SLOPE, BACK, LOSS, LOSS_NUMBERS, DEPTH, LAYERS, LOWEST, SHIFTED, FACTORS,
@@ -189,6 +190,7 @@ def run(net, task, weight):  # type: ignore[no-untyped-def]
     that of a sample, with `MEAN` of the mean over its batch. Without `UPDATES`, losses are the sums before their
     weight, and the gradient stays in its buffer; with `UPDATES` alone, both are there already.
     """
+    former = flush()
     P, d, c, C, n = task[WEIGHTS], task[X_COLUMNS], task[Y_COLUMNS], task[OUTPUTS], task[SAMPLES_COUNT]
     g, part = numbers_at(net[GRADIENT], weight), numbers_at(net[PART], weight)
     samples, ends, done = numbers_at(task[SAMPLES], n), numbers_at(task[ENDS], n), numbers_at(task[DONE], n)
@@ -246,3 +248,4 @@ def run(net, task, weight):  # type: ignore[no-untyped-def]
                         task[ITERATION] + t, losses[t] if full else 0.0, task[UPDATE_NUMBERS],
                     ),
                 )  # fmt: skip
+    put_back(former)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib.util
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.compiling import cache_folder, say_not_kept
 from dynamics_cli.kinds import Activation, Descent, Loss, formulas
 from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression
 from dynamics_cli.kinds.tracing import Trace, bend, curve, loss_and_slope, traced, update
@@ -165,42 +166,42 @@ def _address(dtype: np.dtype[Any], name: str, arguments: str, result: str, body:
 
 @cache
 def _compiled(source: str, name: str) -> int:
-    from dynamics_cli import compiling
     from dynamics_cli.engine import elementary
 
-    keeps = bool(compiling.OPTIONS["cache"])
     assert elementary.__file__ is not None
     below = hashlib.sha256(source.encode() + Path(elementary.__file__).read_bytes()).hexdigest()[:20]
-    path = _folder() / f"{name}_{below}.py"
-    text = source.replace("cache=CACHE", f"cache={keeps}")
-    if not path.exists():  # numba compares times; two processes write the same
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as part:
-            part.write(text)
-        Path(part.name).replace(path)
-    spec = importlib.util.spec_from_file_location(f"dyn_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module, path = ModuleType(f"dyn_{name}_{below}"), _written(f"{name}_{below}.py", source)
+    sys.modules[module.__name__] = module
+    if path is not None:
+        module.__file__ = str(path)
+    text = source.replace("cache=CACHE", f"cache={path is not None}")
+    exec(compile(text, str(path or module.__name__), "exec"), module.__dict__)
     _ALIVE.append(module)
     return int(getattr(module, name).address)
 
 
+def _written(name: str, text: str) -> Path | None:
+    """Write the source of a unit beside numba's cache, which asks for its file; None where it cannot be kept."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    path = folder / "units" / name
+    try:
+        if not path.exists():  # numba compares times; two processes write the same
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as part:
+                part.write(text)
+            Path(part.name).replace(path)
+    except OSError as error:
+        say_not_kept(error.strerror)
+        with suppress(OSError, NameError):
+            Path(part.name).unlink()
+        return None
+    return path
+
+
 _ALIVE: list[Any] = []
 """Modules of units: their code lives as long as they do."""
-
-
-@cache
-def _folder() -> Path:
-    """Return where sources of units are kept: beside numba's cache, or in a folder of this process."""
-    from dynamics_cli.compiling import cache_folder
-
-    if kept := cache_folder():
-        with suppress(OSError):
-            (kept / "units").mkdir(parents=True, exist_ok=True)
-            return kept / "units"
-    return Path(tempfile.mkdtemp(prefix="dyn-units-"))
 
 
 # -- activations

@@ -12,10 +12,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+import dynamics_cli as dyn
 from dynamics_cli.analysis import Prediction, draw_prediction, predictions
 from dynamics_cli.cli import main
 from dynamics_cli.config.describe import example
-from dynamics_cli.errors import UsageError
+from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.kinds import Curve, all_kinds
 from dynamics_cli.runs import Run
 from dynamics_cli.theory.linear_modes import linear_mode
@@ -224,3 +225,29 @@ def test_the_command_draws_says_which_assumptions_fail_and_records_deviations(tr
     assert "linearised" in result.stdout
     assert (tmp_path / "theory-linearised.png").exists()
     assert CliRunner().invoke(main, ["plot", run, "--anyway", "linearised"]).exit_code == 2
+
+
+def test_a_run_that_broke_off_before_its_first_loss_has_no_curves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`plot --theory` and `page` say so in words."""
+
+    def fail(self: Any, n: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dynamics_cli.training.steppers.compiled.CompiledStepper.advance", fail)
+    config = Path(__file__).parents[2] / "configs" / "boursier2022" / "orthogonal.yaml"
+    with pytest.raises(OSError, match="No space"):
+        dyn.train(config, out=tmp_path / "run")
+    run = Run(tmp_path / "run")
+    assert len(run.snapshot_iterations) == 1
+    found = predictions(run)
+    assert {one.violated[-1] for one in found} == {"losses are recorded: the run broke off before the first"}
+    assert not any(one.curves for one in found)
+    with pytest.raises(InputError, match="before the first"):
+        predictions(run, [found[0].name])
+    plotted = CliRunner().invoke(main, ["plot", str(run.path), "--theory"], standalone_mode=False)
+    assert plotted.exception is None
+    assert "before the first" in plotted.stderr + plotted.stdout
+    paged = CliRunner().invoke(main, ["page", str(run.path), "--output", str(tmp_path / "page.html")])
+    assert paged.exit_code == 0, paged.output

@@ -118,3 +118,30 @@ def test_a_terminal_is_told_of_compilation_once(tmp_path: Path) -> None:
 
     assert said() == "compiling kernels for this machine, which takes some seconds once\r\nend"
     assert said() == "end"
+
+
+FULL = """
+import errno, sys
+from numba.core import caching
+from dynamics_cli.cli import main
+def full(*arguments, **options):
+    raise OSError(errno.ENOSPC, "No space left on device")
+caching.IndexDataCacheFile.save = full
+if sys.argv.pop(1) == "everything":
+    from dynamics_cli.engine import units
+    units.tempfile = type("", (), {"NamedTemporaryFile": full})
+main()
+"""
+
+
+@pytest.mark.parametrize("what", ["code", "everything"])
+def test_a_full_disk_of_compiled_code_costs_time_alone(what: str, tmp_path: Path) -> None:
+    config = tmp_path / "deep.json"
+    config.write_text(json.dumps({"name": "deep", "seed": 0, **BASE, **RUNS["deep"], "dataset": POINTS}))
+    command = [sys.executable, "-c", FULL, what, "train", str(config), "--out", str(tmp_path / "run")]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("compiled kernels cannot be kept (No space left on device)") == 1
+    assert "Traceback" not in done.stderr
+    assert "complete" in done.stdout

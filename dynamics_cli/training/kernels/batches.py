@@ -6,6 +6,7 @@ import numba
 import numpy as np
 
 from dynamics_cli.compiling import INLINE, OPTIONS
+from dynamics_cli.engine.subnormals import flush, put_back
 from dynamics_cli.training.kernels.common import loss_derivative, loss_value
 
 
@@ -94,6 +95,7 @@ def run_batches(  # type: ignore[no-untyped-def]
     W, a, values, indices, starts, y, samples, batch_ends, lr, mean, alpha, kind, train_output
 ):
     """Do one update per batch; batch b holds `samples[batch_ends[b] : batch_ends[b + 1]]`."""
+    former = flush()
     m = a.shape[0]
     one = W.dtype.type(1)
     z = np.empty(m, W.dtype)
@@ -116,6 +118,7 @@ def run_batches(  # type: ignore[no-untyped-def]
         if train_output:
             for j in range(m):
                 a[j] -= ga[j]
+    put_back(former)
 
 
 @numba.njit(parallel=True, **OPTIONS)
@@ -127,6 +130,7 @@ def run_full(  # type: ignore[no-untyped-def]
     Chunks are summed in a fixed order and their number depends on that of the samples only, so the number of threads
     does not change a bit.
     """
+    former, done = flush(), count
     n, one = y.shape[0], W.dtype.type(1)
     chunks = min(MOST_CHUNKS, -(-n // CHUNK))
     samples = np.arange(n)
@@ -134,11 +138,12 @@ def run_full(  # type: ignore[no-untyped-def]
     parts = np.empty(chunks, W.dtype)
     for t in range(count):
         for c in numba.prange(chunks):
-            q = np.int64(c)
+            q, own = np.int64(c), flush()
             parts[q] = sparse_chunk(
                 W, a, values, indices, starts, y, samples, q * n // chunks, (q + 1) * n // chunks, weight * lr, alpha,
                 kind, gW[q], ga[q],
             )  # fmt: skip
+            put_back(own)
         loss = parts[0]
         for c in range(1, chunks):
             loss += parts[c]
@@ -146,9 +151,11 @@ def run_full(  # type: ignore[no-untyped-def]
         loss *= weight
         losses[t] = loss
         if not np.isfinite(loss) or loss <= stop_below:
-            return t
+            done = t
+            break
         move(W, a, gW[0], ga[0], train_output, loss if loss_scaled else one)
-    return count
+    put_back(former)
+    return done
 
 
 @numba.njit(**INLINE)
@@ -175,10 +182,11 @@ def move(W, a, gW, ga, train_output, scale):  # type: ignore[no-untyped-def]
 @numba.njit(**OPTIONS)
 def total_loss(W, a, values, indices, starts, y, first, last, alpha, kind):  # type: ignore[no-untyped-def]
     """Return the sum of the losses of samples `first` to `last`, this one excluded, in float64."""
-    one = W.dtype.type(1)
+    former, one = flush(), W.dtype.type(1)
     z = np.empty(a.shape[0], W.dtype)
     total = 0.0
     for k in range(first, last):
         preactivations(W, values, indices, starts, k, z)
         total += loss_value(kind, output(a, z, alpha), y[k], one)
+    put_back(former)
     return total

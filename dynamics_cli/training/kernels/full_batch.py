@@ -6,6 +6,7 @@ import numba
 import numpy as np
 
 from dynamics_cli.compiling import INLINE, OPTIONS
+from dynamics_cli.engine.subnormals import flush, put_back
 from dynamics_cli.training.kernels.common import loss_derivative, loss_value
 
 BLOCK = 1024
@@ -62,6 +63,7 @@ def run_dense(  # type: ignore[no-untyped-def]
     `columns` is a tuple of as many entries as there are columns: its length is a constant for the compiler, which
     unrolls the loops over columns. `x` (n d,) is flat.
     """
+    former, done = flush(), count
     n, one = y.shape[0], W.dtype.type(1)
     z, r, gW = np.empty((n, a.shape[0]), W.dtype), np.empty(n, W.dtype), np.empty_like(W)
     for t in range(count):
@@ -73,9 +75,11 @@ def run_dense(  # type: ignore[no-untyped-def]
         loss *= weight
         losses[t] = loss
         if not np.isfinite(loss) or loss <= stop_below:
-            return t
+            done = t
+            break
         update(W, a, x, columns, z, gW, r, loss, alpha, train_output, loss_scaled)
-    return count
+    put_back(former)
+    return done
 
 
 @numba.njit(parallel=True, **OPTIONS)
@@ -100,18 +104,20 @@ def run_wide(  # type: ignore[no-untyped-def]
     A block is updated and its outputs in the next state are computed while it is in the cache. Blocks are summed in a
     fixed order, so the number of threads does not change a bit.
     """
+    former, done = flush(), count
     n, blocks, one = y.shape[0], W.shape[0], W.dtype.type(1)
     z = np.empty((blocks, n, W.shape[2]), W.dtype)
     parts, r, loss = np.empty((blocks, n), W.dtype), np.empty(n, W.dtype), one
     for t in range(count + 1):
         for b in numba.prange(blocks):
-            q = np.int64(b)
+            q, own = np.int64(b), flush()
             if t > 0:
                 gW = np.empty(W.shape[1:], W.dtype)
                 update(W[q], a[q], x, columns, z[q], gW, r, loss, alpha, train_output, loss_scaled)
             if t < count:
                 for k in range(n):
                     parts[q, k] = output(W[q], a[q], x, columns, k, z[q], alpha)
+            put_back(own)
         if t == count:
             break
         loss = one - one
@@ -124,5 +130,7 @@ def run_wide(  # type: ignore[no-untyped-def]
         loss *= weight
         losses[t] = loss
         if not np.isfinite(loss) or loss <= stop_below:
-            return t
-    return count
+            done = t
+            break
+    put_back(former)
+    return done

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from dynamics_cli.architectures._networks import GanNetwork
+from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Problem, stream
 from dynamics_cli.training.steppers.autograd import AutogradStepper
 
@@ -78,7 +79,7 @@ class AdversarialStepper(AutogradStepper):
 
     def losses(self) -> Floats:
         """Return the discriminator's loss (1,) on the first real points and as many samples of fixed noise."""
-        with torch.no_grad():
+        with torch.no_grad(), flushed(everywhere=True):
             real = self._x[:_LOOKED_AT]
             loss = self._discriminator_loss(real, self._model.generate(self._noise(len(real))))
         return np.array([float(loss)])

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
+from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.engine.units import Update, update_unit
 from dynamics_cli.kinds import Architecture, Descent, Floats, Loss, Problem, stream
 from dynamics_cli.kinds.tracing import facts
@@ -205,26 +206,29 @@ class AutogradStepper(SideBySide):
             self._descend(int(done.max()), done)
         return losses, done
 
+    def advance(self, n: int) -> Floats:
+        """Do `n` updates; see `Stepper.advance`."""
+        with self._threads(), flushed(everywhere=True):
+            return super().advance(n)
+
     def _descend(self, n: int, most: NDArray[np.int64]) -> Weights:
         """Do `n` updates, of replica r the first `most[r]`; return losses (R, n)."""
         losses, rests = [], set(most)
-        with self._threads():
-            for t in range(n):
-                if t == 0 or t in rests:
-                    still = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
-                kept = [w[still] for w in self._trained.values()] if len(still) else []
-                losses.append(self._step(self.iteration + t, *self._data, self._axis))
-                for w, value in zip(self._trained.values(), kept, strict=False):
-                    w[still] = value
+        for t in range(n):
+            if t == 0 or t in rests:
+                still = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
+            kept = [w[still] for w in self._trained.values()] if len(still) else []
+            losses.append(self._step(self.iteration + t, *self._data, self._axis))
+            for w, value in zip(self._trained.values(), kept, strict=False):
+                w[still] = value
         if not losses:
             return np.empty((len(self.problems), 0), self.dtype)
         return torch.stack(losses).reshape(n, -1).T.cpu().numpy()
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""
-        with self._threads():
-            for i in range(self.iteration, self.iteration + n):
-                self._step(i, *self._batch(i), 0)
+        for i in range(self.iteration, self.iteration + n):
+            self._step(i, *self._batch(i), 0)
 
     def _batch(self, i: int) -> tuple[Tensor, Tensor]:
         """Return samples (R, b, d) and labels (R, b) of the update from state `i`; without R for a single network."""
@@ -279,7 +283,7 @@ class AutogradStepper(SideBySide):
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
-        with self._looking_threads():
+        with self._looking_threads(), flushed(everywhere=True):
             return self._total().double().reshape(-1).cpu().numpy()
 
     def _total(self) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.training.flow.base import Integrator
 from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt
@@ -36,7 +37,8 @@ class FlowStepper(Stepper):
             # all states that lie in the step done last; before the first step only state 0 does
             ahead = self.times[self.iteration : last]
             inside = int(np.searchsorted(ahead, self.integrator.time, side="right"))
-            reached = self.integrator.losses(ahead[:inside])
+            with flushed(everywhere=True):
+                reached = self.integrator.losses(ahead[:inside])
             halt = first_halt(reached, self.stop_below)
             if halt is not None:
                 reached, self.halted = reached[: halt[0] + 1], halt[1]
@@ -49,7 +51,8 @@ class FlowStepper(Stepper):
     def loss(self) -> float:
         """Return the loss of the current state."""
         self._reach(self.iteration)
-        return float(self.integrator.losses(self.times[self.iteration : self.iteration + 1])[0])
+        with flushed(everywhere=True):
+            return float(self.integrator.losses(self.times[self.iteration : self.iteration + 1])[0])
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the current weights, by name, in the dtype of the run."""
@@ -72,8 +75,9 @@ class FlowStepper(Stepper):
 
     def _reach(self, i: int) -> None:
         """Integrate until the last step ends at `t_i` or later."""
-        while self.integrator.time < self.times[i]:
-            self.integrator.step()
+        with flushed(everywhere=True):
+            while self.integrator.time < self.times[i]:
+                self.integrator.step()
 
 
 def _integrator(problem: Problem, backend: str, device: str) -> Integrator:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dynamics_cli.engine import network, units
 from dynamics_cli.engine.layout import Layout, blocks, some
 from dynamics_cli.engine.native import packer, place
+from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
@@ -298,7 +299,8 @@ class LayersStepper(SideBySide):
                 if gradients and k == slot == 0:
                     self._gradient[:] = self._buffers[0][3]
                 elif gradients:
-                    self._gradient += self._buffers[slot][3]
+                    with flushed():  # as the kernel sums chunks
+                        self._gradient += self._buffers[slot][3]
         return total
 
     def _looking(self, data: Data, weight: float, rows: int, *, gradients: bool = False) -> KernelCall:

@@ -1,0 +1,139 @@
+"""Subnormal numbers, those below the smallest normal one, are 0 in training.
+
+A product that is subnormal costs a core of some processors a hundred cycles, and nothing is learned from it. The
+control word of floating point belongs to a thread: every kernel sets it in the threads that it runs on and puts it
+back, so that what measures between two calls sees all numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from dynamics_cli.engine.native import called, intrinsic, unit
+
+_ARM = platform.machine().lower() in ("arm64", "aarch64")
+_X86 = platform.machine().lower() in ("x86_64", "amd64")
+_FLUSHES = 1 << 24 if _ARM else 1 << 15 | 1 << 6 if _X86 else 0
+"""Bits of the control word: results and arguments that are subnormal are taken as 0."""
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+def _word(builder: Any) -> Any:
+    """Write the reading of the control word of the thread: MXCSR of x86, FPCR of ARM; 0 elsewhere."""
+    if _ARM:
+        return called(builder, "llvm.aarch64.get.fpcr", ir.FunctionType(_I64, []), [])
+    if not _X86:
+        return ir.Constant(_I64, 0)
+    at = cgutils.alloca_once(builder, _I32)  # type: ignore[no-untyped-call]
+    called(builder, "llvm.x86.sse.stmxcsr", ir.FunctionType(ir.VoidType(), [at.type]), [at])
+    return builder.zext(builder.load(at), _I64)
+
+
+def _put(builder: Any, word: Any) -> None:
+    """Write the setting of the control word of the thread."""
+    if _ARM:
+        called(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), [_I64]), [word])
+    elif _X86:
+        at = cgutils.alloca_once(builder, _I32)  # type: ignore[no-untyped-call]
+        builder.store(builder.trunc(word, _I32), at)
+        called(builder, "llvm.x86.sse.ldmxcsr", ir.FunctionType(ir.VoidType(), [at.type]), [at])
+
+
+@intrinsic
+def flush(context):  # type: ignore[no-untyped-def]
+    """Take subnormal numbers as 0 in this thread from here on; return the former control word, to be put back."""
+
+    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        former = _word(builder)
+        _put(builder, builder.or_(former, ir.Constant(_I64, _FLUSHES)))
+        return former
+
+    return types.int64(), written
+
+
+@intrinsic
+def put_back(context, word):  # type: ignore[no-untyped-def]
+    """Set the control word of this thread."""
+
+    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        _put(builder, arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), written
+
+
+@intrinsic
+def control(context):  # type: ignore[no-untyped-def]
+    """Return the control word of this thread."""
+    return types.int64(), lambda context, builder, signature, arguments: _word(builder)
+
+
+@unit("int64", "")
+def _read():  # type: ignore[no-untyped-def]
+    """Return the control word of the thread."""
+    return control()
+
+
+@unit("void", "int64*")
+def _write(word):  # type: ignore[no-untyped-def]
+    """Set the control word of the thread."""
+    put_back(word[0])
+
+
+_ANY = np.dtype(np.float64)
+
+
+def control_word() -> int:
+    """Return the control word of the calling thread."""
+    return int(_read(_ANY).call())
+
+
+def flushes(word: int) -> bool:
+    """Return whether subnormal numbers are 0 under a control word."""
+    return word & _FLUSHES == _FLUSHES != 0
+
+
+@contextmanager
+def flushed(*, everywhere: bool = False) -> Iterator[None]:
+    """Take subnormal numbers as 0 in the calling thread and, where asked, in the threads that torch computes on.
+
+    `torch.set_flush_denormal` is for the calling thread alone.
+    """
+    former = control_word()
+    try:
+        _set(former | _FLUSHES, everywhere=everywhere)
+        yield
+    finally:
+        _set(former, everywhere=everywhere)
+
+
+def _set(word: int, *, everywhere: bool) -> None:
+    kept = ctypes.c_int64(word)
+    at = ctypes.addressof(kept)
+    if everywhere:
+        import torch
+
+        count = torch.get_num_threads()
+        if count > 1 and (parallel := _of_openmp()) is not None:
+            parallel(_write(_ANY).address, at, count, 0)  # the calling thread is one of them
+    _write(_ANY).call(at)
+
+
+@cache
+def _of_openmp() -> Callable[..., None] | None:
+    """Return what calls a function on every thread of torch's OpenMP; None where it has another."""
+    found: Any = getattr(ctypes.CDLL(None), "GOMP_parallel", None) if sys.platform == "linux" else None
+    if found is not None:
+        found.argtypes, found.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
+    return cast("Callable[..., None] | None", found)
