@@ -103,7 +103,7 @@ class Writer:
             there[node] = self.names[node.arguments[0]]
             return
         name = there[node] = f"v{node.key}"
-        if node.operation in ("total", "logsumexp", "pick"):
+        if node.operation in ("total", "total_of_all", "logsumexp", "pick"):
             self._reduce(self, node)
             return
         a = [self._name(one, there, node.level) for one in node.arguments]
@@ -354,8 +354,8 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
     nodes, trace = traced(optimizer, trace_update)
     memory, whole = found
     slots = (*memory.read, *whole.read)
-    sums = any(one.operation == "total" for one in formulas.ordered(nodes)) or bool(whole.read)
-    network = sums and optimizer.sums_over == "network"
+    reductions = {one.operation for one in formulas.ordered(nodes)}.intersection(formulas.SUMS)
+    sums, network = bool(reductions or whole.read), "total_of_all" in reductions
     kept = dict(zip(memory.written, nodes[1:], strict=False))
     totals = dict(zip(whole.written, nodes[1 + len(kept) :], strict=True))
     place = {name: f"s{k}[i]" for k, name in enumerate(slots)}

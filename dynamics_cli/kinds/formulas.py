@@ -5,7 +5,7 @@ functions of this module. Called with arrays or tensors it computes; called with
 operations are written down, can be differentiated, evaluated on arrays, and written out as source for the compiler.
 
 An expression has a level: numbers of the kind (`NUMBER`), numbers of a sample or a tensor (`WHOLE`), and numbers of
-each output or weight (`EACH`). `total` and `logsumexp` lead from `EACH` to `WHOLE`.
+each output or weight (`EACH`). `total`, `total_of_all` and `logsumexp` lead from `EACH` to `WHOLE`.
 """
 
 from __future__ import annotations
@@ -202,13 +202,14 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "where": np.where, "maximum": np.maximum, "minimum": np.minimum, "abs": np.abs, "sign": np.sign,
     "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh,
     "sin": np.sin, "cos": np.cos, "erf": _special("erf"), "sigmoid": _special("expit"), "ndtr": _special("ndtr"),
-    "softplus": lambda z: np.logaddexp(z, 0 * z), "total": lambda h: np.sum(h, -1), "logsumexp": _numpy_logsumexp,
-    "pick": _numpy_pick,
+    "softplus": lambda z: np.logaddexp(z, 0 * z), "total": lambda h: np.sum(h, -1),
+    "total_of_all": lambda h: np.sum(h, -1), "logsumexp": _numpy_logsumexp, "pick": _numpy_pick,
 }  # fmt: skip
 """Operation -> its function of NumPy's arrays."""
 ELEMENTARY = ("exp", "expm1", "log", "log1p", "tanh", "erf", "sigmoid", "softplus", "ndtr")
 """Functions that the engine has kernels of."""
-_REDUCTIONS = frozenset({"total", "logsumexp", "pick"})
+_REDUCTIONS = frozenset({"total", "total_of_all", "logsumexp", "pick"})
+SUMS = ("total", "total_of_all")
 _UFUNCS = {"absolute": "abs", "true_divide": "divide", "greater": "", "fabs": "abs"}
 
 
@@ -230,6 +231,7 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "ndtr": torch.special.ndtr,
         "softplus": lambda z: torch.logaddexp(z, torch.zeros_like(z)),  # torch's own is only z from 20 on
         "total": lambda h: h.sum(-1),
+        "total_of_all": lambda h: h.sum(-1),
         "logsumexp": lambda h: torch.logsumexp(h, -1),
         "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1),
     }
@@ -271,7 +273,8 @@ sign = _named("sign", "Return -1, 0 or 1.")
 maximum = _named("maximum", "Return the larger of two; where they are equal, the derivative is that of the second.")
 minimum = _named("minimum", "Return the smaller of two; where they are equal, the derivative is that of the second.")
 where = _named("where", "Return the second argument where the first, a comparison, holds, the third elsewhere.")
-total = _named("total", "Return the sum over the outputs of a sample, or over the weights of a tensor.")
+total = _named("total", "Return the sum over the outputs of a sample, or over the weights of a tensor in an update.")
+total_of_all = _named("total_of_all", "Return the sum over all trained weights of the network, in an update.")
 logsumexp = _named("logsumexp", "Return `log sum_c exp(h_c)` over the outputs of a sample, without overflow.")
 pick = _named("pick", "Return the output `h_y` of a sample whose class is y.")
 
@@ -352,7 +355,7 @@ def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
 
     def tangent(at: Expression) -> Expression:
         if at not in known:
-            if at.operation == "total":
+            if at.operation in SUMS:
                 known[at] = _summed(tangent(at.arguments[0]), at.arguments[0].level)
             elif at.operation == "logsumexp":
                 h = at.arguments[0]
@@ -400,7 +403,7 @@ def gradient(node: Expression, by: Expression) -> Expression:
         arrived = found.get(at)
         if arrived is None or at is by or _number(arrived) == 0:
             continue
-        if at.operation == "total":
+        if at.operation in SUMS:
             parts = [(at.arguments[0], constant(table, 1.0))]
         elif at.operation == "logsumexp":
             parts = [(at.arguments[0], exp(at.arguments[0] - at))]

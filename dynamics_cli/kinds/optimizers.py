@@ -87,14 +87,12 @@ class Descent(Optimizer):
         """Return a smaller step."""
         return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
 
-    sums_over: ClassVar[Literal["network", "tensor"]] = "network"
-    """The range of `total` in `updated`: all trained weights, or those of a tensor."""
-
     def updated(self, w: Array, g: Array, memory: MutableMapping[str, Array], step: tracing.StepNumbers) -> Array:
         """Return a weight after an update, given its gradient `g`, its memory, and numbers of the step.
 
         A formula. `memory["name"]` is 0 at first, then the value that the update before assigned; it is kept in the
-        checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the network (or tensor) as a whole.
+        checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the tensor as a whole. `formulas.total` sums
+        over the weights of a tensor; `formulas.total_of_all` over all trained weights, whose `step.memory` is then.
         """
         raise NotImplementedError
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import formulas
 from dynamics_cli.kinds.base import Kind
 from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression, NotAFormulaError, symbol
@@ -60,6 +62,8 @@ class Facts:
     """How many elementary functions it takes."""
     sums: bool
     """Of an update: whether it has sums over many weights, or remembers something of them as a whole."""
+    over_all: bool
+    """Of an update: whether the sums are over all weights of the network, not over those of a tensor."""
     loss: bool
     """Of an update: whether it depends on the loss."""
 
@@ -113,7 +117,8 @@ def _looked_at(kind: Any) -> Facts | str:
         # a formula that branches on its numbers has other operations for other numbers
         _FORMULAS[every if trace.numbers else this] = known = Facts(
             sum(one.operation in formulas.ELEMENTARY for one in nodes),
-            any(one.operation == "total" or _named(one, "whole_") for one in nodes),
+            any(one.operation in formulas.SUMS or _named(one, "whole_") for one in nodes),
+            any(one.operation == "total_of_all" for one in nodes),
             any(_named(one, "loss") for one in nodes),
         )
         return known
@@ -259,6 +264,9 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     if not optimizer.by_formula:
         raise NotAFormulaError(f"{type(optimizer).__name__} is no formula of a weight")
     weight, memory, whole = update(optimizer, trace)
+    sums = {one.operation for one in formulas.ordered([weight, *memory.written.values(), *whole.written.values()])}
+    if sums.issuperset(formulas.SUMS):
+        raise InputError(f"optimizer.kind {optimizer.kind!r}: an update has `total` or `total_of_all`, not both")
     return [weight, *memory.written.values(), *whole.written.values()]
 
 
@@ -317,13 +325,23 @@ class Remembered(MutableMapping[str, Any]):
         return len(self._state)
 
 
+def _names_in(code: CodeType) -> set[str]:
+    """Return the names that the code of a function uses, those of functions inside it too."""
+    inner = (_names_in(one) for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*inner)
+
+
 def update_tensors(
     optimizer: Any, parameters: Sequence[Any], gradients: Sequence[Any], names: Sequence[str],
     state: MutableMapping[str, Any], step: StepNumbers,
 ) -> None:  # fmt: skip
-    """Update tensors in place by the formula of an optimizer; where it sums over all of them, joined."""
+    """Update tensors in place by the formula of an optimizer; where it sums over all of them, joined.
+
+    Raises:
+        InputError: an update that is no formula sums over all of them.
+    """
     known = facts(optimizer)
-    if optimizer.sums_over == "network" and len(parameters) > 1 and (known is None or known.sums):
+    if len(parameters) > 1 and known is not None and known.over_all:
         import torch
 
         flat, slopes = (torch.cat([one.flatten() for one in many]) for many in (parameters, gradients))
@@ -332,6 +350,9 @@ def update_tensors(
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.copy_(part.view_as(parameter))
         return
+    if len(parameters) > 1 and known is None and "total_of_all" in _names_in(type(optimizer).updated.__code__):
+        told = f"optimizer.kind {optimizer.kind!r}: `total_of_all` needs an update that is a formula"
+        raise InputError(f"{told}, and this one is none: {obstacle(optimizer)}")
     for name, w, g in zip(names, parameters, gradients, strict=True):
         step.memory = Remembered(state, f"{name}/whole/", g.new_empty(()))
         flat = w.flatten()

@@ -123,7 +123,7 @@ class Adam(Minibatch, kind="adam"):
     def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.Adam`, or of `AdamW`."""
         if self.keep_norm:
-            square = formulas.total(w * w)
+            square = formulas.total_of_all(w * w)
             first = step.memory["square_norm"] = formulas.where(step.iteration == 0, square, step.memory["square_norm"])
             w = formulas.sqrt(first / square) * w
         if self.weight_decay is not None:
@@ -210,14 +210,10 @@ class GroupRMSprop(Minibatch, kind="group_rmsprop"):
     per: Literal["network", "tensor"] = "network"
     """Whether `||g||` is over all weights, or every weight matrix and bias vector has a normaliser of its own."""
 
-    @property
-    def sums_over(self) -> Literal["network", "tensor"]:  # type: ignore[override]
-        """As `per` says."""
-        return self.per
-
     def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
         """Return the weight after a step along the gradient, divided by the root of the mean square of its norm."""
-        v = step.memory["square"] = self.decay * step.memory["square"] + (1 - self.decay) * formulas.total(g * g)
+        square = formulas.total(g * g) if self.per == "tensor" else formulas.total_of_all(g * g)
+        v = step.memory["square"] = self.decay * step.memory["square"] + (1 - self.decay) * square
         rate = step.lr / (formulas.sqrt(v / (1 - self.decay ** (step.iteration + 1))) + self.eps)
         return w - rate * g
 
@@ -244,7 +240,7 @@ class NormalizedDescent(Minibatch, kind="normalized_gd"):
 
     def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
         """Return the weight moved by its share of `lr`."""
-        square = formulas.total(g * g)
+        square = formulas.total_of_all(g * g)
         return w - formulas.where(square > 0, step.lr / formulas.sqrt(square), 0.0) * g
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from dynamics_cli.config import load_config
 from dynamics_cli.engine.units import update_unit
-from dynamics_cli.kinds import Descent, Minibatch, Problem, all_kinds, get_kind
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Descent, Minibatch, Problem, all_kinds, get_kind, registry
 from dynamics_cli.kinds.tracing import StepNumbers, facts
+from dynamics_cli.training.backends import build_stepper, choose
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 from dynamics_cli.training.steppers.autograd import AutogradStepper, update_in_place
 from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem
@@ -27,7 +32,65 @@ OPTIMIZERS: list[dict[str, Any]] = [{"kind": name} for name in PLAIN] + [
     {"kind": "adam", "weight_decay": 0.1}, {"kind": "rmsprop", "momentum": 0.5, "weight_decay": 0.1},
     {"kind": "group_rmsprop", "per": "tensor"}, {"kind": "sign_gd", "momentum": 0.9},
 ]  # fmt: skip
+TWO_ARRAYS: dict[str, Any] = {
+    "name": "two", "dataset": {"kind": "points", "x": [[1.0, -0.5], [0.3, 2.0]], "y": [1.0, -1.0]},
+    "architecture": {"kind": "two_layer", "width": 3, "activation": "tanh"}, "loss": {"kind": "mse"},
+    "initialization": {"kind": "balanced", "scale": 0.5},
+}  # fmt: skip
 names = pytest.mark.parametrize("settings", OPTIMIZERS, ids=lambda one: "-".join(map(str, one.values())))
+
+
+SUMS = """
+from dynamics_cli.kinds import Minibatch, formulas
+"""
+for _name, _sum in {
+    "OverTensor": "formulas.total(g)", "OverAll": "formulas.total_of_all(g)",
+    "OverBoth": "formulas.total(g) - formulas.total_of_all(g)", "NoFormula": "formulas.total_of_all(g.clip(0))",
+}.items():  # fmt: skip
+    SUMS += f"""
+class {_name}(Minibatch, kind="{_name}"):
+    def updated(self, w, g, memory, step):
+        return w - step.lr * ({_sum})
+"""
+
+
+@pytest.fixture
+def sums(kinds_as_before: None, tmp_path: Path) -> None:
+    """Know optimizers of these sums."""
+    (tmp_path / "sums.py").write_text(SUMS)
+    registry.use(tmp_path / "sums.py")
+
+
+def after_a_step(kind: str, way: str) -> list[Any]:
+    """Return the weights of a network of two arrays before and after an update with a step of 1."""
+    changes = {"optimizer": {"kind": kind, "lr": 1.0, "iterations": 1}, "dtype": "float64", "backend": way}
+    problem = build_problem(load_config(TWO_ARRAYS, **changes))
+    stepper = build_stepper([problem], choose([problem]))
+    before = {name: np.array(value) for name, value in stepper.parameters().items()}
+    stepper.advance(1)
+    return [before, stepper.parameters()]
+
+
+@pytest.mark.usefixtures("sums")
+@pytest.mark.parametrize("way", ["torch", "compiled"])
+def test_sums_of_an_update_are_over_a_tensor_or_over_all_weights(way: str) -> None:
+    before, after = after_a_step("gd", "torch")
+    slopes = {name: before[name] - after[name] for name in before}
+    assert len(slopes) == 2
+    expected = {"OverTensor": {name: np.sum(g) for name, g in slopes.items()},
+                "OverAll": dict.fromkeys(slopes, sum(np.sum(g) for g in slopes.values()))}  # fmt: skip
+    for kind, moved in expected.items():
+        before, after = after_a_step(kind, way)
+        for name, w in after.items():
+            np.testing.assert_allclose(w, before[name] - moved[name], rtol=1e-12)
+
+
+@pytest.mark.usefixtures("sums")
+def test_sums_that_an_update_cannot_have() -> None:
+    with pytest.raises(InputError, match="an update has `total` or `total_of_all`, not both"):
+        after_a_step("OverBoth", "torch")
+    with pytest.raises(InputError, match="`total_of_all` needs an update that is a formula, and this one is none"):
+        after_a_step("NoFormula", "torch")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -39,7 +102,7 @@ def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str
     arrays = [rng.standard_normal(shape).astype(dtype) for shape in ((5,), (3, 7))]
     known = facts(optimizer)
     assert known is not None
-    joined = known.sums and optimizer.sums_over == "network"
+    joined = known.over_all
     pieces = [np.concatenate([one.ravel() for one in arrays])] if joined else [one.ravel() for one in arrays]
     tensors, units = ([torch.from_numpy(one.copy()) for one in some] for some in (arrays, pieces))
     states: list[dict[str, Any]] = [{}, {}]
