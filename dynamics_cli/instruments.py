@@ -29,7 +29,6 @@ from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
-from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.run import FEW_NUMBERS
@@ -188,8 +187,7 @@ def _columns(config: kinds.RunConfig, name: str, numbers: kinds.Floats) -> dict[
 
 def _numbers(one: Measure, state: State) -> kinds.Floats:
     try:
-        with blamed():
-            return np.asarray(one.measure(state), np.float64)
+        return np.asarray(one.measure(state), np.float64)
     except RuntimeError as error:  # of torch: an operation without a derivative, or that cannot be mapped over samples
         raise InputError(f"{one.name}: torch cannot give it for this network: {_told(error)}") from error
 

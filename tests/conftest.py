@@ -28,17 +28,21 @@ def stranger_to_kinds() -> Iterator[pytest.MonkeyPatch]:
 
     for section in registry.SECTIONS:
         registry.all_kinds(section)
-    modules = set(sys.modules)
+    modules, others = set(sys.modules), set(base.OTHERS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(base, "_KINDS", {section: dict(of) for section, of in base._KINDS.items()})
         patch.setattr(registry, "_SOURCES", {})
-        patch.setattr(registry, "_NEWEST", {})
         patch.setattr(sys, "path", [*sys.path])
         patch.setenv(registry.WITH, "")
         yield patch
+        registry.named_packages.cache_clear()
+    registry.installed_packages.cache_clear()
     for name in set(sys.modules) - modules:
-        if name.startswith(("dyn_parts_", "local_")):
+        if name.startswith("local_") or name.partition(".")[0] in base.OTHERS:
             del sys.modules[name]
+    base.OTHERS.intersection_update(others)
+    registry.named_packages.cache_clear()
+    registry.installed_packages.cache_clear()
 
 
 @pytest.fixture

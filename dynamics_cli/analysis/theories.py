@@ -13,7 +13,7 @@ from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.panels.training import called
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds import Curve, Theory, all_kinds
-from dynamics_cli.kinds.registry import blamed
+from dynamics_cli.kinds.base import loaded
 from dynamics_cli.plotting.layout import note, panel_label, place_legend
 from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure, styled
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible
@@ -45,7 +45,6 @@ class Prediction:
         return {name: curve.deviation for name, curve in self.curves.items()}
 
 
-@blamed()
 def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
     """Return the predictions of all theories for `run`; of theories in `anyway` also where their assumptions fail.
 
@@ -53,6 +52,8 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
         InputError: a theory cannot predict this run.
         UsageError: `anyway` names none that speaks of it, or no theory does.
     """
+    for section, one in run.config:
+        loaded(one, section)
     found, shapes = [], run.config.architecture.shapes(run.dataset().d)
     for cls in all_kinds("theory").values():
         theory = cls()

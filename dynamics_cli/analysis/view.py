@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
 
 from dynamics_cli.errors import DynError, InputError
-from dynamics_cli.kinds import Samples
+from dynamics_cli.kinds import Architecture, Samples
+from dynamics_cli.kinds.arrays import Labels
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
 from dynamics_cli.plotting.time_axis import LogAxes
@@ -38,7 +38,7 @@ class View:
     @property
     def two_layer(self) -> bool:
         """Whether the network is a two-layer one, of one output."""
-        return self.run.config.architecture.two_layer
+        return getattr(self.run.config.architecture, "two_layer", False)
 
     @property
     def outputs(self) -> int:
@@ -49,9 +49,12 @@ class View:
     @property
     def classifies(self) -> bool:
         """Whether the outputs stand for probabilities of classes."""
-        with suppress(InputError):  # of an unknown loss
-            return self.run.config.loss.labels == "classes"
-        return False
+        return self.labels == "classes"
+
+    @property
+    def labels(self) -> Labels:
+        """Labels of the loss; real numbers where its kind is not loaded."""
+        return getattr(self.run.config.loss, "labels", "real")
 
     @cached_property
     def layers(self) -> list[str]:
@@ -64,7 +67,10 @@ class View:
     @cached_property
     def complete(self) -> bool:
         """Whether every parameter of the network is recorded, so that the network can be evaluated."""
-        return set(self.run.config.architecture.shapes(self.dataset.d)) <= set(self.run.parameters)
+        architecture = self.run.config.architecture
+        if not isinstance(architecture, Architecture):  # its kind is not loaded
+            return False
+        return set(architecture.shapes(self.dataset.d)) <= set(self.run.parameters)
 
     @cached_property
     def states(self) -> int:

@@ -60,7 +60,7 @@ Exit codes:
     multiple=True,
     type=click.Path(),
     metavar="PATH",
-    help="Code of your own: a file of kinds, the folder of a paper, or a run directory (its copies); repeatable.",
+    help="Code of your own: a file of kinds or the folder of a paper; repeatable.",
 )
 def main(parts: tuple[str, ...]) -> None:
     """Train, plot and reproduce experiments on the learning dynamics of neural networks."""

@@ -34,6 +34,8 @@ Examples:
     help="untrained, early, shuffled, larger, smaller, or a null of the figure; repeatable; all by default.",
 )  # fmt: skip
 @click.option("--seeds", is_flag=True, help="Check the claims in five disjoint sets of seeds too.")
+@click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
+@arguments.set_option
 @arguments.device_option
 @arguments.out_option("Folder of the JSON files (default: outputs/figures).")
 @click.option(
@@ -43,7 +45,8 @@ Examples:
 @arguments.json_option
 def audit(
     *, figures: tuple[str, ...], paper: str | None, everything: bool, nulls: tuple[str, ...], seeds: bool,
-    device: str | None, out: Path | None, strict: bool, quiet: bool, as_json: bool,
+    preset: str, overrides: tuple[str, ...], device: str | None, out: Path | None, strict: bool, quiet: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Check which claims of figures hold under nulls.
 
@@ -62,7 +65,8 @@ def audit(
         progress=lambda name, total: TrainingBar(total, label=name, shown=not (quiet or as_json)),
     )  # fmt: skip
     results: dict[str, Audit | DynError] = {}
-    for figure, outcome in one_by_one(chosen, partial(audit, nulls=nulls, seeds=seeds, out=out, source=source)):
+    make = partial(audit, nulls=nulls, seeds=seeds, preset=preset, overrides=overrides, out=out, source=source)
+    for figure, outcome in one_by_one(chosen, make):
         results[figure] = outcome
         if isinstance(outcome, DynError):
             tell_of(figure, outcome, alone=len(chosen) == 1)

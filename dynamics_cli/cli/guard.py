@@ -51,10 +51,10 @@ def guarded(run: Callable[[], Any]) -> int:
         return RunError.exit_code
     except (Exception, SystemExit) as error:
         registry: Any = sys.modules.get("dynamics_cli.kinds.registry")  # without it there is no code of others
-        if registry is None or (culprit := registry.culprit_of(error)) is None:
+        if registry is None or (place := registry.place_of(error)) is None:
             raise
         _show_traceback()
-        _say(f"Error: {culprit}")
+        _say(f"Error: {place}")
         return RunError.exit_code
 
 

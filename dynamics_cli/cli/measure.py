@@ -144,9 +144,9 @@ def _object(text: str, option: str) -> Any:
     if not path.endswith(".py"):
         raise click.UsageError(f"{option} {text}: FILE.py:NAME is needed, such as net.py:make")
     from dynamics_cli.errors import did_you_mean
-    from dynamics_cli.kinds.registry import module_of
+    from dynamics_cli.kinds.registry import load
 
-    known = vars(module_of(path, option))
+    known = vars(load(Path(path), option))
     if name not in known:
         raise InputError(f"{option} {text}: {path} has no {name!r}{did_you_mean(name, known)}")
     return known[name]

@@ -14,7 +14,7 @@ from dynamics_cli.config.schema import SweepSection, section_schema
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
-from dynamics_cli.kinds.registry import SECTIONS, one_of, source_of
+from dynamics_cli.kinds.registry import SECTIONS, of_one_paper, one_of, source_of
 from dynamics_cli.kinds.tracing import obstacle
 from dynamics_cli.text import Table
 
@@ -32,6 +32,8 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 def list_kinds(section: str | None = None) -> Table:
     """Return the kinds that a config can name: section, kind, where it comes from, what it is: `dyn list kinds`.
 
+    Kinds that serve one paper are left out.
+
     Raises:
         UsageError: there is no such section.
     """
@@ -41,6 +43,7 @@ def list_kinds(section: str | None = None) -> Table:
         {"section": of, "kind": name, "from": _origin(cls), "what": _sentence(cls)}
         for of in ([section] if section else SECTIONS)
         for name, cls in all_kinds(of).items()
+        if not of_one_paper(cls)
     )
 
 
@@ -71,7 +74,7 @@ def find_explained(name: str) -> type[Section] | str:
     if found:
         raise UsageError(f"{name!r} is several kinds: {', '.join(found)}")
     close = did_you_mean(name, [*WHOLE, *SECTIONS, *known, *(full.partition(".")[2] for full in known)])
-    raise UsageError(f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with FILE` adds others")
+    raise UsageError(f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with PATH` adds others")
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,8 @@ def _explain_kinds(section: str) -> str:
     """Return the kinds of a section with the keys of each, in short, and a config."""
     lines = [f"The kinds of the section `{section}`; `dyn explain {section}.KIND` says more.", ""]
     for name, cls in all_kinds(section).items():
+        if of_one_paper(cls):
+            continue
         lines += [name, f"  {_sentence(cls)}", *(f"    {key['name']}{by_default(key)}" for key in key_rows(cls))]
     return _page(section, lines, section_example(section))
 

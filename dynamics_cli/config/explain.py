@@ -13,13 +13,14 @@ from dynamics_cli.config.schema import kinds, known_keys, node_at, value_at
 from dynamics_cli.config.source import Written
 from dynamics_cli.config.text import LIMIT, describe, listing, show
 from dynamics_cli.errors import alternatives, did_you_mean
-from dynamics_cli.kinds.registry import kept_origin
+from dynamics_cli.kinds import all_kinds
+from dynamics_cli.kinds.registry import SECTIONS, of_one_paper
 
 MAX_ALIKE = 5
 """Problems told about the values of one list; of the rest only the number is."""
 MAX_EXPLAINED = 200
 """Problems explained of one config; of the rest only the number is told."""
-OTHERS = "; `dyn --with FILE` loads others"
+OTHERS = "; `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
@@ -39,23 +40,13 @@ def explain(error: ValidationError, source: Written) -> list[Mistake]:
         root = _without_places(path)
         lists[root] += root != path
         if root == path or lists[root] <= MAX_ALIKE:
-            problems.append(source.problem(path, message + _origin(path, message, source)))
+            problems.append(source.problem(path, message))
     for root, count in lists.items():
         if count > MAX_ALIKE:
             problems.append(source.problem(root, f"and {count - MAX_ALIKE} more values like these"))
     if error.error_count() > MAX_EXPLAINED:
         problems.append(source.problem((), f"and {error.error_count() - MAX_EXPLAINED} more problems"))
     return problems
-
-
-def _origin(path: KeyPath, message: str, source: Written) -> str:
-    """Return where a kind that is unknown here came from, when the config is that of a run that kept its source."""
-    kind = value_at(path, source.data)
-    if not isinstance(kind, str) or not message.startswith("unknown kind"):
-        return ""
-    directory = source.origin(path).directory
-    origin = kept_origin(directory, kind)
-    return f"; it came from {origin}: `dyn --with {directory} ...` takes the copy that the run keeps" if origin else ""
 
 
 def _without_places(path: KeyPath) -> KeyPath:
@@ -91,18 +82,24 @@ def _message(  # noqa: PLR0911 - one return a mistake
         case "missing":
             return path, f"is missing; it must be {describe(node or {})}"
         case "union_tag_not_found":
-            return (*path, "kind"), f"is missing; allowed are {listing(kinds(path, data))}"
+            return (*path, "kind"), f"is missing; allowed are {listing(general(kinds(path, data)))}"
         case "union_tag_invalid":
             kind, path = (found, path) if isinstance(found, str) else (found["kind"], (*path, "kind"))
             allowed = kinds(path[:-1] if path[-1] == "kind" else path, data)
             if not isinstance(kind, str):
                 return path, f"must be {alternatives([repr(word) for word in allowed])}, not {show(kind)}"
             close = did_you_mean(kind, allowed)
-            return path, f"unknown kind {kind!r}; allowed are {listing(allowed)}{close}{OTHERS}"
+            return path, f"unknown kind {kind!r}; allowed are {listing(general(allowed))}{close}{OTHERS}"
     if isinstance(found, str) and found in kinds(path, data):
         return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
     message = f"must be {describe(node or {}, found)}, not {show(found)}"
     return path, message + _hint(node or {}, found)
+
+
+def general(names: list[str]) -> list[str]:
+    """Return names of kinds without those that serve one paper."""
+    special = {name for section in SECTIONS for name, cls in all_kinds(section).items() if of_one_paper(cls)}
+    return [name for name in names if name not in special]
 
 
 def _hint(node: dict[str, Any], found: object) -> str:

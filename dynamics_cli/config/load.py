@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
@@ -19,17 +18,13 @@ from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_f
 from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.source import Written
 from dynamics_cli.kinds import Finding, Kind, RunConfig, Section, Sections
-from dynamics_cli.kinds.base import KEEP_UNKNOWN, kinds_in
+from dynamics_cli.kinds.base import LENIENT, kinds_in
 from dynamics_cli.kinds.registry import find_kind, one_of
 
 MAX_TOLD = 250
 """Problems told of one config; of the rest only the number is."""
 
 
-FORMER_BACKENDS: dict[Any, str] = {
-    "autograd": "torch", "layers": "compiled", "gram": "compiled", "wide": "compiled", "matrix": "auto",
-}  # fmt: skip
-"""Names of backends that configs and runs were written with -> those of today."""
 SWEEP = "sweep"
 """The section that says what `dyn sweep` varies; no run has it."""
 
@@ -39,7 +34,7 @@ def load_config(
     overrides: Sequence[str | Assignment] = (),
     *,
     check_files_exist: bool = True,
-    keep_unknown: bool = False,
+    lenient: bool = False,
     swept: bool = False,
     **settings: object,
 ) -> RunConfig:
@@ -49,7 +44,7 @@ def load_config(
         source: a YAML or JSON file, or a mapping with the same content (called `<config>` in messages).
         overrides: changes `section.key=value` as after `--set`; the values are YAML.
         check_files_exist: whether files that the config names must be there.
-        keep_unknown: whether kinds that nobody registered stay as they are written, as in a run whose code is not here.
+        lenient: whether sections stay plain dictionaries where their kinds are not loaded, as in a run of others.
         swept: whether this is one of the runs of a sweep, so that a section `sweep` says nothing here.
         settings: top-level keys to replace last, e.g. `seed=3, device="cpu"`; None leaves the key as it is.
 
@@ -68,11 +63,7 @@ def load_config(
         told = f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config without it"
         plain.problems.append(plain.problem((SWEEP,), told))
     _make_paths_absolute(plain)
-    if isinstance(backend := plain.data.get("backend"), str) and backend in FORMER_BACKENDS:
-        plain.data["backend"] = FORMER_BACKENDS[backend]
-        if check_files_exist:  # a run of former times is read without a word
-            _say_once(f"backend: {backend} is now called {FORMER_BACKENDS[backend]}")
-    config, problems = _validate(plain, check_files_exist, keep_unknown)
+    config, problems = _validate(plain, check_files_exist, lenient)
     if config is None or problems:
         raise ConfigError(_in_order(problems))
     return config
@@ -132,11 +123,6 @@ def load_sweep(
         raise ConfigError(_in_order([*plain.problems, *explain(raised, plain)])) from error
 
 
-@cache
-def _say_once(told: str) -> None:
-    print(told, file=sys.stderr)
-
-
 def _count(value: object) -> int:
     """Return the number of values in plain data, keys included."""
     match value:
@@ -172,16 +158,16 @@ def _written_kinds(
                 yield from _written_kinds(cls, item, below)
 
 
-def _validate(source: Written, check_files_exist: bool, keep_unknown: bool) -> tuple[RunConfig | None, list[Mistake]]:
+def _validate(source: Written, check_files_exist: bool, lenient: bool) -> tuple[RunConfig | None, list[Mistake]]:
     """Return the config, if each value is right, and everything that is wrong."""
     config, problems = None, list(source.problems)
-    context = {KEEP_UNKNOWN: keep_unknown}
+    context = {LENIENT: lenient}
     try:
         config = RunConfig.model_validate(source.data, context=context)
     except ValidationError as error:
         problems += explain(error, source)
     sections = _valid_sections(source.data, context) if config is None else dict(config)
-    findings = [*check_sections(sections), *(check_files(sections) if check_files_exist else ())]
+    findings = [*(() if lenient else check_sections(sections)), *(check_files(sections) if check_files_exist else ())]
     problems += [source.problem(path, message) for path, message in findings if not source.is_broken(path)]
     return config, problems
 

@@ -39,9 +39,10 @@ def describe(node: dict[str, Any], found: object = None) -> str:  # noqa: PLR091
             return "a section (a mapping)"
 
 
-def listing(words: list[str]) -> str:
-    """Return `'a', 'b', 'c'`."""
-    return ", ".join(map(repr, words))
+def listing(words: list[str], most: int = 10) -> str:
+    """Return `'a', 'b', 'c'`, or the first `most` words and the number of the others."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(map(repr, words[:most])) + more
 
 
 def _words(node: dict[str, Any], found: object) -> list[str]:

@@ -1,8 +1,5 @@
 """The classes and types that a kind is made of and is given: `from dynamics_cli.kinds import Loss, Measure, ...`."""
 
-import warnings
-from collections.abc import Callable
-
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Labels, Parameters, Shapes, namespace
 from dynamics_cli.kinds.base import Finding, Fraction, Kind, NonNegative, Positive, PositiveInt, Section, Sections
 from dynamics_cli.kinds.clocks import Clock, GridClock, RescaledClock
@@ -25,16 +22,3 @@ __all__ = [
     "stream",
 ]
 # fmt: on
-
-
-def moved(module: str) -> Callable[[str], object]:
-    """Return the `__getattr__` of a module whose names are here now: it gives them, with a `DeprecationWarning`."""
-
-    def found(name: str) -> object:
-        if name not in __all__:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        text = f"{module}.{name} is dynamics_cli.kinds.{name} now; the old address goes with the next release"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return globals()[name]
-
-    return found

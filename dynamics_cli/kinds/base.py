@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dynamics_cli.errors import InputError
 
+T = TypeVar("T")
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 PositiveInt = Annotated[int, Field(ge=1, lt=2**63)]
@@ -29,8 +30,10 @@ Sections = Mapping[str, Any]
 Finding = tuple[tuple[str | int, ...], str]
 """Where something does not fit, as `("dataset", "x", 0)`, and why."""
 
-KEEP_UNKNOWN = "keep unknown kinds"
-"""In the context of a validation: a kind that nobody registered becomes `Unknown` instead of an error."""
+LENIENT = "lenient"
+"""In the context of a validation: a section whose kind is not loaded stays a plain dictionary, and is no error."""
+OTHERS: set[str] = set()
+"""Modules and top packages with code of others, as they are imported."""
 
 
 class Section(BaseModel):
@@ -82,32 +85,16 @@ class Kind(Section):
                 yield key, name
 
 
-class UnknownKindError(InputError, AttributeError):
-    """A saved config names a kind that is not registered here, and something needs its behaviour."""
+def loaded(section: T, name: str) -> T:
+    """Return a section of a recorded config.
 
-
-class Unknown(Kind):
-    """A kind of a saved config that nobody has registered here: recorded numbers can be shown, nothing be computed."""
-
-    model_config = ConfigDict(extra="allow")
-    of: str = Field(exclude=True)
-    """The section."""
-    # properties of networks on which the views of a run depend
-    matrices: ClassVar[tuple[str, ...]] = ()
-    players: ClassVar[tuple[str, ...]] = ()
-    two_layer: ClassVar[bool] = False
-
-    def __getattr__(self, name: str) -> Any:
-        """Name the missing kind to whoever asks for its behaviour."""
-        try:
-            return super().__getattr__(name)  # type: ignore[misc]
-        except AttributeError:
-            if name.startswith("_"):
-                raise
-            raise UnknownKindError(
-                f"{self.of}.kind {self.kind!r} is not there: it came with code of somebody else. "
-                "`dyn --with FILE ...` loads it, `dyn --with RUN_DIRECTORY ...` the copy that a run keeps"
-            ) from None
+    Raises:
+        InputError: it is a plain dictionary, since its kind is not loaded.
+    """
+    if isinstance(section, dict):
+        told = f"{name}.kind {section.get('kind')!r} is not loaded; it is code of somebody else"
+        raise InputError(f"{told}: `dyn --with PATH ...`, or `dyn.use(PATH)` in Python, loads it")
+    return section
 
 
 _KINDS: dict[str, dict[str, type[Kind]]] = {}
@@ -126,17 +113,22 @@ def _add(cls: type[Kind], name: str) -> None:
         raise TypeError(f"{cls.__qualname__} belongs to no section: derive it from Dataset, Loss, Measure or the like")
     if cls.__abstractmethods__:
         raise TypeError(f"{cls.section}.kind {name!r} does not say {', '.join(sorted(cls.__abstractmethods__))}")
+    for method in vars(cls):
+        if any(getattr(vars(base).get(method), "__final__", False) for base in cls.__mro__[1:]):
+            raise TypeError(f"{cls.section}.kind {name!r} defines {method}, which dyn derives from the formula")
     there = _KINDS.setdefault(cls.section, {}).get(name)
     if there is not None and there.__module__ != cls.__module__:
         taken = f"{there.__module__}.{there.__qualname__} has this name"
         raise InputError(f"{cls.section}.kind {name!r} is taken: {taken}; give the kind of {cls.__qualname__} another")
     _KINDS[cls.section][name] = cls
+    if (module := cls.__module__.partition(".")[0]) != "dynamics_cli":
+        OTHERS.add(module)
 
 
 def forget(module: str) -> None:
-    """Take the kinds that a module defined out of the registry."""
+    """Take the kinds that a module, or those in a package, defined out of the registry."""
     for kinds in _KINDS.values():
-        for name in [name for name, cls in kinds.items() if cls.__module__ == module]:
+        for name in [name for name, cls in kinds.items() if f"{cls.__module__}.".startswith(f"{module}.")]:
             del kinds[name]
 
 

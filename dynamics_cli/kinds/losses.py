@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from types import new_class
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, final
 
 import numpy as np
 
-from dynamics_cli.errors import alternatives
+from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.kinds import formulas, tracing
 from dynamics_cli.kinds.arrays import Array, Labels, automatic, like
 from dynamics_cli.kinds.base import Finding, Kind, Sections
@@ -46,8 +46,6 @@ class Loss(Kind):
             "__module__": __name__,
             "values": lambda self, h, y: share * cls.values(self, h, y),
         }
-        if cls.derivatives is not Loss.derivatives:
-            body["derivatives"] = lambda self, h, y: share * cls.derivatives(self, h, y)
         divided: type[Loss] = new_class(f"Divided{cls.__name__}", (cls,), {}, lambda namespace: namespace.update(body))
         return divided(**self.model_dump())
 
@@ -59,6 +57,7 @@ class Loss(Kind):
         its label, which are summed over the outputs, or, for labels that are classes, of the outputs of a sample.
         """
 
+    @final
     def derivatives(self, h: Array, y: Array) -> Array:
         """Return `dl/dh` per sample, of the shape of `h`."""
         try:
@@ -66,6 +65,7 @@ class Loss(Kind):
         except formulas.NotAFormulaError:
             return automatic(lambda at: self.values(at, like(at, y)), h, 1)
 
+    @final
     def bends(self, h: Array, y: Array, v: Array) -> Array:
         """Return `d2l/dh2 v` per sample, of the shape of `h` and `v`."""
         try:
@@ -101,6 +101,8 @@ class Loss(Kind):
     def total(self, h: Array, y: Array) -> Array:
         """Return the reduced loss, shape (...)."""
         values = self.values(h, y)
+        if not values.ndim:
+            raise InputError(f"loss.kind {self.kind!r}: values gives a single number, one for each sample is needed")
         return values.mean(-1) if self.reduction == "mean" else values.sum(-1)
 
     def sample_weight(self, n: int) -> float:

@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, final
 
 import numpy as np
 from pydantic import Field
@@ -48,10 +48,12 @@ class Activation(Kind):
         A value that is no formula is differentiated automatically, and trains by autograd.
         """
 
+    @final
     def derivative(self, z: Array) -> Array:
         """Return `sigma'(z)`, of the shape of `z`, an array or a tensor."""
         return self._differentiated(z, 1)
 
+    @final
     def second_derivative(self, z: Floats) -> Floats:
         """Return `sigma''(z)`, of the shape of `z`; kinks count as 0."""
         return np.asarray(self._differentiated(z, 2))

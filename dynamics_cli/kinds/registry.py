@@ -1,13 +1,13 @@
-"""Where kinds come from: the program itself, files named by `dyn --with`, installed packages.
+"""Where kinds come from: the program itself, files and folders named by `dyn --with`, installed packages.
 
 - Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a kind is asked for that it holds.
-- `dyn --with FILE`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file; `--with RUN_DIRECTORY` imports
-  the copies of such files that a run keeps.
-- Installed packages name modules by entry points of the group `dyn.kinds`. They are imported when a kind is asked for
-  that is not there, or when all kinds are listed. A broken package is reported once, on stderr, and hides no other.
+- `dyn --with PATH`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file or a package in a folder.
+- Installed packages name modules by entry points of the group `dyn`. They are imported when a kind is asked for that is
+  not there, or when all kinds are listed. A broken package is reported once, on stderr, and hides no other.
 
-The source of a kind that is not bundled is part of the identity of every run that uses it: the whole file and the
-local modules that it imports, or every Python file of the installed package.
+A package, named or installed, may be a paper, with the module `kinds` beside its figures. The source of a kind that is
+not bundled is part of the identity of every run that uses it: its whole file and those that it imports, directly or
+not, of its package or, where it has none, of its folder.
 
 `OneOf`, in the annotation of a key, says that its value is a kind of a section.
 """
@@ -20,15 +20,13 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -37,7 +35,7 @@ from pydantic import GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dynamics_cli.errors import DynError, InputError, RunError
-from dynamics_cli.kinds.base import KEEP_UNKNOWN, Kind, Unknown, forget, kinds_in, registered
+from dynamics_cli.kinds.base import LENIENT, OTHERS, Kind, forget, kinds_in, registered
 
 SECTIONS = {
     "dataset": "datasets",
@@ -53,27 +51,22 @@ SECTIONS = {
 }
 """Section that has kinds, in the order of a config -> the room of the program that holds the bundled kinds.
 
-Folders in a room, and modules whose name begins with `_`, are not looked into. Theories of a single paper are
-in `experiments/<paper>/<room>/`.
+Folders in a room, and modules whose name begins with `_`, are not looked into. Kinds of a single paper are in
+`experiments/<paper>/<room>/`.
 """
-GROUP = "dyn.kinds"
-"""Entry points of this group name modules that define kinds."""
+GROUP = "dyn"
+"""Entry points of this group name modules with kinds, and papers."""
 WITH = "DYN_WITH"
-PARTS = "parts"
-"""Folder of a run directory with copies of the sources of its kinds."""
-RUN_INFO = "run.json"
-"""The description of a run in its directory, such as where its kinds came from."""
-_PREFIX = "dyn_parts_"
 
 
 @dataclass(frozen=True)
 class KindSource:
-    """Where foreign kinds were read from."""
+    """The source of kinds that are not bundled."""
 
     origin: str
-    """The file as it was named, or the installed package with its version."""
+    """The name of the file, or of the package."""
     files: Mapping[str, bytes]
-    """Relative name -> contents; the file that was named comes first."""
+    """Relative name -> contents."""
 
     @property
     def sha256(self) -> str:
@@ -85,23 +78,25 @@ class KindSource:
 
     @property
     def folder(self) -> str:
-        """Name of the folder below `PARTS` for its copy: that of the file to import, and the start of the checksum."""
+        """Name of the folder for a copy in a run directory."""
         return f"{self.origin.removesuffix('.py')}-{self.sha256[:12]}"
+
+    def modules(self) -> dict[str, str]:
+        """Return name -> file of the modules."""
+        return {file.removesuffix(".py").removesuffix("/__init__").replace("/", "."): file for file in self.files}
 
 
 _SOURCES: dict[str, KindSource] = {}
-"""Name of a module that was loaded from outside -> its source."""
-_NEWEST: dict[Path, str] = {}
-"""A file that was loaded -> the module made of it last; a module of an earlier version has given up its kinds."""
+"""Name of a module of others -> its source."""
 
 
 def find_kind(section: str, name: str) -> type[Kind] | None:
     """Return the kind of a section by its name, None when nobody has registered it."""
-    _load_named()
+    named_packages(os.environ.get(WITH, ""))
     if name not in registered(section):
         _load_room(SECTIONS[section], f'kind="{name}"')  # the module that says so: importing all takes half a second
     if name not in registered(section):
-        _load_packages()
+        installed_packages()
     return registered(section).get(name)
 
 
@@ -113,15 +108,14 @@ def get_kind(section: str, name: str) -> type[Kind]:
 
 def loaded_kinds(section: str) -> dict[str, type[Kind]]:
     """Return the kinds of a section, bundled and named by `--with`, in alphabetical order; packages are not asked."""
-    _load_named()
+    named_packages(os.environ.get(WITH, ""))
     _load_room(SECTIONS[section])
     return dict(sorted(registered(section).items()))
 
 
 def all_kinds(section: str) -> dict[str, type[Kind]]:
     """Return all kinds of a section by name, in alphabetical order."""
-    _load_named()
-    _load_packages()
+    installed_packages()
     return loaded_kinds(section)
 
 
@@ -139,210 +133,142 @@ def _load_room(room: str, text: str = ', kind="') -> None:
                 importlib.import_module(f"{name}.{file.stem}")
 
 
-def _named() -> list[Path]:
-    """Return the paths that `--with` and `DYN_WITH` name."""
-    return [Path(path) for path in os.environ.get(WITH, "").split(os.pathsep) if path]
+# -- code of others
 
 
 @cache
-def _load_named() -> None:
-    for path in _named():
-        _load_path(path)
+def named_packages(paths: str) -> dict[str, ModuleType]:
+    """Import the files and folders of `DYN_WITH`; return the packages among them by the names of their folders.
+
+    Raises:
+        InputError: one cannot be imported.
+    """
+    found = {}
+    for path in map(Path, filter(None, paths.split(os.pathsep))):
+        module = load(path)
+        if path.is_dir():
+            found[path.name] = module
+    return found
 
 
-def _load_bundled() -> None:
-    """Import all bundled kinds, before those of others, so that a name that is taken is noticed."""
-    for room in dict.fromkeys(SECTIONS.values()):
-        _load_room(room)
+@cache
+def installed_packages() -> dict[str, ModuleType]:
+    """Import the modules that installed packages name; a broken package is reported on stderr and left out."""
+    found = {}
+    for point in entry_points(group=GROUP):
+        try:
+            found[point.name] = _load_module(point.module)
+        except InputError as error:
+            print(f"dyn: the package {point.value} is left out: {error}", file=sys.stderr)
+    return found
 
 
 def use(path: str | Path) -> None:
-    """Import a file of kinds, or the copies that a run directory keeps, here and in processes that are started later.
-
-    Raises:
-        InputError: the file cannot be imported.
-    """
-    absolute = Path(path).absolute()
-    _load_named()
-    _load_path(absolute)
-    if absolute not in _named():
-        os.environ[WITH] = os.pathsep.join(map(str, [*_named(), absolute]))
-
-
-def _load_path(path: Path) -> None:
-    """Import a file, a package (a paper may have kinds of its own), or the copies that a run directory keeps."""
-    _load_bundled()
-    if (path / "__init__.py").is_file():
-        load_package(path)
-    elif path.is_dir():
-        for copy in sorted((path / PARTS).glob("*-*")):
-            if not copy.name.endswith(f"-{KindSource('', _python_files(copy, copy)).sha256[:12]}"):
-                raise InputError(f"--with {path}: {copy} is not the source that was used: it is damaged, or was edited")
-            main = copy / f"{copy.name.rpartition('-')[0]}.py"
-            if main.is_file():  # else it is the copy of a package, which is installed again, not imported from here
-                _load_file(main)
-    else:
-        _load_file(path)
-
-
-def module_of(path: str | Path, option: str) -> ModuleType:
-    """Import a Python file, with its kinds and the local modules beside it; messages name the option that named it.
+    """Import a file of kinds or the folder of a paper, here and in processes that are started later.
 
     Raises:
         InputError: it cannot be imported.
     """
-    _load_named()
-    _load_bundled()
+    absolute, named = str(Path(path).absolute()), os.environ.get(WITH, "")
+    load(Path(absolute))
+    if absolute not in named.split(os.pathsep):
+        os.environ[WITH] = os.pathsep.join(filter(None, [named, absolute]))
+
+
+def load(path: Path, option: str = "--with") -> ModuleType:
+    """Import a Python file, or the package in a folder, anew when it was edited; messages name the option.
+
+    Raises:
+        InputError: it cannot be imported, or another module has its name.
+    """
     try:
-        return _load_file(Path(path).absolute())
+        return _load(path)
     except InputError as error:
-        raise InputError(str(error).replace("--with", option, 1)) from error
+        raise InputError(f"{option} {path}: {error}") from error
 
 
-def _load_file(path: Path) -> ModuleType:
-    if path.suffix != ".py" or (path.exists() and not path.is_file()):  # a pipe would be waited for
-        raise InputError(f"--with {path}: a Python file (.py), a run directory or a folder of papers is needed")
-    source = KindSource(path.name, _local_files(path))
-    name = f"{_PREFIX}{path.stem}_{source.sha256[:12]}"
-    if (earlier := _NEWEST.get(path, name)) != name:
-        forget(earlier)
-    elif name in _SOURCES:
-        return sys.modules[name]
-    _SOURCES[name], _NEWEST[path] = source, name
-    _look_in(path.parent)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = importlib.util.module_from_spec(spec)
+def _load(path: Path) -> ModuleType:
+    file = path / "__init__.py" if path.is_dir() else path
+    if file.suffix != ".py" or (file.exists() and not file.is_file()) or (path.is_dir() and not file.exists()):
+        raise InputError("a Python file (.py), or the folder of a package with an __init__.py, is needed")
+    root, name = path.parent, path.name.removesuffix(".py")
+    while (root / "__init__.py").is_file():  # a module of a package has the name that it has there
+        root, name = root.parent, f"{root.name}.{name}"
+    if str(root) not in sys.path:
+        sys.path.append(str(root))  # last, so that it hides nothing
+    source = _source_in(name, file)
+    _check_place(name, file)
+    if _SOURCES.get(name, source) != source:  # edited since
+        for module in source.modules():
+            forget(module)
+            sys.modules.pop(module, None)
+            _SOURCES.pop(module, None)
     try:
-        with _importing(path):
-            spec.loader.exec_module(sys.modules[name])
-            _check_local_modules(path, source)
-    except BaseException:
+        found = _load_module(name)
+        for module, place in source.modules().items():
+            _check_place(module, root / place)
+    except InputError:
         forget(name)
-        del sys.modules[name], _SOURCES[name], _NEWEST[path]
+        sys.modules.pop(name, None)
         raise
-    return sys.modules[name]
+    _SOURCES[name] = source
+    if (path / "kinds.py").is_file():
+        _load(path / "kinds.py")  # it may have been edited
+    return found
 
 
-def _look_in(folder: Path) -> None:
-    """Let local modules be found in a folder, last, so that they hide nothing."""
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
+def _check_place(module: str, file: Path) -> None:
+    """Refuse a module that was imported from elsewhere: the identity of a run would name the wrong source."""
+    there = getattr(sys.modules.get(module), "__file__", None)
+    if there is not None and Path(there).resolve() != file.resolve():
+        raise InputError(f"there is another module {module!r} ({there}); rename {file}")
+
+
+def _load_module(name: str) -> ModuleType:
+    """Import a module, or a package with its module `kinds` where it has one."""
+    for room in dict.fromkeys(SECTIONS.values()):  # first, so that a name that is taken is noticed
+        _load_room(room)
+    OTHERS.add(name.partition(".")[0])
+    importlib.invalidate_caches()
+    with importing():
+        module = importlib.import_module(name)
+        if hasattr(module, "__path__") and importlib.util.find_spec(f"{name}.kinds"):
+            importlib.import_module(f"{name}.kinds")
+    return module
 
 
 @contextlib.contextmanager
-def _importing(path: Path) -> Iterator[None]:
-    """Run code of others while stdout, which belongs to our data, is stderr; an exit is an error like any other.
+def importing() -> Iterator[None]:
+    """Import code of others while stdout, which belongs to our data, is stderr; an exit is an error like any other.
 
-    Raises InputError: in place of whatever the code raises.
+    No bytecode is written: it counts as that of a file whose size and second of change are the same.
+
+    Raises:
+        InputError: in place of whatever the code raises.
     """
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, DynError):
         raise
     except BaseException as error:
-        why = str(error) if isinstance(error, InputError) else f"it cannot be imported: {_told(error)}"
-        raise InputError(f"--with {path}: {why}") from error
+        raise InputError(f"it cannot be imported: {place_of(error) or _told(error)}") from error
+    finally:
+        sys.dont_write_bytecode = written
 
 
-def _check_local_modules(path: Path, source: KindSource) -> None:
-    """Refuse a file that was given other modules than the files beside it: its identity would name the wrong source."""
-    for name, contents in list(source.files.items())[1:]:
-        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        place = getattr(sys.modules.get(module), "__file__", None)
-        if place is not None and (not Path(place).is_file() or Path(place).read_bytes() != contents):
-            raise InputError(f"it imports {module}, which is {place} here, not {path.parent / name}; rename that file")
+def place_of(error: BaseException, within: str | None = None) -> str | None:
+    """Return an exception with the file and line of the last code of others that it came through; None for ours.
 
-
-def kept_origin(directory: Path, kind: str) -> str | None:
-    """Return where a run says that a kind came from whose source it keeps; None where it says nothing of it."""
-    try:
-        kinds = json.loads((directory / RUN_INFO).read_bytes())["kinds"]
-        return next((str(about["from"]) for name, about in kinds.items() if name.endswith(f".{kind}")), None)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run, or a damaged run, of which others tell
-        return None
-
-
-def loaded_packages() -> list[Path]:
-    """Return the folders of packages that `--with` and `DYN_WITH` name."""
-    return [path for path in _named() if (path / "__init__.py").is_file()]
-
-
-def load_package(path: Path) -> ModuleType:
-    """Import the package in a folder, and its module `kinds` where it has one; return the package.
-
-    A package inside another has the name that it has there.
-
-    Raises:
-        InputError: it cannot be imported, or another package has its name.
+    With `within`, the code is that of modules whose names begin so.
     """
-    root, name = path.parent, path.name
-    while (root / "__init__.py").is_file():
-        root, name = root.parent, f"{root.name}.{name}"
-    _look_in(root)
-    with _importing(path):
-        package = importlib.import_module(name)
-        if (path / "kinds.py").is_file():
-            importlib.import_module(f"{name}.kinds")
-        if Path(package.__file__ or "").parent.resolve() != path.resolve():
-            raise InputError(f"there is another package {name!r} ({package.__file__}); rename the folder")
-    return package
-
-
-def _local_files(path: Path) -> dict[str, bytes]:
-    """Return a file and the modules beside it that it imports, directly or not, by their names relative to it."""
-    files: dict[str, bytes] = {}
-    todo = [path]
-    while todo:
-        file = todo.pop()
-        relative = file.relative_to(path.parent)
-        if relative.as_posix() in files:
-            continue
-        try:
-            files[relative.as_posix()] = text = file.read_bytes()
-            tree = ast.parse(text, file.name)
-        except OSError as error:
-            raise InputError(f"--with {file}: it cannot be read ({error.strerror})") from error
-        except (SyntaxError, ValueError) as error:
-            raise InputError(f"--with {file}: it is not Python: {_told(error)}") from error
-        for module in _imported(tree, relative.parent.parts):
-            places = [path.parent.joinpath(*module[: depth + 1]) for depth in range(len(module))]
-            found = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
-            todo += filter(Path.is_file, found)
-    return files
-
-
-def _imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the parts of the names of all modules that a module of `package` may import."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (tuple(alias.name.split(".")) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            root = package[: len(package) + 1 - node.level] if node.level else ()
-            module = (*root, *(node.module.split(".") if node.module else ()))
-            yield from ((*module, alias.name) for alias in node.names)
-
-
-@cache
-def _load_packages() -> None:
-    for point in entry_points(group=GROUP):
-        _load_bundled()
-        report_if_broken(point, point.load)
-
-
-def report_if_broken(point: EntryPoint, load: Callable[[], Any]) -> Any:
-    """Return the result of `load` for the entry point of a package; report it on stderr when it is broken."""
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to our data
-            return load()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # also an exit at import
-        owner = f"the package {point.dist.name}" if point.dist is not None else f"the entry point {point.value}"
-        print(f"dyn: {owner} is left out, {point.value} cannot be used: {_told(error)}", file=sys.stderr)
-        return None
+    place = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith(within) if within else name.partition(".")[0] in OTHERS:
+            place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+    return f"{place}: {_told(error)}" if place else None
 
 
 def _told(error: BaseException) -> str:
@@ -355,33 +281,26 @@ class KindError(RunError):
 
 @contextlib.contextmanager
 def blamed() -> Iterator[None]:
-    """Call kinds; an exception that comes out of a kind from outside, or its `sys.exit()`, becomes a `KindError`.
-
-    It names the kind, or else the module, and the line.
-    """
+    """Call kinds; an exception of one from outside, or its `sys.exit()`, becomes a `KindError` that names the line."""
     try:
         yield
     except (Exception, SystemExit) as error:
-        if isinstance(error, DynError) or (culprit := culprit_of(error)) is None:
+        if isinstance(error, DynError) or (place := place_of(error)) is None:
             raise
-        raise KindError(culprit) from error
+        raise KindError(place) from error
 
 
-def culprit_of(error: BaseException) -> str | None:
-    """Return the kind from outside, file and line out of which an exception came, and the exception; None for ours."""
-    kinds = [cls for section in SECTIONS for cls in registered(section).values() if is_foreign(cls)]
-    modules, culprit, place = {cls.__module__ for cls in kinds}, "", ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        if isinstance(kind := frame.f_locals.get("self"), Kind) and is_foreign(type(kind)):
-            culprit = f"{kind.section}.kind {kind.kind!r}, "
-        if frame.f_globals.get("__name__") in modules:
-            place = f"{Path(frame.f_code.co_filename).name}, line {line}"
-    return f"{culprit}{place}: {_told(error)}" if place else None
+# -- sources
 
 
 def is_foreign(cls: type) -> bool:
     """Return whether a kind does not come with the program."""
     return cls.__module__.partition(".")[0] != "dynamics_cli"
+
+
+def of_one_paper(cls: type[Kind]) -> bool:
+    """Return whether a bundled kind serves a single paper; a theory speaks of any run."""
+    return cls.__module__.startswith("dynamics_cli._bundled.experiments.") and cls.section != "theory"
 
 
 def source_of(cls: type[Kind]) -> KindSource | None:
@@ -397,9 +316,8 @@ def source_of(cls: type[Kind]) -> KindSource | None:
         return None
     if module not in _SOURCES:
         try:
-            file = Path(inspect.getsourcefile(cls) or "")
-            _SOURCES[module] = _installed_source(module, file) or _local_source(module, file)
-        except (OSError, TypeError) as error:  # nothing to read it from
+            _SOURCES[module] = _source_in(module, Path(inspect.getsourcefile(cls) or ""))
+        except (OSError, TypeError, InputError) as error:  # nothing to read it from
             raise InputError(
                 f"{cls.__qualname__} has no source that can be read, so a run of it could not be told from another; "
                 "write it to a file"
@@ -407,29 +325,41 @@ def source_of(cls: type[Kind]) -> KindSource | None:
     return _SOURCES[module]
 
 
-def _installed_source(module: str, path: Path) -> KindSource | None:
-    """Return all Python files of the installed package that has a module, None when no package has it."""
-    for owner in metadata.packages_distributions().get(module.partition(".")[0], ()):
-        distribution = metadata.distribution(owner)
-        files = [file for file in distribution.files or () if file.suffix == ".py" and ".." not in file.parts]
-        if path.resolve() in {Path(str(file.locate())).resolve() for file in files}:
-            contents = {file.as_posix(): file.read_binary() for file in files}
-            return KindSource(f"{owner} {distribution.version}", contents)
-    return None  # also of a package that is installed in place: its folder stands for it
+def _source_in(module: str, path: Path) -> KindSource:
+    """Return a module, and the modules of its package, or beside it, that it imports, directly or not."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    root = path.parents[len(package)]
+    files: dict[str, bytes] = {}
+    todo = [path, *(root.joinpath(*package[: depth + 1], "__init__.py") for depth in range(len(package)))]
+    while todo:
+        file = todo.pop()
+        relative = file.relative_to(root)
+        if relative.as_posix() in files:
+            continue
+        try:
+            files[relative.as_posix()] = text = file.read_bytes()
+            tree = ast.parse(text, file.name)
+        except OSError as error:
+            raise InputError(f"{file.name} cannot be read ({error.strerror})") from error
+        except (SyntaxError, ValueError) as error:
+            raise InputError(f"{file.name} is not Python: {_told(error)}") from error
+        for name in _imported(tree, relative.parent.parts):
+            if name[:1] == tuple(package[:1]) or not (package or "site-packages" in root.parts):
+                places = [root.joinpath(*name[: depth + 1]) for depth in range(len(name))]
+                found = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+                todo += filter(Path.is_file, found)
+    return KindSource(package[0] if package else path.name, files)
 
 
-def _local_source(module: str, path: Path) -> KindSource:
-    """Return all Python files of the package that a module belongs to, or a module of its own with local modules."""
-    depth = module.count(".") - (path.name != "__init__.py")
-    if depth < 0:
-        return KindSource(path.name, _local_files(path))
-    root = path.parents[depth]
-    return KindSource(root.name, _python_files(root, root.parent))
-
-
-def _python_files(folder: Path, root: Path) -> dict[str, bytes]:
-    """Return all Python files below a folder, by their names relative to `root`."""
-    return {file.relative_to(root).as_posix(): file.read_bytes() for file in folder.rglob("*.py") if file.is_file()}
+def _imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the parts of the names of all modules that a module of `package` may import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            root = package[: len(package) + 1 - node.level] if node.level else ()
+            module = (*root, *(node.module.split(".") if node.module else ()))
+            yield from ((*module, alias.name) for alias in node.names)
 
 
 def foreign_sources(config: object) -> dict[str, KindSource]:
@@ -463,8 +393,8 @@ class OneOf:
         """Return a note that `schema` replaces by the choice between the kinds that there are then."""
         return {"kinds": self.section, "default kind": self.default, "word": self.word}
 
-    def _validate(self, value: object, info: ValidationInfo) -> Kind:
-        if isinstance(value, Kind) and (value.section == self.section or isinstance(value, Unknown)):
+    def _validate(self, value: object, info: ValidationInfo) -> Kind | dict[str, Any]:
+        if isinstance(value, Kind) and value.section == self.section:
             return value
         if self.word and isinstance(value, str):
             value = {"kind": value}
@@ -476,18 +406,19 @@ class OneOf:
         cls = find_kind(self.section, name) if isinstance(name, str) else None
         if cls is not None:
             return cls.model_validate({**value, "kind": name}, context=info.context)
-        if info.context and info.context.get(KEEP_UNKNOWN) and isinstance(name, str):
-            return Unknown.model_validate({**value, "kind": name, "of": self.section})
+        if info.context and info.context.get(LENIENT) and isinstance(name, str):
+            return {**value, "kind": name}
         raise PydanticCustomError("union_tag_invalid", "has an unknown kind")
 
     @staticmethod
-    def _dump(value: Kind) -> Any:
+    def _dump(value: Kind | dict[str, Any]) -> Any:
         """Return the word for a kind that has all its defaults, so that a config reads as people write it."""
-        fields = type(value).model_fields.items()
-        plain = not (value.model_extra or value.file_keys) and all(
+        if isinstance(value, dict):  # of a kind that is not loaded
+            return value["kind"] if len(value) == 1 else value
+        plain = not value.file_keys and all(
             getattr(value, name) == field.get_default(call_default_factory=True)
-            for name, field in fields
-            if name not in ("kind", "of")
+            for name, field in type(value).model_fields.items()
+            if name != "kind"
         )
         return value.kind if plain else value.model_dump(exclude_none=True)
 

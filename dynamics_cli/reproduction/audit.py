@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config
+from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, over_seeds
 from dynamics_cli.reproduction.document import AUDIT, FORMAT
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
+from dynamics_cli.reproduction.reproduce import check_preset, placed
 from dynamics_cli.runs import CorruptRunError, outputs_root
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
@@ -178,7 +180,7 @@ def _fixed(changes: Sequence[str]) -> Change:
 
 def audit(
     figure: str, *, nulls: Sequence[str] = (), seeds: bool = False, enough: bool = False,
-    out: str | Path | None = None, source: RunSource | None = None,
+    preset: str = "default", overrides: Overrides = (), out: str | Path | None = None, source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
     """Make the runs of a figure again under nulls, and see which of its claims still hold.
 
@@ -187,22 +189,27 @@ def audit(
         nulls: names of nulls; all by default.
         enough: whether to leave out further nulls once each claim has failed under one beside `untrained`.
         seeds: whether the claims are also checked in `SEEDS` disjoint sets of seeds.
+        preset: of the figure, as for `reproduce`.
+        overrides: changes to all configs of the figure, before those of the nulls.
         out: folder of the JSON file `<figure>.audit.json`; by default `figures` below the root of outputs.
         source: gives the runs; it shows progress and is told messages.
 
     Raises:
-        UsageError: there is no such figure or null.
+        UsageError: there is no such figure, preset or null.
+        InputError: the figure's code fails; the message names file and line.
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
     """
-    asked, source = load_figure(figure), source or RunSource()
-    wanted = asked.wanted()
+    asked, source, changes = load_figure(figure), source or RunSource(), override_texts(overrides)
+    check_preset(asked, preset)
+    wanted = _changed(asked.wanted(preset), changes)
     chosen = chosen_nulls(asked, nulls) if wanted else {}
     planned = [(null, _under(change, wanted)) for null, change in chosen.items()]
     if source.messages is not None:
         made = [runs for _, runs in planned if not isinstance(runs, str)]
         source.messages(f"{asked.id} under {len(made)} nulls: {source.cost_in_words(made)}")
-    claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
+    with placed(asked, changes):
+        claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]
     outcomes: list[NullOutcome] = []
     for null, under in planned:
@@ -211,7 +218,7 @@ def audit(
             break
     counts: dict[str, int] = {}
     if seeds and wanted:
-        others = source.obtain_seeds(asked.wanted(first_seed=False), (), range(1, SEEDS))
+        others = source.obtain_seeds(asked.wanted(preset, first_seed=False), changes, range(1, SEEDS))
         every = {0: claims}
         for k, runs in enumerate(others, start=1):
             every[k] = asked.claims(asked.evidence(by_role(runs)))
@@ -220,6 +227,10 @@ def audit(
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
     files.save(folder / f"{asked.id}{AUDIT}.json", seal_audit(found.as_dict()))
     return found
+
+
+def _changed(wanted: Mapping[str, Wanted], changes: Sequence[str]) -> dict[str, Wanted]:
+    return {role: replace(one, overrides=(*one.overrides, *changes)) for role, one in wanted.items()}
 
 
 def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:

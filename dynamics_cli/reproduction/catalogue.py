@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dynamics_cli._bundled import bundled_configs
@@ -24,8 +24,8 @@ from dynamics_cli.text import Table
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.figure import Figure
 
-GROUP = "dyn.papers"
-"""Entry points of this group add papers (see `entries`)."""
+GROUP = "dyn"
+"""Entry points of this group add papers and kinds."""
 CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
 EXPERIMENTS = "dynamics_cli._bundled.experiments"
 """Package of the bundled papers."""
@@ -51,53 +51,28 @@ class CatalogueEntry:
 def papers() -> dict[str, PaperEntry]:
     """Return all papers by key: bundled, in folders named by `--with`, and of installed packages.
 
-    A broken package is reported once, on stderr, and hides no other.
-
-    Raises InputError: a folder named by `--with` offers no paper, or a paper whose key is taken.
+    Raises InputError: the `PAPER` of a package is no paper, or its key is taken.
     """
     found = dict(_bundled())
-    if os.environ.get("DYN_WITH"):
-        found |= _from_folders(found)
-    for key, paper in _installed().items():
-        found.setdefault(key, paper)
-    return found
-
-
-def _from_folders(known: Mapping[str, PaperEntry]) -> dict[str, PaperEntry]:
-    """Return the papers of the folders that `--with` names."""
-    from dynamics_cli.kinds.registry import load_package, loaded_packages
-
-    found: dict[str, PaperEntry] = {}
-    for path in loaded_packages():
-        paper = getattr(load_package(path), "PAPER", None)
+    for key, package in _others().items():
+        if (paper := getattr(package, "PAPER", None)) is None:
+            continue  # it has kinds alone
         if not isinstance(paper, PaperEntry):
-            raise InputError(f"--with {path}: {path.name}/__init__.py defines no PAPER, a PaperEntry")
-        if path.name in known:
-            raise InputError(f"--with {path}: there is a paper {path.name!r} already; rename the folder")
-        found[path.name] = paper
+            raise InputError(f"{package.__name__}: PAPER is no PaperEntry")
+        if key in found:
+            raise InputError(f"{package.__name__}: there is a paper {key!r} already; take another name")
+        found[key] = paper
     return found
 
 
-@cache
-def _installed() -> dict[str, PaperEntry]:
-    """Return the papers of installed packages."""
-    found: dict[str, PaperEntry] = {}
-    for point in entry_points(group=GROUP):
-        from dynamics_cli.kinds.registry import report_if_broken  # only where it is needed: listing is light
+def _others() -> dict[str, ModuleType]:
+    """Return the packages of others by name; listing is light without them."""
+    paths = os.environ.get("DYN_WITH", "")
+    if not (paths or entry_points(group=GROUP)):
+        return {}
+    from dynamics_cli.kinds.registry import installed_packages, named_packages
 
-        def load(point: EntryPoint = point) -> PaperEntry:
-            paper = point.load()
-            paper = getattr(paper, "PAPER", paper)
-            if not isinstance(paper, PaperEntry):
-                raise TypeError(f"{point.value} is neither a PaperEntry nor a module with one as PAPER")
-            if point.name in found or point.name in _bundled():
-                raise ValueError(f"there is a paper {point.name!r} already")
-            return paper
-
-        paper = report_if_broken(point, load)
-        if paper is not None:
-            found[point.name] = paper
-    return found
+    return {**installed_packages(), **named_packages(paths)}
 
 
 def figures(paper: str | None = None) -> list[CatalogueEntry]:
@@ -119,17 +94,21 @@ def load_figure(figure_id: str) -> Figure:
 
     Raises:
         UsageError: there is no such figure; the message names the closest.
-        InputError: the module of an installed package does not hold the figure.
+        InputError: the module of another package cannot be imported, or does not hold the figure.
     """
     from dynamics_cli.reproduction.figure import Figure
 
     listed = find(figure_id)
-    try:
+    if listed.module.startswith(f"{EXPERIMENTS}."):
         module = importlib.import_module(listed.module)
-    except ImportError as error:
-        if listed.module.startswith(f"{EXPERIMENTS}."):
-            raise
-        raise InputError(f"the figure {figure_id} cannot be imported: {error}") from error
+    else:
+        from dynamics_cli.kinds.registry import importing
+
+        try:
+            with importing():
+                module = importlib.import_module(listed.module)
+        except InputError as error:
+            raise InputError(f"the figure {figure_id}: {error}") from error
     several = getattr(module, "FIGURES", None)
     figure = several.get(figure_id) if isinstance(several, Mapping) else getattr(module, "FIGURE", None)
     if not isinstance(figure, Figure) or figure.id != figure_id:

@@ -1,8 +1,7 @@
 """The index of papers: enough to list figures without importing any.
 
-An installed package adds papers of its own through the entry point group `dyn.papers`: each entry point is named by the
-paper's key and names a module with a `PaperEntry` as `PAPER`, whose figures name their modules in full
-(`mypackage.myfigure`).
+The folder of another paper (`dyn --with FOLDER`), or a module that an installed package names by an entry point of the
+group `dyn`, has a `PaperEntry` as `PAPER`, whose figures name their modules in full (`mypackage.myfigure`).
 """
 
 from __future__ import annotations

@@ -95,6 +95,8 @@ class Figure:
     """Nulls of the paper for `dyn audit`: name -> changes of all configs, as after `--set`."""
     substitute: str | None = None
     """Id of a figure that shows the same without data that must be got first, offered where they are missing."""
+    module: str = ""
+    """Module with the code of the figure; `load_figure` fills it in."""
     title: str = ""
     """Title in the index of the paper; `load_figure` fills it in."""
 
@@ -115,7 +117,7 @@ class Figure:
                 found[name] = own.get(f"{name}_{ending}", own.get(name))
                 if found[name] is None and given is _of_module:
                     raise AttributeError(f"{module.__name__} has no {name}_{ending} and no {name} for {self.id}")
-        return replace(self, **found)
+        return replace(self, module=module.__name__, **found)
 
     def wanted(self, preset: str = "default", *, first_seed: bool = True) -> dict[str, Wanted]:
         """Return the runs by role that a preset needs; a preset that the figure does not have is the default."""

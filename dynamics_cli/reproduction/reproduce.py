@@ -14,7 +14,7 @@ from typing import Any, SupportsFloat, TypeVar
 
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
-from dynamics_cli.reproduction.catalogue import load_figure
+from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
@@ -103,7 +103,7 @@ def reproduce(
     Raises:
         UsageError: there is no such figure, variant, preset or format.
         ConfigError: the overrides do not fit.
-        InputError: the figure cannot be evaluated or drawn of runs with the overrides.
+        InputError: the figure's code fails; the message names file and line.
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
     """
@@ -120,7 +120,7 @@ def reproduce(
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
 
     runs = _obtain(chosen, source, preset, changes)
-    with _of_changed_runs(chosen, changes):
+    with placed(chosen, changes):
         evidence = chosen.evidence(by_role(runs))
         claims = {0: chosen.claims(evidence)}
         with style():  # also for figures that draw without a panel of ours
@@ -131,7 +131,7 @@ def reproduce(
     offsets = range(1, seeds)
     others = source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, offsets) if chosen.configs else []
     for offset, more in zip(offsets, others or [[] for _ in offsets], strict=True):
-        with _of_changed_runs(chosen, changes):
+        with placed(chosen, changes):
             evidence = chosen.evidence(by_role(more))
             claims[offset] = chosen.claims(evidence)
         runs += more
@@ -139,7 +139,7 @@ def reproduce(
 
     about = _about(chosen, joined, numbers)
     about |= {"preset": preset, "overrides": changes, "seeds": seeds, "provenance": provenance()}
-    with _of_changed_runs(chosen, changes), alone_in(folder):
+    with placed(chosen, changes), alone_in(folder):
         written = save(drawing, folder / chosen.id, formats)
         if table is not None:
             written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
@@ -181,25 +181,30 @@ def one_by_one(figure_ids: Iterable[str], make: Callable[[str], T]) -> Iterator[
 
 
 @contextmanager
-def _of_changed_runs(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
-    """Say in a line that a figure cannot be made of runs with settings that it did not foresee.
+def placed(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
+    """Name the line that fails in the code of a figure, for a paper of others or for runs with changed settings.
 
-    Without `overrides` the same failure is a bug of ours, and passes through; so do warnings.
+    In a bundled figure without `overrides` the error is a bug of ours, and passes through; so do warnings.
 
     Raises InputError: the context ended with an error that is not meant for users.
     """
-    if not overrides:
+    from dynamics_cli.kinds.registry import place_of
+
+    ours = not figure.module or figure.module.startswith(f"{EXPERIMENTS}.")
+    if ours and not overrides:
         yield
         return
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings(action="ignore" if overrides else "default"):
             yield
     except (DynError, OSError):
         raise
     except Exception as error:
-        changed = " ".join(f"--set {one}" for one in overrides)
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"{figure.id} cannot be made of runs with {changed}: its evidence ends in {reason}") from error
+        place = place_of(error, f"{EXPERIMENTS}." if ours else figure.module.partition(".")[0])
+        if place is None and not overrides:
+            raise
+        changed = f" (the runs have --set {' --set '.join(overrides)})" if overrides else ""
+        raise InputError(f"the figure's code fails: {place or repr(error)}{changed}") from error
 
 
 def _say_cost(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str], seeds: int) -> None:
@@ -242,12 +247,17 @@ def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> N
     """Refuse contradictory options before any run is trained."""
     from dynamics_cli.plotting.style import check_formats
 
-    known = [*PRESETS, *(name for name in figure.presets if name not in PRESETS)]
-    if preset not in known:
-        raise UsageError(f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}")
+    check_preset(figure, preset)
     if seeds < 1:
         raise UsageError(f"the number of seeds must be at least 1, not {seeds}")
     check_formats(formats)
+
+
+def check_preset(figure: Figure, preset: str) -> None:
+    """Raise UsageError when a figure has no such preset."""
+    known = [*PRESETS, *(name for name in figure.presets if name not in PRESETS)]
+    if preset not in known:
+        raise UsageError(f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}")
 
 
 def _finite(numbers: Mapping[str, SupportsFloat]) -> dict[str, float | None]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TypeVar
 
-from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Measure, RunConfig
 
 T = TypeVar("T")
 
 
 def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | None:
-    """Return the answer of a measure of the config; None where no kind of the name is registered here."""
-    with suppress(InputError):  # of an unknown kind
-        return next((ask(one) for one in config.record.measures or () if one.name == name), None)
-    return None
+    """Return the answer of a measure of the config; None where its kind is not loaded."""
+    measures = (one for one in config.record.measures or () if isinstance(one, Measure))
+    return next((ask(one) for one in measures if one.name == name), None)
 
 
 def column_names(config: RunConfig, name: str, count: int) -> list[str]:

@@ -42,7 +42,7 @@ class Exported:
             coordinates["time"] = ("loss_iteration", self.times)
         variables: dict[str, Any] = {"loss": (["loss_iteration", *replica], self.losses)}
         for name, values in self.parameters.items():
-            own = _axes(self.config.architecture.matrices, name, values.ndim - 1 - len(replica))
+            own = _axes(getattr(self.config.architecture, "matrices", ()), name, values.ndim - 1 - len(replica))
             variables[name] = (["iteration", *replica, *own], values)
         for name, values in self.measures.items():
             count = values.ndim - 1 - len(replica)

@@ -200,7 +200,7 @@ def read_config(directory: Path, info: Info) -> RunConfig:
         ConfigError: this version of dyn does not understand it.
     """
     check_config(directory, info)
-    return load_config(directory / layout.CONFIG, check_files_exist=False, keep_unknown=True)
+    return load_config(directory / layout.CONFIG, check_files_exist=False, lenient=True)
 
 
 def _why_not(directory: Path) -> str:

@@ -35,7 +35,7 @@ class ReplicaRun(Run):
     def config(self) -> RunConfig:
         """The resolved config of this replica."""
         changes = self._together.info["replicas"][self.replica]
-        return load_config({**to_plain(self._together.config), **changes}, check_files_exist=False)
+        return load_config({**to_plain(self._together.config), **changes}, check_files_exist=False, lenient=True)
 
     def check_all(self, usable: str = "") -> None:
         """Check every array of all replicas."""

@@ -17,6 +17,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
 from dynamics_cli.kinds import Samples, Streams
+from dynamics_cli.kinds.base import loaded
 from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.export import Exported
@@ -241,7 +242,7 @@ class Run(Exported):
 
         The function raises `UsageError` for inputs of another number of columns than the network takes.
         """
-        architecture, state = self.config.architecture, self.state(i)
+        architecture, state = loaded(self.config.architecture, "architecture"), self.state(i)
         h = architecture.function(state, self.state(0) if architecture.centered else None)
 
         @cache
@@ -265,7 +266,7 @@ class Run(Exported):
 
     def dataset(self) -> Samples:
         """The data on which the run was trained."""
-        return self.config.dataset.samples(Streams(self.config.seed))
+        return loaded(self.config.dataset, "dataset").samples(Streams(self.config.seed))
 
     def array_names(self) -> list[str]:
         """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing arrays included."""
@@ -337,12 +338,13 @@ class Run(Exported):
     def _check_form(self, name: str, array: Array) -> None:
         """Refuse an array of another type, or of other axes, than the writer of a run gives it."""
         replicas = "replicas" in self.info
+        names: tuple[str, ...] = getattr(self.config.architecture, "matrices", ())  # none of a kind that is not loaded
         if name in (layout.LOSS_ITERATIONS, layout.SNAPSHOT_ITERATIONS):
             right = array.dtype == np.int64 and array.ndim == 1
             right = right and not (self._verify and (np.diff(array, prepend=-1) <= 0).any())
         elif name in (layout.LOSSES, layout.TIMES):
             right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
-        elif (weight := name.removeprefix(f"{layout.TRAJECTORY}/")) in (names := self.config.architecture.matrices):
+        elif (weight := name.removeprefix(f"{layout.TRAJECTORY}/")) in names:
             shape = self.config.architecture.shapes(1)[weight]  # but for the columns of the first, those of the inputs
             found = array.shape[1 + replicas :]
             right = len(found) == len(shape) and found[0] == shape[0] and (weight == names[0] or found == shape)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem, Samples
-from dynamics_cli.kinds.registry import PARTS, blamed, use
+from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.runs.errors import CorruptRunError, LockedRunError
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.layout import RUN_FILES, is_run
@@ -116,8 +116,6 @@ def _is_free(key: str) -> bool:
 
 @lru_cache(2)
 def _plan_in(directory: str, changed: int) -> tuple[PlannedSweep, Tasks]:
-    if (Path(directory) / PARTS).is_dir():
-        use(directory)  # the kinds of others, which the driver has copied here
     known = read_sweep(Path(directory))
     planned = planned_again(known)
     return planned, Tasks(planned, known)

@@ -18,7 +18,7 @@ from typing import Any
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.kinds.registry import loaded_kinds
+from dynamics_cli.kinds.registry import WITH, loaded_kinds
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
 
@@ -130,7 +130,8 @@ class _Processes(ExitStack):
         """
         try:
             if self._given is not None:
-                return self._given.submit(call, *arguments), self._given
+                paths = os.environ.get(WITH, "")
+                return self._given.submit(_elsewhere, paths, call, *arguments), self._given
             idle = self._idle()
             with _held_back():
                 return idle.submit(_serve, call, *arguments), idle
@@ -180,6 +181,12 @@ def _held_back() -> Iterator[None]:
 
 _busy = threading.Event()
 """Set while this worker trains."""
+
+
+def _elsewhere(paths: str, call: Call, *arguments: Any) -> str | int:
+    """Call with the code of `--with`, also on another machine of a cluster."""
+    os.environ[WITH] = paths
+    return call(*arguments)
 
 
 def _serve(call: Call, *arguments: Any) -> str | int:

@@ -9,7 +9,6 @@ import numpy as np
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Loss, Problem, RunConfig, Samples, Streams
 from dynamics_cli.kinds.registry import blamed
-from dynamics_cli.training.by_hand import check_derivatives
 
 DRAWN = 2**21
 """Numbers of a data set that are drawn in a moment, 16 MiB."""
@@ -31,7 +30,6 @@ def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: b
     """
     config = config.model_copy(update={"dataset": config.dataset.resolve()})
     dataset = samples_of(config, drawn=drawn) if dataset is None else dataset
-    check_derivatives(config)
     loss = config.loss.of(config.architecture)
     check_labels(dataset, loss, config)
     shapes = config.architecture.shapes(dataset.d)

@@ -207,8 +207,8 @@ def _refuse_other_code(run: Run, plan: Plan) -> None:
     changed = [kind for kind in sorted(now.keys() & then.keys()) if now[kind].sha256 != then[kind]["sha256"]]
     if changed and not run.finished and to_plain(run.config) == to_plain(plan.config):
         raise UsageError(
-            f"{run.path} began with another source of {', '.join(changed)}: `dyn --with {run.path} ...` goes on with "
-            "the copy that it keeps, in place of the file; without --resume the changed code is a run of its own"
+            f"{run.path} began with another source of {', '.join(changed)}, of which it keeps a copy in "
+            f"{layout.PARTS}; without --resume the changed code is a run of its own"
         )
 
 

@@ -137,5 +137,5 @@ def test_the_canonical_text_is_stable(base: dict[str, Any]) -> None:
             "parameters": "all",
             "limit_gib": 4.0,
         },
-        "numerics_version": 7,
+        "numerics_version": 1,
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config.describe import explain, list_kinds
 from dynamics_cli.config.text import SECTIONS, listing
 from dynamics_cli.errors import alternatives
 from dynamics_cli.kinds import all_kinds
@@ -37,7 +39,7 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
      "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)"),
     ("loss: {kind: msee}",
      f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*all_kinds('loss')])} "
-     "(did you mean 'mse'?); `dyn --with FILE` loads others"),
+     "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"),
     ("architecture: {kind: 2, width: 3}",
      f"3: architecture.kind: must be {alternatives([repr(kind) for kind in all_kinds('architecture')])}, not 2"),
     ("architecture: {width: 3}",
@@ -221,3 +223,15 @@ def test_importing_configs_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_kinds_of_one_paper_are_in_no_general_list(base: dict[str, Any], problems: Callable[..., list[str]]) -> None:
+    (told,) = problems(base | {"dataset": {"kind": "nosuch"}})
+    allowed = told.partition("allowed are ")[2].partition(";")[0]
+    assert allowed.count("'") == 20
+    assert re.search(r" and \d+ more$", allowed)
+    listed = {(row["section"], row["kind"]) for row in list_kinds()}
+    assert ("dataset", "points") in listed
+    assert not any(kind.startswith("doshi2023") for _, kind in listed)
+    assert "doshi2023" not in explain("dataset") + told
+    assert "doshi2023_pairs" in explain("doshi2023_pairs")

@@ -76,7 +76,7 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         (
             "optimizer.kind=adm",
             f"--set: optimizer.kind: unknown kind 'adm'; allowed are {listing([*all_kinds('optimizer')])} "
-            "(did you mean 'adam'?); `dyn --with FILE` loads others",
+            "(did you mean 'adam'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others",
         ),
         ("optimizer.lr=fast", "--set: optimizer.lr: must be a number > 0, not the text 'fast'"),
         ("optimizer.lr", "--set: 'optimizer.lr' must have the form section.key=value"),

@@ -18,8 +18,7 @@ import torch
 from dynamics_cli.config import ConfigError, json_schema, load_config, run_hash, to_yaml
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import State, registry
-from dynamics_cli.kinds import base as base_module
-from dynamics_cli.kinds.base import Unknown, UnknownKindError
+from dynamics_cli.kinds.base import loaded
 from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.training.problem import build_problem
 
@@ -70,9 +69,6 @@ class Sine(kinds.Activation, kind="sine"):
     def value(self, z):
         return kinds.namespace(z).sin(self.omega * z)
 
-    def derivative(self, z):
-        return self.omega * kinds.namespace(z).cos(self.omega * z)
-
 
 class Ones(kinds.Initialization, kind="ones"):
     def draw(self, problem, streams):
@@ -82,9 +78,6 @@ class Ones(kinds.Initialization, kind="ones"):
 class Quartic(kinds.Loss, kind="quartic"):
     def values(self, h, y):
         return (h - y) ** 4
-
-    def derivatives(self, h, y):
-        return 4 * (h - y) ** 3
 
 
 class Momentum(kinds.Minibatch, kind="momentum"):
@@ -181,15 +174,6 @@ def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
     assert {(source.origin, *source.files) for source in sources.values()} == {("mine.py", "mine.py")}
 
 
-@pytest.mark.parametrize("old", ["base", "bases", "clocks", "registry", "streams", "samples"])
-def test_the_addresses_of_the_release_before_work_with_a_warning(old: str, tmp_path: Path) -> None:
-    room = "datasets" if old == "samples" else "config"
-    text = ALL.replace("dynamics_cli import kinds", f"dynamics_cli.{room} import {old} as kinds")
-    with pytest.warns(DeprecationWarning, match=rf"dynamics_cli.{room}.{old}.\w+ is dynamics_cli.kinds.\w+ now"):
-        registry.use(write(tmp_path / "mine.py", text))
-    assert load_config(CONFIG).loss.values(np.array([3.0]), np.array([1.0])) > 0
-
-
 def test_what_such_kinds_do(tmp_path: Path) -> None:
     """Two steps of gradient descent with momentum on `sum_j a_j sin(w_j x)`, against the same in NumPy."""
     registry.use(write(tmp_path / "mine.py", ALL))
@@ -246,8 +230,6 @@ def test_the_file_and_what_it_imports_are_part_of_the_identity(tmp_path: Path, h
     write(tmp_path / "unrelated.py", "")
 
     def fresh() -> str:
-        for name in [name for name in sys.modules if name.startswith("local_")]:
-            del sys.modules[name]
         registry.use(path)
         return hash_of("number")
 
@@ -305,16 +287,20 @@ BROKEN = {
         "give the kind of Number another$",
     ),
     "an incomplete kind": (
-        "from dynamics_cli.kinds import Activation\n"
-        "class Half(Activation, kind='half'):\n    def derivative(self, z):\n        return z\n",
-        "TypeError: activation.kind 'half' does not say value$",
+        "from dynamics_cli.kinds import Activation\nclass Half(Activation, kind='half'): ...\n",
+        r"mine.py, line \d+: TypeError: activation.kind 'half' does not say value$",
+    ),
+    "a derivative by hand": (
+        "from dynamics_cli.kinds import Activation\nclass Half(Activation, kind='half'):\n"
+        "    def value(self, z):\n        return z\n    def derivative(self, z):\n        return 2\n",
+        "TypeError: activation.kind 'half' defines derivative, which dyn derives from the formula$",
     ),
     "a kind of no section": ("from dynamics_cli.kinds import Kind\nclass Lost(Kind, kind='lost'): ...\n",
-     "TypeError: Lost belongs to no section"),
-    "an error": ("1 / 0\n", "it cannot be imported: ZeroDivisionError: division by zero$"),
-    "an exit": ("import sys\nsys.exit(3)\n", "it cannot be imported: SystemExit: 3$"),
-    "no Python": ("class\n", r"it is not Python: SyntaxError: .*\(mine.py, line \d+\)$"),
-    "a null character": ("\0", "it is not Python"),
+     r"mine.py, line \d+: TypeError: Lost belongs to no section"),
+    "an error": ("1 / 0\n", r"it cannot be imported: mine.py, line \d+: ZeroDivisionError: division by zero$"),
+    "an exit": ("import sys\nsys.exit(3)\n", r"it cannot be imported: mine.py, line \d+: SystemExit: 3$"),
+    "no Python": ("class\n", r"mine.py is not Python: SyntaxError: .*\(mine.py, line \d+\)$"),
+    "a null character": ("\0", "mine.py is not Python"),
 }  # fmt: skip
 
 
@@ -327,7 +313,7 @@ def test_files_that_cannot_be_used(what: str, tmp_path: Path) -> None:
         registry.use(path)
     assert "first" not in registry.all_kinds("measure")
     assert not os.environ[registry.WITH]
-    assert not [name for name in sys.modules if name.startswith("dyn_parts_")]
+    assert "mine" not in sys.modules
     registry.use(write(path, MEASURE.format(number=1)))
     assert "number" in registry.all_kinds("measure")
 
@@ -347,7 +333,7 @@ def test_another_module_of_the_same_name_is_refused(tmp_path: Path) -> None:
     text = "import local_a\n" + MEASURE
     registry.use(write(tmp_path / "one" / "first.py", text.format(number="local_a.number")))
     second = write(tmp_path / "two" / "second.py", text.format(number="local_a.number").replace('"number"', '"other"'))
-    with pytest.raises(InputError, match=r"it imports local_a, which is .*one/local_a.py here, not .*two/local_a.py"):
+    with pytest.raises(InputError, match=r"another module 'local_a' .*one/local_a.py.; rename .*two/local_a.py"):
         registry.use(second)
     assert "other" not in registry.all_kinds("measure")
 
@@ -358,84 +344,72 @@ def test_a_kind_without_a_source_has_no_identity(hash_of: Callable[..., str]) ->
         hash_of("number")
 
 
-def test_the_source_of_a_kind_in_a_package_is_the_whole_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+PACKAGE = {
+    "__init__.py": "print('hello')\nfrom .main import x\n", "main.py": "x = 1\n", "figure.py": "1 / 0\n",
+    "kinds.py": "from local_pkg import deep\nimport numpy\n" + MEASURE.format(number=1.0), "deep/__init__.py": "",
+}  # fmt: skip
+USED = [f"local_pkg/{name}" for name in ("__init__.py", "deep/__init__.py", "kinds.py", "main.py")]
+
+
+@pytest.mark.parametrize("way", ["folder", "entry point"])
+def test_a_package_brings_its_module_of_kinds(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hash_of: Callable[..., str]
 ) -> None:
-    write(tmp_path / "local_pkg" / "__init__.py", MEASURE.format(number=1.0))
-    write(tmp_path / "local_pkg" / "deep" / "module.py", "")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    module = importlib.import_module("local_pkg")
-    source = registry.source_of(module.Number)
-    assert source is not None
-    assert (source.origin, sorted(source.files)) == ("local_pkg", ["local_pkg/__init__.py", "local_pkg/deep/module.py"])
-
-
-def test_copies_that_a_run_keeps_are_loaded_from_its_directory(tmp_path: Path, hash_of: Callable[..., str]) -> None:
-    write(tmp_path / "local_a.py", "")
-    registry.use(write(tmp_path / "my kinds.py", "import local_a\n" + MEASURE.format(number=1.0)))
-    usual = hash_of("number")
+    """What the module of kinds does not import, such as a figure, is no part of a run."""
+    for name, text in PACKAGE.items():
+        write(tmp_path / "local_pkg" / name, text)
+    if way == "folder":
+        registry.use(tmp_path / "local_pkg")
+    else:
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint("mine", "local_pkg", group)])
+        registry.installed_packages.cache_clear()
+    assert number_kind().__module__ == "local_pkg.kinds"
     (source,) = registry.foreign_sources(number_kind()()).values()
-    folder = tmp_path / "run" / registry.PARTS / source.folder
-    for name, contents in source.files.items():
-        write(folder / name, contents.decode())
-    base_module.forget(number_kind().__module__)
-    registry._SOURCES.clear()
-    with pytest.raises(ConfigError, match="unknown kind 'number'"):
-        hash_of("number")
-    registry.use(tmp_path / "run")
-    assert hash_of("number") == usual
+    assert (source.origin, sorted(source.files)) == ("local_pkg", USED)
+    if way == "folder":
+        usual = hash_of("number")
+        write(tmp_path / "local_pkg" / "kinds.py", PACKAGE["kinds.py"].replace("1.0", "2.0"))
+        registry.use(tmp_path / "local_pkg")
+        assert number_kind()().measure(None) == 2.0
+        assert hash_of("number") != usual
 
 
-def test_unknown_kinds_of_a_saved_config_are_kept(tmp_path: Path) -> None:
+def test_a_recorded_config_is_read_without_its_kinds(tmp_path: Path) -> None:
     strange = CONFIG | {"loss": {"kind": "quartic", "reduction": "sum", "more": {"a": [1.5, None]}}}
-    with pytest.raises(ConfigError, match="unknown kind 'circle'"):
+    with pytest.raises(ConfigError, match=r"unknown kind 'circle'.*`dyn --with PATH`, or `dyn.use\(PATH\)` in Python"):
         load_config(strange)
-    config = load_config(strange, keep_unknown=True)
-    loss: Any = config.loss
-    assert isinstance(loss, Unknown)
-    assert (loss.kind, loss.reduction, loss.more) == ("quartic", "sum", {"a": [1.5, None]})
-    assert getattr(loss, "labels", None) is None
-    assert not hasattr(loss, "__array__")
-    with pytest.raises(UnknownKindError, match="loss.kind 'quartic' is not there.*`dyn --with FILE"):
-        loss.values(0.0, 1.0)
+    config = load_config(strange, lenient=True)
+    assert (config.loss, config.record.loss_every) == (strange["loss"], None)
+    with pytest.raises(InputError, match=r"loss.kind 'quartic' is not loaded.*`dyn.use\(PATH\)`"):
+        loaded(config.loss, "loss")
     file = write(tmp_path / "saved.yaml", to_yaml(config))
-    assert load_config(file, keep_unknown=True) == config
+    assert to_yaml(load_config(file, lenient=True)) == file.read_text()
     with pytest.raises(ConfigError, match="expected|must be|unknown|is missing"):
-        load_config(CONFIG | {"seed": "x"}, keep_unknown=True)
+        load_config(CONFIG | {"seed": "x"}, lenient=True)
 
 
 def test_a_broken_package_is_reported_once_and_hides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(tmp_path / "local_broken.py", "print('hello')\nraise RuntimeError('no luck')\n")
-    write(tmp_path / "local_good.py", "print('hello')\n" + MEASURE.format(number=1.0))
+    taking = MEASURE.format(number=1.0).replace('"number"', '"weight_norm"')
+    texts = {"broken": "\nraise RuntimeError('no luck')\n", "taking": taking, "good": MEASURE.format(number=1.0)}
+    for name, text in texts.items():
+        write(tmp_path / f"local_{name}.py", f"print('hello'){text}")
     monkeypatch.syspath_prepend(str(tmp_path))
-    points = [EntryPoint(name, f"local_{name}", registry.GROUP) for name in ("broken", "good")]
+    points = [EntryPoint(name, f"local_{name}", registry.GROUP) for name in texts]
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
-    registry._load_packages.cache_clear()
+    registry.installed_packages.cache_clear()
     for _ in range(2):
         assert registry.find_kind("measure", "number") is not None
         assert registry.find_kind("measure", "none") is None
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err.replace("hello\n", "") == (
-        "dyn: the entry point local_broken is left out, local_broken cannot be used: RuntimeError: no luck\n"
-    )
-
-
-def test_a_package_that_takes_a_bundled_name_is_told_and_hides_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(tmp_path / "taking" / "__init__.py", MEASURE.format(number=1.0).replace('"number"', '"weight_norm"'))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    points = [EntryPoint("taking", "taking", registry.GROUP)]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
-    registry._load_packages.cache_clear()
-    assert registry.find_kind("measure", "none") is None
-    assert "cannot be used: InputError: measure.kind 'weight_norm' is taken: " in capsys.readouterr().err
+    broken, taken = told.err.replace("hello\n", "").splitlines()
+    why = "it cannot be imported: local_broken.py, line 2: RuntimeError: no luck"
+    assert broken == f"dyn: the package local_broken is left out: {why}"
+    assert taken.startswith("dyn: the package local_taking is left out: measure.kind 'weight_norm' is taken: ")
     assert registry.get_kind("measure", "weight_norm").__module__ == "dynamics_cli.recording.measures"
-    with pytest.raises(InputError, match=r"taking: measure.kind 'weight_norm' is taken: .*WeightNorm has this name"):
-        registry.use(tmp_path / "taking")
 
 
 def test_what_a_file_prints_does_not_reach_our_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

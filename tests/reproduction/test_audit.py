@@ -75,6 +75,23 @@ def test_a_changed_audit_and_a_pipe_in_its_place_are_told(tmp_path: Path) -> Non
         audit.read_audit(kept)
 
 
+def test_settings_and_presets_are_those_of_the_audited_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    full = {"full": {"net": Wanted(ORTHOGONAL["net"], ("optimizer.iterations=30",))}}
+    lengths: list[int] = []
+
+    def evidence(runs):  # type: ignore[no-untyped-def]
+        lengths.append(runs["net"].iterations)
+        return 0.0
+
+    monkeypatch.setattr(audit, "load_figure", lambda _: _figure(evidence, presets=full))
+    audit.audit("any", nulls=["untrained"], overrides={"optimizer.iterations": 20})
+    audit.audit("any", nulls=["untrained"], preset="full")
+    assert lengths == [20, 20, 30, 30]
+    with pytest.raises(UsageError, match="no preset 'fall'.*did you mean 'full'"):
+        audit.audit("any", preset="fall")
+
+
 def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     monkeypatch.setattr(audit, "load_figure", lambda _: _figure(_final_loss))

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 import types
+from collections.abc import Iterator
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import registry
 from dynamics_cli.reproduction import catalogue
+from dynamics_cli.reproduction.audit import audit
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.figure import Figure
+from dynamics_cli.reproduction.reproduce import reproduce
 from dynamics_cli.templates import new_paper
 
 
 @pytest.fixture
-def plugin(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     """An installed package that adds the paper `other2030` with one figure."""
     module = types.ModuleType("other_paper")
     figure = Figure(
@@ -33,10 +37,16 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     entry = PaperEntry("Title", "Authors", "Venue", {"other2030-fig1": FigureEntry("A figure", 1, "other_paper")})
     module.PAPER, module.FIGURE = entry, figure  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "other_paper", module)
-    point = importlib.metadata.EntryPoint("other2030", "other_paper:PAPER", catalogue.GROUP)
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point] if group == catalogue.GROUP else [])
-    catalogue._installed.cache_clear()
-    return module
+    offer(monkeypatch, "other2030", "other_paper")
+    yield module
+    registry.installed_packages.cache_clear()
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, key: str, module: str) -> None:
+    """Let an installed package name a module."""
+    for asking in (catalogue, registry):
+        monkeypatch.setattr(asking, "entry_points", lambda group: [EntryPoint(key, module, group)])
+    registry.installed_packages.cache_clear()
 
 
 def test_figures_are_listed_in_order() -> None:
@@ -46,14 +56,11 @@ def test_figures_are_listed_in_order() -> None:
     assert [one.id for one in catalogue.figures() if one.paper == "boursier2022"] == [one.id for one in listed]
 
 
-@pytest.mark.parametrize("value", ["other_paper", "other_paper:PAPER"])
-def test_another_package_adds_a_paper(value: str, plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    point = importlib.metadata.EntryPoint("other2030", value, catalogue.GROUP)
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point])
+def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
     assert list(catalogue.papers())[-1] == "other2030"
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
-    assert catalogue.load_figure("other2030-fig1") == replace(plugin.FIGURE, title="A figure")
+    assert catalogue.load_figure("other2030-fig1") == replace(plugin.FIGURE, title="A figure", module="other_paper")
 
 
 @pytest.mark.usefixtures("kinds_as_before")
@@ -61,9 +68,7 @@ def test_a_new_paper_runs_inside_a_package(tmp_path: Path, monkeypatch: pytest.M
     new_paper("other2031", tmp_path / "local_outer")
     (tmp_path / "local_outer" / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
-    point = importlib.metadata.EntryPoint("other2031", "local_outer.other2031", catalogue.GROUP)
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point])
-    monkeypatch.setattr(catalogue, "_installed", catalogue._installed.__wrapped__)
+    offer(monkeypatch, "other2031", "local_outer.other2031")
     assert catalogue.load_figure("other2031-fig1").id == "other2031-fig1"
     assert "other2031/two_points" in catalogue.configs_of_others()
 
@@ -72,7 +77,9 @@ def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypat
     monkeypatch.delattr(plugin, "FIGURE")
     figures = {id_: Figure(id_, "c", {}, dict, lambda found: [], pytest.fail) for id_ in ("other2030-fig1", "x")}
     monkeypatch.setattr(plugin, "FIGURES", figures, raising=False)
-    assert catalogue.load_figure("other2030-fig1") == replace(figures["other2030-fig1"], title="A figure")
+    assert catalogue.load_figure("other2030-fig1") == replace(
+        figures["other2030-fig1"], title="A figure", module="other_paper"
+    )
     figures["other2030-fig1"] = figures["x"]
     with pytest.raises(InputError, match="other2030-fig1 neither as FIGURE nor in FIGURES"):
         catalogue.load_figure("other2030-fig1")
@@ -91,28 +98,41 @@ def test_functions_of_a_figure_are_found_by_name() -> None:
         one.bound(module)
 
 
-def test_a_broken_package_is_reported_once_and_hides_nothing_else(
-    plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_package_of_kinds_alone_is_no_paper(plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(plugin, "PAPER")
     assert "other2030" not in catalogue.papers()
-    assert "boursier2022" in catalogue.papers()
-    assert capsys.readouterr().err.count("other_paper:PAPER cannot be used") == 1
+
+
+@pytest.mark.parametrize("what", ["no paper", "a key that is taken"])
+def test_a_package_that_is_refused(what: str, plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    if what == "no paper":
+        plugin.PAPER = "nonsense"  # type: ignore[attr-defined]
+    else:
+        offer(monkeypatch, "boursier2022", "other_paper")
+    with pytest.raises(
+        InputError, match="other_paper: (PAPER is no PaperEntry|there is a paper 'boursier2022' already)"
+    ):
+        catalogue.papers()
     assert catalogue.load_figure("boursier2022-fig3").id == "boursier2022-fig3"
 
 
-def test_a_package_whose_object_is_no_paper_is_left_out(
-    plugin: types.ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plugin.PAPER = "nonsense"  # type: ignore[attr-defined]
-    assert "other2030" not in catalogue.papers()
-    assert "is neither a PaperEntry nor a module with one" in capsys.readouterr().err
+FAILING = {
+    "fig1.py": ("    at_500 =", "    1 / 0\n    at_500 =", "fig1.py, line 17: ZeroDivisionError"),
+    "the figure's import": ("from dynamics_cli", "import nosuch\nfrom dynamics_cli", "fig1.py, line 5: ModuleNotFound"),
+}
 
 
-def test_a_key_that_is_taken_is_left_out(
-    plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    point = importlib.metadata.EntryPoint("boursier2022", "other_paper:PAPER", catalogue.GROUP)
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point])
-    assert catalogue.papers()["boursier2022"].authors != "Authors"
-    assert "there is a paper 'boursier2022' already" in capsys.readouterr().err
+@pytest.mark.usefixtures("kinds_as_before")
+@pytest.mark.parametrize("what", FAILING)
+def test_an_error_in_a_paper_names_its_line(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
+    before, after, told = FAILING[what]
+    new_paper("mine2026", tmp_path)
+    file = tmp_path / "mine2026" / "fig1.py"
+    file.write_text(file.read_text().replace(before, after, 1))
+    registry.use(tmp_path / "mine2026")
+    for overrides in ((), ("seed=3",)):
+        with pytest.raises(InputError, match=told):
+            reproduce("mine2026-fig1", overrides=overrides, formats=["png"])
+        with pytest.raises(InputError, match=told):
+            audit("mine2026-fig1", nulls=["untrained"], overrides=overrides)

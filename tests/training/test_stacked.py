@@ -94,7 +94,7 @@ RESIDUAL = {"kind": "residual", "width": 6, "depth": 3}
         (RESIDUAL, {"kind": "gd", "label_noise": 0.1}, {}),
         (RESIDUAL | {"centered": True}, {"kind": "gd"}, {}),
         (RESIDUAL | {"width": 4000}, {"kind": "gd"}, {}),  # the products themselves take the time
-        (RESIDUAL, {"kind": "gd"}, {"backend": "gram"}),
+        (RESIDUAL, {"kind": "gd"}, {"backend": "compiled"}),
     ],
 )
 def test_the_rest_is_trained_one_by_one(architecture, optimizer, more):

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics_cli.config.load import _say_once
 from dynamics_cli.errors import UsageError
 from dynamics_cli.training.backends import choose, possible
 from dynamics_cli.training.kernels import UNROLLED
@@ -160,13 +159,6 @@ def test_the_cost_model_prefers_what_the_benchmarks_show(way, settings_):
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
     with pytest.raises(UsageError, match="flow cannot train this problem; compiled, torch can"):
         choose([random_problem(backend="flow")])
-
-
-@pytest.mark.parametrize(("former", "now"), [("autograd", "torch"), ("layers", "compiled"), ("matrix", "compiled")])
-def test_former_names_of_backends_are_understood(former, now, capsys):
-    _say_once.cache_clear()
-    assert [choose([random_problem(backend=former)]).backend for _ in range(2)] == [now, now]
-    assert capsys.readouterr().err.count(f"backend: {former} is now called") == 1
 
 
 def test_of_few_samples_weights_outside_their_span_stay():

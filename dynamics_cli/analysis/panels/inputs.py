@@ -11,6 +11,7 @@ import numpy as np
 from dynamics_cli.analysis.registry import Detail
 from dynamics_cli.analysis.states import scene_panel
 from dynamics_cli.analysis.view import View, no_data, no_network, spread
+from dynamics_cli.kinds import Architecture
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.linear_pieces import Layer, TooManyPiecesError, level_sets
 from dynamics_cli.measures.neurons import kinks, norms
@@ -171,6 +172,8 @@ def softmax(h: Floats) -> Floats:
 def _not_two_inputs(view: View) -> str | None:
     d = view.dataset.input_dim
     architecture = view.run.config.architecture
+    if not isinstance(architecture, Architecture):
+        return "the kind of its network is not loaded"
     if architecture.players or not architecture.between_samples:
         return "it shows one network of points in a plane"
     return None if d == 2 else f"it shows functions of two inputs, and here inputs have {d} dimensions"
@@ -179,7 +182,7 @@ def _not_two_inputs(view: View) -> str | None:
 def no_boundary(view: View) -> str | None:
     """Return why there is no exact boundary of two classes, or None."""
     architecture: Any = view.run.config.architecture
-    if view.run.config.loss.labels == "real":
+    if view.labels == "real":
         return "its labels are real numbers, not classes"
     if not architecture.matrices:
         return "the network is not a fully connected one"
@@ -237,7 +240,7 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
             layers.append(_labelled(view, x, y, held=held))
     return Scene(
         title=f"{'Largest output' if several else 'Output'} in the plane of inputs"
-        if view.run.config.loss.labels == "real" else "Decision regions",
+        if view.labels == "real" else "Decision regions",
         alternative=f"Map of what the network says in the plane of its two inputs, with {data.n} data points.",
         layers=layers, window=window,
     )  # fmt: skip

@@ -33,7 +33,7 @@ PLOTS = "plots"
 """Folder of the pictures drawn of the run."""
 
 PARTS = "parts"
-"""Folder of copies of the sources of kinds that are not bundled; `kinds.registry` reads it."""
+"""Folder of copies of the sources of kinds that are not bundled."""
 
 LOSSES = "losses"
 """Array of recorded losses (L,); its last row acknowledges that of the two arrays below."""
@@ -62,7 +62,7 @@ RUN_FILES = (
 """Files and folders of a run directory besides its lock, in the order of deletion."""
 
 IN_FOLDERS = re.compile(
-    rf"({TRAJECTORY}|{MEASURES})/[^/]+\.npy|{PLOTS}/[^/]+\.(png|pdf|svg|gif|mp4)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.pyc?",
+    rf"({TRAJECTORY}|{MEASURES})/[^/]+\.npy|{PLOTS}/[^/]+\.(png|pdf|svg|gif|mp4)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.py",
     re.DOTALL,
 )
 """Names of the files that dyn writes into the folders of a run directory."""
