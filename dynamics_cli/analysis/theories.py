@@ -52,8 +52,7 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
         InputError: a theory cannot predict this run.
         UsageError: `anyway` names none that speaks of it, or no theory does.
     """
-    for section, one in run.config:
-        loaded(one, section)
+    _refuse_unloaded(run)
     found, shapes = [], run.config.architecture.shapes(run.dataset().d)
     for cls in all_kinds("theory").values():
         theory = cls()
@@ -88,6 +87,11 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
             there = f"it is about {', '.join(names)}"
             raise UsageError(f"no theory {name!r} speaks of this run{did_you_mean(name, names)}; {there}")
     return found
+
+
+def _refuse_unloaded(run: Run) -> None:
+    for section, one in run.config:
+        loaded(one, section)
 
 
 def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
