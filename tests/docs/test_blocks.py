@@ -105,7 +105,7 @@ BAD = {
     "two outputs": ("```console\n$ echo a\nb\n$ echo c\nd\n```", r"-b\n\+a(.*\n)*.*-d\n\+c"),
     "option": ("```console\n$ dyn sweep a.yaml --engin slurm  # needs Slurm\n```", "No such option.*--engin"),
     "command": ("```console\n$ dyn swep a.yaml  # needs Slurm\n```", "no command 'swep'"),
-    "command below": ("```console\n$ srun dyn runs purge # needs Slurm\n```", "no command 'purge'"),
+    "command below": ("```console\n$ srun dyn data purge # needs Slurm\n```", "no command 'purge'"),
     "unknown need": ("```console\n$ true  # needs patience\n```", "needs patience"),
     "network": ("```console\n$ pip install x\n```", "needs the network"),
     "in short of nothing": ("```console\n$ ls  # in short: -l\n```", "no command of dyn"),

@@ -78,14 +78,11 @@ def shortened(config: Any) -> Any:
 def look_at(run: Run, seen: set[Any] | None = None) -> None:
     """Draw every panel and the page of a run. Nothing may raise or be empty.
 
-    To save time, panels in `seen` are not laid out again, nor drawn for one state; those that are only drawn when they
-    are asked for, and take long, are drawn once an architecture.
+    To save time, panels in `seen` are not laid out again, nor drawn for one state.
     """
     assert panels_of(run)
     for panel in panels_of(run):
-        name, of = panel.name, (panel.name, run.config.architecture.kind)
-        if seen is not None and of in seen and not panel.by_default:
-            continue
+        name = panel.name
         for iteration in (None, run.iterations) if seen is None else (None,):
             figure = draw_panel(run, name, iteration)
             if seen is None or name not in seen:
@@ -93,7 +90,7 @@ def look_at(run: Run, seen: set[Any] | None = None) -> None:
             assert figure.axes
             assert all(axes.has_data() or axes.texts or not axes.axison for axes in figure.axes), name
         if seen is not None:
-            seen |= {name, of}
+            seen.add(name)
     html = run.page().html()
     assert len(described(html)["panels"]) > 1 or not run.parameters
     for panel in described(html)["panels"]:
