@@ -18,7 +18,7 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit, seal_audit
-from dynamics_cli.reproduction.claims import KINDS, MARKS, ClaimOverSeeds, summary
+from dynamics_cli.reproduction.claims import MARKS, ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.figure import Origin
@@ -34,13 +34,9 @@ ROOT = DOCS.parent
 FIGURES = DOCS / "figures"
 KEPT = (".png", ".csv")
 """Endings of the files of a figure that are committed; its PDF would double the size of the repository."""
+KINDS = ("claim", "theory")
 PROVENANCE = ("started", "versions", "commit", "cpus", "threads")
 """Entries of `provenance` that are committed: the others name the machine, or the time that each run took."""
-FACES = {
-    "arora2019": "fig3", "boursier2022": "fig2", "chizat2020": "dimension", "cohen2021": "central",
-    "kunin2024": "fig4", "min2024": "fig5", "phuong2021": "fig2", "saxe2014": "fig3", "tachet2018": "fig2",
-}  # fmt: skip
-"""Paper -> the figure that stands for it in the gallery; of other papers it is the first."""
 
 
 # import of figures ---------------------------------------------------------------------------------------------------
@@ -159,22 +155,19 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure, theory after those of networks, findings last."""
+    """Return the claims of a figure, theory after those of networks."""
     claims = [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
-    return sorted(claims, key=lambda one: KINDS.index(one.first.kind))
+    return [one for kind in KINDS for one in claims if one.first.kind == kind]
 
 
 def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
-    """Return the cells `25 of 26`, `1 of 1`, `3` of claims, theory and findings."""
+    """Return the cells `25 of 26`, `1 of 1` of claims and theory."""
     cells = []
     for kind in KINDS:
         verdicts = [one.verdict for one in claims if one.first.kind == kind]
         held = verdicts.count("reproduced")
-        if kind == "finding" or not verdicts:
-            cells.append(str(len(verdicts) or "–"))
-        else:
-            said = "reproduced" if held == len(verdicts) else "partly" if held else "not reproduced"
-            cells.append(badge(said, f"{held} of {len(verdicts)}"))
+        said = "reproduced" if held == len(verdicts) else "partly" if held else "not reproduced"
+        cells.append(badge(said, f"{held} of {len(verdicts)}") if verdicts else "–")
     return cells
 
 
@@ -196,7 +189,7 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
         f"{plain(entry.authors)}. {linked(entry.venue)}.",
         f"**{summary(every)}.** [What these words mean](../explanation/verdicts.md)",
         intro,
-        table(["figure", "claims", "theory", "findings"], rows, "outcomes"),
+        table(["figure", "claims", "theory"], rows, "outcomes"),
         *(figure_section(name, figure, made.get(name), claims.get(name, [])) for name, figure in entry.figures.items()),
         *(f"({anchor(key, title)})=\n## {title}\n\n{body}" for title, body in sections.items()),
         configs_section(key, [made[name] for name in claims]),
@@ -217,18 +210,13 @@ def figure_section(
     if document is None:
         missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names missing data."
         return f"{title}\n\n{missing}"
-    stated = [one for one in claims if one.first.kind != "finding"]
-    findings = [one for one in claims if one.first.kind == "finding"]
     header = ["claim", "source", "expected", "measured", "verdict"]
-    rows = [[*_cells(one), badge(one.verdict) + " (theory)" * (one.first.kind == "theory")] for one in stated]
+    rows = [[*_cells(one), badge(one.verdict) + " (theory)" * (one.first.kind == "theory")] for one in claims]
     parts = [
         title,
         *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
         table(header, rows, "claims") if rows else "",
         "\n".join(f"- {plain(name)}: {number(value)}" for name, value in document.get("numbers", {}).items()),
-        folded(plural(len(findings), "finding"), table(header[:-1], [_cells(one) for one in findings], "claims"))
-        if findings
-        else "",
         _audit(name, document),
         _origins(document["origin"]),
         _again(name, entry, document),
@@ -326,38 +314,15 @@ def config_anchor(config: str) -> str:
 
 
 def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
-    """Return the configs that figures of a paper are made of, folded, with links to the kinds that they name."""
+    """Return the configs that figures of a paper are made of, folded."""
     names = list(dict.fromkeys(run["config"] for document in of_paper for run in document["runs"]))
     if not names:
         return ""
     parts = [f"({key}-configs)=\n## Configs", "The [reference](../reference/config.md) explains sections and keys."]
     for name in names:
         file = f"```{{literalinclude}} ../../configs/{name}\n:language: yaml\n:class: wrapped\n```"
-        kinds = _kinds(name)
-        parts += [f"({config_anchor(name)})=\n### {plain(name.removesuffix('.yaml'))}", kinds, folded("YAML", file)]
+        parts += [f"({config_anchor(name)})=\n### {plain(name.removesuffix('.yaml'))}", folded("YAML", file)]
     return "\n\n".join(parts)
-
-
-def _kinds(config: str) -> str:
-    """Return the kinds of a config's sections, each a link where the reference has a page of it."""
-    from dynamics_cli.config import load_config
-    from dynamics_cli.kinds.registry import SECTIONS
-    from dynamics_cli.reproduction.obtain import config_path
-
-    loaded = load_config(config_path(config))
-    found: dict[tuple[str, str], None] = {}
-    parts = [("run", loaded), ("record", loaded.record), *(("measure", one) for one in loaded.record.measures or ())]
-    for outer, part in parts:
-        inner = [(name, getattr(part, name)) for name in type(part).model_fields]
-        inner += [(name, getattr(value, name, None)) for _, value in inner for name in ("activation", "schedule")]
-        for section, value in [(outer, part), *inner]:
-            if section in SECTIONS and isinstance(kind := getattr(value, "kind", None), str):
-                found[section, kind] = None
-    said = []
-    for section, kind in found:
-        page = f"reference/kinds/{section}/{kind}.md"
-        said.append(f"[{section} `{kind}`](../{page})" if (DOCS / page).is_file() else f"{section} `{kind}`")
-    return ", ".join(said)
 
 
 # the front page ------------------------------------------------------------------------------------------------------
@@ -383,7 +348,7 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
         [
             f"**{summary([one for of in of_paper.values() for one in of])}**, in {plural(len(made), 'figure')} of "
             f"{plural(len(PAPERS), 'paper')}.",
-            table(["paper", "claims", "theory", "findings", "figures"], rows, "outcomes"),
+            table(["paper", "claims", "theory", "figures"], rows, "outcomes"),
             "## Claims that are not reproduced",
             table(["claim", "figure", "expected", "measured", "why"], missed, "claims missed"),
             "## Gallery",
@@ -406,8 +371,7 @@ def gallery(made: Mapping[str, dict[str, Any]]) -> str:
     """Return a picture of every paper that has any, with a link to its page."""
     cards = []
     for key, entry in PAPERS.items():
-        names = [f"{key}-{FACES[key]}"] if key in FACES else list(entry.figures)
-        name = next((name for name in names if name in made), None)
+        name = next((name for name in entry.figures if name in made), None)
         if name is None:
             continue
         title = short(key, entry)

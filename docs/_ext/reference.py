@@ -62,7 +62,7 @@ def inline(text: str, link: Callable[[str], str | None] = lambda code: None) -> 
     return "".join(written)
 
 
-def markdown(text: str, link: Callable[[str], str | None] = lambda code: None) -> str:
+def markdown(text: str) -> str:
     """Return a docstring as Markdown: paragraphs, lists, and lines that are indented as code."""
     blocks: list[str] = []
     for block in re.split(r"\n\s*\n", text):
@@ -71,8 +71,8 @@ def markdown(text: str, link: Callable[[str], str | None] = lambda code: None) -
             continue
         items = re.split(r"\n(?=- )", block)
         if not items[0].startswith("- "):
-            blocks.append(inline(items.pop(0), link))
-        blocks += ["\n".join(f"- {inline(item[2:], link)}" for item in items)] if items else []
+            blocks.append(inline(items.pop(0)))
+        blocks += ["\n".join(f"- {inline(item[2:])}" for item in items)] if items else []
     return "\n\n".join(blocks)
 
 
@@ -103,7 +103,7 @@ def _cell(text: str) -> str:
     return re.sub(r"(?<!\\)\|", r"\|", text)
 
 
-def keys_table(keys: Sequence[Mapping[str, Any]], link: Callable[[str], str | None] = lambda code: None) -> str:
+def keys_table(keys: Sequence[Mapping[str, Any]]) -> str:
     """Return keys with their values, defaults and descriptions as a table."""
 
     def rows() -> Iterator[list[str]]:
@@ -115,7 +115,7 @@ def keys_table(keys: Sequence[Mapping[str, Any]], link: Callable[[str], str | No
             elif key["default"] not in (None, {}, []):
                 default = key["default"]
                 value += f", by default `{default if isinstance(default, str) else json.dumps(default, default=str)}`"
-            yield [f"`{key['name']}`", value, inline(key["what"] or _of_section(key["name"]), link)]
+            yield [f"`{key['name']}`", value, inline(key["what"] or _of_section(key["name"]))]
 
     return table(["key", "value", "meaning"], rows())
 
@@ -142,30 +142,6 @@ def section_link(code: str) -> str | None:
 def bundled(section: str) -> dict[str, type[Kind]]:
     """Return the kinds of a section that come with the program."""
     return {row["kind"]: get_kind(section, row["kind"]) for row in list_kinds(section) if row["from"] == "dyn"}
-
-
-@cache
-def _sections_of() -> dict[str, list[str]]:
-    """Return the name of each kind with the sections that have it."""
-    found: dict[str, list[str]] = {}
-    for section in SECTIONS:
-        for name in bundled(section):
-            found.setdefault(name, []).append(section)
-    return found
-
-
-def kind_link(cls: type[Kind], keys: Sequence[Mapping[str, Any]]) -> Callable[[str], str | None]:
-    """Return a function that finds the page of a kind which the text of another kind names between backticks."""
-    own = {key["name"] for key in keys} | {cls.model_fields["kind"].default}
-
-    def link(code: str) -> str | None:
-        section, _, name = code.rpartition(".")
-        sections = _sections_of().get(name, [])
-        if name in own or not (section in sections or (not section and len(sections) == 1)):
-            return None
-        return f"/{PAGES}/{section or sections[0]}/{name}.md"
-
-    return link
 
 
 @cache
@@ -203,7 +179,6 @@ def page(cls: type[Kind]) -> str:
     """Return the page of a kind in Markdown."""
     known = description(cls)
     section, _, name = known.title.partition(".")
-    link = kind_link(cls, known.keys)
     facts = [f"In the section [`{section}`](index.md) of a config; `dyn explain {known.title}` prints this page."]
     paper = re.search(r"\.experiments\.(\w+)\.", f"{cls.__module__}.")
     if paper:
@@ -216,10 +191,10 @@ def page(cls: type[Kind]) -> str:
         facts.append(f"It is trained by autograd, because it is no formula: {inline(known.obstacle)}.")
     shared = base_of(cls).model_fields
     own, common = ([key for key in known.keys if (key["name"] in shared) is inherited] for inherited in (False, True))
-    parts = [f"# {name}", markdown(known.text, link), "\n".join(facts)]
-    parts.append("## Keys\n\n" + (keys_table(own, link) if own else "It has no keys of its own."))
+    parts = [f"# {name}", markdown(known.text), "\n".join(facts)]
+    parts.append("## Keys\n\n" + (keys_table(own) if own else "It has no keys of its own."))
     if common:
-        parts.append(f"### Keys of every {NAMES.get(section, section)}\n\n" + keys_table(common, link))
+        parts.append(f"### Keys of every {NAMES.get(section, section)}\n\n" + keys_table(common))
     parts += [f"## Example\n\n```yaml\n{known.example}\n```", used_by(section, name)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -290,7 +265,7 @@ class Keys(SphinxDirective):
         if isinstance(cls, str):
             raise self.error(f"{cls} has kinds; it has a page of its own")
         known = description(cls)
-        return self.parse_text_to_nodes(keys_table(known.keys, section_link))
+        return self.parse_text_to_nodes(keys_table(known.keys))
 
 
 class Names(SphinxDirective):

@@ -87,8 +87,8 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers: ModuleType) ->
         for figure in entry.figures:
             section = re.split(r"^\([\w-]+\)=$", page.partition(f"({figure})=\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
             assert section
-            for one in made.get(figure, {"claims": []})["claims"]:
-                assert f"[`{one['id']}`]{{.below}}" in section
+            for one in papers.claims_of(made.get(figure, {"claims": []})):
+                assert f"[`{one.first.id}`]{{.below}}" in section
         columns: int | None = None
         for line in page.splitlines():
             bars = len(re.findall(r"(?<!\\)\|", line)) if line.lstrip().startswith("|") else None
