@@ -29,7 +29,7 @@ from dynamics_cli.plotting.panels.table import table_figure
 from dynamics_cli.plotting.style import COLUMN_WIDTH, MARKER, PALETTE, SERIES, SMALL, TEXT_WIDTH, new_figure, styled
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis
 from dynamics_cli.reproduction.claims import (
-    Claim, Interval, around, at_least, at_most, claim, exactly, finding, given, less_than, more_than, most, near,
+    Claim, Interval, around, at_least, at_most, claim, exactly, given, less_than, more_than, most, near,
     theory)
 from dynamics_cli.reproduction.figure import Evidence, Figure, Origin, Runs, Variant, Wanted, by_id
 from dynamics_cli.runs import Run

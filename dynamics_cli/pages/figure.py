@@ -32,7 +32,6 @@ PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 KINDS = {
     "claim": "Claims, decided by trained networks",
     "theory": "Theory, decided by formulas or data alone",
-    "finding": "Findings: what the paper does not say",
 }
 ROWS = 200
 """Rows of a table that a page shows."""
@@ -124,17 +123,15 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     if not claims:
         return None
     seeds = max(len(one.outcomes) for one in claims)
-    header = ["statement", "source", "expected", "median" if seeds > 1 else "measured"]
-    header += [] if kind == "finding" else ["verdict"]
+    header = ["statement", "source", "expected", "median" if seeds > 1 else "measured", "verdict"]
     header += ["seeds"] if seeds > 1 else []
     rows = []
     for one in claims:
         said = tag("td", one.verdict, class_="reproduced" if one.verdict == "reproduced" else "failed")
-        cells: list[object] = [one.first.statement, one.first.source, one.first.expected, number(one.measured)]
-        cells += [] if kind == "finding" else [said]
+        cells = [one.first.statement, one.first.source, one.first.expected, number(one.measured), said]
         if seeds > 1:
             each = ", ".join(f"+{outcome.seed}: {number(outcome.measured)}" for outcome in one.outcomes)
-            cells.append(tag("td", folded(one.count or f"{len(one.outcomes)} seeds", each)))
+            cells.append(tag("td", folded(one.count, each)))
         rows.append(cells)
     return table(header, rows, KINDS[kind], class_="claims")
 

@@ -17,11 +17,11 @@ from dynamics_cli.text import number, text_table
 if TYPE_CHECKING:
     import numpy as np
 
-Kind = Literal["claim", "theory", "finding"]
+Kind = Literal["claim", "theory"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """In the order of tables."""
 _LARGEST = sys.float_info.max
-Verdict = Literal["reproduced", "not reproduced", "shown"]
+Verdict = Literal["reproduced", "not reproduced"]
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,10 @@ def most() -> Interval:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper turned into a measurement, or a finding beside it.
+    """A sentence of a paper turned into a measurement.
 
     A `claim` is decided by networks that were trained: some change of their runs makes it fail. `theory` is decided by
-    formulas or data alone, a `finding` is something that the paper does not say and has no verdict but `shown`.
+    formulas or data alone.
     """
 
     id: str
@@ -158,12 +158,6 @@ def theory(id: str, statement: str, source: str, expected: Interval, measured: S
     return replace(claim(id, statement, source, expected, measured), kind="theory")
 
 
-def finding(id: str, statement: str, source: str, measured: SupportsFloat, expected: str = "") -> Claim:
-    """State something that the paper does not say: an erratum, a sensitivity, an angle."""
-    value = float(measured)
-    return Claim(id, statement, source, expected, value if math.isfinite(value) else None, "shown", "finding")
-
-
 @dataclass(frozen=True)
 class SeedOutcome:
     """The result of a seed for a claim."""
@@ -195,9 +189,7 @@ class ClaimOverSeeds:
 
     @property
     def verdict(self) -> Verdict:
-        """`reproduced` when it came out in more than half of the seeds; `shown` for a finding."""
-        if self.first.kind == "finding":
-            return "shown"
+        """`reproduced` when it came out in more than half of the seeds."""
         return "reproduced" if 2 * self.reproduced > len(self.outcomes) else "not reproduced"
 
     @property
@@ -208,17 +200,15 @@ class ClaimOverSeeds:
 
     @property
     def count(self) -> str:
-        """`9/10`; empty for a finding, which has no verdict, and for a single seed."""
-        if self.first.kind == "finding" or len(self.outcomes) < 2:
-            return ""
-        return f"{self.reproduced}/{len(self.outcomes)}"
+        """`9/10`; empty for a single seed."""
+        return f"{self.reproduced}/{len(self.outcomes)}" if len(self.outcomes) > 1 else ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, its median and its verdict; with several seeds also the result of each."""
         document = self.first.as_dict() | {"measured": self.measured, "verdict": self.verdict}
         if len(self.outcomes) > 1:
             document["seeds"] = len(self.outcomes)
-            document["held"] = None if self.first.kind == "finding" else self.reproduced
+            document["held"] = self.reproduced
             document["per_seed"] = [one.as_dict() for one in self.outcomes]
         return document
 
@@ -249,19 +239,17 @@ def over_seeds(claims: Mapping[int, Sequence[Claim]]) -> list[ClaimOverSeeds]:
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise InputError(f"several claims have the id {', '.join(repeated)}; the ids of claims must be unique")
     by_id = {seed: {one.id: one for one in of_seed} for seed, of_seed in claims.items()}
-    return [
-        ClaimOverSeeds(one, tuple(_outcome(seed, by_id[seed].get(one.id), one) for seed in claims)) for one in first
-    ]
+    return [ClaimOverSeeds(one, tuple(_outcome(seed, by_id[seed].get(one.id)) for seed in claims)) for one in first]
 
 
-def _outcome(seed: int, claim: Claim | None, first: Claim) -> SeedOutcome:
+def _outcome(seed: int, claim: Claim | None) -> SeedOutcome:
     if claim is None:
-        return SeedOutcome(seed, None, "shown" if first.kind == "finding" else "not reproduced")
+        return SeedOutcome(seed, None, "not reproduced")
     return SeedOutcome(seed, claim.measured, claim.verdict, claim.low, claim.high)
 
 
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
-    """Return the claims as lines of text, theory after them, findings last, at most `width` wide where words allow it.
+    """Return the claims as lines of text, theory after them, at most `width` wide where words allow it.
 
     `width` is that of the terminal by default. With several seeds a last column says how often each claim came out.
     """
@@ -269,7 +257,7 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
 
 
 def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of the table of claims; then theory, findings last."""
+    """Return header and rows of the table of claims, then theory."""
     ordered = sorted(claims, key=lambda one: KINDS.index(one.first.kind))
     seeds = any(one.count for one in claims)
     header = ["claim", "source", "paper", "median" if seeds else "measured", "verdict", *(["seeds"] if seeds else [])]
@@ -277,15 +265,13 @@ def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list
 
 
 def summary(claims: Sequence[ClaimOverSeeds]) -> str:
-    """Return `7 of 8 claims reproduced, 2 of 2 of theory, 3 findings`."""
+    """Return `7 of 8 claims reproduced, 2 of 2 of theory`."""
     of = {kind: [one.verdict for one in claims if one.first.kind == kind] for kind in KINDS}
     parts = []
     if (stated := of["claim"]) or not of["theory"]:
         parts.append(f"{stated.count('reproduced')} of {len(stated)} claim{'s' * (len(stated) != 1)} reproduced")
     if theory := of["theory"]:
         parts.append(f"{theory.count('reproduced')} of {len(theory)} of theory" + " reproduced" * (not stated))
-    if findings := len(of["finding"]):
-        parts.append(f"{findings} finding{'s' * (findings != 1)}")
     return ", ".join(parts)
 
 

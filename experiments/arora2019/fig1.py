@@ -62,10 +62,6 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
         kit.claim("scale", "A smaller start gives a smaller error with few entries (share of smaller ones, depths 2 "
                   "and 3)", "Figure 1, released notebook", kit.exactly(1.0),
                   float(np.mean(np.concatenate(falls)))),
-        *(kit.finding(f"fewest-{depth}", f"Error with {base(e, 'fewest', 2).observed} entries, {LOOKS[depth][1]}", "",
-                      base(e, "fewest", depth).error) for depth in (*DEPTHS, 0)),
-        kit.finding("order", "Few entries: error of depth 2 over that of the least nuclear norm: of no fixed order", "",
-                    base(e, "few", 2).error / base(e, "few", 0).error),
         *_over_counts(e, DOUBLED, "-2r", "Twice the rank: "),
     ]
 

@@ -18,9 +18,9 @@ NAMES = {"chebyshev": "Chebyshev", "classes": "two classes", "deep_linear": "dee
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the runs: `edges` by config and step size, and `below`, the classes at a step too small for the edge."""
+    """Read the runs: `edges` by config and step size."""
     edges = {key: [edge(runs[f"{key} {lr}"]) for lr in steps] for key, steps in STEPS.items()}
-    return kit.Evidence(edges=edges, below=edge(runs["classes 0.05"]))
+    return kit.Evidence(edges=edges)
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -45,15 +45,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             kit.claim(f"{key}-half", f"{name}: and falls far (last window over the loss at the crossing; the larger)",
                       "abstract", kit.less_than(0.5), max(one.share_left for one in edges)),
         ]
-    below = e.below
-    return [
-        *found,
-        kit.finding("below", "Two classes, eta = 0.05: largest sharpness over 2/eta; without a crossing",
-                    "not in paper", below.sharpness.max() / below.bound),
-        kit.finding("below-rises", "and the share of steps that raise the loss", "not in paper",
-                    np.mean(np.diff(below.losses) > 0)),
-    ]
     # fmt: on
+    return found
 
 
 @kit.styled
@@ -80,12 +73,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _wanted() -> dict[str, str | kit.Wanted]:
-    runs = {(key, lr): count for key, steps in STEPS.items() for lr, count in steps.items()} | {
-        ("classes", "0.05"): 3000
-    }
     return {
         f"{key} {lr}": kit.Wanted(f"cohen2021/{key}.yaml", (f"optimizer.lr={lr}", f"optimizer.iterations={count}"))
-        for (key, lr), count in runs.items()
+        for key, steps in STEPS.items()
+        for lr, count in steps.items()
     }
 
 

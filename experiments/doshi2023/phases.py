@@ -84,8 +84,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("mini-batch-inverts", "mini-batch: more test than training pairs are right without decay "
                   "(difference, once the rule is learnt)", "notebook", kit.more_than(0),
                   kit.given(learnt[BATCHES], batches.test[-1] - batches.train[-1])),
-        *[kit.finding(f"{name.split()[0]}-ipr", f"{name}: share of periodic neurons in the end", "", one.periodic)
-          for name, one in e.items()],
     ]
     # fmt: on
 

@@ -77,8 +77,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   lost["share"]),
         kit.claim("high-memory", "there replaced labels are memorised still (accuracy on them)", "picture; 100 %",
                   kit.around(1), lost["replaced"]),
-        kit.finding("high-train", "and the training accuracy", "", lost["train"]),
-        kit.finding("periodic", "Share of periodic neurons", "", one.periodic),
     ]
     # fmt: on
 

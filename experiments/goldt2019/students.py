@@ -129,11 +129,6 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
         *(kit.theory(f"plateau-R-{K}", f"and its overlap with the teacher, K = M = {K} (over theory)",
                      "Saad and Solla 1995", kit.near(1.0, 0.05), found[1] / plateau_theory(K)[1])
           for K, found in e.plateaus.items()),
-        kit.finding("overlaps", "Largest difference of an overlap with the teacher from the ODE, alpha <= 100", "",
-                    max(float(np.abs(one.R - one.R_ode)[one.alpha <= 100].max()) for one in e.curves)),
-        *(kit.finding(f"exit-{name}", f"The test error of K = M = 2 falls below half the plateau at alpha, {name}", "",
-                      first.alpha[np.argmax(errors < plateau_theory(2)[0] / 2)])
-          for name, errors in (("trained", first.error), ("ode", first.exact))),
     ]
     # fmt: on
 
@@ -196,9 +191,6 @@ def claims_size(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("slope", "Deviations from the ODE vanish as 1 / sqrt(N) (power of N)",
                   "Theorem on the limit of many inputs", kit.Interval(-0.65, -0.35),
                   e.line[0] if e.fell < 0.5 else np.nan),
-        kit.finding("slope-error", "Standard error of that power", "", e.error),
-        *(kit.finding(f"rms-{N:g}", f"Root mean square deviation of the test error, N = {N:g}", "", one)
-          for N, one in zip(e.sizes, e.rms, strict=True)),
     ]
     # fmt: on
 
@@ -275,10 +267,6 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
           for K, one in zip(STUDENTS, e.both, strict=True)),
         kit.theory("contrast", "With more students the error of both layers does not grow (K = 6 over K = 2)",
                    "abstract", kit.at_most(1.1), e.both[-1] / e.both[0]),
-        *(kit.finding(f"{layers}-{K}-trained", f"Trained, {name}: final error over the formula for K = M, K = {K}",
-                      "abstract", one)
-          for layers, name in (("soft", "soft committee"), ("both", "both layers"))
-          for K, one in zip(STUDENTS, found[layers], strict=True)),
     ]
     # fmt: on
 

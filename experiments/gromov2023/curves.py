@@ -25,11 +25,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.theory(f"{key}-start", f"{name}: at first both losses are those of the zero network (the larger "
                        "deviation, times p)", "one-hot labels: 1/p", kit.at_most(0.03),
                        max(abs(loss[0] * one.p - 1) for loss in (one.train_loss, one.test_loss))),
-            kit.finding(f"{key}-t-train", f"{name}: epoch at which the training pairs are learnt", "", one.t_train),
-            kit.finding(f"{key}-peak", f"{name}: largest test loss over the first", "",
-                        one.test_loss.max() / one.test_loss[0]),
-            kit.finding(f"{key}-end", f"{name}: final test loss over the first", "",
-                        one.test_loss[-1] / one.test_loss[0]),
         ]
     return found
     # fmt: on

@@ -43,16 +43,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             kit.claim(f"{key}-sooner", f"{name}: the more pairs, the sooner the others are learnt (share of "
                       "successive shares; those of which they are)", "critical share (recalled)", kit.exactly(1),
                       np.mean(np.diff(late) < 0) if len(late) > 1 else np.nan),
-            *[kit.finding(f"{key}-{share:g}", f"{name}: epoch at which the test pairs are learnt, {share:.0%} trained",
-                          "", one.t_test) for share, one in of.items()],
         ]
-    return [
-        *found,
-        *[kit.finding(f"decay-{decay:g}", f"AdamW, one half trained, decay {decay:g}: epoch at which the test pairs "
-                      "are learnt", "", one.t_test) for decay, one in e.decays.items()],
-        kit.finding("decay-15-best", "and their best accuracy under decay 15", "", e.decays[15.0].test.max()),
-    ]
     # fmt: on
+    return found
 
 
 @kit.styled

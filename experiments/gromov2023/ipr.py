@@ -25,8 +25,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.claim(f"{key}-periodic", f"{name}: in the end most neurons are periodic (share with an IPR of U above "
                       "1/2)", "analytic weights; most: more than half", kit.most(),
                       np.mean(participation(one.last[0]) > 0.5)),
-            *[kit.finding(f"{key}-{part}", f"{name}: mean IPR of {part} in the end", "", value)
-              for part, value in zip("UVW", one.ipr[-1], strict=True)],
         ]
     return found
     # fmt: on

@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .grokking import ADAMW, GD, ORIGIN, chosen, layers, own_form
-from .theory.analytic import analytic_weights, phase_sums, strongest
+from .theory.analytic import analytic_weights, phase_sums
 
 CLOSE = 0.3
 """Radians; a random phase is as near to 0 in 10 % of the cases."""
@@ -21,7 +21,7 @@ def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> kit.Evidence:
     """
     same, total = phase_sums(U, V, W)
     close = float(np.mean(np.abs(total[same > 0]) < CLOSE)) if same.mean() > 0.5 else np.nan
-    return kit.Evidence(same=same, total=total, close=close, distinct=len(np.unique(strongest(U)[0])), p=U.shape[1])
+    return kit.Evidence(same=same, total=total, close=close)
 
 
 Evidence = dict[str, kit.Evidence]
@@ -46,14 +46,11 @@ def claims(e: Evidence) -> list[kit.Claim]:
                       "Eq. 12", kit.at_least(least), one.same.mean()),
             kit.claim(f"{key}-phases", f"{name}: and phases that add up (share of these within {CLOSE} of 0)",
                       "Eq. 12; most: more than half", kit.most(), one.close),
-            kit.finding(f"{key}-all", f"{name}: distinct frequencies of U, of {one.p // 2}", "analytic weights",
-                        one.distinct),
         ]
     return [
         *found,
         kit.theory("analytic", "Analytic weights: the sum of the phases (largest size)", "Eq. 12",
                    kit.at_most(1e-9), np.abs(exact.total).max()),
-        kit.finding("chance", f"Share of random phases within {CLOSE} of 0", "", CLOSE / np.pi),
     ]
     # fmt: on
 

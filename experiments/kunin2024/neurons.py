@@ -121,8 +121,6 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
                   kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
         kit.theory("formula", "The kernel distance from w and a is that of the gradients (largest difference)",
                    "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(own)),
-        *(kit.finding(f"aligned-{delta:g}", f"Time at which the alignment exceeds 0.99, delta = {delta:g}", "Figure 3",
-                      one.aligned) for delta, one in by.items()),
     ]
     # fmt: on
 
@@ -151,8 +149,6 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("fits", "which all fit it (largest final error)", "Figure 4(b)", kit.less_than(1e-4),
                   max(abs(float((one.predictor[-1] - one.beta) @ one.beta)) / float(np.linalg.norm(one.beta))
                       for one in single)),
-        kit.finding("spread", "Distance between the ends for delta = -4 and 4", "Figure 4(b)",
-                    float(np.linalg.norm(single[0].predictor[-1] - single[-1].predictor[-1]))),
     ]
     # fmt: on
 

@@ -126,10 +126,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "delta from -0.4 to 0, and the distance is the one printed: 1 if so)", drawn, kit.exactly(1), where),
         *(kit.claim(id, statement, "printed in the released notebook", kit.around(value), extremes[id])
           for id, (_, _, _, value, statement) in PRINTED.items()),
-        *(kit.finding(f"found-{name}", f"Share of |a| |w| along the teacher, tau = {PLANE[name][0]:g}, delta = "
-                      f"{PLANE[name][1]:g}", "Figure 1a", net.found) for name, net in one.items()),
-        kit.finding("worst", "Largest held-out loss over that of the zero function, last map (0.48 at t = 1000 in the "
-                    "released notebook, mean of 16)", "Figure 1b", e.test[-1].max()),
     ]
     # fmt: on
 

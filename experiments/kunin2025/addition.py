@@ -62,7 +62,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     there = np.isfinite(e.times).all()
     active = e.spectra[e.norms >= 1]
     single = active.max(axis=1) ** 2 / np.sum(active**2, axis=1)
-    own = [int((active.argmax(axis=1) == mode).sum()) for mode in e.modes]
     # fmt: off
     return [
         *(kit.claim(f"loss-{epoch}", f"Loss at epoch {epoch:,}".replace(",", " "), "printed, cell 12",
@@ -83,8 +82,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *(kit.theory(f"plateau-{k}", f"With {what} learnt the loss is the power of the other modes",
                      "printed, cell 12", kit.near(PRINTED[epoch], DIGITS), e.levels[k])
           for k, what, epoch in ((1, "the largest mode", 10_000), (2, "the two largest modes", 30_000))),
-        *(kit.finding(f"neurons-{mode}", f"Neurons of norm 1 or more and frequency {mode} in the end", "", count)
-          for mode, count in zip(e.modes, own, strict=True)),
     ]
     # fmt: on
 

@@ -98,8 +98,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
           for r in RANKS),
         kit.theory("same", "The exact coefficient is the same at all ranks from 0 on (largest less smallest)",
                    "Aoyagi 2024; layers of inputs and outputs together or more", kit.exactly(0.0), np.ptp(e.exact)),
-        kit.finding("bias", "The released sampler over the exact coefficient at the end", "",
-                    released[-1] / e.exact[-1]),
     ]
     # fmt: on
 

@@ -37,7 +37,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   source, kit.at_least(0.9), kit.given(fitted and learnt, eight.test[-1] / one.test[-1])),
         kit.claim("shrinks", "Meanwhile the norm of the large weights falls below a half (ratio to the first)", source,
                   kit.less_than(0.5), kit.given(fitted, eight.norm[-1] / eight.norm[0])),
-        kit.finding("accuracy", "Last held-out accuracy, large weights", "", eight.test[-1]),
     ]  # fmt: skip
 
 

@@ -138,7 +138,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), kit.given(fitted, e.relu_last)),
         kit.claim("relu-first", "and not with its first (distance, over that from the last)", "A, Figure 1",
                   kit.more_than(1), e.relu_first / e.relu_last if fitted else np.nan),
-        kit.finding("large", "At sigma^2 = 1e-2 alignment is not silent: loss when 90 % aligned", "", e.two[0].left),
     ]
     # fmt: on
 

@@ -99,16 +99,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                    there[-1] - there[0]),
         kit.theory("more-samples", "The largest alpha^2 grows with N (share of pairs of N, ties half)",
                    "Figure 2(c); most: more than half", kit.most(), np.mean(np.sign(later)) / 2 + 0.5),
-        kit.finding("sparse", "Population error of the interpolator of least L1 norm", "Figure 2(a)", e.sparse),
-        kit.finding("power", "Power of alpha^2 with which the excess L1 norm of this draw vanishes, 1e-8 to 1e-14: not "
-                    "1 / ln(1 / alpha)", "Section 5", _power(e.logs, e.norms_1 - e.l1)),
     ]
     # fmt: on
-
-
-def _power(logs: kit.Floats, excess: kit.Floats) -> float:
-    at = (logs <= -8) & (excess > 0)
-    return float(np.polyfit(logs[at], np.log10(excess[at]), 1)[0])
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:

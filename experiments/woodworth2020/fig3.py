@@ -60,8 +60,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("deeper", "Deeper networks reach the error with a larger mu = alpha^D (share of N, where any does, "
                    "at which D = 5 does with a larger one than D = 2)", "Figure 3(c)", kit.exactly(1.0),
                    float(np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])]))),
-        *(kit.finding(f"largest-{depth}", f"log10 of the largest mu with an error of {THRESHOLD}, D = {depth}, N = 100",
-                      "Figure 3(c)", e.largest[k, COUNTS.index(100)]) for k, depth in enumerate(DEPTHS)),
     ]
     # fmt: on
 

@@ -50,16 +50,13 @@ def evidence_merged(runs: kit.Runs) -> kit.Evidence:
     run, white = runs["merged"], runs["white"]
     covariance, N, step = setting(run)
     data: Any = white.config.dataset
-    norms = {name: float(np.linalg.norm(value)) for name, value in run.state(-1).items()}
-    own, other = (np.hypot(norms[f"weight_{one}"], norms[f"weight_{two}"])
-                  for one, two in (("key_query", "value"), ("key_query_label", "value_input")))  # fmt: skip
     speed = -np.diff(np.asarray(run.losses, np.float64))
     drops = len(find_peaks(speed, prominence=PEAK * speed.max())[0])
     return kit.Evidence(
         losses=np.asarray(run.losses, np.float64), levels=saddle_losses(np.linalg.eigvalsh(covariance), N),
         population=descent(run.state(0), covariance, N, step, np.asarray(run.loss_iterations))[0],
         white=np.asarray(white.losses, np.float64), white_levels=saddle_losses(data.eigenvalues, data.context),
-        sigmoid=sigmoid(white), drops=drops, blocks=other / own,
+        sigmoid=sigmoid(white), drops=drops,
     )  # fmt: skip
 
 
@@ -84,8 +81,6 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
                   fallen(e.white, e.white_levels) / fallen(e.sigmoid, e.white_levels)),
         kit.claim("white-width", "and as fast (ratio of the times from 20 to 80 % of the fall)", "analytical time "
                   "course of the abstract", kit.around(1), width / exact),
-        kit.finding("blocks", "Blocks that begin at 0 and would stay there on infinitely many sequences: their norm "
-                    "in the end over that of the others", "", e.blocks),
     ]
     # fmt: on
 

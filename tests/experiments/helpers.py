@@ -49,8 +49,8 @@ def by_id(claims: Sequence[Claim]) -> dict[str, Claim]:
 
 
 def verdicts(claims: Sequence[Claim]) -> dict[str, str]:
-    """Return id -> verdict of what is a claim or theory, not a finding."""
-    return {one.id: one.verdict for one in claims if one.kind != "finding"}
+    """Return id -> verdict."""
+    return {one.id: one.verdict for one in claims}
 
 
 def check_pure(figure: Figure, evidence: Evidence) -> None:

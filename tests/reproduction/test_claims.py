@@ -19,7 +19,6 @@ from dynamics_cli.reproduction.claims import (
     at_most,
     claim,
     exactly,
-    finding,
     less_than,
     more_than,
     most,
@@ -66,7 +65,7 @@ def judged(document: dict[str, Any]) -> str:
     """Return the verdict that a program comes to which knows nothing but the JSON of a claim."""
     each = document.get("per_seed", [document])
     fit = sum(_fits(one["low"], one["high"], one["measured"]) for one in each)
-    return "shown" if document["kind"] == "finding" else "reproduced" if 2 * fit > len(each) else "not reproduced"
+    return "reproduced" if 2 * fit > len(each) else "not reproduced"
 
 
 def _fits(low: float | None, high: float | None, measured: float | None) -> bool:
@@ -90,7 +89,6 @@ def test_claims_are_judged_again_from_their_json_alone(
     told = {}
     for seed, (x, apart) in enumerate(seeds):
         told[seed] = [make(make.__name__, "s", "t", expecting(x), x + apart) for make in (claim, theory)]
-        told[seed].append(finding("finding", "s", "t", x))
     for one in over_seeds(told):
         document = json.loads(seal(one.as_dict()))
         assert judged(document) == document["verdict"] == one.verdict
@@ -126,9 +124,3 @@ def test_verdicts() -> None:
 def test_a_number_that_is_not_finite_is_not_reproduced_and_null(value: float) -> None:
     one = claim("a", "s", "t", expected=at_least(0), measured=value)
     assert (one.verdict, one.measured) == ("not reproduced", None)
-    assert finding("a", "s", "t", measured=value).measured is None
-
-
-def test_a_finding_has_no_range_and_is_shown() -> None:
-    one = finding("angle", "Angle of the group", "Figure 4", measured=-135.0)
-    assert (one.kind, one.verdict, one.expected, one.measured) == ("finding", "shown", "", -135.0)

@@ -15,7 +15,6 @@ from dynamics_cli.reproduction.claims import (
     ClaimOverSeeds,
     claim,
     exactly,
-    finding,
     less_than,
     over_seeds,
     rewrite,
@@ -47,7 +46,6 @@ def claims(kinks: float = 2) -> list[ClaimOverSeeds]:
             0: [
                 claim("kinks", "Two | kinks", "Figure 2", exactly(2), kinks),
                 theory("law", "A law", "Eq. 1", less_than(1), 0.5),
-                finding("angle", "Angle", "Figure 2", 3),
             ],
             1: [claim("kinks", "Two | kinks", "Figure 2", exactly(2), 2)],
         }
@@ -66,7 +64,6 @@ def test_the_table_between_the_marks_is_rewritten_and_nothing_else(
     rows = (
         "| fig2 | kinks | Two \\| kinks | 2 | 2 (2/2) | reproduced |\n"
         "| fig2 | law | A law | < 1 | 0.5 (1/2) | not reproduced (theory) |\n"
-        "| fig2 | angle | Angle |  | 3 | shown |\n"
     )
     if notes is None:
         notes, newline = "{}\n", "\n"
@@ -79,7 +76,7 @@ def test_rows_of_other_figures_stay(tmp_path: Path) -> None:
     rewrite(file, {"paper-fig2": claims(), "paper-fig10": claims()})
     rewrite(file, {"paper-fig2": claims(5), "paper-fig3": claims()})
     names = [line.split("|")[1].strip() for line in file.read_text().splitlines() if line.startswith("| fig")]
-    assert names == ["figure"] + ["fig2"] * 3 + ["fig10"] * 3 + ["fig3"] * 3
+    assert names == ["figure"] + ["fig2"] * 2 + ["fig10"] * 2 + ["fig3"] * 2
     assert "| 3.5 (1/2) | not reproduced |" in file.read_text()
 
 

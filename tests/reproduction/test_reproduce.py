@@ -22,7 +22,7 @@ from dynamics_cli.errors import DynError, InputError, RunError, UsageError
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import obtain
 from dynamics_cli.reproduction import reproduce as module
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, finding
+from dynamics_cli.reproduction.claims import Claim, at_most, claim
 from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted
 from dynamics_cli.reproduction.reproduce import FigureResult, reproduce, reproduce_figures
 from dynamics_cli.runs import Run
@@ -42,7 +42,7 @@ optimizer: {kind: gd, lr: 0.01, iterations: 50}
 def small_claims(losses: dict[str, float]) -> list[Claim]:
     return [
         claim("falls", "The loss falls", "here", expected=at_most(10.0), measured=losses["first"]),
-        finding("second", "The other loss", "here", measured=losses["second"]),
+        claim("second", "So does the other", "here", expected=at_most(10.0), measured=losses["second"]),
     ]
 
 
