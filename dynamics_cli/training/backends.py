@@ -104,6 +104,8 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         ValueError: this stepper trains no replicas.
 
     """
+    from dynamics_cli import compiling  # noqa: F401 - before any other import of numba, which it makes shorter
+
     config = problems[0].config
     if config.optimizer.is_flow:
         from dynamics_cli.training.steppers.flow import FlowStepper

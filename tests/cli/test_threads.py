@@ -35,7 +35,7 @@ TRAINED = """
 import sys
 from dynamics_cli.cli import main
 main(["train", "boursier2022/orthogonal", "--json", *{changes}], standalone_mode=False)
-print("torch" in sys.modules)
+print("torch" in sys.modules, "coverage" in sys.modules)
 """
 POINTS = "dataset={kind: points, x: [[1, 0.5, 2, 0], [-0.5, 1, 0, 1]], y: [1.0, -1.0]}"
 DEEP = [
@@ -50,11 +50,11 @@ FLOW = "optimizer={kind: gradient_flow, until: 1.0, points: 50}"
     [("compiled", []), ("compiled", DEEP), ("compiled", [POINTS]), ("flow", ["dtype=float64", FLOW])],
     ids=["few columns", "deep", "span", "flow"],
 )
-def test_a_compiled_training_never_imports_torch(backend: str, changes: list[str], shell: Dyn) -> None:
+def test_a_compiled_training_imports_neither_torch_nor_what_numba_looks_for(backend: str, changes: list[str], shell: Dyn) -> None:
     iterations = [] if backend == "flow" else ["optimizer.iterations=100"]
     snapshots = "record.snapshots={kind: geometric, ratio: 1.5}"
     settings = [f"--set={change}" for change in [f"backend={backend}", snapshots, *changes, *iterations]]
-    assert shell(code=TRAINED.format(changes=settings)).out.splitlines()[-1] == "False"
+    assert shell(code=TRAINED.format(changes=settings)).out.splitlines()[-1] in ("False False", "False True" if backend == "flow" else "")
 
 
 STARTED = """
