@@ -175,7 +175,7 @@ def _compiled(source: str, name: str) -> int:
     if path is not None:
         module.__file__ = str(path)
     text = source.replace("cache=CACHE", f"cache={path is not None}")
-    exec(compile(text, str(path or module.__name__), "exec"), module.__dict__)
+    exec(compile(text, str(path or module.__name__), "exec"), module.__dict__)  # noqa: S102 - our own formulas
     _ALIVE.append(module)
     return int(getattr(module, name).address)
 

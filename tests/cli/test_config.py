@@ -7,8 +7,10 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from click.shell_completion import BashComplete
 
 from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.cli import main
 from dynamics_cli.config import json_schema
 from dynamics_cli.config.describe import WHOLE, list_kinds
 from dynamics_cli.kinds import all_kinds
@@ -108,8 +110,13 @@ def test_schema(dyn: Dyn) -> None:
         ("dyn train toy.yaml --dry", ["plain,--dry-run"]),
     ],
 )  # fmt: skip
-def test_completions(words: str, completions: list[str], shell: Dyn, place: Path) -> None:
+def test_completions(words: str, completions: list[str], place: Path) -> None:
     (place / "outputs/runs/toy-run").mkdir(parents=True)
-    env = {"_DYN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    answer = shell(env=env)
-    assert answer.out.split() == completions
+    *given, incomplete = words.split()[1:]
+    found = BashComplete(main, {}, "dyn", "_DYN_COMPLETE").get_completions(given, incomplete)
+    assert [f"{one.type},{one.value}" for one in found] == completions
+
+
+def test_a_shell_asks_for_its_script(shell: Dyn) -> None:
+    answer = shell(env={"_DYN_COMPLETE": "bash_source"})
+    assert (answer.code, "complete -o nosort -F _dyn_completion dyn" in answer.out) == (0, True)

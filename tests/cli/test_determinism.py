@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 import yaml
 
-from dynamics_cli.reproduction import catalogue
 from dynamics_cli.runs import verify_run
 
 from .conftest import environment
@@ -85,15 +84,15 @@ class World:
         return data
 
 
-def worlds(root: Path, files: dict[str, str], seconds: tuple[float, float] = (0.002, 10.0)) -> tuple[World, World]:
+def worlds(root: Path, files: dict[str, str]) -> tuple[World, World]:
     """Two worlds that have nothing in common but the machine, the program and `files`."""
     plain = {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
     odd = {
         "PYTHONHASHSEED": "4242", "TZ": "Pacific/Apia", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
         "COLUMNS": "60", "SOURCE_DATE_EPOCH": "86400",
     }  # fmt: skip
-    a = World(root / "a", "022", seconds[0], plain).make(files)
-    b = World(root / "elsewhere" / "with a space", "077", seconds[1], odd).make({**files, "matplotlibrc": RC})
+    a = World(root / "a", "022", 0.002, plain).make(files)
+    b = World(root / "elsewhere" / "with a space", "077", 10.0, odd).make({**files, "matplotlibrc": RC})
     return a, b
 
 
@@ -216,54 +215,6 @@ def test_every_kind_of_run_its_pictures_and_figures(tmp_path: Path) -> None:
     assert (found[".pdf"], found[".png"], found[".svg"], found[".csv"]) == (3, 3, 3, 3)
     assert found[".npy"] > 100
     assert found[".npz"] >= len(RUNS)  # checkpoints
-
-
-STILL = {"convolutional"}
-"""A run without a function of one input, a hidden layer on a plane or samples: nothing of it can be animated."""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", RUNS)
-def test_every_panel_and_the_animation(tmp_path: Path, name: str) -> None:
-    a, b = worlds(tmp_path, FILES)
-    moving = [] if name in STILL else [pictures(name, "--animate", formats=("png",))]
-    for world in (a, b):
-        world.run([trained(name), pictures(name), *moving])
-    found = counts(assert_same(a, b))
-    assert found[".pdf"] == found[".png"] == found[".svg"] >= 1
-    assert found.get(".gif", 0) == len(moving)
-
-
-@pytest.mark.long
-def test_pictures_of_a_sweep_and_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
-    a, b = worlds(tmp_path, FILES)
-    alone = sweep("adam", "--grid", "optimizer.lr=0.001,0.01", "--seeds", "2")
-    drawn = ["plot", "outputs/sweeps/compiled", "--format", "svg", "--format", "pdf", "--format", "png"]
-    a.run([alone, sweep("compiled", *GRID), drawn])
-    b.run([sweep("compiled", *GRID), [*alone, "--workers", "1"], drawn])
-    for path in (a.folder / "outputs/sweeps/adam").rglob("checkpoint*.npz"):  # a worker saves only every half minute
-        path.unlink()
-    found = counts(assert_same(a, b))
-    assert found[".csv"] == 2
-    assert found[".svg"] == found[".pdf"] == found[".png"] >= 3
-
-
-CHEAP = {
-    paper: cheap
-    for paper in catalogue.papers()
-    if (cheap := [f.id for f in catalogue.figures(paper) if f.seconds < 10])
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("paper", CHEAP)
-def test_every_cheap_figure(tmp_path: Path, paper: str) -> None:
-    a, b = worlds(tmp_path, {}, (0.05, 1.0))
-    formats = ("png", "pdf", "svg")
-    a.run([reproduced(id_, formats=formats) for id_ in CHEAP[paper]])
-    b.run([reproduced(id_, formats=formats) for id_ in reversed(CHEAP[paper])])
-    found = counts(assert_same(a, b))
-    assert found[".svg"] == found[".png"] == found[".pdf"] == len(CHEAP[paper])
 
 
 @pytest.mark.long

@@ -1,83 +1,94 @@
-"""What stops `dyn train` from writing is told in one message, with exit code 7; `--resume` ends with the same bits."""
+"""What stops `dyn train` from writing is told in one message, with exit code 7; `--resume` ends with the same bits.
+
+Errors of a disk at every change: tests/training/test_crash_matrix.py.
+"""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dynamics_cli.training import loop
-from tests.cli.full_disk_script import Case, vanishing
+from tests.runs.damage import arrays_of
 
-from .conftest import environment
+from .conftest import Answer, Dyn
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits, mounts and rights are those of Linux")
-SCRIPT = Path(__file__).with_name("full_disk_script.py")
-WAYS_OUT = ("continue with --resume", "Continue with --resume", "give --out")
-
-
-def stopped(folder: Path, mode: str, *before: str) -> list[Case]:
-    """Run the script, `before` it a command that takes or gives rights, and check what holds in every mode."""
-    command = [*before, sys.executable, str(SCRIPT), str(folder), mode]
-    done = subprocess.run(command, env=environment(), cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return checked(json.loads(done.stdout))
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and rights are those of Linux")
+LONG = ["--set", "optimizer.iterations=900", "--set", "record.snapshots={kind: every, interval: 100}", "--quiet"]
+Train = Callable[..., Answer]
 
 
-def checked(cases: list[Case]) -> list[Case]:
-    for case in cases:
-        assert case["code"] in (0, 7), case
-        assert case["message"].count("\n") == (case["code"] == 7), case
-        assert case["code"] == 0 or any(way in case["message"] for way in WAYS_OUT), case
-        assert (case["resumed"], case["same"]) == (0, True), case
-    return cases
-
-
-def needs(*command: str) -> None:
-    """Skip where a command that the system may lack or forbid does not work."""
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"there is no {command[0]} here")
-    done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"{' '.join(command)} is not allowed here: {done.stderr.strip()}")
-
-
-def test_files_that_may_not_grow(in_memory: Path) -> None:
-    cases = stopped(in_memory, "limits")
-    stops = [case for case in cases if case["code"] == 7]
-    assert len(stops) >= 10
-    assert all("disk full while writing" in case["message"] for case in stops)
-
-
-def test_a_disk_that_is_full_at_some_moment(in_memory: Path) -> None:
-    own_mounts = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user", "--mount")
-    needs(*own_mounts)
-    cases = stopped(in_memory, "small disk", *own_mounts)
-    stops = [case for case in cases if case["code"] == 7]
-    assert len(stops) >= 10
-    assert {case["code"] for case in cases[-3:]} == {0}
-    for case in stops:
-        assert "disk full while writing" in case["message"] or "free space, record less" in case["message"], case
-
-
-def test_a_directory_that_may_not_be_written(in_memory: Path) -> None:
-    before: tuple[str, ...] = ()
-    if os.geteuid() == 0:  # root, without root's right to write everywhere
-        before = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
-        needs(*before)
-    cases = stopped(in_memory, "closed", *before)
-    assert {case["code"] for case in cases} == {7}
-    assert all("cannot be made" in case["message"] or "is not writable" in case["message"] for case in cases)
-
-
-def test_a_directory_that_vanishes(in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def train(dyn: Dyn, in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> Train:
+    """Train a run in memory, with a checkpoint after every 70 iterations."""
+    monkeypatch.chdir(shutil.copytree(Path.cwd(), in_memory / "place"))
     monkeypatch.setattr(loop, "_next_chunk", lambda *_: 70)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
-    cases = checked(list(vanishing(in_memory)))
-    assert {case["code"] for case in cases} == {7}
-    assert all("is gone: was its directory deleted or moved?" in case["message"] for case in cases)
+    return lambda run, *options: dyn("train", "toy.yaml", "--out", run, *LONG, *options)
+
+
+def check(train: Train, answer: Answer, told: str, run: str = "run") -> None:
+    """Assert that a run was stopped with this message, and goes on from there."""
+    if not Path("whole").exists():
+        assert train("whole").code == 0
+    assert (answer.code, answer.err.count("\n"), told in answer.err) == (7, 1, True), answer
+    assert "ontinue with --resume" in answer.err
+    assert train(run, "--resume").code == 0
+    assert arrays_of(Path(run)) == arrays_of(Path("whole"))
+    shutil.rmtree(run)
+
+
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_files_that_may_not_grow(train: Train) -> None:
+    for size in (0, 100, 700, 1300, 2000, 3000, 5000):
+        with file_size_limit(size):
+            answer = train("run")
+        check(train, answer, "disk full while writing")
+
+
+def replaced(run: Path, elsewhere: Path) -> None:
+    run.rename(elsewhere)
+    shutil.copytree(elsewhere, run)
+
+
+@pytest.mark.parametrize("reached", [1, 800])
+@pytest.mark.parametrize(
+    ("action", "run"),
+    [
+        (lambda run, elsewhere: shutil.rmtree(run), "run"),
+        (lambda run, elsewhere: run.rename(elsewhere), "elsewhere"),
+        (replaced, "run"),
+    ],
+    ids=["deleted", "moved", "replaced"],
+)
+def test_a_directory_that_vanishes(
+    train: Train, monkeypatch: pytest.MonkeyPatch, action: Callable[..., object], run: str, reached: int
+) -> None:
+    advance, done = loop.TrainingLoop._advance, []
+
+    def advanced(self: loop.TrainingLoop, chunk: int) -> Any:
+        result = advance(self, chunk)
+        if not done and self.stepper.iteration >= reached:
+            done.append(True)
+            action(Path("run"), Path("elsewhere"))
+        return result
+
+    monkeypatch.setattr(loop.TrainingLoop, "_advance", advanced)
+    check(train, train("run"), "is gone: was its directory deleted or moved?", run)

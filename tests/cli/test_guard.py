@@ -13,39 +13,46 @@ from pathlib import Path
 
 import pytest
 
+from dynamics_cli import errors
 from dynamics_cli.cli import main
+from dynamics_cli.training import session
 
 from .conftest import Dyn, environment
 
-PATCHED = """
-import sys
-from dynamics_cli.cli import main
-import dynamics_cli.training.session as session
-def plan_run(*_, **__):
-    {body}
-session.plan_run = plan_run
-main(["train", "toy.yaml"])
-"""
+
+def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> None:
+    """Let training fail where this function of `session` is called."""
+
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(session, name, failing)
 
 
-def test_a_bug_shows_its_traceback(shell: Dyn) -> None:
-    answer = shell(code=PATCHED.format(body="return 1 / 0"))
-    assert (answer.code, answer.out) == (1, "")
-    assert answer.err.startswith("Traceback (most recent call last):")
-    assert answer.err.endswith("ZeroDivisionError: division by zero\n")
+def test_a_bug_shows_its_traceback(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail(monkeypatch, "plan_run", ZeroDivisionError("a bug"))
+    with pytest.raises(ZeroDivisionError):  # which Python prints
+        dyn("train", "toy.yaml")
 
 
-def test_an_interrupt_before_training_is_exit_code_130(shell: Dyn) -> None:
-    answer = shell(code=PATCHED.format(body="raise KeyboardInterrupt"))
-    assert (answer.code, answer.out) == (130, "")
-    assert answer.err.strip() == "interrupted"
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("plan_run", "interrupted"), ("build_stepper", "interrupted; the run is in run: --resume continues it")],
+)
+def test_an_interrupt_before_training_is_exit_code_130(
+    name: str, told: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(monkeypatch, name, KeyboardInterrupt())
+    answer = dyn("train", "toy.yaml", "--out", "run")
+    assert (answer.code, answer.out, answer.err.strip()) == (130, "", told)
 
 
-def test_a_mistake_has_no_traceback_unless_asked_for(shell: Dyn) -> None:
-    plain = shell("train", "no.yaml")
+def test_a_mistake_has_no_traceback_unless_asked_for(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     told = "no.yaml: there is no such file, nor a bundled config of this name\n"
+    plain = dyn("train", "no.yaml")
     assert (plain.code, plain.err) == (3, told)
-    traced = shell("train", "no.yaml", env={"DYN_TRACEBACK": "1"})
+    monkeypatch.setenv("DYN_TRACEBACK", "1")
+    traced = dyn("train", "no.yaml")
     assert traced.code == 3
     assert traced.err.startswith("Traceback (most recent call last):")
     assert traced.err.endswith("\n" + told)
@@ -55,13 +62,7 @@ def test_a_mistake_has_no_traceback_unless_asked_for(shell: Dyn) -> None:
     ("name", "code"), [("UsageError", 2), ("InputError", 3), ("DataMissingError", 4), ("RunError", 7), ("DynError", 1)]
 )
 def test_the_exit_code_is_that_of_the_error(name: str, code: int, dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynamics_cli import errors
-    from dynamics_cli.training import session
-
-    def plan_run(*_: object, **__: object) -> None:
-        raise getattr(errors, name)("it went wrong")
-
-    monkeypatch.setattr(session, "plan_run", plan_run)
+    fail(monkeypatch, "plan_run", getattr(errors, name)("it went wrong"))
     answer = dyn("train", "toy.yaml", "--json")
     assert (answer.code, answer.out, answer.err) == (code, "", "Error: it went wrong\n")
 
@@ -85,11 +86,10 @@ def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", [["config", "schema"], ["list", "figures", "--json"]])
-def test_output_that_cannot_be_written_is_told(arguments: list[str], place: Path) -> None:
+def test_output_that_cannot_be_written_is_told(place: Path) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
-            [sys.executable, "-m", "dynamics_cli", *arguments], cwd=place, env=environment(), stdout=full,
+            [sys.executable, "-m", "dynamics_cli", "config", "schema"], cwd=place, env=environment(), stdout=full,
             stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 7
@@ -153,6 +153,9 @@ def test_what_cannot_be_read_is_told_of(dyn: Dyn, place: Path, monkeypatch: pyte
     monkeypatch.setattr(files.os, "listdir", refuse)
     found = dyn("list", "runs", "--json").json
     assert sorted(run["status"] for run in found) == ["complete", "damaged"]
+    fail(monkeypatch, "plan_run", PermissionError(errno.EACCES, "Permission denied", "secret"))
+    answer = dyn("train", "toy.yaml", "-q")
+    assert (answer.code, answer.err) == (7, "Error: secret: permission denied\n")
 
 
 def test_an_interrupt_while_modules_are_imported_has_no_traceback(place: Path) -> None:
@@ -168,10 +171,10 @@ def test_nothing_is_imported_before_an_interrupt_is_quiet(shell: Dyn) -> None:
     assert shell(code=code).out == "['dynamics_cli', 'dynamics_cli.version']\n"
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.long)])
-def test_early_interrupts(count: int, place: Path) -> None:
+@pytest.mark.long
+def test_early_interrupts(place: Path) -> None:
     """A traceback there may be as long as Python itself starts, and finds the package."""
-    rng, shown = random.Random(0), 0
+    rng, count, shown = random.Random(0), 100, 0
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     for _ in range(count):
         process = subprocess.Popen([sys.executable, "-m", "dynamics_cli", "list", "kinds"], env=environment(), **pipes)
@@ -182,17 +185,3 @@ def test_early_interrupts(count: int, place: Path) -> None:
         assert "dynamics_cli/" not in err.replace("dynamics_cli/__init__.py", ""), err
         assert process.returncode in (0, 1, 130, -signal.SIGINT), err
     print(f"{count} interrupts, {shown} while Python started")
-
-
-def test_an_interrupt_before_the_first_iteration_names_the_run(shell: Dyn) -> None:
-    code = """
-from dynamics_cli.cli import main
-import dynamics_cli.training.session as session
-def build_stepper(*_):
-    raise KeyboardInterrupt
-session.build_stepper = build_stepper
-main(["train", "toy.yaml", "--out", "run"])
-"""
-    answer = shell(code=code)
-    told = "interrupted; the run is in run: --resume continues it"
-    assert (answer.code, answer.err.strip()) == (130, told)

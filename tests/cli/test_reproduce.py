@@ -143,27 +143,8 @@ def test_a_real_figure(dyn: Dyn, place: Path) -> None:
     assert "it/s" not in again.err
 
 
-FEW = "optimizer.iterations=2"
-SOME = "optimizer.iterations=300"
-EPOCHS = "optimizer.epochs=5"
-
-
-@pytest.mark.parametrize(
-    ("figure", "changes", "codes"),
-    [
-        ("boursier2022-fig3", ["initialization.scale=3", SOME], {0}),
-        pytest.param("boursier2022-fig1", ["initialization.scale=3", SOME], {0}, marks=pytest.mark.long),
-        pytest.param("min2024-fig4", ["architecture.width=1", SOME], {0}, marks=pytest.mark.long),
-        *(pytest.param(f"min2024-fig{k}", [FEW], {0}, marks=pytest.mark.long) for k in (7, 8, 9)),
-        *(
-            pytest.param(f"phuong2021-fig{k}", [f"architecture.width={m}", EPOCHS], {0, 3}, marks=pytest.mark.long)
-            for k in (1, 2)
-            for m in (1, 2)
-        ),
-    ],
-)  # fmt: skip
-def test_figures_of_extreme_settings_end_in_words(dyn: Dyn, figure: str, changes: list[str], codes: set[int]) -> None:
+def test_a_figure_of_extreme_settings_ends_in_words(dyn: Dyn) -> None:
     """What such runs show may be nothing; that is said, without a traceback."""
-    overrides = [word for change in changes for word in ("--set", change)]
-    answer = dyn("reproduce", figure, *overrides, "--format", "png", "--quiet")
-    assert answer.code in codes, answer.err
+    changes = ["--set", "initialization.scale=3", "--set", "optimizer.iterations=300"]
+    answer = dyn("reproduce", "boursier2022-fig3", *changes, "--format", "png", "--quiet")
+    assert answer.code == 0, answer.err

@@ -13,40 +13,18 @@ import psutil
 import pytest
 
 from dynamics_cli.runs import load_run, verify_run
-from tests.training.kill_script import BASE, CONVOLUTIONAL, RUNS
+from tests.training.kill_script import BASE, RUNS
 
 from .conftest import Answer, start, wait_until
 
 LIMIT = 240.0
 ENDLESS = {"kind": "gd", "lr": 1e-6, "iterations": 10**9}
-PAIR = {"kind": "mnist_pair", "digits": [3, 8], "source": "subset"}
 CASES: dict[str, dict[str, Any]] = {
     "compiled": {"optimizer": ENDLESS},
     "autograd": {"backend": "torch", "optimizer": ENDLESS},
-    "sgd": {"optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 10**8}},
-    "adam": {**RUNS["adam"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 3, "iterations": 10**9}},
-    "wide": {"architecture": {"kind": "two_layer", "width": 10**6}, "optimizer": ENDLESS},
-    "many samples": {"dataset": PAIR, "architecture": {"kind": "two_layer", "width": 500}, "optimizer": ENDLESS},
-    "span": {"dataset": {"kind": "orthonormal", "n": 30, "dim": 200},
-     "architecture": {"kind": "two_layer", "width": 50}, "optimizer": ENDLESS},
-    "convolutional": {**CONVOLUTIONAL, "optimizer": ENDLESS},
-    "slow convolutional": {
-        "dataset": PAIR,
-        "architecture": {
-            "kind": "convolutional",
-            "image": [1, 28, 28],
-            "convolutions": [[32, 5, 1, 2], [32, 5, 1, 2]],
-            "widths": [64],
-        },
-        "loss": {"kind": "logistic"},
-        "initialization": {"kind": "default_scaled"},
-        "optimizer": ENDLESS,
-    },
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7}},
-    "flow of any network": {"backend": "torch", "architecture": {"kind": "fully_connected", "widths": [50, 50]},
-     "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gradient_flow", "until": 1e6, "points": 50}},
     "gan": {**RUNS["gan"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 7, "iterations": 10**9}},
-}  # fmt: skip
+}
 LIGHT = {"snapshots": {"kind": "list"}, "loss_every": 10**5, "measures": [], "parameters": "none"}
 
 
@@ -66,9 +44,12 @@ def runs_begun(folder: Path) -> list[Path]:
     return sorted(path.parents[1] for path in folder.rglob("trajectory/iterations.npy") if path.stat().st_size > 128)
 
 
-@pytest.mark.parametrize("name", ["compiled", *(pytest.param(n, marks=pytest.mark.long) for n in CASES)])
 @pytest.mark.parametrize(
-    ("number", "code"), [pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long), (signal.SIGINT, 130)]
+    ("name", "number", "code"),
+    [
+        ("compiled", signal.SIGINT, 130),
+        *(pytest.param(name, signal.SIGTERM, 143, marks=pytest.mark.long) for name in CASES),
+    ],
 )
 def test_training_saves_and_ends(place: Path, name: str, number: int, code: int) -> None:
     process = start(place, "train", config(place, name), "--out", "run", "--quiet")
@@ -114,19 +95,16 @@ def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
     assert (run / "checkpoint.npz").exists()
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.long)]
-)
-def test_a_figure_that_is_being_drawn(place: Path, number: int, code: int) -> None:
+def test_a_figure_that_is_being_drawn(place: Path) -> None:
     assert answer(start(place, "new", "paper", "mine2026")).code == 0
     module = place / "mine2026/fig1.py"
     slow = '"""Draw the loss."""\n    Path("drawing").touch()\n    import time\n    time.sleep(1000)'
     module.write_text(module.read_text().replace('"""Draw the loss."""', slow))
     process = start(place, "--with", "mine2026", "reproduce", "mine2026-fig1", "--quiet")
     wait_until((place / "drawing").exists, process)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     ended = answer(process)
-    assert (ended.code, ended.err.strip()) == (code, "interrupted")
+    assert (ended.code, ended.err.strip()) == (143, "interrupted")
     assert [*(place / "outputs").rglob("*.tmp"), *(place / "outputs/figures").rglob("*.*")] == []
     (run,) = (place / "outputs/runs").iterdir()
     assert load_run(run).status == "complete"

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
-import json
+import os
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+import dynamics_cli as api
 from dynamics_cli.runs import load_run, run_lock
+from dynamics_cli.training.signals import Interrupted
 
-from .conftest import Dyn, start, wait_until
+from .conftest import Dyn
 
 KEYS = ["path", "status", "iterations", "final_loss", "seconds", "device", "backend"]
 
@@ -113,50 +114,6 @@ def test_classification_reports_accuracies(dyn: Dyn) -> None:
     assert "test accuracy  " in text
 
 
-LONG = ("train", "toy.yaml", "--out", "long")
-
-
-def has_losses(place: Path) -> bool:
-    losses = place / "long/losses.npy"
-    return losses.exists() and losses.stat().st_size > 1000
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_saves_the_state_and_resume_continues_it(
-    number: signal.Signals, code: int, place: Path, dyn: Dyn
-) -> None:
-    long = ["--set", "optimizer.iterations=4000", "--backend", "torch"]
-    process = start(place, *LONG, *long, "--json")
-    wait_until(lambda: has_losses(place), process)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == code
-    reached = load_run(place / "long").iterations
-    assert err == (f"Error: interrupted at iteration {reached}; the state is saved in long: --resume continues it\n")
-    document = json.loads(out)
-    assert (document["status"], document["iterations"]) == ("interrupted", reached)
-
-    unfinished = dyn("train", "toy.yaml", "--out", "long", *long)
-    told = f"long holds an unfinished run at iteration {reached}: --resume continues it, --force starts over"
-    assert (unfinished.code, unfinished.err) == (2, f"Error: {told}\n")
-    would = [dyn(*LONG, *long, "--dry-run", "--json", *more).json["action"] for more in ([], ["--resume"])]
-    assert would[0].startswith("refuse: the run that is there is unfinished (--resume continues it")
-    assert would[1].startswith("continue the unfinished run")
-    resumed = dyn("train", "toy.yaml", "--out", "long", "--resume", *long, "--json")
-    assert (resumed.code, resumed.json["status"], resumed.json["iterations"]) == (0, "complete", 4000)
-    whole = dyn("train", "toy.yaml", "--out", "whole", *long, "--json")
-    a, b = load_run("long"), load_run("whole")
-    assert whole.code == 0
-    assert np.array_equal(a.losses, b.losses)
-    assert np.array_equal(a.parameters["hidden_weight"], b.parameters["hidden_weight"])
-
-
-CONVOLUTIONS = [
-    "dataset={kind: mnist_pair, digits: [1, 0], per_class: 3}", "initialization={kind: default_scaled}",
-    "architecture={kind: convolutional, convolutions: [[2, 5, 2, 0]], widths: [4]}",
-]  # fmt: skip
-
-
 def test_dry_run_says_what_would_run_and_writes_nothing(dyn: Dyn, place: Path) -> None:
     answer = dyn("train", "toy.yaml", "--dry-run")
     assert answer.code == 0
@@ -193,6 +150,19 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
     assert would("--force") == ("complete", "delete the complete run that is there and train from iteration 0")
     other = "refuse: the directory holds a run of another config (--force would replace it)"
     assert would("--seed", 1) == ("complete", other)
+    with pytest.raises(Interrupted):
+        api.train("toy.yaml", out="cut", progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    assert dyn("train", "toy.yaml", "--out", "cut", "--dry-run", "--json").json["status"] == "interrupted"
+    unfinished = dyn("train", "toy.yaml", "--out", "cut")
+    assert unfinished.code == 2
+    assert "--resume continues it, --force starts over" in unfinished.err
+    for option, action in (
+        ("--resume", "continue the unfinished run"),
+        ("-q", "refuse: the run that is there is"),
+    ):
+        told = dyn("train", "toy.yaml", "--out", "cut", "--dry-run", "--json", option).json["action"]
+        assert told.startswith(action)
+    assert dyn("train", "toy.yaml", "--out", "cut", "--resume", "--json").json["status"] == "complete"
     with run_lock(place / "here"):
         assert would() == ("complete", "wait for another process that holds the directory")
 

@@ -9,8 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from dynamics_cli.reproduction.document import read_document, sha256
 from dynamics_cli.runs import is_locked, load_run, run_lock, verify_run
 
@@ -76,22 +74,6 @@ def test_who_waited_for_a_killed_process_goes_on_where_it_was(place: Path, dyn: 
     assert dyn("train", "toy.yaml", *settings, "--out", "whole").code == 0
     arrays = [{p.name: p.read_bytes() for p in (place / name).rglob("*.npy")} for name in ("run", "whole")]
     assert arrays[0] == arrays[1]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "arguments", [["train", "toy.yaml", *LONG], ["reproduce", "boursier2022-fig3", "--format", "png"]]
-)
-def test_twenty_processes(place: Path, dyn: Dyn, arguments: list[str]) -> None:
-    """Real ones: the interpreter, imports and compiled kernels of each are its own."""
-    processes = [start(place, *arguments, stdout=subprocess.DEVNULL) for _ in range(20)]
-    said = [process.communicate()[1] for process in processes]
-    assert [process.returncode for process in processes] == [0] * 20, said
-    if arguments[0] == "train":
-        assert sum(REUSED in text for text in said) == 19
-    assert len(list((place / "outputs/runs").iterdir())) == 1
-    assert dyn("verify", "--all").code == 0
-    assert torn(place) == []
 
 
 def test_the_lock_of_a_killed_process_is_free_whatever_lives_under_its_number(place: Path, dyn: Dyn) -> None:

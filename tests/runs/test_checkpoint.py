@@ -69,9 +69,3 @@ def test_other_archives_are_refused(tmp_path: Path, kind: int, problem: str) -> 
     file.write_bytes(data + f"{crc32(data):08x}".encode())
     with pytest.raises(CorruptRunError, match=problem):
         read_checkpoint(file)
-
-
-def test_a_directory_in_its_place(tmp_path: Path) -> None:
-    (tmp_path / "checkpoint.npz").mkdir()
-    with pytest.raises(CorruptRunError, match="cannot be read"):
-        load_checkpoint(tmp_path)

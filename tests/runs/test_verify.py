@@ -13,16 +13,6 @@ from dynamics_cli.runs.info import read_info, write_info
 from .damage import cut
 
 
-def test_an_unfinished_run(unfinished: Path, tmp_path: Path) -> None:
-    assert verify_run(str(unfinished)) == []
-    newest = (unfinished / "checkpoint.npz").read_bytes()
-    (unfinished / "checkpoint.npz").write_bytes(newest[:-1])
-    assert [f.file.name for f in verify_run(unfinished)] == ["checkpoint.npz"]
-    (unfinished / "checkpoint-previous.npz").write_bytes(newest[:-1])
-    assert [f.file.name for f in verify_run(unfinished)] == ["checkpoint.npz", "checkpoint-previous.npz"]
-    assert [f.file for f in verify_run(tmp_path / "missing")] == [tmp_path / "missing"]
-
-
 @pytest.mark.parametrize("gone", ["losses", "loss_iterations", "times", "trajectory/iterations", "measures/norm"])
 def test_deleted_arrays_before_the_first_checkpoint(tmp_path: Path, config: RunConfig, toy: Any, gone: str) -> None:
     with writer.RunWriter.create(tmp_path / "run", config, {"arrays": ["measures/norm", "times"]}) as run:

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pickle
+import re
 import subprocess
 import zlib
 from collections.abc import Callable
@@ -31,6 +32,8 @@ from dynamics_cli.runs.store.sealed import seal
 from tests.fuzz import arrays
 
 from .conftest import CONFIG, Harm, dyn, tree
+
+ROOT = Path(__file__).parents[2]
 
 
 def objects(harm: Harm) -> bytes:
@@ -203,3 +206,9 @@ def test_git_is_asked_without_a_shell(harm: Harm, tmp_path: Path) -> None:
     subprocess.run(f"cd {harm.path.parent} && true {folder.name}", shell=True, check=True)
     assert harm.done
     assert commit(folder) is None
+
+
+def test_one_module_uses_the_network() -> None:
+    uses = re.compile(r"^ *(?:from|import) (?:urllib\.request|http|requests|ftplib|httpx|pooch)\b", re.MULTILINE)
+    modules = [*(ROOT / "dynamics_cli").rglob("*.py"), *(ROOT / "experiments").rglob("*.py")]
+    assert [path.name for path in modules if uses.search(path.read_text(encoding="utf-8"))] == ["store.py"]

@@ -1,6 +1,6 @@
 """Trains runs in forked children that are killed at random moments, then compares them with uninterrupted ones.
 
-Called by `test_interruption.py` in a process of its own: `python kill_script.py FOLDER KILLS SIGNAL SEED`. A warm
+Called by `test_interruption.py` in a process of its own: `python kill_script.py FOLDER KILLS`. A warm
 parent forks, so that a kill costs milliseconds. Prints, by kind of run, how many children died in the middle of their
 work.
 """
@@ -20,7 +20,6 @@ from pathlib import Path
 from dynamics_cli.config import load_config
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
-from dynamics_cli.training.signals import Interrupted
 from tests.runs.damage import arrays_of
 
 DATA = {"kind": "points", "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]], "y": [0.7, -0.3, -0.3, 0.4, 0.2]}
@@ -114,8 +113,6 @@ def forked(work: Callable[[], object], said: Path) -> int:
     try:
         work()
         code = 0
-    except (Interrupted, KeyboardInterrupt):  # the latter before the loop watches, or after it
-        code = 9
     except BaseException as error:
         said.write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
     finally:
@@ -132,7 +129,7 @@ def train(name: str, directory: Path) -> None:
     obtain_run(plan, resume=True)
 
 
-def survive(name: str, directory: Path, number: int, kills: int, rng: random.Random) -> int:
+def survive(name: str, directory: Path, kills: int, rng: random.Random) -> int:
     """Kill children until the run is complete, or `kills` of them have died; then finish. Return the dead."""
     dead, said = 0, directory.with_suffix(".txt")
     while dead < kills:
@@ -141,30 +138,28 @@ def survive(name: str, directory: Path, number: int, kills: int, rng: random.Ran
         while time.monotonic() < deadline and not (directory / "checkpoint.npz").exists():
             time.sleep(0.001)
         time.sleep(rng.expovariate(1 / 0.05))
-        os.kill(pid, number)
+        os.kill(pid, signal.SIGKILL)
         ended = end_of(pid)
         if ended == 0:
             return dead
-        assert ended in (-number, 9), f"{name}: child ended with {ended}: {said.read_text(encoding='utf-8')}"
+        assert ended == -signal.SIGKILL, f"{name}: child ended with {ended}: {said.read_text(encoding='utf-8')}"
         dead += 1
     train(name, directory)
     return dead
 
 
 def main() -> None:
-    folder, kills, number, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    folder, kills = Path(sys.argv[1]), int(sys.argv[2])
     loop.CALL_SECONDS, loop.CHECKPOINT_SECONDS = 0.004, 0.01
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    rng = random.Random(seed)
+    rng = random.Random(0)
     for name in RUNS:
         train(name, folder / f"{name}-whole")  # compiles what there is to compile
     dead = dict.fromkeys(RUNS, 0)
-    each = math.ceil(kills / len(RUNS))
     for name in RUNS:
         rounds = 0
-        while dead[name] < each:  # a run may be complete before it has been killed so often
+        while dead[name] < kills:  # a run may be complete before it has been killed so often
             directory = folder / f"{name}-{rounds}"
-            dead[name] += survive(name, directory, number, each - dead[name], rng)
+            dead[name] += survive(name, directory, kills - dead[name], rng)
             assert arrays_of(directory) == arrays_of(folder / f"{name}-whole"), f"{name}: not the same bits"
             rounds += 1
     print(json.dumps(dead))
