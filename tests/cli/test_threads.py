@@ -44,17 +44,16 @@ DEEP = [
     "architecture={kind: fully_connected, widths: [5, 4], activation: tanh}",
     "initialization={kind: default_scaled}",
 ]
-FLOW = ["dtype=float64", "optimizer={kind: gradient_flow, until: 1.0, points: 50}"]
 GD = "optimizer.iterations=100"
 
 
 def test_a_compiled_training_imports_neither_torch_nor_what_numba_looks_for(shell: Dyn) -> None:
-    """Networks of few columns, deep ones, those in the span of the samples, and the flow, one after the other."""
+    """Networks of few columns, deep ones, and those in the span of the samples, one after the other."""
     common = ["record.snapshots={kind: geometric, ratio: 1.5}"]
-    runs = [[*common, *one] for one in ([GD], [GD, *DEEP], [GD, POINTS], ["backend=flow", *FLOW])]
+    runs = [[*common, *one] for one in ([GD], [GD, *DEEP], [GD, POINTS])]
     plan = json.dumps([[f"--set={change}" for change in run] for run in runs])
     answer = shell(code=TRAINED, input=plan)
-    assert [line for line in answer.out.splitlines() if line.startswith("loaded:")] == ["loaded:"] * 4, answer.err
+    assert [line for line in answer.out.splitlines() if line.startswith("loaded:")] == ["loaded:"] * 3, answer.err
 
 
 STARTED = """
