@@ -121,9 +121,7 @@ def flushed(*, everywhere: bool = False) -> Iterator[None]:
 def _set(word: int, *, everywhere: bool) -> None:
     kept = ctypes.c_int64(word)
     at = ctypes.addressof(kept)
-    if everywhere:
-        import torch
-
+    if everywhere and (torch := sys.modules.get("torch")) is not None:
         count = torch.get_num_threads()
         if count > 1 and (parallel := _of_openmp()) is not None:
             parallel(_write(_ANY).address, at, count, 0)  # the calling thread is one of them
