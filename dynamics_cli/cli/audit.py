@@ -33,7 +33,6 @@ Examples:
     "--null", "nulls", multiple=True, metavar="NAME",
     help="untrained, early, shuffled, larger, smaller, or a null of the figure; repeatable; all by default.",
 )  # fmt: skip
-@click.option("--seeds", is_flag=True, help="Check the claims in five disjoint sets of seeds too.")
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
 @arguments.set_option
 @arguments.device_option
@@ -44,7 +43,7 @@ Examples:
 @arguments.quiet_option
 @arguments.json_option
 def audit(
-    *, figures: tuple[str, ...], paper: str | None, everything: bool, nulls: tuple[str, ...], seeds: bool,
+    *, figures: tuple[str, ...], paper: str | None, everything: bool, nulls: tuple[str, ...],
     preset: str, overrides: tuple[str, ...], device: str | None, out: Path | None, strict: bool, quiet: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -65,7 +64,7 @@ def audit(
         progress=lambda name, total: TrainingBar(total, label=name, shown=not (quiet or as_json)),
     )  # fmt: skip
     results: dict[str, Audit | DynError] = {}
-    make = partial(audit, nulls=nulls, seeds=seeds, preset=preset, overrides=overrides, out=out, source=source)
+    make = partial(audit, nulls=nulls, preset=preset, overrides=overrides, out=out, source=source)
     for figure, outcome in one_by_one(chosen, make):
         results[figure] = outcome
         if isinstance(outcome, DynError):

@@ -16,7 +16,7 @@ from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
-from dynamics_cli.reproduction.claims import Claim, over_seeds
+from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.document import AUDIT, FORMAT
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
@@ -33,8 +33,6 @@ EARLY = 100
 """The early part of a run is its length over this."""
 SCALE = 100.0
 """Factor of the initial weights under another scale."""
-SEEDS = 5
-"""Disjoint sets of seeds in which claims should hold."""
 NEVER = "no further null makes it fail"
 Change = Callable[[RunConfig], list[str]]
 """A config -> changes to it, as `--set` takes them."""
@@ -89,14 +87,12 @@ class NullOutcome:
 
 @dataclass(frozen=True)
 class Audit:
-    """The claims of a figure under nulls, and in disjoint sets of seeds."""
+    """The claims of a figure under nulls."""
 
     figure: str
     claims: Sequence[Claim]
     """Those that networks decide, as the figure's own runs give them."""
     outcomes: Sequence[NullOutcome]
-    seeds: Mapping[str, int]
-    """Id -> in how many of `SEEDS` disjoint sets of seeds the claim is reproduced; empty where that was not asked."""
 
     def survivors(self, null: str) -> list[str]:
         """Return the ids of claims that still hold under a null, and do not say why they must."""
@@ -116,11 +112,10 @@ class Audit:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null."""
-        header = ["claim", *(one.null for one in self.outcomes), *(["seeds"] if self.seeds else []), "why it must hold"]
+        header = ["claim", *(one.null for one in self.outcomes), "why it must hold"]
         rows = []
         for claim in self.claims:
             cells = [_cell(claim, outcome) for outcome in self.outcomes]
-            cells += [f"{self.seeds[claim.id]}/{SEEDS}"] if self.seeds else []
             rows.append([claim.id, *cells, claim.always])
         return header, rows
 
@@ -129,7 +124,6 @@ class Audit:
         return {
             "figure": self.figure, "claims": [one.as_dict() for one in self.claims],
             "nulls": [{"null": o.null, "held": dict(o.held), "reason": o.reason} for o in self.outcomes],
-            "seeds": dict(self.seeds),
         }  # fmt: skip
 
 
@@ -144,7 +138,7 @@ def read_audit(path: Path) -> Audit | None:
         found = read_sealed(path, FORMAT)
         claims = [Claim(**one) for one in found["claims"]]
         outcomes = [NullOutcome(one["null"], one["held"], one["reason"]) for one in found["nulls"]]
-        return Audit(found["figure"], claims, outcomes, found["seeds"])
+        return Audit(found["figure"], claims, outcomes)
     except FileNotFoundError:
         return None
     except (LookupError, TypeError) as error:
@@ -179,7 +173,7 @@ def _fixed(changes: Sequence[str]) -> Change:
 
 
 def audit(
-    figure: str, *, nulls: Sequence[str] = (), seeds: bool = False, enough: bool = False,
+    figure: str, *, nulls: Sequence[str] = (), enough: bool = False,
     preset: str = "default", overrides: Overrides = (), out: str | Path | None = None, source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
     """Make the runs of a figure again under nulls, and see which of its claims still hold.
@@ -188,7 +182,6 @@ def audit(
         figure: such as `boursier2022-fig2`.
         nulls: names of nulls; all by default.
         enough: whether to leave out further nulls once each claim has failed under one beside `untrained`.
-        seeds: whether the claims are also checked in `SEEDS` disjoint sets of seeds.
         preset: of the figure, as for `reproduce`.
         overrides: changes to all configs of the figure, before those of the nulls.
         out: folder of the JSON file `<figure>.audit.json`; by default `figures` below the root of outputs.
@@ -214,16 +207,9 @@ def audit(
     outcomes: list[NullOutcome] = []
     for null, under in planned:
         outcomes.append(_outcome(asked, source, null, under, reproduced))
-        if enough and NEVER not in Audit(asked.id, claims, outcomes, {}).unfalsified().values():
+        if enough and NEVER not in Audit(asked.id, claims, outcomes).unfalsified().values():
             break
-    counts: dict[str, int] = {}
-    if seeds and wanted:
-        others = source.obtain_seeds(asked.wanted(preset, first_seed=False), changes, range(1, SEEDS))
-        every = {0: claims}
-        for k, runs in enumerate(others, start=1):
-            every[k] = asked.claims(asked.evidence(by_role(runs)))
-        counts = {one.first.id: one.reproduced for one in over_seeds(every)}
-    found = Audit(asked.id, claims, outcomes, counts)
+    found = Audit(asked.id, claims, outcomes)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
     files.save(folder / f"{asked.id}{AUDIT}.json", seal_audit(found.as_dict()))
     return found

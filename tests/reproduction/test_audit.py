@@ -1,4 +1,4 @@
-"""`dyn audit`: claims under nulls; what holds for untrained networks is named, and seeds of sets are disjoint."""
+"""`dyn audit`: claims under nulls; what holds for untrained networks is named."""
 
 from __future__ import annotations
 
@@ -42,11 +42,10 @@ def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     own = {"short": ("optimizer.iterations=10",)}
     monkeypatch.setattr(audit, "load_figure", lambda _: _figure(_final_loss, nulls=own))
-    found = audit.audit("any", nulls=["untrained", "early", "short"], seeds=True)
+    found = audit.audit("any", nulls=["untrained", "early", "short"])
     held = {one.null: dict(one.held) for one in found.outcomes}
     assert held == {key: {"fitted": False, "shape": True} for key in ("untrained", "early", "short")}
     assert found.survivors("untrained") == []  # the claim that holds says why
-    assert found.seeds == {"fitted": 5, "shape": 5}
     assert figures_in(tmp_path / "figures") == []
     assert audit.read_audit(tmp_path / "figures" / "boursier2022-fig2.audit.json") == found
     with pytest.raises(UsageError, match="no null 'untraned' .did you mean 'untrained'"):
@@ -101,7 +100,7 @@ def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkey
     held = {"untrained": {"a": True, "b": False, "c": True}, "early": {"a": False, "b": True, "c": True}}
     claims = [claim(key, "text", "here", at_most(1.0), 0.0) for key in "abc"]
     outcomes = [audit.NullOutcome(null, one) for null, one in held.items()]
-    broken = audit.Audit("any", claims, outcomes, {}).unfalsified()
+    broken = audit.Audit("any", claims, outcomes).unfalsified()
     assert broken == {"a": "it holds untrained", "b": audit.NEVER, "c": audit.NEVER}
 
 
