@@ -20,10 +20,13 @@ PAGES = pages()
 @pytest.mark.docs
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str, tmp_path: Path) -> None:
+    fault = ""
     try:
         Page(PAGES[name], tmp_path / "page").run()
     except SybilFailure as error:
-        pytest.fail(str(error), pytrace=False)
+        fault = str(error)
+    if fault:
+        pytest.fail(fault, pytrace=False)
 
 
 def run(text: str, folder: Path) -> Page:
