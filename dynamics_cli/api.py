@@ -151,7 +151,7 @@ def sweep(
     workers: int | None = None,
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
-    scheduler: str | None = None,
+    dask: str | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
     messages: Callable[[str], object] | None = None,
@@ -172,7 +172,7 @@ def sweep(
         workers: processes that train; by default one per core, and none where all is done in seconds.
         shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
         executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
-        scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
+        dask: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
         messages: told that no worker is there.
@@ -196,7 +196,7 @@ def sweep(
         planned,
         out=None if out is None else Path(out),
         shard=shard,
-        engine=by_executor(executor) if executor is not None else by_dask(scheduler, messages) if scheduler else None,
+        engine=by_executor(executor) if executor is not None else by_dask(dask, messages) if dask else None,
         workers=workers,
         report=None if progress is None else lambda done: progress(done, total),
         messages=messages,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,12 +112,12 @@ def _run_text(run: Run) -> str:
     return f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}"
 
 
-def show_sweep(found: dict[str, Any], *, as_json: bool, queue: Mapping[str, int] | None = None) -> None:
-    """Print how far a sweep is, and how many jobs of its job array are in the `queue`, by their state."""
+def show_sweep(found: dict[str, Any], *, as_json: bool) -> None:
+    """Print how far a sweep is."""
     from dynamics_cli.sweeps.directory import RESULTS, SHARDS
 
     if as_json:
-        emit_json({**found, **({"queue": queue} if queue else {})})
+        emit_json(found)
         return
     ended = ", ".join(f"{found[name]} {name}" for name in ("complete", "diverged", "failed") if found[name])
     whole = (found["path"] / RESULTS).exists()  # of shards each has a table of its own
@@ -130,7 +129,6 @@ def show_sweep(found: dict[str, Any], *, as_json: bool, queue: Mapping[str, int]
         **{key: shorten(", ".join(map(cell, values)), 80) for key, values in found["settings"].items()},
         **{key: f"= {expression}" for key, expression in found["computed"].items()},
         "seeds": str(found["seeds"]),
-        **({"slurm": ", ".join(f"{count} {state.lower()}" for state, count in queue.items())} if queue else {}),
     }
     if found["seconds_left"] is not None:
         lines["time left"] = f"about {duration(found['seconds_left'])}"

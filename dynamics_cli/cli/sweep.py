@@ -12,23 +12,19 @@ import click
 import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
-from dynamics_cli.cli.show import show_sweep
 from dynamics_cli.errors import PartialFailure
 from dynamics_cli.text import duration, pairs, size
 
 if TYPE_CHECKING:
-    from dynamics_cli.sweeps.slurm import JobArray
     from dynamics_cli.sweeps.sweep import Sweep, SweepProspect
-
-ENGINES = ("local", "dask", "slurm")
 
 EXAMPLES = """\b
 Examples:
   dyn sweep boursier2022/orthogonal --seeds 20
   dyn sweep boursier2022/orthogonal --grid initialization.scale=1e-6:10:log:25 --grid architecture.width=20,60,200
   dyn sweep my.yaml --dry-run
-  dyn sweep my.yaml --engine slurm --partition cpu --time 02:00:00 --mem 4G
-  dyn sweep my.yaml --engine dask --scheduler tcp://host:8786
+  dyn sweep my.yaml --shard 3/50
+  dyn sweep my.yaml --dask tcp://host:8786
   dyn sweep my.yaml --grid loss.kind=mse,logistic --grid optimizer.lr=0.01:0.1:10 --workers 2
   dyn sweep my.yaml --grid initialization.scale=0.1:1:5 --let "optimizer.lr=min(10, 0.1 / initialization.scale**2)"
 
@@ -57,24 +53,14 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
 @click.option("--record", type=click.Choice(["light", "ends", "config"]), help="How much each job keeps.")
 @out_option("Directory of the sweep (default: named after it below outputs/sweeps).")
-@click.option(
-    "--resume", is_flag=True, expose_value=False, help="Go on with interrupted jobs, as the same command does anyway."
-)
 @click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @click.option("--shard", metavar="K/N", help="Train one of N parts; the command without --shard completes the table.")
-@click.option("--status", is_flag=True, help="Only say how far it is.")
-@click.option("--engine", type=click.Choice(ENGINES), default="local", help="Where it runs (default: here).")
-@click.option("--scheduler", metavar="ADDRESS", help="Of dask: the scheduler, such as tcp://host:8786.")
-@click.option("--script-only", is_flag=True, help="Of slurm: print the job array, for `| sbatch`.")
-@click.option("--array", metavar="N[%M]", help="Of slurm: parts of the sweep (default: 50 at most), and M at once.")
-@click.option("--partition", metavar="NAME", help="Of slurm: where the job array runs.")
-@click.option("--time", metavar="TIME", help="Of slurm: time of one shard, such as 02:00:00.")
-@click.option("--mem", metavar="SIZE", help="Of slurm: memory of one shard, such as 4G.")
+@click.option("--dask", metavar="ADDRESS", help="Train by the workers of this Dask scheduler, e.g. tcp://host:8786.")
 @quiet_option
 @json_option
 def sweep(
     *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, dry_run: bool, shard: str | None,
-    engine: str, scheduler: str | None, status: bool, quiet: bool, as_json: bool, **planned: Any,
+    quiet: bool, as_json: bool, **planned: Any,
 ) -> None:  # fmt: skip
     """Train a config over a grid and several seeds.
 
@@ -83,34 +69,12 @@ def sweep(
     are done; a job that fails does not stop the others (exit code 6).
     """
     planned["messages"] = partial(say, quiet=quiet)
-    of_slurm = {name: planned.pop(name) for name in ("array", "partition", "time", "mem")}
-    script_only = planned.pop("script_only")
-    if engine != "slurm" and (script_only or any(of_slurm.values())):
-        raise click.UsageError("--script-only, --array, --partition, --time and --mem go with --engine slurm")
-    if (engine == "dask") != (scheduler is not None):
-        raise click.UsageError("--engine dask and --scheduler ADDRESS go together")
-    if shard is not None and (dry_run or status or engine == "slurm"):
-        raise click.UsageError("--shard goes with none of --dry-run, --status and --engine slurm")
-    if dry_run or status or engine == "slurm":
-        if dry_run:
-            _show_needs(dyn.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
-            return
-        from dynamics_cli.sweeps.slurm import JobArray
-
-        parts, at_once = _array(of_slurm.pop("array"))
-        job_array = JobArray(
-            dyn.plan_sweep(config, grid, **planned), _command(config, grid, planned), out=out, parts=parts,
-            at_once=at_once, workers=workers or 1, limits=of_slurm,
-        )  # fmt: skip
-        if status:
-            show_sweep(dyn.describe_sweep(job_array.directory), as_json=as_json, queue=job_array.queue())
-            return
-        if not _by_slurm(job_array, script_only=script_only, as_json=as_json):
-            return
-    run_and_show(
-        config, grid, out=out, shard=_shard(shard), workers=workers, scheduler=scheduler, quiet=quiet,
-        as_json=as_json, **planned,
-    )  # fmt: skip
+    if dry_run:
+        if shard is not None:
+            raise click.UsageError("--dry-run is of the whole sweep; leave out --shard")
+        _show_needs(dyn.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
+        return
+    run_and_show(config, grid, out=out, shard=_shard(shard), workers=workers, quiet=quiet, as_json=as_json, **planned)
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:
@@ -123,16 +87,6 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     return int(k), int(n)
 
 
-def _array(text: str | None) -> tuple[int | None, int | None]:
-    """Return `(50, 10)` for `50%10`."""
-    if text is None:
-        return None, None
-    parts, percent, at_once = text.partition("%")
-    if not (parts.isdecimal() and int(parts) and (at_once.isdecimal() and int(at_once) if percent else True)):
-        raise click.UsageError(f"--array {text!r} must have the form N or N%M, such as 50%10")
-    return int(parts), int(at_once) if percent else None
-
-
 def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
     refused = {"refused": "; ".join(found.refused)} if found.refused else {}
     lines = {
@@ -143,35 +97,6 @@ def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
         "disk": f"about {size(found.disk_bytes)}",
     }
     emit_either(vars(found), pairs({**lines, **refused}), as_json=as_json)
-
-
-def _by_slurm(array: JobArray, *, script_only: bool, as_json: bool) -> bool:
-    """Submit the parts that are not done, or print the queue; return whether all are done, for the table."""
-    if script_only:
-        emit(array.script())
-        return False
-    queue = array.queue()
-    left = [] if queue else array.left()
-    if not queue and not left:
-        return True
-    number = array.submit(left) if left else None
-    states = ", ".join(f"{count} {state.lower()}" for state, count in queue.items())
-    told = f"job {number}, {len(left)} of {array.parts} parts" if left else f"in the queue: {states}"
-    lines = {"sweep": str(array.directory), "slurm": told, "next": "the same command again says where it stands"}
-    document = {"path": array.directory, "submitted": number, "parts": left, "queue": queue}
-    emit_either(document, pairs(lines), as_json=as_json)
-    return False
-
-
-def _command(config: str, grid: tuple[str, ...], planned: dict[str, Any]) -> list[str]:
-    """Return the command line of a sweep."""
-    names, options = {"together": "zip", "overrides": "set"}, list[str]()
-    given = {"grid": grid, **planned}
-    for name in ("grid", "together", "let", "overrides", "seeds", "seed", "record"):
-        values = given[name]
-        for value in values if isinstance(values, tuple) else [values]:
-            options += [f"--{names.get(name, name)}", str(value)] if value is not None else []
-    return ["sweep", config, *options]
 
 
 def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any) -> None:

@@ -18,7 +18,7 @@ from dynamics_cli.errors import UsageError
 _FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count (or logint)"
 _SPACINGS = ("log", "logint")
 _MAXIMUM = 1_000_000
-MOST_JOBS = 10_000_000
+MOST_JOBS = 1_000_000
 """Jobs of a sweep at most."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -88,28 +87,6 @@ def test_a_dry_run_says_what_there_is_to_do(dyn: Dyn, place: Path) -> None:
     assert dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--dry-run").out.splitlines()[1] == (
         "jobs     18, of which 6 are done"
     )
-
-
-def test_a_job_array_runs_shards(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep = ["sweep", "toy.yaml", *GRID, "--set", "name=two words".replace(" ", "-"), "--out", "s p"]
-    script = dyn(*sweep, "--engine", "slurm", "--script-only", "--partition", "cpu", "--time", "1:00:00", "--mem", "2G")
-    assert script.code == 0, script.err
-    lines = script.out.splitlines()
-    assert lines[2:6] == [
-        "#SBATCH --array=1-3", "#SBATCH --partition=cpu", "#SBATCH --time=1:00:00", "#SBATCH --mem=2G",
-    ]  # fmt: skip
-    assert subprocess.run(["bash", "-n"], input=script.out, text=True, check=False).returncode == 0
-    assert f"cd {place} || exit 1" in lines
-    assert lines[-1].endswith(' --quiet --shard "$SLURM_ARRAY_TASK_ID/3"')
-    for text in ("--grid architecture.width=2,4,8", "--set name=two-words", f"--out '{place}/s p'", "--seeds 2"):
-        assert text in lines[-1]
-    assert dyn(*sweep, "--mem", "2G").code == dyn(*sweep, "--engine", "dask").code == 2
-    monkeypatch.setenv("PATH", str(place))
-    without = dyn(*sweep, "--engine", "slurm", "--array", "2%1")
-    assert (without.code, "is Slurm there? --script-only prints the job array" in without.err) == (7, True)
-    assert "#SBATCH --array=1,2%1" in (place / "s p/slurm.sh").read_text()
-    wrong = dyn(*sweep, "--engine", "slurm", "--array", "2-3")
-    assert (wrong.code, "must have the form N or N%M" in wrong.err) == (2, True)
 
 
 def test_the_section_that_the_handbook_shows(dyn: Dyn, place: Path) -> None:

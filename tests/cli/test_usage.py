@@ -9,7 +9,7 @@ import pytest
 
 from .conftest import Answer, Dyn
 
-MOST = "a sweep has at most 10000000"
+MOST = "a sweep has at most 1000000"
 WHICH_FIGURES = "say which figures: their names, --paper KEY, or --all (`dyn list figures`)"
 WHAT_TO_CHECK = "say what to check: runs, figures' JSON files, or --all"
 FIRST = "there are train, sweep, plot, page, reproduce, "
@@ -29,11 +29,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("sweep toy.yaml --seeds 0", 2, "0 is not in the range x>=1"),
     (f"sweep toy.yaml --seeds {10**12}", 2, MOST),
     (f"sweep toy.yaml --set sweep.seeds={10**18} --grid architecture.width=2,4,8", 2, MOST),
-    *(
-        (f"sweep toy.yaml --engine slurm --script-only {option} {shlex.quote(text)}", 2, f"{option} {text!r} holds")
-        for option in ("--partition", "--time", "--mem")
-        for text in ("1\nrm x", "1\r2", "1 --wrap=x", "1\x1b[2J")
-    ),
+    ("sweep toy.yaml --shard 4/3", 2, "--shard '4/3' must have the form K/N with K from 1 to N"),
     ("config check toy.yaml --set seed=-1", 3, "--set: seed: must be an integer >= 0, not -1\n"),
     ("config check toy.yaml --set loss.kind=mine", 3, "; `dyn --with FILE` loads others"),
     ("explain los", 2, "no section or kind 'los' (did you mean 'loss'?)"),

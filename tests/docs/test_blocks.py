@@ -49,7 +49,7 @@ GOOD = {
     "no output of python": "```python\nprint(1)\n```\nAnd then\n```text\n2\n```",
     "part": "```yaml\narchitecture: {width: 20}\n```\n```yaml\nsweep: {seeds: 3}\n```",
     "in short": "```console\n$ echo a  # in short: b\na b\n```",
-    "needs": "```console\n$ srun dyn sweep my.yaml --engine dask  # needs the network\n```",
+    "needs": "```console\n$ srun dyn sweep my.yaml --dask tcp://a:1  # needs the network\n```",
     "nothing to run": "```text\nx\n```\n```{math}\nx\n```\n```{image} a.png\n```\n",
 }
 
@@ -68,7 +68,7 @@ BAD = {
     "output": ("```console\n$ true\n$ echo a\nb\n```", r"`echo a`\nExpected:\n *b\nGot:\n *a"),
     "more output": ("```console\n$ printf 'a\\nb\\n'\na\n```", r"Got:\n *a\n *b"),
     "less output": ("```console\n$ echo a\na\nb\n```", r"Expected:\n *a\n *b"),
-    "option": ("```console\n$ dyn sweep a.yaml --engin x  # needs a GPU\n```", "No such option.*--engin"),
+    "option": ("```console\n$ dyn sweep a.yaml --dusk x  # needs a GPU\n```", "No such option.*--dusk"),
     "command": ("```console\n$ srun dyn swep a.yaml  # needs a GPU\n```", "no command 'swep'"),
     "unknown need": ("```console\n$ true  # needs patience\n```", "not patience"),
     "no command": ("```console\ndyn list\n```", "begins with"),
