@@ -10,11 +10,10 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from dynamics_cli.errors import UsageError, did_you_mean, needing
+from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.text import Table, jsonable
 
 if TYPE_CHECKING:
@@ -28,9 +27,10 @@ if TYPE_CHECKING:
     from dynamics_cli.datasets.files.store import Published
     from dynamics_cli.plotting.time_axis import LogAxes
     from dynamics_cli.runs import Run
+    from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
-    from dynamics_cli.sweeps.sweep import Sweep, SweepProspect
+    from dynamics_cli.sweeps.sweep import SweepProspect
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
 
@@ -154,7 +154,7 @@ def sweep(
     dask: str | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
-    messages: Callable[[str], object] | None = None,
+    messages: Messages | None = None,
     **settings: Any,
 ) -> Sweep:
     """Train a config over a grid of settings and several seeds: `dyn sweep`.
@@ -170,7 +170,7 @@ def sweep(
         record: how much each job keeps: `light`, the `ends` only, or all that the `config` says; by default that,
             unless it is too much (see `record.limit_gib`).
         workers: processes that train; by default one per core, and none where all is done in seconds.
-        shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
+        shard: `(3, 50)` trains the third of fifty parts; the same call without it trains the rest and writes the table.
         executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
         dask: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
@@ -227,7 +227,7 @@ def plan_sweep(
     messages: Callable[[str], object] | None = None,
     **settings: Any,
 ) -> PlannedSweep:
-    """Return the jobs of a sweep, a sequence that makes each, with its validated config, when it is asked for.
+    """Return the jobs of a sweep, a list of settings and validated configs.
 
     The arguments are those of `sweep`. Raises as `sweep`.
     """
@@ -238,7 +238,6 @@ def plan_sweep(
     from dynamics_cli.sweeps.expressions import parse_let
     from dynamics_cli.sweeps.grid import zipped
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
-    from dynamics_cli.sweeps.sweep import beyond_limit
 
     source: Any = to_plain(config) if isinstance(config, RunConfig) else config
     source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
@@ -251,16 +250,10 @@ def plan_sweep(
     pairs = let.items() if isinstance(let, Mapping) else ()
     parsed = [parse_let(text) for text in ([f"{key}={text}" for key, text in pairs] or let)]
     lets = [*(one for one in lets if one.key not in {new.key for new in parsed}), *parsed]
-    count = section.seeds if seeds is None else seeds
-    plan = partial(PlannedSweep, source, texts, axes, lets=lets, seeds=count, **settings)
-    if record := record or section.record:
-        return plan(record=record)
-    planned = plan(record="config")
-    if (too_much := beyond_limit(planned)) is None:
-        return planned
-    if messages is not None:
-        messages(too_much)
-    return plan(record="light")
+    return PlannedSweep(
+        source, texts, axes, lets=lets, seeds=section.seeds if seeds is None else seeds,
+        record=record or section.record, messages=messages, **settings,
+    )  # fmt: skip
 
 
 def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> list[Axis]:
@@ -287,7 +280,7 @@ def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = N
 
     Raises:
         UsageError: there is no such form, its package is not installed, `out` is there, or `at` makes no sense.
-        RunError: there is no such run, or it recorded no parameters.
+        RunError: there is no such run, it is damaged, it recorded no parameters, or `out` cannot be written.
     """
     from dynamics_cli.runs import export
     from dynamics_cli.sweeps.find import open_run, sweep_directory
@@ -297,22 +290,20 @@ def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = N
         raise UsageError(f"there is no form {to!r}; there are {', '.join(export.FORMATS)}")
     if at is not None and to != "safetensors":
         raise UsageError(f"at is of safetensors alone, {to} holds all states")
-    if path.exists():
-        raise UsageError(f"{path} is there already")
-    if (sweep := sweep_directory(which)) is not None:
-        if to != "parquet":
-            raise UsageError(f"a sweep is exported to parquet; take one of its runs for {to}, {sweep.name}:0")
-        with needing("parquet", "pandas"):
-            from pandas import read_csv
-        from dynamics_cli.sweeps.directory import RESULTS
+    if (sweep := sweep_directory(which)) is None:
+        run = open_run(which)
+        if to == "safetensors":
+            export.write_safetensors(run, path, at)
+        elif to == "tensorboard":
+            export.write_tensorboard(run, path)
+        else:
+            export.write_parquet(run.to_pandas, path)
+        return
+    if to != "parquet":
+        raise UsageError(f"a sweep is exported to parquet; take one of its runs for {to}, {sweep.name}:0")
+    from dynamics_cli.sweeps.directory import Sweep
 
-        export.write_parquet(read_csv(sweep / RESULTS), path)
-    elif to == "safetensors":
-        export.write_safetensors(open_run(which), path, at)
-    elif to == "tensorboard":
-        export.write_tensorboard(open_run(which), path)
-    else:
-        export.write_parquet(open_run(which).to_pandas(), path)
+    export.write_parquet(Sweep(sweep).to_pandas, path)
 
 
 # --- pictures
@@ -355,7 +346,7 @@ def plot(
         panel: the name of a panel or of a measure, or several (see `list_panels`); by default all.
         at: the iteration whose state is shown, or marked; or several. By default several states in one picture.
         measure: of a sweep, the final number to draw; by default the first that the config asks for, or the final loss.
-        columns: of a sweep, columns of its table to draw in one picture, as `{"x": ..., "y": ..., "color": ...}`.
+        columns: of a sweep, a setting, a final number and another setting, as `{"x": ..., "y": ..., "color": ...}`.
         where: of a sweep, the jobs that are drawn, by their settings: `{"optimizer.lr": 0.1}`.
         log: which axes are logarithmic: `x`, `y`, `xy` or `none`; by default those that this suits.
         out: folder to write the pictures to; by default nothing is written.
@@ -409,9 +400,10 @@ def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> It
     elif (directory := sweep_directory(run)) is not None:
         if asked.iterations:
             raise UsageError("a sweep has no states to show")
+        from dynamics_cli.sweeps.directory import Sweep
         from dynamics_cli.sweeps.pictures import SweepTable, draw_named
 
-        table = SweepTable(directory, asked.log, where=asked.where)
+        table = SweepTable(Sweep(directory), asked.log, where=asked.where)
         yield from draw_named(table, asked.panels, asked.columns, asked.measure)
     elif of_table:
         raise UsageError("x, y, color and where go with the table of a sweep; a run has none")
@@ -486,9 +478,10 @@ def list_panels(run: Drawn) -> Table:
 
     directory = sweep_directory(run)
     if directory is not None:
+        from dynamics_cli.sweeps.directory import Sweep
         from dynamics_cli.sweeps.pictures import SweepTable, pictures_of
 
-        offered = pictures_of(SweepTable(directory)).items()
+        offered = pictures_of(SweepTable(Sweep(directory))).items()
         return Table({"name": name, "description": picture.description} for name, picture in offered)
     from dynamics_cli.analysis import panels_of
 

@@ -157,12 +157,12 @@ def test_a_sweep_has_a_row_for_each_job() -> None:
     ]  # fmt: skip
     alone = dyn.train(TOY, {"optimizer.iterations": 10, "optimizer.lr": 0.02, "architecture.width": 4, "seed": 1})
     assert rows[-1]["final_loss"] == pytest.approx(alone.final_loss, rel=1e-12)
-    replica = dyn.load_run(f"{rows[-1]['path']}:{rows[-1]['replica']}")
+    replica = dyn.load_run(f"{found.path}/{rows[-1]['path']}:{rows[-1]['replica']}")
     assert replica.final_loss == rows[-1]["final_loss"]
-    together = dyn.load_run(rows[-1]["path"])
+    together = dyn.load_run(found.path / rows[-1]["path"])
     assert together.losses.shape == (11, len(together.info["replicas"]))
     with pytest.raises(RunError, match="holds several runs trained together: name one"):
-        dyn.compare(rows[-1]["path"], alone)
+        dyn.compare(together.path, alone)
     assert dyn.sweep(TOY, ["optimizer.lr=0.01:0.1:log:3"], overrides={"optimizer.iterations": 1}).rows.column(
         "optimizer.lr"
     ) == pytest.approx([0.01, 0.01 * 10**0.5, 0.1])

@@ -15,7 +15,10 @@ from dynamics_cli.cli.output import emit
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--to", type=click.Choice(["parquet", "tensorboard", "safetensors"]), required=True, help="The form.")
 @click.option(
-    "--at", type=int, metavar="ITERATION", help="Of safetensors: the state nearest to it (default: the last)."
+    "--at",
+    type=click.IntRange(0),
+    metavar="ITERATION",
+    help="Of safetensors: the state nearest to it (default: the last).",
 )
 def export(run: str, out: Path, to: str, at: int | None) -> None:
     """Write a run or a sweep in the form of another tool.

@@ -42,9 +42,9 @@ Examples:
     "--measure", metavar="NAME",
     help="Of a sweep: the final number to draw (default: the first measure that the config asks for, or final_loss).",
 )  # fmt: skip
-@click.option("--x", "x", metavar="COLUMN", help="Of a sweep: any column of its table to draw over.")
-@click.option("--y", "y", metavar="COLUMN", help="Of a sweep: any column to draw (default: --measure).")
-@click.option("--color", "color", metavar="COLUMN", help="Of a sweep: the column that colours show.")
+@click.option("--x", "x", metavar="SETTING", help="Of a sweep: the setting to draw over.")
+@click.option("--y", "y", metavar="NAME", help="Of a sweep: the final number over it (default: --measure).")
+@click.option("--color", "color", metavar="SETTING", help="Of a sweep: the setting that colours show.")
 @click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Of a sweep: only jobs with this; repeatable.")
 @click.option(
     "--log",

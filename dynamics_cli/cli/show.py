@@ -12,7 +12,7 @@ from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.errors import InputError
-from dynamics_cli.text import cell, duration, fitted, pairs, shorten, size, terminal_width
+from dynamics_cli.text import cell, fitted, pairs, shorten, size, terminal_width
 
 if TYPE_CHECKING:
     from dynamics_cli.runs import Run
@@ -92,7 +92,8 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
         except ConfigError:
             config = planned[0].config
         plain = {**to_plain(config), "sweep": section.model_dump(exclude_unset=True)}
-        jobs = f"# points x seeds: {planned.points} x {planned.seeds} = {len(planned)} jobs, which `dyn sweep` trains"
+        points, seeds = len(planned) // planned.seeds, planned.seeds
+        jobs = f"# points x seeds: {points} x {seeds} = {len(planned)} jobs, which `dyn sweep` trains"
     emit_either(plain, f"{to_yaml(plain, terminal_width())}{jobs}{moments}".rstrip("\n"), as_json=as_json)
 
 
@@ -114,24 +115,19 @@ def _run_text(run: Run) -> str:
 
 def show_sweep(found: dict[str, Any], *, as_json: bool) -> None:
     """Print how far a sweep is."""
-    from dynamics_cli.sweeps.directory import RESULTS, SHARDS
-
     if as_json:
         emit_json(found)
         return
     ended = ", ".join(f"{found[name]} {name}" for name in ("complete", "diverged", "failed") if found[name])
-    whole = (found["path"] / RESULTS).exists()  # of shards each has a table of its own
     lines = {
         "sweep": str(found["path"]),
         "status": found["status"],
         "jobs": f"{found['ended']} of {found['jobs']}" + (f": {ended}" if ended else ""),
-        **({"table": str(found["path"] / (RESULTS if whole else SHARDS))} if found["ended"] else {}),
+        **({"table": str(found["table"])} if found["table"] else {}),
         **{key: shorten(", ".join(map(cell, values)), 80) for key, values in found["settings"].items()},
         **{key: f"= {expression}" for key, expression in found["computed"].items()},
         "seeds": str(found["seeds"]),
     }
-    if found["seconds_left"] is not None:
-        lines["time left"] = f"about {duration(found['seconds_left'])}"
     running = [f"  {name} at iteration {reached}" for name, reached in found["running"].items()]
     failures = [fitted(f"  {count} x {message}") for message, count in found["failures"].items()]
     blocks = [pairs(lines), *(["\n".join(["running", *running])] if running else [])]

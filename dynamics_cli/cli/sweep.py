@@ -13,10 +13,10 @@ import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.errors import PartialFailure
-from dynamics_cli.text import duration, pairs, size
+from dynamics_cli.text import pairs, size
 
 if TYPE_CHECKING:
-    from dynamics_cli.sweeps.sweep import Sweep, SweepProspect
+    from dynamics_cli.sweeps.sweep import SweepProspect
 
 EXAMPLES = """\b
 Examples:
@@ -93,7 +93,6 @@ def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
         "sweep": str(found.path),
         "jobs": f"{found.jobs}, of which {found.done} are done",
         "batches": f"{found.batches} of jobs that are trained together, and {found.alone} jobs alone",
-        "time": f"about {duration(found.seconds)} on two cores, within a factor of a few",
         "disk": f"about {size(found.disk_bytes)}",
     }
     emit_either(vars(found), pairs({**lines, **refused}), as_json=as_json)
@@ -104,15 +103,15 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
     options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
         done = dyn.sweep(config, grid, progress=bar, **options)
-    _show(done, as_json=as_json)
-    if failed := done.results.counts()["failed"]:
-        raise PartialFailure(f"{failed} of {len(done.results)} jobs failed, the first: {done.results.first_failure()}")
-
-
-def _show(done: Sweep, *, as_json: bool) -> None:
-    ended = done.results.counts()
+    counts = done.counts()
     if as_json:
-        emit_json({"path": done.path, "table": done.table, **ended, "jobs": [*done.results.documents()]})
-        return
-    summary = ", ".join(f"{count} {status}" for status, count in ended.items() if count)
-    emit(pairs({"sweep": str(done.path), "table": str(done.table), "jobs": summary}))
+        jobs = [{**row, "path": done.path / row["path"]} for row in done.rows]
+        emit_json({"path": done.path, "table": done.table if done.finished else None, **counts, "jobs": jobs})
+    else:
+        ended = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        table = {"table": str(done.table)} if done.finished else {}
+        told = f"{len(done.rows)} of {done.described['jobs']}{f': {ended}' if ended else ''}"
+        emit(pairs({"sweep": str(done.path), **table, "jobs": told}))
+    if counts["failed"]:
+        first = next(row["message"] for row in done.rows if row["status"] == "failed")
+        raise PartialFailure(f"{counts['failed']} of {len(done.rows)} jobs failed, the first: {first}")

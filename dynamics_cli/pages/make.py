@@ -22,7 +22,7 @@ from dynamics_cli.sweeps.summary import describe_sweep
 
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
-    from dynamics_cli.sweeps.sweep import Sweep
+    from dynamics_cli.sweeps.directory import Sweep
 
 Part = tuple[str, Any]
 """What something is - `run`, `sweep`, `figure` or `paper` - and the run, the directory, the JSON, or the key."""

@@ -9,11 +9,9 @@ import numpy as np
 
 from dynamics_cli.analysis.curves import value_scale
 from dynamics_cli.config.dump import flat
-from dynamics_cli.errors import RunError
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.plotting.time_axis import decimate
-from dynamics_cli.runs import CorruptRunError
-from dynamics_cli.sweeps.directory import read_sweep
+from dynamics_cli.sweeps.directory import Sweep
 from dynamics_cli.sweeps.pictures import Coordinate, SweepTable
 from dynamics_cli.sweeps.summary import describe_sweep
 
@@ -34,7 +32,7 @@ def add_sweep(page: Page, directory: Path) -> None:
 
     Raises RunError: it is not a sweep, or it is damaged.
     """
-    told = describe_sweep(directory)
+    told, sweep = describe_sweep(directory), Sweep(directory)
     ended = ", ".join(f"{told[status]} {status}" for status in ("complete", "diverged", "failed") if told[status])
     parts: list[Html | None] = [
         tag("h2", told["name"]),
@@ -45,26 +43,22 @@ def add_sweep(page: Page, directory: Path) -> None:
     settings = [[key, ", ".join(map(str, values))] for key, values in told["settings"].items()]
     settings += [[key, f"= {text}"] for key, text in told["computed"].items()]
     settings += [["seeds", told["seeds"]]]
-    try:
-        parts.append(_jobs(page, SweepTable(directory)))
-    except CorruptRunError:
-        raise
-    except RunError:  # none has ended yet
-        pass
+    if sweep.rows:
+        parts.append(_jobs(page, SweepTable(sweep)))
     failures = [[message, count] for message, count in list(told["failures"].items())[:MESSAGES]]
     running = [[name, reached] for name, reached in told["running"].items()]
     parts += [
         table(["message", "jobs"], failures, "Jobs that failed") if failures else None,
         table(["run", "iterations"], running, "Running now") if running else None,
         table(["setting", "values"], settings, "What is swept"),
-        folded("Config", table(["setting", "value"], _config(directory), "Config"), printed=True),
+        folded("Config", table(["setting", "value"], _config(sweep), "Config"), printed=True),
     ]
     page.body.append(tag("section", *parts, class_="sweep"))
 
 
-def _config(directory: Path) -> list[list[Any]]:
+def _config(sweep: Sweep) -> list[list[Any]]:
     """Return the settings that all jobs share as far as they are not swept."""
-    return [[key, value] for key, value in flat(read_sweep(directory).get("config", {})).items() if value is not None]
+    return [[key, value] for key, value in flat(sweep.described["config"]).items() if value is not None]
 
 
 def _jobs(page: Page, results: SweepTable) -> Html:
@@ -78,7 +72,7 @@ def _jobs(page: Page, results: SweepTable) -> Html:
     failed = [row["job"] for row in rows if row["status"] == "failed"]
     says = f"{len(rows)} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['color']}"
     texts = {name: page.array(_bytes([row[name] for row in rows])) for name in ("status", "path", "message")}
-    about = {"name": results.directory.name, "jobs": len(rows), "columns": columns}
+    about = {"name": results.sweep.path.name, "jobs": len(rows), "columns": columns}
     described: dict[str, Any] = {**about, **chosen, **texts, **_curves(page, results)}
     says += f"; {len(failed)} of them failed." if failed else "."
     return page.panel("sweep", "Jobs", says, wide=True, **described)

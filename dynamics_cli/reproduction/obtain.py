@@ -20,7 +20,7 @@ from dynamics_cli.sweeps.workers import run_in_processes, train_alone
 from dynamics_cli.text import duration
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.prospect import found_run
-from dynamics_cli.training.replicas import divide
+from dynamics_cli.training.replicas import belong_together, build_problems, divide
 from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_problems, plan_run
 
 LONG_SECONDS = 2.0
@@ -202,12 +202,17 @@ class RunSource:
         """Return a run for every config: as replicas where shapes allow it, long others in processes of their own."""
         division = divide(configs)
         obtained: dict[int, Obtained] = {}
+        alone = list(division.singles)
         for batch in division.batches:
-            together = self._finished(plan_problems([problem for _, problem in batch]))
-            for (k, _), run in zip(batch, replicas_of(together.run), strict=True):
+            problems = build_problems([configs[k] for k in batch])
+            if not belong_together(problems):  # a seed made another shape
+                alone += batch
+                continue
+            together = self._finished(plan_problems(problems))
+            for k, run in zip(batch, replicas_of(together.run), strict=True):
                 obtained[k] = Obtained(run, together.reused, together.seconds / len(batch))
         # a problem that cannot be built is refused with its own message when it is planned
-        plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
+        plans = {k: plan_run(configs[k]) for k in (*alone, *(k for some, _ in division.refused for k in some))}
         missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
         long = [plans[k] for k in missing if plans[k].needs.seconds > LONG_SECONDS]
         if len(long) > 1 and not self.force:
@@ -244,12 +249,13 @@ def _plan_replicas(config: RunConfig, count: int) -> Plan:
 
     Raises InputError: they cannot be trained together, or not at all.
     """
-    division = divide([config.model_copy(update={"seed": config.seed + k}) for k in range(count)])
+    configs = [config.model_copy(update={"seed": config.seed + k}) for k in range(count)]
+    division = divide(configs)
     if division.refused:
         raise InputError(division.refused[0][1])
     if len(division.batches) != 1 or division.singles:
         raise InputError(f"{config.name}: {count} networks of this config cannot be trained together")
-    return plan_problems([problem for _, problem in division.batches[0]])
+    return plan_problems(build_problems(configs))
 
 
 def _is_finished(plan: Plan) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.dump import flat, to_plain
-from dynamics_cli.errors import UsageError, needing
+from dynamics_cli.errors import DynError, UsageError, needing
 from dynamics_cli.runs.columns import column_names
+from dynamics_cli.runs.store import files
 
 if TYPE_CHECKING:
     import xarray
@@ -92,21 +94,52 @@ def curves(run: Any) -> dict[str, tuple[NDArray[np.int64], NDArray[Any]]]:
     return found
 
 
-def write_parquet(table: DataFrame, file: Path) -> None:
-    """Write a table of pandas as parquet; raises UsageError: pyarrow is not installed."""
+@contextmanager
+def _written(path: Path) -> Iterator[Path]:
+    """Yield a free name beside `path`; what has that name becomes `path` in one step, unless writing it fails.
+
+    Raises:
+        UsageError: something, such as a link, is there already.
+        RunError: it cannot be written.
+    """
+    if files.exists(path):
+        raise UsageError(f"{path} is there already")
+    with files.os_errors_as_run_errors(path, advice=""):
+        files.make_directory(path.parent)
+        with files.replacing(path) as temporary:
+            try:
+                yield temporary
+            except DynError:
+                raise
+            except Exception as error:  # safetensors and TensorBoard have errors of their own, for a full disk too
+                raise OSError(getattr(error, "errno", None) or 0, str(error)) from error
+
+
+def write_parquet(table: Callable[[], DataFrame], path: Path) -> None:
+    """Write a table of pandas as parquet.
+
+    Raises:
+        UsageError: pandas or pyarrow is not installed, or something is at `path`.
+        RunError: it cannot be written.
+    """
     with needing("parquet", "pyarrow"):
-        table.to_parquet(file, engine="pyarrow")
+        import pyarrow  # noqa: F401
+    made = table()
+    with _written(path) as temporary:
+        made.to_parquet(temporary, engine="pyarrow")
 
 
-def write_tensorboard(run: Any, directory: Path) -> None:
-    """Write losses and measures as scalars, and the config as text, into an event file of TensorBoard.
+def write_tensorboard(run: Any, path: Path) -> None:
+    """Write losses and measures as scalars, and the config as text, into a directory of TensorBoard.
 
-    Raises UsageError: tensorboard is not installed, or the run is one of replicas.
+    Raises:
+        UsageError: tensorboard is not installed, the run is one of replicas, or something is at `path`.
+        RunError: it cannot be written.
     """
     with needing("tensorboard", "tensorboard"):
         from torch.utils.tensorboard import SummaryWriter
     found = curves(run)
-    with SummaryWriter(str(directory)) as writer:
+    with _written(path) as temporary, SummaryWriter(str(temporary)) as writer:
         writer.add_text("config", f"```\n{json.dumps(to_plain(run.config), indent=2)}\n```")
         for name, (iterations, values) in found.items():
             for iteration, value in zip(iterations.tolist(), values.tolist(), strict=True):
@@ -114,15 +147,17 @@ def write_tensorboard(run: Any, directory: Path) -> None:
                     writer.add_scalar(name, value, iteration)
 
 
-def write_safetensors(run: Any, file: Path, at: int | None = None) -> None:
+def write_safetensors(run: Any, path: Path, at: int | None = None) -> None:
     """Write the weights of the snapshot nearest to an iteration, by default of the last, as a `state_dict`.
 
     Raises:
-        UsageError: safetensors is not installed.
-        RunError: the run recorded no parameters.
+        UsageError: safetensors is not installed, or something is at `path`.
+        RunError: the run recorded no parameters, or the file cannot be written.
     """
     with needing("safetensors", "safetensors"):
-        from safetensors.numpy import save_file
-    i = -1 if at is None else run.index_of(at)
+        from safetensors.numpy import save
+    i = -1 if at is None else run.index_of(min(max(at, 0), 2**62))
     iteration = str(int(run.snapshot_iterations[i])) if len(run.snapshot_iterations) else ""
-    save_file(run.state(i), file, {"format": "pt", "hash": run.hash or "", "iteration": iteration})
+    data = save(run.state(i), {"format": "pt", "hash": run.hash or "", "iteration": iteration})
+    with _written(path) as temporary:
+        temporary.write_bytes(data)

@@ -1,4 +1,4 @@
-"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, checking both, and comparing two."""
+"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, its runs; checking all of it."""
 
 from __future__ import annotations
 
@@ -7,78 +7,64 @@ import hashlib
 import io
 import json
 import math
-import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from dynamics_cli.errors import RunError
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.runs import CorruptRunError, Finding, Run, list_runs, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
+from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.sealed import check_entries, read_sealed, seal
+from dynamics_cli.sweeps.table import COLUMNS, FIXED, Results
+from dynamics_cli.text import Table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
-SHARDS = "shards"
-TABLE = {"table": RESULTS, "columns": "columns.npz"}
-"""Key of a checksum in `sweep.json` -> its file: the table, and its columns as arrays."""
 ENDINGS = ("complete", "diverged", "failed")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the table that is neither a setting nor a measure."""
-
-    name: str
-    dtype: Any
-    """Objects, which may be long texts, are no part of `columns.npz`."""
-    empty: Any
-    """Its value for a job that has none."""
-    of: Callable[[Run], Any]
-    """Its value for a run, or its values for the runs that were trained together."""
-    final: bool = False
-    """Whether it is a number that pictures draw."""
-
-    def plain(self, value: Any) -> Any:
-        """Return a value, None for a number that is not there."""
-        return None if value == self.empty != "" else value
-
-
-def _place(run: Run) -> str:
-    return f"{run.path.parent.name}/{run.path.name}"
-
-
-def _losses(run: Run) -> list[float]:
-    return [math.nan if loss is None else loss for loss in run.info.get("replica_losses", [run.final_loss])]
-
-
-COLUMNS = (
-    Column("status", "U8", "", lambda run: run.info.get("replica_statuses", run.status)),
-    Column("iterations", np.int64, -1, lambda run: run.info.get("replica_iterations", run.iterations), final=True),
-    Column("final_loss", np.float64, math.nan, _losses, final=True),
-    Column("path", object, "", _place),
-    Column("replica", np.int32, -1, lambda run: [*range(len(run.info["replicas"]))] if "replicas" in run.info else -1),
-    Column("hash", object, "", lambda run: run.hash or ""),
-    Column("message", object, "", lambda run: ""),
-)
-"""Measures stand after the last final number."""
-MEASURES_AT = 1 + max(k for k, column in enumerate(COLUMNS) if column.final)
-FIXED = ("job", "seed", *(column.name for column in COLUMNS if not column.final))
-"""Columns of a table that are neither settings nor final numbers."""
-_READ = ("job", "seed", "status", "path", "replica", "message")
-"""Columns that every table has, those of earlier versions too."""
 FORMAT = 1
+MOST_TOLD = 100
+"""Values of a setting that a message names."""
 _AGAIN = "the runs are files of their own; the same `dyn sweep` again only reads them and writes the table"
 _TRAINED = "the same `dyn sweep` again trains what is missing"
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
+
+
+class _Axis(BaseModel):
+    """An axis in `sweep.json`."""
+
+    model_config = ConfigDict(strict=True)
+
+    key: str
+    values: Annotated[list[Any], Field(min_length=1)]
+    log: bool
+    leader: str = Field("", alias="with")
+
+
+class _Described(BaseModel):
+    """The entries of `sweep.json`."""
+
+    model_config = ConfigDict(strict=True)
+
+    hash: str
+    name: str
+    axes: list[_Axis]
+    computed: dict[str, str]
+    seeds: layout.Count
+    jobs: layout.Count
+    batches: list[Annotated[list[layout.Count], Field(min_length=1)]]
+    record: Literal["light", "ends", "config"]
+    config: dict[str, Any]
+    table: str = ""
 
 
 def is_sweep(directory: Path) -> bool:
@@ -99,37 +85,7 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
     check_entries(path, described, _Described, _DELETE)
-    return _placed(described, lambda folder: str(directory / folder))
-
-
-class _Axis(BaseModel):
-    """An axis in `sweep.json`."""
-
-    model_config = ConfigDict(strict=True)
-
-    key: str
-    values: list[Any]
-    log: bool
-    folder: str = "."
-    leader: str = Field("", alias="with")
-
-
-class _Described(BaseModel):
-    """The entries of `sweep.json` that are read again."""
-
-    model_config = ConfigDict(strict=True)
-
-    hash: str
-    name: str
-    axes: list[_Axis]
-    computed: dict[str, str] = {}
-    seeds: layout.Count
-    jobs: layout.Count
-    batches: list[Annotated[int, Field(gt=0)]] = []
-    table: str = ""
-    columns: str = ""
-    record: Literal["light", "ends", "config"] = "light"
-    config: dict[str, Any] = {}
+    return described
 
 
 def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
@@ -138,119 +94,164 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
     Raises:
         RunError: it cannot be written.
     """
-    from_here = _placed(described, lambda folder: os.path.relpath(folder, directory))  # both may move together
-    files.save(directory / SWEEP, seal({"format": FORMAT, **from_here}))
+    files.save(directory / SWEEP, seal({"format": FORMAT, **described}, indent=None))
 
 
-def _placed(described: Mapping[str, Any], place: Callable[[str], str]) -> dict[str, Any]:
-    """Return a description in which the folders of files that are swept are written another way."""
-    axes = [axis | ({"folder": place(axis["folder"])} if "folder" in axis else {}) for axis in described["axes"]]
-    return {**described, "axes": axes}
-
-
-def table_seals(directory: Path) -> dict[str, str]:
-    """Return the checksums of the table and its columns, which the description of the sweep keeps."""
-    return {key: hashlib.sha256(files.read(directory / name)).hexdigest() for key, name in TABLE.items()}
-
-
-def shard_table(k: int, n: int) -> str:
-    """Return the name of the table of a shard, below the directory of its sweep."""
-    return f"{SHARDS}/{k:05d}-of-{n:05d}.csv"
-
-
-def remove_shards(directory: Path) -> None:
-    """Delete the tables of shards, when the whole table is there."""
-    for path in (directory / SHARDS).glob("*.csv"):
-        path.unlink(missing_ok=True)
-    with suppress(OSError):
-        (directory / SHARDS).rmdir()
-
-
-def read_rows(directory: Path) -> list[dict[str, str]]:
-    """Return the rows of a sweep in the order of its jobs; of an unfinished sweep the jobs that have ended.
+def write_table(results: Results, described: Mapping[str, Any]) -> None:
+    """Write the table of a sweep whose jobs have all ended, then its checksum into the description.
 
     Raises:
-        RunError: it is not a sweep, or no job has ended yet.
-        CorruptRunError: a table cannot be read, or is not the table that the sweep wrote.
+        RunError: it cannot be written.
     """
-    described = read_sweep(directory)
-    if "table" in described:
-        texts = {directory / RESULTS: read_table(directory).decode()}
-    else:
-        paths = [path for path in [directory / RESULTS, *sorted((directory / SHARDS).glob("*.csv"))] if path.exists()]
-        texts = {path: _read(path).decode() for path in paths}
-    rows: dict[int, dict[str, str]] = {}
-    needed = {*_READ, *(axis["key"] for axis in described["axes"]), *described.get("computed", {})}
-    for path, text in texts.items():
-        for row in csv.DictReader(io.StringIO(text, newline="")):
-            if not needed <= set(row) or None in row.values() or not _numbered(row):
-                raise CorruptRunError(path, "it has not the columns of this sweep", _AGAIN)
-            number = int(row["job"])
-            if number not in rows or rows[number]["status"] == "failed":
-                rows[number] = row
-    if not rows:
-        raise RunError(f"no job of {directory} has ended yet")
-    return [rows[number] for number in sorted(rows)]
+    rows = results.table()
+    path = files.save_csv(results.directory / RESULTS, next(rows), ([*map(cell_of, row)] for row in rows))
+    write_sweep(results.directory, {**described, "table": hashlib.sha256(files.read(path)).hexdigest()})
 
 
-def _numbered(row: Mapping[str, Any]) -> bool:
-    """Whether a row says which job it is of, and the place of its run among replicas if there are several."""
-    return str(row["job"]).isdecimal() and (row["replica"] == "" or str(row["replica"]).isdecimal())
+class Sweep:
+    """A sweep in its directory, finished or not."""
 
+    def __init__(self, directory: Path) -> None:
+        """Open a sweep.
 
-def check_place(directory: Path, row: Mapping[str, str]) -> None:
-    """Raise `CorruptRunError` unless the run of a row of the table is where the table says, and is that run."""
-    path = directory / row["path"]
-    if not files.exists(path / layout.INFO):
-        raise CorruptRunError(path, f"the run of job {row['job']} of this sweep is gone", _TRAINED)
-    if row.get("hash") and read_info(path).get("hash") != row["hash"]:
-        problem = f"it holds another run than that of job {row['job']} of this sweep; was it moved there?"
-        raise CorruptRunError(path, problem, f"move or delete it; {_TRAINED}")
+        Raises:
+            RunError: it is not a sweep.
+            CorruptRunError: its description or its table is not what the sweep wrote.
+        """
+        self.path = directory
+        self.described = read_sweep(directory)
+        self.finished = bool(self.described.get("table"))
+        """Whether all jobs have ended, and stand in the table."""
+        self._runs: dict[str, Sequence[Run]] = {}
+        if self.finished:
+            self._check_table()
 
+    @property
+    def table(self) -> Path:
+        """The file of the table, which a finished sweep has."""
+        return self.path / RESULTS
 
-def read_table(directory: Path, key: str = "table") -> bytes:
-    """Return the table of a sweep, or its `columns`, as they were written.
+    def _check_table(self) -> bytes:
+        with unreadable_as_corrupt(self.table, _AGAIN):
+            data = b"" if self.table.is_symlink() else files.read(self.table)
+        if hashlib.sha256(data).hexdigest() != self.described["table"]:
+            raise CorruptRunError(self.table, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
+        return data
 
-    Raises:
-        RunError: there is none yet.
-        CorruptRunError: it is not the table that the sweep wrote.
-    """
-    path, expected = directory / TABLE[key], read_sweep(directory).get(key)
-    if not path.exists():
-        if expected is None:
-            raise RunError(f"{directory} has no {path.name} yet: the sweep is not finished")
-        raise CorruptRunError(path, "it is missing", _AGAIN)
-    if hashlib.sha256(data := _read(path)).hexdigest() != expected:
-        raise CorruptRunError(path, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
-    return data
+    @cached_property
+    def rows(self) -> Table:
+        """A row for each job that has ended: settings, seed, how it ended, final numbers, where its run is.
 
+        Those of a finished sweep are in the table; those of another are computed from its runs.
+        """
+        if self.finished:
+            texts = csv.DictReader(io.StringIO(self._check_table().decode(), newline=""))
+            rows = Table({name: _value(name, text) for name, text in row.items()} for row in texts)
+            if any(not {*FIXED, *COLUMNS} <= row.keys() for row in rows):
+                raise CorruptRunError(self.table, "it has not the columns of a sweep", _AGAIN)
+            return rows
+        try:
+            results = Results(self.path, self.described)
+            for task in results.tasks:
+                results.read(task)
+        except (UsageError, LookupError, TypeError, ValueError) as error:
+            raise CorruptRunError(self.path / SWEEP, f"it describes no sweep ({error})", _DELETE) from error
+        return results.as_table()
 
-def _read(path: Path) -> bytes:
-    with unreadable_as_corrupt(path, _AGAIN):
-        return files.read(path)
+    def counts(self) -> dict[str, int]:
+        """Return how many jobs ended in which way."""
+        statuses = [row["status"] for row in self.rows]
+        return {name: statuses.count(name) for name in ENDINGS}
+
+    @cached_property
+    def _row_of(self) -> dict[int, dict[str, Any]]:
+        return {row["job"]: row for row in self.rows}
+
+    def run(self, row: int | Mapping[str, Any]) -> Run:
+        """Return the run of a row of `rows`, or of the job of this number.
+
+        Raises RunError: the job failed, has not ended, or its run is gone.
+        """
+        number = row if isinstance(row, int) else row["job"]
+        if number not in self._row_of:
+            raise RunError(f"no job {number} of {self.path} has ended; there are {self.described['jobs']}, from 0")
+        found = self._row_of[number]
+        if found["status"] == "failed":
+            raise RunError(f"job {number} of {self.path} failed: {found['message']}")
+        path = self.path / found["path"]
+        if found["path"] not in self._runs:
+            self.check_place(found)
+            run = Run(path)
+            self._runs[found["path"]] = [run] if found["replica"] is None else replicas_of(run)
+        runs, replica = self._runs[found["path"]], found["replica"] or 0
+        if replica >= len(runs):
+            raise CorruptRunError(path, f"it has no replica {replica}")
+        return runs[replica]
+
+    def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
+        """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default of all that ran.
+
+        Raises:
+            UsageError: there is no such setting, or no job has this value.
+            CorruptRunError: a run is not where the table says.
+        """
+        return [self.run(row) for row in self.chosen(where) if row["status"] != "failed"]
+
+    def chosen(self, where: Mapping[str, Any] | None = None) -> Table:
+        """Return the rows that have these values.
+
+        Raises UsageError: there is no such column, or no row has the value.
+        """
+        rows = self.rows
+        for key, value in (where or {}).items():
+            if key not in self.rows.columns:
+                known = ", ".join(self.rows.columns)
+                raise UsageError(f"no column {key!r} here; there are {known}{did_you_mean(key, self.rows.columns)}")
+            there = dict.fromkeys(text_of(row[key]) for row in rows)
+            rows = Table(row for row in rows if _same(text_of(row[key]), text_of(value)))
+            if not rows:
+                raise UsageError(f"no job has {key} {text_of(value)}; there are {', '.join([*there][:MOST_TOLD])}")
+        return rows
+
+    def check_place(self, row: Mapping[str, Any]) -> None:
+        """Raise `CorruptRunError` unless the run of a row is where the table says, and is that run."""
+        path = self.path / row["path"]
+        if not files.exists(path / layout.INFO):
+            raise CorruptRunError(path, f"the run of job {row['job']} of this sweep is gone", _TRAINED)
+        if read_info(path).get("hash") != row["hash"]:
+            problem = f"it holds another run than that of job {row['job']} of this sweep; was it moved there?"
+            raise CorruptRunError(path, problem, f"move or delete it; {_TRAINED}")
+
+    def to_pandas(self) -> DataFrame:
+        """Return `rows` as a `pandas.DataFrame`.
+
+        Raises UsageError: pandas is not installed.
+        """
+        return self.rows.to_pandas()
+
+    def _repr_html_(self) -> str:
+        return self.rows._repr_html_()
 
 
 def verify_sweep(directory: Path) -> list[Finding]:
     """Check every checksum of a sweep: its description, its table, and every run below it.
 
-    Returns the damages found.
+    Returns the damages found, jobs whose runs were exchanged or are gone, and jobs that failed.
     """
-    findings = []
-    for key in TABLE:
-        try:
-            if key in read_sweep(directory):  # without it the sweep has not ended yet
-                read_table(directory, key)
-        except RunError as error:
-            findings.append(Finding.of(error, directory))
     wrong = {run.path: verify_run(run.path) for run in list_runs(directory)}
-    with suppress(RunError):  # told above; or no job has ended yet
-        ended = {(row["path"], row.get("hash")): row for row in read_rows(directory) if row["status"] != "failed"}
-        for row in ended.values():  # each run once
+    findings = []
+    try:
+        sweep = Sweep(directory)
+        for row in {(row["path"], row["hash"]): row for row in sweep.rows if row["status"] != "failed"}.values():
             if not wrong.setdefault(directory / row["path"], []):
                 try:
-                    check_place(directory, row)
+                    sweep.check_place(row)
                 except CorruptRunError as error:
                     wrong[directory / row["path"]] = [Finding.of(error, directory)]
+        failed = [row for row in sweep.rows if row["status"] == "failed"]
+        findings = [Finding(directory / row["path"], f"job {row['job']} failed: {row['message']}") for row in failed]
+    except RunError as error:
+        findings = [Finding.of(error, directory)]
     return [*findings, *chain(*wrong.values())]
 
 
@@ -259,9 +260,30 @@ def cell_of(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict | bool) else value
 
 
+def text_of(value: Any) -> str:
+    """Return a cell of the table as text, empty where there is nothing."""
+    return "" if value is None else str(cell_of(value))
+
+
 def number_of(text: str) -> float:
     """Return a cell of the table as a number, NaN where it holds none."""
     try:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def _same(cell: str, text: str) -> bool:
+    return cell == text or math.isclose(number_of(cell), number_of(text), rel_tol=1e-9)
+
+
+def _value(name: str, text: str) -> Any:
+    """Return the value of a cell of a column; None where it is empty."""
+    if name in FIXED and name not in ("job", "seed", "replica"):
+        return text
+    for read in (int, float, json.loads):
+        try:
+            return read(text)
+        except ValueError:
+            pass
+    return text or None

@@ -97,7 +97,10 @@ def computed(lets: Sequence[Let], settings: Mapping[str, Any], written: Any) -> 
     values = dict(settings)
 
     def look(key: str) -> Any:
-        found = values[key] if key in values else None if key == "seed" else _below(written, key.split("."))
+        parts = key.split(".")
+        heads = [head for k in range(len(parts), 0, -1) if (head := ".".join(parts[:k])) in values]
+        within, rest = (values[heads[0]], parts[heads[0].count(".") + 1 :]) if heads else (written, parts)
+        found = None if key == "seed" and not heads else _below(within, rest)
         if isinstance(found, bool) or not isinstance(found, int | float):
             why = f"is {found!r}, not a number" if found is not None else "is neither swept nor a number of the config"
             raise ValueError(f"{key} {why}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import Run, named
@@ -12,10 +12,7 @@ from dynamics_cli.runs.compare import Comparison, compare_runs
 from dynamics_cli.runs.named import LATEST, find_names, is_there, numbered
 from dynamics_cli.runs.run import describe as described
 from dynamics_cli.runs.store import layout
-from dynamics_cli.sweeps.directory import SWEEP, is_sweep
-
-if TYPE_CHECKING:
-    from dynamics_cli.sweeps.sweep import Sweep
+from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
 
 
 def sweeps_root() -> Path:
@@ -51,14 +48,12 @@ def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
 def run_of_job(which: Any) -> Any:
     """Return the run of a job that is called `SWEEP:k`; anything else as it is.
 
-    Raises as `sweep_directory` and `SweepTable.run_of`.
+    Raises as `sweep_directory` and `Sweep.run`.
     """
     if isinstance(which, str | Path):
         name, number = numbered(os.fspath(which))
         if number is not None and (directory := sweep_directory(name)) is not None:
-            from dynamics_cli.sweeps.pictures import SweepTable
-
-            return SweepTable(directory).run_of(number)
+            return Sweep(directory).run(number)
     return which
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,14 @@ def grouped(axes: Sequence[Axis]) -> list[list[Axis]]:
     for axis in axes:
         groups.setdefault(axis.leader or axis.key, []).append(axis)
     return list(groups.values())
+
+
+def points(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
+    """Yield the settings of each point of the grid, in the order of the axes; the last axis runs fastest."""
+    groups = grouped(axes)
+    for chosen in itertools.product(*(range(len(group[0].values)) for group in groups)):
+        at = {axis.key: axis.values[k] for group, k in zip(groups, chosen, strict=True) for axis in group}
+        yield {axis.key: at[axis.key] for axis in axes}
 
 
 def check_axes(axes: Sequence[Axis], seeds: int = 1, computed: Sequence[str] = ()) -> None:

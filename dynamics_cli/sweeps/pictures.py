@@ -5,12 +5,9 @@ The note of a picture names the settings that it does not show: nothing is avera
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import matplotlib as mpl
@@ -34,11 +31,10 @@ from dynamics_cli.plotting.panels.many_runs import (
 )
 from dynamics_cli.plotting.style import MARKER, PALETTE, SERIES, SMALL, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of, set_time_axis
-from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.replica import replicas_of
-from dynamics_cli.runs.run import Run, columns_of, measured
+from dynamics_cli.runs.run import columns_of, measured
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.sweeps.directory import FIXED, cell_of, check_place, number_of, read_rows, read_sweep
+from dynamics_cli.sweeps.directory import Sweep, number_of, text_of
+from dynamics_cli.sweeps.table import FIXED
 from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]
@@ -66,40 +62,35 @@ class SweepTable:
     """The results of a sweep by column; of an unfinished sweep, of the jobs that have ended."""
 
     def __init__(
-        self, directory: Path, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None
+        self, sweep: Sweep, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None
     ) -> None:  # fmt: skip
         """Read the table of a sweep.
 
         Args:
-            directory: of the sweep.
+            sweep: finished or not.
             log: which axes are logarithmic, by default axes whose values suit it.
             where: columns with the values that rows must have; other rows are left out.
 
         Raises:
-            RunError: the directory is not a sweep, or no job has ended yet.
+            RunError: no job has ended yet.
             UsageError: there is no such column, or no row has the values.
         """
-        described = read_sweep(directory)
-        self.directory, self.log = directory, log
+        described = sweep.described
+        self.sweep, self.log = sweep, log
         self.axes: list[dict[str, Any]] = described["axes"]
-        self.computed: dict[str, str] = described.get("computed", {})
-        self.rows = read_rows(directory)
-        self.where = {key: str(cell_of(value)) for key, value in (where or {}).items()}
-        for key, text in self.where.items():
-            _refuse_unless(key, list(self.rows[0]), "column")
-            there = self.values(key)
-            self.rows = [row for row in self.rows if _same(row.get(key, ""), text)]
-            if not self.rows:
-                raise UsageError(f"no job has {key} {text}; there are {', '.join(map(_short, there[:MOST_CURVES]))}")
-        record = described.get("config", {}).get("record") or {}
+        self.computed: dict[str, str] = described["computed"]
+        self.rows = [{name: text_of(one) for name, one in row.items()} for row in sweep.chosen(where)]
+        if not self.rows:
+            raise RunError(f"no job of {sweep.path} has ended yet")
+        self.where = {key: text_of(value) for key, value in (where or {}).items()}
+        record = described["config"].get("record") or {}
         self.asked = [one if isinstance(one, str) else str(one["kind"]) for one in record.get("measures") or ()]
         """Kinds of the measures that the config asks for."""
-        self.jobs = described.get("jobs", len(self.rows))
+        self.jobs = described["jobs"]
         self.settings = [*(axis["key"] for axis in self.axes), *self.computed]
         own = [axis["key"] for axis in self.axes if "with" not in axis]
         self.free = [key for key in own if len(self.values(key)) > 1]
         """Settings of their own that have several values; others go with them, or are computed."""
-        self._runs: dict[str, Sequence[Run]] = {}
 
     @property
     def measures(self) -> list[str]:
@@ -147,7 +138,7 @@ class SweepTable:
         """Return the iterations and the losses that the job of row k recorded, or another measure; nothing if none."""
         if self.rows[k]["status"] == "failed":
             return np.zeros(0), np.zeros(0)
-        run = self.run(k)
+        run = self.sweep.run(int(self.rows[k]["job"]))
         if measure == "final_loss":
             return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
         for name in (name for name in run.measures if measure.startswith(name)):
@@ -156,37 +147,6 @@ class SweepTable:
                 steps, values = measured(run, name)
                 return np.asarray(steps, float), values[:, columns.index(measure)]
         return np.zeros(0), np.zeros(0)
-
-    @cached_property
-    def row_of(self) -> dict[int, int]:
-        """The number of a job -> its row, of the jobs that have ended."""
-        return {int(row["job"]): k for k, row in enumerate(self.rows)}
-
-    def run_of(self, job: int) -> Run:
-        """Return the run of a job, by its number.
-
-        Raises RunError: it has not ended, or it failed.
-        """
-        if job not in self.row_of:
-            raise RunError(f"no job {job} of {self.directory} has ended; there are {self.jobs}, from 0")
-        return self.run(self.row_of[job])
-
-    def run(self, k: int) -> Run:
-        """Return the run of row k.
-
-        Raises RunError: the job failed.
-        """
-        row = self.rows[k]
-        if row["status"] == "failed":
-            raise RunError(f"job {row['job']} of {self.directory} failed: {row['message']}")
-        if row["path"] not in self._runs:
-            check_place(self.directory, row)
-            run = Run(self.directory / row["path"])
-            self._runs[row["path"]] = replicas_of(run) if row["replica"] else [run]
-        runs, r = self._runs[row["path"]], int(row["replica"] or 0)
-        if r >= len(runs):
-            raise CorruptRunError(self.directory / row["path"], f"it has no replica {r}")
-        return runs[r]
 
     def note(self, *drawn: str, said: str = "over") -> str:
         """Return the hidden parts of a picture of some columns: other settings, seeds, jobs that have not ended."""
@@ -203,10 +163,6 @@ class SweepTable:
         parts += [f"where {key} = {_short(text)}" for key, text in self.where.items()]
         parts += [f"{len(self.rows)} of {self.jobs} jobs"] if len(self.rows) < self.jobs else []
         return "; ".join([*parts, *along])
-
-
-def _same(cell: str, text: str) -> bool:
-    return cell == text or math.isclose(number_of(cell), number_of(text), rel_tol=1e-9)
 
 
 def _short(text: str) -> str:
@@ -353,34 +309,23 @@ def usual_measure(table: SweepTable, panel: str = "") -> str:
 def draw_columns(
     table: SweepTable, x: str | None = None, y: str | None = None, color: str | None = None, measure: str | None = None
 ) -> Figure:
-    """Draw any column of the table against any other, coloured by a third.
-
-    Two settings give a heat map of `color`; a measure over a setting its medians, with bands, for each value of
-    `color`; two measures a point for each job.
+    """Draw a final number over a setting: medians, with bands, for each value of another setting.
 
     Args:
         table: the results.
-        x: a column; by default the first setting with several values.
-        y: a column; by default `measure`.
-        color: a column; by default `measure` for a heat map, and none otherwise.
+        x: a setting; by default the first with several values.
+        y: a final number; by default `measure`.
+        color: a setting; by default there is a single line.
         measure: a final number; by default that of `usual_measure`.
 
     Raises:
-        UsageError: there is no such column.
+        UsageError: there is no such setting, or no such final number.
     """
-    measure = measure or usual_measure(table)
-    x, y = x or _main(table), y or measure
-    for name in (x, y, color or y):
-        _refuse_unless(name, table.columns, "column")
-    settings = (*table.settings, "seed")
-    if x in settings and y in settings:
-        return _heat_maps(table, x, y, color or measure, None)
-    if not table.numeric(y):
-        raise UsageError(f"{y} holds words; take it for --x or --color")
-    many = color is not None and table.numeric(color) and len(table.values(color)) > MOST_FAMILIES
-    if x in settings and (color in settings or not many):
-        return _curves(table, x, y, [color] if color else [])
-    return _points(table, x, y, color, with_bar=many)
+    x, y = x or _main(table), y or measure or usual_measure(table)
+    for name in (x, color or x):
+        _refuse_unless(name, [*table.settings, "seed"], "setting")
+    _refuse_unless(y, table.measures, "measure")
+    return _curves(table, x, y, [color] if color else [])
 
 
 def _refuse_unless(name: str, known: Sequence[str], what: str) -> None:
@@ -505,31 +450,6 @@ def _draw_spread(table: SweepTable, measure: str) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
     axes.set(xlabel=_words(measure), ylabel=f"share of the {len(numbers)} jobs below", ylim=(0, 1))
     _say(figure, axes, table.note(said="all values of"), WIDTH)
-    return figure
-
-
-def _points(table: SweepTable, x: str, y: str, color: str | None, *, with_bar: bool) -> Figure:
-    """Draw a point for each job."""
-    xs, ys = Coordinate(table, x, "x"), Coordinate(table, y, "y")
-    figure, (axes,) = new_figure(width=WIDTH)
-    xs.apply(axes.xaxis)
-    ys.apply(axes.yaxis, across=False)
-    if with_bar and color is not None:
-        numbers = Coordinate(table, color)
-        norm: Literal["log", "linear"] = "log" if numbers.log else "linear"
-        drawn = axes.scatter(xs.at, ys.at, c=numbers.at, s=9, cmap="viridis", norm=norm)
-        figure.colorbar(drawn, ax=axes, label=_words(color))
-    else:
-        families = table.families([color] if color else [])
-        shades = [to_hex(_SHADES(k / len(families))) for k in range(len(families))]
-        colors = SERIES if len(families) <= len(SERIES) else shades
-        handles = [
-            axes.plot(xs.at[rows], ys.at[rows], ".", markersize=5, color=colors[k], label=name)[0]
-            for k, (name, rows) in enumerate(families.items())
-        ]
-        if color:
-            _legend(axes, handles)
-    _say(figure, axes, table.note(x, y, *([color] if color else []), said="a point each of"), WIDTH)
     return figure
 
 

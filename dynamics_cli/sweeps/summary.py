@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import CorruptRunError, Run, find, is_locked
-from dynamics_cli.runs.store import files, layout
-from dynamics_cli.sweeps.directory import ENDINGS, RESULTS, SWEEP, is_sweep, read_rows, read_sweep
+from dynamics_cli.runs import Run, find, is_locked
+from dynamics_cli.runs.store import layout
+from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
 from dynamics_cli.sweeps.find import find_sweep, sweeps_root
 from dynamics_cli.text import Table
-
-if TYPE_CHECKING:
-    from dynamics_cli.sweeps.sweep import Sweep
 
 
 def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
@@ -50,46 +46,24 @@ def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
 
     Raises RunError: it is not a sweep, or it is damaged.
     """
-    directory = find_sweep(which)
-    described, rows = read_sweep(directory), list[dict[str, str]]()
-    try:
-        rows = read_rows(directory)
-    except CorruptRunError:
-        raise
-    except RunError:  # none has ended yet
-        pass
-    ended = Counter(row["status"] for row in rows)
-    failures = Counter(row["message"] for row in rows if row["status"] == "failed")
-    table = directory / (RESULTS if files.exists(directory / RESULTS) else SWEEP)
-    sealed = "table" in described
-    running = not sealed and is_locked(directory)
+    sweep = Sweep(find_sweep(which))
+    described, running = sweep.described, {} if sweep.finished else _running(sweep.path)
+    failures = Counter(row["message"] for row in sweep.rows if row["status"] == "failed")
     return {
-        "path": directory,
+        "path": sweep.path,
         "name": described["name"],
-        "status": "complete" if sealed else "running" if running else "unfinished",
+        "status": "complete" if sweep.finished else "running" if running or is_locked(sweep.path) else "unfinished",
         "jobs": described["jobs"],
-        "ended": len(rows),
-        **{status: ended[status] for status in ENDINGS},
+        "ended": len(sweep.rows),
+        **sweep.counts(),
         "seeds": described["seeds"],
         "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
-        "computed": described.get("computed", {}),
+        "computed": described["computed"],
         "failures": dict(failures.most_common()),
-        "running": {} if sealed else _running(directory),
-        "seconds_left": _seconds_left(directory, rows, described["jobs"]) if running else None,
-        "modified": table.stat().st_mtime,
+        "running": running,
+        "table": sweep.table if sweep.finished else None,
+        "modified": (sweep.path / SWEEP).stat().st_mtime,
     }
-
-
-def _seconds_left(directory: Path, rows: Sequence[Mapping[str, str]], jobs: int) -> float | None:
-    """Return how long the rest takes at the pace since the driver began; None while none has ended."""
-    began = (directory / layout.LOCK_HOLDER).stat().st_mtime
-    ended = {path: _modified(directory / path / layout.INFO) for path in {row["path"] for row in rows if row["path"]}}
-    since = [row for row in rows if ended.get(row["path"], 0.0) > began]
-    return (time.time() - began) / len(since) * (jobs - len(rows)) if since else None
-
-
-def _modified(path: Path) -> float:
-    return path.stat().st_mtime if path.exists() else 0.0
 
 
 def _running(directory: Path) -> dict[str, int]:

@@ -1,109 +1,38 @@
-"""A sweep as a directory: its description, its runs, its table; nothing is done twice.
+"""Training the jobs of a sweep that are not done; nothing is done twice.
 
-Jobs of equal shape are cut into batches by the plan alone; a batch, or a job that must be trained alone, is one task.
-A task is claimed by the lock of its run directory, done when its run is, and sealed with it: any driver, engine or
-worker may die, and several drivers may work at once. An engine is told a directory and numbers: where tasks run.
+A task is claimed by the lock of its run directory, and done when its run is: any driver, engine or worker may die.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError, RunError, UsageError
-from dynamics_cli.kinds.registry import foreign_sources
-from dynamics_cli.memory import GIB
-from dynamics_cli.runs.errors import LockedRunError
-from dynamics_cli.runs.info import read_info
+from dynamics_cli.runs import Run
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.locks import is_locked, run_lock
-from dynamics_cli.runs.writer import keep_sources
-from dynamics_cli.sweeps.directory import SWEEP, read_sweep, write_sweep
-from dynamics_cli.sweeps.jobs import LIGHT_LOSSES, PlannedSweep
-from dynamics_cli.sweeps.table import GrowingTable, Results, Shard
-from dynamics_cli.sweeps.tasks import BUSY, Numbers, Task, Tasks, alike, train, work
+from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.sweeps.directory import SWEEP, Sweep, read_sweep, write_sweep, write_table
+from dynamics_cli.sweeps.jobs import PlannedSweep
+from dynamics_cli.sweeps.table import Results
+from dynamics_cli.sweeps.tasks import Task, order, train, work
 from dynamics_cli.sweeps.workers import STOPPED, run_in_processes
-from dynamics_cli.text import Table, size
-from dynamics_cli.training.backends import choose
-from dynamics_cli.training.estimate import Estimate, estimate
-from dynamics_cli.training.replicas import build_problems
+from dynamics_cli.training.replicas import divide
+from dynamics_cli.training.session import identity_of
 from dynamics_cli.training.signals import Interrupted
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-    from dynamics_cli.runs import Run
-    from dynamics_cli.sweeps.pictures import SweepTable
-
-LOOKED_AT = 100
-"""Groups of alike jobs whose needs are estimated, at most."""
-SHORT_SECONDS = 10.0
-"""Batches that take less than this together are trained without starting processes."""
 CONNECT_SECONDS = 10
 """How long a Dask scheduler may take to answer."""
-_LOOK_SECONDS = 0.2
-"""Time between two looks at the tasks of other drivers."""
-Report = Callable[[int], object]
-Engine = Callable[[str, Sequence[int]], Iterator[tuple[int, str]]]
-"""Gives workers a directory and the numbers of tasks; yields the number of each that has ended, and why it failed."""
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A finished sweep."""
-
-    path: Path
-    results: Results
-    table: Path
-
-    @property
-    def rows(self) -> Table:
-        """A row for each job, as in `results.csv`: settings, seed, how it ended, final numbers, where its run is."""
-        return self.results.rows()
-
-    def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
-        """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default of all that ran.
-
-        Raises:
-            UsageError: there is no such setting, or no job has this value.
-            CorruptRunError: a run is not where the table says.
-        """
-        from dynamics_cli.sweeps.pictures import SweepTable
-
-        table = SweepTable(self.path, where=where)
-        return [table.run(k) for k, row in enumerate(table.rows) if row["status"] != "failed"]
-
-    def run(self, row: int | Mapping[str, Any]) -> Run:
-        """Return the run of a row of `rows`, or of the job of this number.
-
-        Raises RunError: the job failed, has not ended, or its run is gone.
-        """
-        return self._table.run_of(row if isinstance(row, int) else row["job"])
-
-    @cached_property
-    def _table(self) -> SweepTable:
-        from dynamics_cli.sweeps.pictures import SweepTable
-
-        return SweepTable(self.path)
-
-    def to_pandas(self) -> DataFrame:
-        """Return `rows` as a `pandas.DataFrame`.
-
-        Raises UsageError: pandas is not installed.
-        """
-        return self.rows.to_pandas()
-
-    def _repr_html_(self) -> str:
-        return self.rows._repr_html_()
+Shard = tuple[int, int]
+"""`(3, 50)`: the third of fifty parts of a sweep."""
+Engine = Callable[[Iterator[tuple[Any, ...]]], Iterator[tuple[int, str]]]
+"""Calls `work` with each of some arguments; yields the place of each that has ended, and why it failed."""
 
 
 def run_sweep(
@@ -113,79 +42,62 @@ def run_sweep(
     shard: Shard | None = None,
     engine: Engine | None = None,
     workers: int | None = None,
-    report: Report | None = None,
-    messages: Callable[[str], object] | None = None,
+    report: Callable[[int], object] | None = None,
+    messages: Callable[[str], None] | None = None,
 ) -> Sweep:
-    """Train the jobs of a sweep that are not done, and write its table, which grows as jobs end.
+    """Train the jobs of a sweep that are not done, and write its table.
 
-    Files alone decide which jobs are done: drivers and shards of one sweep may run at once, on machines that share
-    a folder, and any of them may die. The same call without a shard trains the missing jobs and completes the table.
+    One process trains a sweep; another waits for it. Shards may run at once, on machines that share a folder. The same
+    call without a shard trains the missing jobs and writes the table.
 
-    `engine` is where tasks run, by default spawned processes of one thread each, and short batches here; `report` is
+    `engine` is where tasks run, by default batches here and single jobs in processes of one thread each; `report` is
     called with the number of jobs that have ended, each time some have; the others are arguments of `api.sweep`.
 
     Raises:
+        UsageError: the directory holds something else.
         RunError: the directory cannot be written; and as `api.sweep`.
         Interrupted: a signal came; calling again goes on.
-
     """
-    directory, described, tasks = placed(planned, out)
-    claim(directory, described, planned)
-    results = Results(planned, tasks, directory)
-    growing = GrowingTable(results, described, shard)
-    k, n = shard or (1, 1)
-    mixed: list[str] = []
+    directory = out or default_directory(planned)
     with ExitStack() as stack:
-        with suppress(LockedRunError):  # of another driver: each trains tasks that the other does not
-            stack.enter_context(run_lock(directory, wait=False))  # says that somebody works here
-        todo = [number for number in range(k - 1, len(tasks), n) if not results.read(tasks[number])]
-        if shard is None and todo:
-            growing.unseal()
+        if shard is None:
+            _refuse_others(directory)
+            stack.enter_context(run_lock(directory, on_wait=messages))
+        described = _claim(directory, planned)
+        results = Results(directory, described)
+        own, (k, n) = _Own(planned), shard or (1, 1)
+        todo = [task for task in results.tasks[k - 1 :: n] if not results.read(task, own)]
+        if described.pop("table", None) and todo:
+            write_sweep(directory, described)
         if report is not None:
-            report(len(results))
-        here = _short(planned, [tasks[number] for number in todo]) if engine is None and workers is None else False
+            report(len(results.rows))
         try:
-            for number, why in _run(planned, tasks, todo, directory, engine or _engine(planned, tasks, workers, here)):
-                task = tasks[number]
-                if not results.read(task, known=not why) or why:
-                    results.fail(task.numbers, why or "its run is not there", task.name)
-                mixed += _of_resumption(directory / task.name)
-                growing.grow()
+            for task, why in _train(planned, todo, directory, engine, workers):
+                if not results.read(task, own if why else None) or why:
+                    results.fail(task, why or "its run is not there")
                 if report is not None:
-                    report(len(results))
-        except BaseException:
-            growing.write()
-            raise
-        if shard is not None:
-            growing.write()
-        elif todo or not growing.sealed():
-            growing.write(seal=True)
-    if mixed and messages is not None:
-        messages(f"note: {mixed[0]}{f' ({len(mixed) - 1} more such notes)' if mixed[1:] else ''}")
-    return Sweep(directory, results, growing.path)
+                    report(len(results.rows))
+        except KeyboardInterrupt:  # between two runs, or before training began
+            raise KeyboardInterrupt(STOPPED) from None
+        if shard is None:
+            write_table(results, described)
+    done = Sweep(directory)
+    done.rows = results.as_table()  # a shard knows its part, and failures of it
+    return done
 
 
-def _of_resumption(run: Path) -> list[str]:
-    """Return the notes of a run that was resumed."""
-    with suppress(DynError):  # there is none: it failed, or its jobs were trained alone
-        info = read_info(run)
-        return [f"{run}: {message}" for message in info.get("messages", ()) if info.get("resumptions")]
-    return []
+def default_directory(planned: PlannedSweep) -> Path:
+    """Return the directory that is named after a sweep."""
+    return layout.outputs_root() / "sweeps" / f"{planned[0].config.name}-{planned.hash[:10]}"
 
 
-def placed(planned: PlannedSweep, out: Path | None) -> tuple[Path, dict[str, Any], Tasks]:
-    """Return the directory of a sweep, by default named after it, its description, and its tasks.
-
-    Raises:
-        UsageError: the directory holds another sweep.
-    """
-    described = planned.described()
-    directory = out or layout.outputs_root() / "sweeps" / f"{described['name']}-{described['hash'][:10]}"
-    tasks = Tasks(planned, known_sweep(directory, described))
-    return directory, described | {"batches": tasks.sizes}, tasks
+def _refuse_others(directory: Path) -> None:
+    foreign = [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]
+    if foreign:
+        raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
 
 
-def known_sweep(directory: Path, described: Mapping[str, Any]) -> dict[str, Any] | None:
+def known_sweep(directory: Path, planned: PlannedSweep) -> dict[str, Any] | None:
     """Return the contents of `sweep.json`, None where there is none.
 
     Raises:
@@ -193,108 +105,63 @@ def known_sweep(directory: Path, described: Mapping[str, Any]) -> dict[str, Any]
     """
     if not files.exists(directory / SWEEP):
         return None
-    if (known := read_sweep(directory))["hash"] != described["hash"]:
+    if (known := read_sweep(directory))["hash"] != planned.hash:
         raise UsageError(f"{directory} holds another sweep; give --out another directory")
     return known
 
 
-def claim(directory: Path, described: dict[str, Any], planned: PlannedSweep) -> None:
-    """Make the directory of a sweep, with all that workers need to know.
-
-    Raises:
-        UsageError: it holds something else.
-    """
-    known = known_sweep(directory, described)
-    if known is None:
-        foreign = [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]
-        if foreign:
-            raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
-        with files.os_errors_as_run_errors(directory):
-            files.make_directory(directory)
-    for config in planned.first_of_each_kind():
-        keep_sources(directory, foreign_sources(config))
-    if known is None or "config" not in known:
+def _claim(directory: Path, planned: PlannedSweep) -> dict[str, Any]:
+    """Return the description of a sweep, which is written where there is none."""
+    described = known_sweep(directory, planned)
+    if described is None:
+        _refuse_others(directory)
+        division = divide([job.config for job in planned], timed=True)
+        batches = [*division.batches, *(numbers for numbers, _ in division.refused if len(numbers) > 1)]
+        described = {**planned.described(), "batches": batches}
         write_sweep(directory, described)
+    return described
 
 
-def _run(
-    planned: PlannedSweep, tasks: Tasks, todo: Sequence[int], directory: Path, engine: Engine
-) -> Iterator[tuple[int, str]]:
-    """Yield tasks as they end, and why they failed; tasks that other drivers train come when these drivers are done."""
-    while todo:
-        busy = []
-        for number, why in engine(str(directory), todo):
-            if why == BUSY:
-                busy.append(number)
-            else:
-                yield number, why
-        todo = []
-        while busy and not todo:
-            time.sleep(_LOOK_SECONDS)
-            todo = [number for number in busy if not is_locked(directory / tasks[number].name)]
-            busy = [number for number in busy if number not in todo]
-        todo += busy
+class _Own:
+    """Whether a run is that of some jobs."""
+
+    def __init__(self, planned: PlannedSweep) -> None:
+        self._planned = planned
+        self._datasets: dict[int, Any] = {}
+        """`id` of a data set -> the same, resolved: jobs share most of them."""
+
+    def __call__(self, run: Run, numbers: Sequence[int]) -> bool:
+        configs = []
+        for config in (self._planned[number].config for number in numbers):
+            dataset = self._datasets.setdefault(id(config.dataset), None) or config.dataset.resolve()
+            self._datasets[id(config.dataset)] = dataset
+            configs.append(config.model_copy(update={"dataset": dataset}))
+        return run.hash == identity_of(configs, str(run.info.get("device")), str(run.info.get("backend")))
 
 
-def _engine(planned: PlannedSweep, tasks: Tasks, workers: int | None, here: bool) -> Engine:
-    """Return the engine that trains batches in this process, by all cores, if `here`, and other tasks in processes."""
+def _train(
+    planned: PlannedSweep, todo: Sequence[Task], directory: Path, engine: Engine | None, workers: int | None
+) -> Iterator[tuple[Task, str]]:
+    """Yield tasks as they end, and why they failed.
 
-    def local(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
-        batches = [number for number in numbers if here and len(tasks[number].numbers) > 1]
-        for number in batches:
-            try:
-                yield number, train(planned, tasks[number], Path(directory))
-            except Interrupted as error:
-                raise Interrupted(STOPPED, error.number) from error
-            except LockedRunError:
-                yield number, BUSY
-            except DynError as error:
-                yield number, str(error)
-        left = [number for number in numbers if number not in batches] if batches else numbers
-        for k, why in run_in_processes([(directory, number) for number in left], call=work, workers=workers):
-            yield left[k], why
-
-    return local
-
-
-def _short(planned: PlannedSweep, tasks: Sequence[Task]) -> bool:
-    """Whether this process trains the batches: a single batch, or batches that end before processes have started."""
-    batches = [task for task in tasks if len(task.numbers) > 1]
-    total = 0.0
-    for task in batches[1:] and batches:
-        total += needs(planned, task.numbers).seconds * len(task.numbers)
-        if total > SHORT_SECONDS:
-            return False
-    return True
-
-
-def needs(planned: PlannedSweep, numbers: Numbers) -> Estimate:
-    """Return the needs of each of some networks that differ in numbers only.
-
-    Raises:
-        DynError: they cannot be trained.
+    By default this process trains batches, by all cores, and processes of one thread each train single jobs.
     """
-    problems = build_problems([planned[int(number)].config for number in numbers[:2]], drawn=False)
-    return estimate(problems[0], choose(problems))
 
+    def configs(task: Task) -> list[RunConfig]:
+        return [planned[number].config for number in task.numbers]
 
-def _needs_of_all(planned: PlannedSweep, left: NDArray[np.bool_] | None = None) -> tuple[float, float, list[str]]:
-    """Return the seconds that the jobs take which are `left` (jobs,), the bytes that all record, and refusals.
-
-    Of many groups of jobs that are alike some stand for the others.
-    """
-    groups = alike(planned)
-    some = groups[:: -(-len(groups) // LOOKED_AT)]
-    seconds, disk, refusals = 0.0, 0.0, list[str]()
-    for numbers in some:
+    here = [task for task in todo if engine is None and workers is None and (len(task.numbers) > 1 or len(todo) == 1)]
+    for task in here:
         try:
-            each = needs(planned, numbers)
+            yield task, train(task, directory, configs(task))
+        except Interrupted as error:
+            raise Interrupted(STOPPED, error.number) from error
         except DynError as error:
-            refusals.append(str(error))
-            continue
-        seconds += each.seconds * (len(numbers) if left is None else np.count_nonzero(left[numbers]))
-        disk += each.disk_bytes * len(numbers)
-    return seconds * len(groups) / len(some), disk * len(groups) / len(some), refusals
+            yield task, str(error)
+    rest = todo if not here else [task for task in todo if len(task.numbers) == 1 < len(todo)]
+    orders = (order(task, directory, configs(task)) for task in rest)
+    for k, why in (engine or partial(run_in_processes, call=work, workers=workers))(orders):
+        yield rest[k], why
 
 
 @dataclass(frozen=True)
@@ -310,8 +177,6 @@ class SweepProspect:
     batches: int
     alone: int
     """Jobs that are trained alone."""
-    seconds: float
-    """Time that the rest takes on two CPU cores, within a factor of a few."""
     disk_bytes: int
     """Size of all runs."""
 
@@ -322,28 +187,12 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
     Raises:
         UsageError: the directory holds another sweep.
     """
-    directory, _, tasks = placed(planned, out)
-    results = Results(planned, tasks, directory)
-    for task in tasks:
-        results.read(task)
-    seconds, disk, refusals = _needs_of_all(planned, results.columns["status"] == "")
-    messages = dict.fromkeys([*(message for _, message in tasks.refused), *refusals])
-    batches = sum(task.name.startswith("batches") for task in tasks)
-    refused = sum(len(numbers) for numbers, _ in tasks.refused)
-    done, alone = len(results) - refused, len(tasks) - batches
-    return SweepProspect(directory, len(planned), done, [*messages], batches, alone, seconds, round(disk))
-
-
-def beyond_limit(planned: PlannedSweep) -> str | None:
-    """Return a message if the records of the jobs need more than `record.limit_gib` together; None if it does not."""
-    _, total, _ = _needs_of_all(planned)  # refusals are told when jobs are trained
-    limit = planned[0].config.record.limit_gib
-    if total <= limit * GIB:
-        return None
-    return (
-        f"the jobs would record about {size(round(total))}, record.limit_gib is {limit:g}: each keeps its ends and "
-        f"about {LIGHT_LOSSES} losses (--record light); --record ends keeps fewer, --record config all"
-    )
+    directory = out or default_directory(planned)
+    division, known = divide([job.config for job in planned], timed=True), known_sweep(directory, planned)
+    done = len(Sweep(directory).rows) if known else 0
+    refused = [*dict.fromkeys(message for _, message in division.refused)]
+    batches, alone = len(division.batches), len(division.singles)
+    return SweepProspect(directory, len(planned), done, refused, batches, alone, round(planned.disk_bytes()))
 
 
 def by_executor(executor: Executor, look: Callable[[], object] | None = None) -> Engine:
@@ -351,13 +200,7 @@ def by_executor(executor: Executor, look: Callable[[], object] | None = None) ->
 
     While it waits, `look` is called a few times a second.
     """
-
-    def run(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
-        todo = [(directory, number) for number in numbers]
-        for k, why in run_in_processes(todo, call=work, executor=executor, look=look):
-            yield numbers[k], why
-
-    return run
+    return lambda orders: run_in_processes(orders, call=work, executor=executor, look=look)
 
 
 def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> Engine:
@@ -371,9 +214,9 @@ def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> 
     try:
         from distributed import Client
     except ImportError as error:
-        raise UsageError("--engine dask needs dask.distributed: pip install 'dynamics-cli[dask]'") from error
+        raise UsageError("--dask needs dask.distributed: pip install 'dynamics-cli[dask]'") from error
 
-    def run(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+    def run(orders: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, str]]:
         try:
             client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -387,6 +230,6 @@ def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> 
                 if alone and not before and messages is not None:
                     messages(f"no Dask worker is at {scheduler}: the sweep waits, and goes on when one comes")
 
-            yield from by_executor(client.get_executor(pure=False), look)(directory, numbers)
+            yield from by_executor(client.get_executor(pure=False), look)(orders)
 
     return run

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from multiprocessing import resource_tracker
@@ -31,8 +31,8 @@ _BROKEN = "the executor is gone; what is done is kept, and the same command goes
 STOPPED = "interrupted; what is done is kept, the states of the others are saved: the same command goes on"
 Call = Callable[..., str | int]
 """Trains; returns "", why it failed, or the number of a signal that came."""
-Todo = Sequence[tuple[Any, ...]]
-"""The arguments of each call."""
+Todo = Iterable[tuple[Any, ...]]
+"""The arguments of each call, made when it begins."""
 MOST_SENT = 1000
 """Calls that an executor is given at once."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -62,18 +62,21 @@ def run_in_processes(
         RunError: the executor is broken.
 
     """
-    waiting, tries, number = deque(range(len(todo))), Counter[int](), None
-    running: dict[Future[str | int], tuple[int, Executor]] = {}
+    fresh, again = enumerate(todo), deque[tuple[int, tuple[Any, ...]]]()
+    tries, number = Counter[int](), None
+    running: dict[Future[str | int], tuple[int, tuple[Any, ...], Executor]] = {}
     most = MOST_SENT if executor else workers or os.cpu_count() or 1
     with _Processes(executor) as processes, SignalWatch() as watch:
-        while running or (waiting and number is None):
-            while waiting and number is None and len(running) < most:
-                future, where = processes.begin(call, todo[k := waiting.popleft()])
-                running[future] = k, where
+        while True:
+            while number is None and len(running) < most and (one := again.popleft() if again else next(fresh, None)):
+                future, where = processes.begin(call, one[1])
+                running[future] = *one, where
+            if not running:
+                break
             if look is not None:
                 look()
             for future in wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
-                k, where = running.pop(future)
+                k, arguments, where = running.pop(future)
                 ended = _answer(future, mortal=executor is None or number is not None)
                 tries[k] += ended is None
                 if ended is not None and where is not executor:
@@ -83,7 +86,7 @@ def run_in_processes(
                 elif ended is not None or (tries[k] >= TRIES and number is None):
                     yield k, KILLED if ended is None else ended
                 else:
-                    waiting.append(k)
+                    again.append((k, arguments))
             number = watch.received or number
             if number is not None:
                 processes.interrupt()

@@ -39,37 +39,64 @@ _FREE: dict[str, Any] = {
 class Division:
     """Places of configs in a list, by how they are trained."""
 
-    batches: list[list[tuple[int, Problem]]]
+    batches: list[list[int]]
     """Networks that are trained together, at least two a batch."""
     singles: list[int]
     """Networks that have to be trained alone."""
-    refused: list[tuple[int, str]]
+    refused: list[tuple[list[int], str]]
     """Configs that no network can be trained with, and why."""
 
 
-def divide(configs: Sequence[RunConfig]) -> Division:
-    """Build the problems of all configs and sort them into batches; data sets that are the same are built once."""
-    groups: dict[str, list[tuple[int, Problem]]] = {}
-    division = Division([], [], [])
-    datasets: dict[str, Samples] = {}
+def divide(configs: Sequence[RunConfig], *, timed: bool = False) -> Division:
+    """Sort configs into batches, which are also cut by predicted time if `timed`; no data is drawn.
+
+    Configs that differ only in seed, learning rate and numbers of the initial weights are asked as one.
+    """
+    texts: dict[tuple[str, int], str] = {}
+    kinds: dict[tuple[str, ...], list[int]] = {}
     for k, config in enumerate(configs):
+        kinds.setdefault(tuple(_bound(key, value, texts) for key, value in config), []).append(k)
+    groups: dict[str, list[int]] = {}
+    first: dict[str, Problem] = {}
+    division = Division([], [], [])
+    for places in kinds.values():
         try:
-            problem = build_problem(config, dataset=dataset_of(config, datasets))
+            problem = build_problem(configs[places[0]], drawn=False)
             key = batch_key(problem)
         except DynError as error:
-            division.refused.append((k, str(error)))
+            division.refused.append((places, str(error)))
             continue
         if key is None:
-            division.singles.append(k)
+            division.singles.extend(places)
         else:
-            groups.setdefault(key, []).append((k, problem))
-    for group in groups.values():
+            groups.setdefault(key, []).extend(places)
+            first.setdefault(key, problem)
+    for key, group in groups.items():
         if len(group) == 1:
-            division.singles.append(group[0][0])
+            division.singles.extend(group)
             continue
-        size = batch_size(group[0][1], 0, timed=False)
+        group.sort()
+        size = batch_size(first[key], len(group) if timed else 0, timed=timed)
         division.batches.extend(group[k : k + size] for k in range(0, len(group), size))
+    division.singles.sort()
     return division
+
+
+def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
+    """Return what a top-level key of a config says beside numbers that may differ among networks trained together.
+
+    `texts` has what sections say that several configs share.
+    """
+    if not isinstance(value, Section):
+        return "" if key in ("seed", "name") else repr(value)
+    if (key, id(value)) not in texts:
+        plain = value.model_dump(mode="json")
+        if key == "initialization":
+            plain = {name: one for name, one in plain.items() if type(one) not in (int, float)}
+        elif key == "optimizer":
+            plain.pop("lr", None)
+        texts[key, id(value)] = repr(plain)
+    return texts[key, id(value)]
 
 
 def build_problems(configs: Sequence[RunConfig], *, drawn: bool = True) -> list[Problem]:

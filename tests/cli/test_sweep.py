@@ -26,7 +26,7 @@ def test_a_sweep_writes_a_table_and_says_where(dyn: Dyn, place: Path) -> None:
     assert answer.out == (
         f"sweep  outputs/sweeps/{directory.name}\n"
         f"table  outputs/sweeps/{directory.name}/results.csv\n"
-        "jobs   12 complete\n"
+        "jobs   12 of 12: 12 complete\n"
     )
 
 
@@ -36,7 +36,7 @@ def test_json(dyn: Dyn, place: Path) -> None:
     document = answer.json
     assert (document["complete"], document["diverged"], document["failed"]) == (2, 0, 0)
     assert document["path"] == str(only(place / "outputs" / "sweeps"))
-    assert [job["settings"] for job in document["jobs"]] == [{"architecture.width": 2}, {"architecture.width": 4}]
+    assert [job["architecture.width"] for job in document["jobs"]] == [2, 4]
     assert dyn("sweep", "toy.yaml", "--grid", "architecture.width=2,4", "--json").out == answer.out
 
 

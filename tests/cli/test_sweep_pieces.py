@@ -1,8 +1,7 @@
-"""Sweeps in pieces: shards, unfinished sweeps that are looked into, plans, job arrays."""
+"""Sweeps in pieces: shards, unfinished sweeps that are looked into, plans."""
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -37,9 +36,6 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
         cut_short(patched, after=2)
         assert dyn(*sweep).code != 0
     (directory,) = (place / "outputs/sweeps").iterdir()
-    with (directory / "results.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [int(row["job"]) for row in rows] == list(range(12))
     shown = dyn("show", directory.name, "--json").json
     assert (shown["status"], shown["ended"], shown["jobs"], shown["complete"]) == ("unfinished", 12, 18, 12)
     assert "12 of 18: 12 complete\n" in dyn("show", directory).out
@@ -48,8 +44,8 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
     drawn = dyn("plot", directory)
     assert (drawn.code, len(drawn.out.splitlines())) == (0, 4)
     assert "verify" not in dyn("verify", directory).err
-    again = dyn(*sweep, "--resume")  # as the message about an interrupted run says
-    assert (again.code, "jobs   18 complete" in again.out) == (0, True)
+    again = dyn(*sweep)
+    assert (again.code, "jobs   18 of 18: 18 complete" in again.out) == (0, True)
     assert (directory / "results.csv").read_bytes() == (place / "whole/results.csv").read_bytes()
     assert dyn("show", directory, "--json").json["status"] == "complete"
 
@@ -73,16 +69,13 @@ def test_shards_make_the_same_table(dyn: Dyn, place: Path) -> None:
     assert dyn(*sweep, "--out", "s").out == whole.out.replace("whole", "s")
     assert (place / "s/results.csv").read_bytes() == (place / "whole/results.csv").read_bytes()
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
-    assert not (place / "s/shards").exists()
-    wrong = dyn(*sweep, "--shard", "4/3")
-    assert (wrong.code, "K from 1 to N" in wrong.err) == (2, True)
 
 
 def test_a_dry_run_says_what_there_is_to_do(dyn: Dyn, place: Path) -> None:
     planned = dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--dry-run", "--json").json
     assert not (place / "s").exists()
     assert (planned["jobs"], planned["done"], planned["batches"], planned["alone"]) == (18, 0, 3, 0)
-    assert planned["seconds"] > 0 < planned["disk_bytes"]
+    assert planned["disk_bytes"] > 0
     dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--shard", "1/3")
     assert dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--dry-run").out.splitlines()[1] == (
         "jobs     18, of which 6 are done"

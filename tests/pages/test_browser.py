@@ -20,7 +20,7 @@ from dynamics_cli.errors import RunError
 from dynamics_cli.pages import Page, page
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.runs import Run
-from dynamics_cli.sweeps.directory import read_rows
+from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import CLASSES, DIGITS, HOSTILE, PLANE, POINTS
 
@@ -223,7 +223,7 @@ def test_decision_regions_are_those_of_the_network(show: Show, outputs: Path) ->
 
 def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     tab = show(dyn.page(swept), "wide")
-    rows = read_rows(swept.path)
+    rows = Sweep(swept.path).rows
     assert inked(tab, "sweep") > 10000
     canvas = tab.locator(".sweep canvas").first
     box = canvas.bounding_box()
@@ -249,7 +249,7 @@ def jobs(tab: Any) -> list[str]:
 @pytest.mark.parametrize("size", ["wide", "phone"])
 def test_jobs_are_sorted_and_found(size: str, show: Show, swept: Any) -> None:
     tab = show(dyn.page(swept), size)
-    rows = read_rows(swept.path)
+    rows = Sweep(swept.path).rows
     tab.get_by_role("button", name="weight_norm", exact=True).click()
     finite = sorted(
         (row for row in rows if row["weight_norm"] not in ("", "nan")), key=lambda row: float(row["weight_norm"])

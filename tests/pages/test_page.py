@@ -29,7 +29,7 @@ from dynamics_cli.pages.figure import markdown
 from dynamics_cli.pages.states import plain
 from dynamics_cli.plotting.style import DARK, PALETTE
 from dynamics_cli.runs import Run
-from dynamics_cli.sweeps.directory import read_rows
+from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import HOSTILE, PLANE, POINTS
 
@@ -271,7 +271,7 @@ def test_runs_beside_one_another(points: Run) -> None:
 def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     html = dyn.page(swept).html()
     (panel,) = panels(html, "sweep")
-    rows = read_rows(swept.path)
+    rows = Sweep(swept.path).rows
     for column in panel["columns"]:
         values = unpacked(html, column["at"])
         if column["name"] != "job" and not column["words"]:

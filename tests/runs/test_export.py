@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 
 import dynamics_cli as dyn
-from dynamics_cli.errors import UsageError
+from dynamics_cli.cli import main
+from dynamics_cli.errors import DynError, RunError, UsageError
+from dynamics_cli.runs.store import files
 from tests.kinds.cases import config_of
 
 DEEP = {"kind": "fully_connected", "widths": [3, 2]}
@@ -48,7 +53,7 @@ def test_arrays_with_named_axes(case: str, tmp_path: Path) -> None:
 
 
 def test_replicas_have_an_axis_and_no_table(tmp_path: Path) -> None:
-    run = dyn.load_run(dyn.sweep(config_of(), {"seed": [0, 1, 2]}, out=tmp_path / "sweep").rows[0]["path"])
+    run = dyn.load_run(dyn.sweep(config_of(), {"seed": [0, 1, 2]}, out=tmp_path / "sweep").path / "batches/000000")
     assert run.to_xarray().loss.dims == ("loss_iteration", "replica")
     with pytest.raises(UsageError, match=f"take one of them, {run.path.name}:0"):
         run.to_pandas()
@@ -114,3 +119,56 @@ def test_what_makes_no_sense(options: dict[str, Any], reason: str, tmp_path: Pat
     run = trained(tmp_path)
     with pytest.raises(UsageError, match=reason):
         dyn.export(run, tmp_path / options.pop("out", "out"), **options)
+
+
+ATTACKS = {
+    "an edited table": lambda sweep: (sweep / "results.csv").write_text((sweep / "results.csv").read_text() + "7\n"),
+    "a truncated table": lambda sweep: (sweep / "results.csv").write_bytes(b"job,seed\n"),
+    "a link to another file": lambda sweep: [
+        (sweep / "results.csv").rename(sweep / "aside"), (sweep / "results.csv").symlink_to("aside")],
+    "an empty description": lambda sweep: (sweep / "sweep.json").write_text(""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_command_reads_a_damaged_sweep(attack: str, tmp_path: Path) -> None:
+    sweep = dyn.sweep(config_of(), {"seed": [0, 1]}, out=tmp_path / "sweep").path
+    ATTACKS[attack](sweep)
+    for command in (["export", sweep, tmp_path / "out", "--to", "parquet"], ["verify", sweep], ["plot", sweep],
+                    ["show", sweep], ["show", f"{sweep}:0"], ["page", sweep, "-o", tmp_path / "p.html"]):  # fmt: skip
+        done = CliRunner().invoke(main, [*map(str, command)])
+        assert (done.exit_code, "Traceback" in done.stderr) == (7, False), command
+        assert command[0] == "verify" or re.fullmatch(r"Error: \S+/sweep/\S+ is damaged: .*\n", done.stderr)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("to", ["parquet", "tensorboard", "safetensors"])
+def test_exports_are_written_whole_or_not_at_all(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trained(tmp_path)
+    (tmp_path / "kept").write_text("mine")
+    (tmp_path / "link").symlink_to("kept")
+    (tmp_path / "dangling").symlink_to("nothing")
+    for name, reason in (("link", "is there already"), ("dangling", "is there already"), ("kept/out", "cannot write")):
+        with pytest.raises(DynError, match=reason):
+            dyn.export(run, tmp_path / name, to=to)
+    dyn.export(run, tmp_path / "new/folder/out", to=to)
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "replace", full_disk)
+        with pytest.raises(RunError, match="disk full while writing .*full"):
+            dyn.export(run, tmp_path / "full", to=to)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "kept", "link", "new", "run"]
+    assert (tmp_path / "kept").read_text() == "mine"
+
+
+def full_disk(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_an_iteration_beyond_all_is_that_of_the_last_state(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file
+
+    run = trained(tmp_path)
+    for at in (run.iterations, 10**20):
+        dyn.export(run, tmp_path / str(at), to="safetensors", at=at)
+    last, beyond = (load_file(tmp_path / str(at)) for at in (run.iterations, 10**20))
+    assert all(np.array_equal(last[name], beyond[name]) for name in run.parameters)

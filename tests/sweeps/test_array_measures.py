@@ -40,11 +40,11 @@ def test_columns_are_called_as_the_numbers_are_and_have_curves(tmp_path: Path) -
         "record": {"measures": [{"kind": "train_loss", "by_class": True}]},
     }
     sweep = dyn.sweep(config, {"optimizer.lr": [0.1, 0.2]}, out=tmp_path / "s")
-    table = SweepTable(sweep.path)
+    table = SweepTable(sweep)
     assert table.measures[:2] == ["train_loss_by_class.class 0", "train_loss_by_class.class 1"]
     (axes,) = draw_sweep(table, "losses", "train_loss_by_class.class 1").axes
     for k, line in enumerate(axes.lines):
-        values = table.run(k).measures["train_loss_by_class"]
+        values = sweep.run(k).measures["train_loss_by_class"]
         assert np.array_equal(np.asarray(line.get_ydata()), values[:, 1])
     dyn.plot(sweep, "curve", out=tmp_path)
     assert (tmp_path / "curve-train_loss_by_class.class_0.png").exists()

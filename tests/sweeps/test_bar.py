@@ -69,7 +69,7 @@ def test_the_bar_tells_jobs_rate_and_time_left_and_leaves_at_ctrl_c(sweep):
     left = lines_of(ours, "never shown")
     os.close(ours)
     assert process.wait(60) == 130, left
-    assert any("the same command goes on" in line for line in left)
+    assert any("the same command goes on" in line for line in left), left
     assert not any("Traceback" in line for line in left)
     assert all(len(line) <= 80 for line in shown if "job" in line)
 

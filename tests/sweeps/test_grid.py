@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from dynamics_cli import api
 from dynamics_cli.config import ConfigError, load_config, run_hash
-from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.reader import Assignment
+from dynamics_cli.config.source import Place
+from dynamics_cli.datasets.linear_teacher import Gaussians
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.grid import check_axes, parse_axis
-from dynamics_cli.sweeps.jobs import PlannedSweep
+from dynamics_cli.sweeps.jobs import PlannedSweep, settings_of
+from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.replicas import divide
 
+HERE = Place("test", None, Path())
 BASE = {
     "name": "base",
     "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
@@ -72,7 +81,8 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
         8, [(0.1, "mse", 0), (0.1, "mse", 1), (0.1, "half_mse", 0), (0.1, "half_mse", 1),
             (0.2, "mse", 0), (0.2, "mse", 1), (0.2, "half_mse", 0), (0.2, "half_mse", 1)],
     )  # fmt: skip
-    assert jobs.cells(5) == ({"optimizer.lr": 0.2, "loss.kind": "mse"}, 1)
+    described = json.loads(json.dumps(jobs.described()))
+    assert settings_of(described) == [(job.settings, job.config.seed) for job in jobs]
     with pytest.raises(UsageError, match="optimizer.lr gets its values twice"):
         check_axes([lr, lr])
     with pytest.raises(UsageError, match="more than 1000000 points"):
@@ -161,7 +171,7 @@ def swept(tmp_path):
 
 def test_a_section_of_the_config_says_what_is_swept(swept):
     planned = api.plan_sweep(swept)
-    assert planned.keys == [
+    assert list(planned[0].settings) == [
         "initialization.scale", "dataset.path", "architecture.width", "architecture.activation", "optimizer.lr",
     ]  # fmt: skip
     assert len(planned) == 3 * 2 * 2 * 2
@@ -217,12 +227,50 @@ def test_what_runs_together_may_come_twice():
         api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.2", "architecture.width=2,4,8"])
 
 
-def test_jobs_that_share_sections_have_the_names_that_they_have_alone(swept):
-    configs = [job.config for job in api.plan_sweep(swept)]
-    assert configs[0].loss is configs[8].loss  # which differ in the scale
-    alone = [run_hash(config, device="cpu", backend="auto") for config in configs]
+def test_jobs_whose_numbers_differ_are_those_that_are_read_one_by_one(swept):
+    planned = api.plan_sweep(swept)
+    assert planned[0].config.loss is planned[8].config.loss  # which differ in the scale
     parts = {}
-    assert [run_hash(config, device="cpu", backend="auto", parts=parts) for config in configs] == alone
-    assert len({*alone}) == len(configs)
-    read = [load_config(to_plain(config)) for config in configs]
-    assert [run_hash(config, device="cpu", backend="auto") for config in read] == alone
+    for job in planned:
+        settings = {**job.settings, "dataset.path": job.config.dataset.path, "sweep": None, "seed": job.config.seed}
+        alone = load_config(swept, [Assignment(tuple(key.split(".")), one, HERE) for key, one in settings.items()])
+        assert run_hash(alone, device="cpu", backend="auto") == run_hash(
+            job.config.model_copy(update={"record": alone.record}), device="cpu", backend="auto", parts=parts
+        )
+
+
+def test_the_record_of_a_job_goes_by_its_own_iterations():
+    jobs = PlannedSweep(BASE, [], [parse_axis("optimizer.iterations=10000,50000")])
+    assert [job.config.record.loss_every for job in jobs] == [10, 50]
+
+
+def test_seeds_of_data_and_of_initial_weights_part():
+    drawn, grid = "dataset={kind: orthonormal, n: 3, dim: 6}", {"dataset.seed": [0, 1], "initialization.seed": [0, 1]}
+    options = {"overrides": [drawn], "seed": 1}
+    planned = api.plan_sweep(BASE, grid, **options)
+    assert [len(batch) for batch in divide([job.config for job in planned]).batches] == [4]
+    run = api.plan_sweep(BASE, **options)[0]  # the seed of the run, where none is given
+    problems = [build_problem(job.config) for job in [*planned, run]]
+    data = [one.dataset.x.tobytes() for one in problems]
+    weights = [one.initial_parameters()["hidden_weight"].tobytes() for one in problems]
+    assert [data.index(one) for one in data] == [0, 0, 2, 2, 2]
+    assert [weights.index(one) for one in weights] == [0, 1, 0, 1, 1]
+
+
+def test_much_data_is_not_drawn_while_jobs_are_divided(monkeypatch):
+    monkeypatch.setattr(Gaussians, "load", lambda *_: pytest.fail("20 million numbers were drawn"))
+    large = ["dataset={kind: gaussians, per_class: 10000, mean: [1.0], dim: 1000, deviation: 0.5}"]
+    planned = api.plan_sweep(BASE, {"initialization.scale": "0.1:1:17", "loss.kind": ["mse", "half_mse"]},
+                             overrides=large, seeds=16)  # fmt: skip
+    batches = divide([job.config for job in planned]).batches
+    assert sorted(number for batch in batches for number in batch) == list(range(len(planned)))
+    assert {len({planned[number].config.loss.kind for number in batch}) for batch in batches} == {1}
+
+
+def test_a_job_takes_little_memory():
+    tracemalloc.start()
+    try:
+        jobs = api.plan_sweep(BASE, {"initialization.scale": "1e-6:10:log:150"}, seeds=20, record="ends")
+        assert tracemalloc.get_traced_memory()[0] < 10_000 * len(jobs)  # 1 GB for 100 000 jobs
+    finally:
+        tracemalloc.stop()

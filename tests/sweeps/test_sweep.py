@@ -11,18 +11,19 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from dynamics_cli import api
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
-from dynamics_cli.sweeps.directory import verify_sweep
+from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
 from dynamics_cli.sweeps.sweep import by_executor, run_sweep
-from dynamics_cli.sweeps.table import GrowingTable, Results
-from dynamics_cli.sweeps.tasks import Tasks
+from dynamics_cli.sweeps.table import Results
+from dynamics_cli.sweeps.tasks import Task, train
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -54,7 +55,7 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
         tmp_path / "s", overrides, ["initialization.scale=0.1,0.5", "optimizer.lr=0.01,0.03"], seeds=2
     )
     (path,) = {row["path"] for row in sweep.rows}
-    backend = load_run(path).info["backend"]
+    backend = load_run(sweep.path / path).info["backend"]
     for job, row in zip(jobs, sweep.rows, strict=True):
         together = sweep.run(row)
         assert together.config == job.config.model_copy(
@@ -100,7 +101,8 @@ def test_the_table_has_every_setting_and_number(tmp_path):
         assert (int(row["architecture.width"]), row["loss.reduction"]) == tuple(job.settings.values())
         for name in ("final_loss", "train_accuracy"):
             assert float(row[name]) == of_api[name]
-    assert sweep.results.counts() == {"complete": 12, "diverged": 0, "failed": 0}
+    assert sweep.counts() == {"complete": 12, "diverged": 0, "failed": 0}
+    assert Sweep(tmp_path / "s").rows == sweep.rows
 
 
 def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
@@ -118,7 +120,7 @@ def test_jobs_that_measure_different_things_are_not_trained_together(tmp_path):
     points = "{kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0]"
     grid = [f"dataset={points}}},{points}, x_test: [[1.0]], y_test: [1.0]}}"]
     _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=20"], grid, seeds=2, here=True)
-    assert ["test_loss" in row for row in sweep.rows] == [False, False, True, True]
+    assert [row["test_loss"] is None for row in sweep.rows] == [True, True, False, False]
 
 
 def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alike(tmp_path):
@@ -131,9 +133,7 @@ def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alik
     _, here = sweep_of(tmp_path / "here", deep, ["optimizer.lr=0.01,0.02"], here=True)
     _, there = sweep_of(tmp_path / "there", deep, ["optimizer.lr=0.01,0.02"], workers=2)
     assert here.table.read_bytes() == there.table.read_bytes()
-    assert [(row["path"], row["status"]) for row in here.rows] == [
-        (tmp_path / f"here/jobs/00000{k}", "complete") for k in range(2)
-    ]
+    assert [(row["path"], row["status"]) for row in here.rows] == [(f"jobs/00000{k}", "complete") for k in range(2)]
 
 
 def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
@@ -200,15 +200,7 @@ def test_a_sweep_knows_its_runs(tmp_path, attack, wrong):
     if not wrong:
         return
     with pytest.raises(CorruptRunError, match="of this sweep"):
-        draw_sweep(SweepTable(tmp_path / "s"), "losses")
-
-
-def sealed_as_failed(directory):
-    """What a driver leaves that ends after the one that has trained what it could not."""
-    planned, _ = sweep_of(directory, SHORT, GRID)
-    results = Results(planned, Tasks(planned), directory)
-    results.fail(np.arange(2), "its folder was deleted")
-    GrowingTable(results, planned.described(), None).write(seal=True)
+        draw_sweep(SweepTable(Sweep(tmp_path / "s")), "losses")
 
 
 SHORT, GRID = ["optimizer.iterations=20"], ["architecture.width=2,3", "optimizer.lr=0.01,0.02"]
@@ -220,10 +212,9 @@ SHORT, GRID = ["optimizer.iterations=20"], ["architecture.width=2,3", "optimizer
         lambda directory: (directory / "batches/000000/config.yaml").unlink(),
         lambda directory: [(directory / "batches/000000" / name).unlink() for name in ("run.json", "config.yaml")],
         lambda directory: shutil.rmtree(directory / "batches"),
-        sealed_as_failed,
     ],
 )
-def test_the_same_sweep_recovers_from_what_two_drivers_leave_of_a_folder_that_was_deleted_meanwhile(tmp_path, left):
+def test_the_same_sweep_recovers_from_folders_that_were_deleted(tmp_path, left):
     _, whole = sweep_of(tmp_path, SHORT, GRID)
     table = whole.table.read_bytes()
     left(tmp_path)
@@ -250,3 +241,28 @@ def test_the_identity_of_a_sweep_knows_no_paths(tmp_path):
         base = {**BASE, "dataset": {"kind": "file", "path": str(folder / "data.csv")}}
         hashes.add(PlannedSweep(base, [], [parse_axis("optimizer.lr=0.01,0.02")]).hash)
     assert len(hashes) == 1
+
+
+def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):
+    of = [api.plan_sweep(BASE, {"initialization.scale": "0.1:1:4"}, overrides=["optimizer.iterations=2"],
+                         seeds=3, seed=seed, record="ends") for seed in (0, 7)]  # fmt: skip
+    own = run_sweep(of[0], out=tmp_path)
+    assert (len(own.rows), verify_sweep(tmp_path)) == (12, [])
+    first = own.rows[0]["path"]
+    numbers = [row["job"] for row in own.rows if row["path"] == first]
+    shutil.rmtree(tmp_path / first)
+    train(Task(first, numbers), tmp_path, [of[1][number].config for number in numbers])
+    assert "another run" in verify_sweep(tmp_path)[0].problem
+    again = run_sweep(of[0], out=tmp_path)
+    assert again.counts()["failed"] == len(numbers)
+    assert "holds a run of another config" in again.rows[0]["message"]
+    found = verify_sweep(tmp_path)
+    assert (len(found), found[0].problem[:13]) == (len(numbers), "job 0 failed:")
+
+
+def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
+    planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"])
+    assert train(Task("batches/000000", [0, 1]), tmp_path, [job.config for job in planned]) == ""
+    results = Results(tmp_path, {**planned.described(), "batches": [[0, 1]]})
+    assert results.read(results.tasks[0])
+    assert [row["path"] for row in results.rows.values()] == ["jobs/000000", "jobs/000001"]

@@ -1,0 +1,102 @@
+"""Sweeps by several processes: the script of the handbook, Dask, killed drivers, two drivers at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+import dynamics_cli as dyn
+from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.sweeps.directory import Sweep, verify_sweep
+from tests.sweeps.test_grid import BASE
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/clusters.md"
+KILLS = int(os.environ.get("DYN_KILLS", "2"))
+SHORT = {"overrides": ["optimizer.iterations=5"]}
+
+
+def files_of(directory):
+    kept = [*directory.rglob("*.npy"), directory / "results.csv"]
+    return {str(path.relative_to(directory)): path.read_bytes() for path in kept}
+
+
+def test_the_job_array_of_the_handbook_trains_a_sweep(tmp_path):
+    _, _, rest = PAGE.read_text().partition(":caption: widths.sh\n\n")
+    script = rest.partition("```")[0].replace("--seeds 20", "--seeds 2 --set optimizer.iterations=20")
+    (tmp_path / "widths.sh").write_text(script)
+    first, last = map(int, re.search(r"--array=(\d+)-(\d+)\n", script).groups())
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for k in range(first, last + 1):
+        array = {"SLURM_ARRAY_TASK_ID": str(k), "SLURM_ARRAY_TASK_COUNT": str(last)}
+        subprocess.run(["bash", "widths.sh"], cwd=tmp_path, env={**os.environ, **array, "PATH": path}, check=True)
+        assert (len(Sweep(tmp_path / "widths").rows), Sweep(tmp_path / "widths").finished) == (2 * k, False)
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "widths").rglob("*.npy")}
+    grid = {"architecture.width": [20, 40, 60]}
+    done = dyn.sweep("boursier2022/orthogonal", grid, seeds=2, overrides=["optimizer.iterations=20"],
+                     out=tmp_path / "widths")  # fmt: skip
+    assert (done.finished, done.counts()["complete"]) == (True, 6)
+    assert {p: p.stat().st_mtime_ns for p in before} == before  # nothing is trained again
+
+
+def test_the_workers_of_a_dask_scheduler_train_when_there_are_some(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    told = []
+    with distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as cluster:
+
+        def come(text):
+            told.append(text)
+            cluster.scale(1)
+
+        address = cluster.scheduler_address
+        found = dyn.sweep(BASE, {"architecture.width": [2, 3]}, seeds=2, dask=address, messages=come,
+                          out=tmp_path / "dask", **SHORT)  # fmt: skip
+    assert told == [f"no Dask worker is at {address}: the sweep waits, and goes on when one comes"]
+    dyn.sweep(BASE, {"architecture.width": [2, 3]}, seeds=2, out=tmp_path / "here", **SHORT)
+    assert files_of(found.path) == files_of(tmp_path / "here")
+
+
+def test_a_second_driver_waits_for_the_first(tmp_path):
+    told = []
+    done = threading.Thread(
+        target=dyn.sweep, args=(BASE,), kwargs={**SHORT, "out": tmp_path / "s", "messages": told.append}, daemon=True
+    )
+    with run_lock(tmp_path / "s"):
+        done.start()
+        while not told:
+            time.sleep(0.05)
+        assert not (tmp_path / "s/sweep.json").exists()
+    done.join(60)
+    assert "is in use by process" in told[0]
+    assert Sweep(tmp_path / "s").finished
+
+
+def test_a_killed_sweep_goes_on_with_the_same_command(tmp_path):
+    """Local workers, a shard, and a driver beside it; `DYN_KILLS=30` kills more often."""
+    grid = {"architecture.width": [2, 3, 4], "optimizer.kind": ["gd", "adam"]}
+    config = {**BASE, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 200_000}, "backend": "compiled",
+              "record": {"loss_every": 1000}, "sweep": {"grid": grid, "seeds": 2}}  # fmt: skip
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    command = [sys.executable, "-m", "dynamics_cli", "sweep", "c.yaml", "--quiet", "--out"]
+    subprocess.run([*command, "whole"], cwd=tmp_path, check=True)
+    chance = random.Random(KILLS)
+    for _ in range(KILLS):
+        drivers = [
+            subprocess.Popen([*command, "s", *more], cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True)
+            for more in (["--workers", "1"], ["--shard", "2/2"])
+        ]
+        time.sleep(chance.uniform(0.5, 4))
+        for driver in drivers:
+            driver.kill()
+            driver.wait()
+    subprocess.run([*command, "s"], cwd=tmp_path, check=True)
+    assert files_of(tmp_path / "s") == files_of(tmp_path / "whole")
+    assert verify_sweep(tmp_path / "s") == []
