@@ -143,6 +143,7 @@ def test_jobs_of_a_sweep_are_read_without_their_code(stranger: Path, monkeypatch
         assert "is not loaded" in told
         assert "`dyn.use(PATH)` in Python" in told
         monkeypatch.chdir(stranger)
+        monkeypatch.delenv("DYN_OUTPUTS", raising=False)
         run = load_run("latest:0")
         assert run.config.loss == {"kind": "huber", "reduction": "mean", "delta": 0.1}
         with pytest.raises(InputError, match="architecture.kind 'wide' is not loaded"):

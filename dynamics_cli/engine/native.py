@@ -126,6 +126,11 @@ def called(builder: Any, name: str, kind: Any, arguments: Any) -> Any:
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)  # type: ignore[no-untyped-call]
 
 
+def slot(builder: Any, kind: Any) -> Any:
+    """Make room for a value of an LLVM type on the stack; return its address."""
+    return cgutils.alloca_once(builder, kind)  # type: ignore[no-untyped-call]
+
+
 @intrinsic
 def call(context, unit, arguments):  # type: ignore[no-untyped-def]
     """Call the unit at an address."""

@@ -18,9 +18,8 @@ from typing import Any, cast
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
-from dynamics_cli.engine.native import called, intrinsic, unit
+from dynamics_cli.engine.native import called, intrinsic, slot, unit
 
 _ARM = platform.machine().lower() in ("arm64", "aarch64")
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -35,7 +34,7 @@ def _word(builder: Any) -> Any:
         return called(builder, "llvm.aarch64.get.fpcr", ir.FunctionType(_I64, []), [])
     if not _X86:
         return ir.Constant(_I64, 0)
-    at = cgutils.alloca_once(builder, _I32)  # type: ignore[no-untyped-call]
+    at = slot(builder, _I32)
     called(builder, "llvm.x86.sse.stmxcsr", ir.FunctionType(ir.VoidType(), [at.type]), [at])
     return builder.zext(builder.load(at), _I64)
 
@@ -45,7 +44,7 @@ def _put(builder: Any, word: Any) -> None:
     if _ARM:
         called(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), [_I64]), [word])
     elif _X86:
-        at = cgutils.alloca_once(builder, _I32)  # type: ignore[no-untyped-call]
+        at = slot(builder, _I32)
         builder.store(builder.trunc(word, _I32), at)
         called(builder, "llvm.x86.sse.ldmxcsr", ir.FunctionType(ir.VoidType(), [at.type]), [at])
 

@@ -24,7 +24,7 @@ MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the 
      "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, train, "
      "activation, slope, width, outputs, train_output (did you mean 'width'?)\n"
      f"bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are {listing([*all_kinds('loss')])} "
-     "(did you mean 'mse'?); `dyn --with FILE` loads others\n"
+     "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others\n"
      "bad.yaml:6: optimizer.lr: must be a number > 0, not -1\n"
      "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample\n"),
     (PYTHON, ["bad.yaml"], 3, "bad.yaml:5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: "),

@@ -98,7 +98,7 @@ def test_a_table_of_checkpoints(dyn: Dyn, place: Path) -> None:
     (("--loss", "net.py:mse"), 3, "--loss net.py:mse: net.py has no 'mse'"),
     (("--model", "net.py:mak"), 3, "net.py has no 'mak' (did you mean 'make'?)"),
     (("--model", "net:make"), 2, "FILE.py:NAME is needed"),
-    (("--model", "no.py:make"), 3, "no.py: it cannot be read"),
+    (("--model", "no.py:make"), 3, "no.py cannot be read"),
     (("--model", "toy.yaml:make"), 2, "FILE.py:NAME is needed"),
     (("--data", "no.npz"), 4, "--data no.npz: there is no such file"),
     (("--checkpoints", "no*.pt"), 4, "--checkpoints no*.pt: there is no such file"),

@@ -13,6 +13,8 @@ import dynamics_cli
 
 ROOT = Path(dynamics_cli.__file__).parent
 PARTS = {
+    "numba.core.ccallback": ("FunctionCache", "compiling.py"),
+    "numba.core.dispatcher": ("FunctionCache", "compiling.py"),
     "numba.np.linalg": ("ensure_blas", "compiling.py"),
     "numba.np.arraymath": ("ensure_blas", "compiling.py"),
     "numba.core.caching": ("FunctionCache", "compiling.py"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One folder of runs for all tests of this room and all workers: runs are trained once."""
     base = tmp_path_factory.getbasetemp()

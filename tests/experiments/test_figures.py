@@ -126,7 +126,6 @@ SHORTER = {
     "gromov2023-ipr": ("optimizer.iterations=20", "optimizer.lr=0.05", "dataset.p=7", "architecture.outputs=7"),
     **{f"min2024-fig{k}": STEPS for k in (4, 6, 9)},
     **{f"min2024-fig{k}": SIXTY for k in (5, 10, 11)},
-    "min2024-fig12": ("dataset.per_class=60", "optimizer.batch_size=20"),
     "min2024-fig13": ("dataset.per_class=60", "optimizer.batch_size=20"),
     "phuong2021-fig1": ("optimizer.epochs=1",),
     "phuong2021-fig2": ("optimizer.epochs=1",),
@@ -134,8 +133,6 @@ SHORTER = {
     "phuong2021-fig4": FEW,
     "sarussi2021-fig2": DIGITS,
     "sarussi2021-fig6": DIGITS,
-    "sarussi2021-fig7": DIGITS,
-    "sarussi2021-fig9": ("optimizer.epochs=1",),
     **{f"tachet2018-{name}": (*STEPS, "record.snapshots.interval=8") for name in ("fig2", "fig4", "fig6")},
     "tachet2018-fig5-gan": GAN,
 }

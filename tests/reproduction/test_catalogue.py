@@ -117,7 +117,7 @@ def test_a_package_that_is_refused(what: str, plugin: types.ModuleType, monkeypa
 
 
 FAILING = {
-    "fig1.py": ("    at_500 =", "    1 / 0\n    at_500 =", "fig1.py, line 17: ZeroDivisionError"),
+    "fig1.py": ("    at_50 =", "    1 / 0\n    at_50 =", "fig1.py, line 16: ZeroDivisionError"),
     "the figure's import": ("from dynamics_cli", "import nosuch\nfrom dynamics_cli", "fig1.py, line 5: ModuleNotFound"),
 }
 
