@@ -7,9 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("sybil")
-
 from sybil.example import SybilFailure
 
 from .blocks import Page, difference, pages
