@@ -18,10 +18,10 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit, seal_audit
-from dynamics_cli.reproduction.claims import MARKS, ClaimOverSeeds, summary
+from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
-from dynamics_cli.reproduction.figure import Origin
+from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.store.sealed import seal
 from dynamics_cli.text import duration, number
 
@@ -212,13 +212,15 @@ def figure_section(
         return f"{title}\n\n{missing}"
     header = ["claim", "source", "expected", "measured", "verdict"]
     rows = [[*_cells(one), badge(one.verdict) + " (theory)" * (one.first.kind == "theory")] for one in claims]
+    origins = origins_of(name, [run["config"] for run in document["runs"]])
     parts = [
         title,
         *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
         table(header, rows, "claims") if rows else "",
+        "\n\n".join(f"{badge('partly', 'chosen by outcome')} {plain(one)}" for one in chosen_by_outcome(origins)),
         "\n".join(f"- {plain(name)}: {number(value)}" for name, value in document.get("numbers", {}).items()),
         _audit(name, document),
-        _origins(document["origin"]),
+        _origins(document["paper"], origins),
         _again(name, entry, document),
     ]
     return "\n\n".join(filter(None, parts))
@@ -258,11 +260,13 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
     )
 
 
-def _origins(origin: Mapping[str, Origin]) -> str:
-    by: dict[str, list[str]] = {}
-    for setting, word in origin.items():
-        by.setdefault(word, []).append(setting)
-    return "Settings " + "; ".join(f"*{word}*: {plain(', '.join(settings))}" for word, settings in by.items()) + "."
+def _origins(key: str, rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    cells = [
+        [f"[`{config}`](#{config_anchor(f'{key}/{config}')})", origin, plain(text)] for config, origin, text in rows
+    ]
+    return folded("Settings and their origins", table(["config", "origin", "settings"], cells, "origins"))
 
 
 def _again(name: str, entry: FigureEntry, document: Mapping[str, Any]) -> str:
@@ -279,9 +283,6 @@ def _again(name: str, entry: FigureEntry, document: Mapping[str, Any]) -> str:
 def notes_of(key: str) -> tuple[str, dict[str, str]]:
     """Return the preamble and the sections, title -> text, of a paper's notes, without the claims that the JSON has."""
     text = (ROOT / "experiments" / key / "NOTES.md").read_text(encoding="utf-8")
-    begin, end = map(re.escape, MARKS)
-    text = re.sub(f"{begin}.*?{end}", "", text, flags=re.DOTALL)
-    text = re.sub(r"^Written by `dyn reproduce[^`]*`[^.\n]*\.\s*", "", text, flags=re.MULTILINE)
     preamble, *rest = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
     sections = {title.partition(" (")[0]: _markdown(body) for title, body in zip(rest[::2], rest[1::2], strict=True)}
     return _markdown(preamble.partition("\n")[2]), {title: body for title, body in sections.items() if body}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +25,6 @@ Examples:
   dyn reproduce boursier2022-fig2
   dyn reproduce boursier2022-fig2 --variant flow
   dyn reproduce --paper boursier2022 --seeds 10 --strict
-  dyn reproduce --paper boursier2022 --notes experiments/boursier2022/NOTES.md
   dyn reproduce boursier2022-fig3 --set architecture.width=200 --out wide --format svg
 """
 
@@ -49,14 +47,12 @@ Examples:
     is_flag=True,
     help="Exit code 5 when a claim, or theory, is not reproduced (over the seeds: in half of them or fewer).",
 )
-@click.option("--notes", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Rewrite the rows of these figures in a Markdown file, between two marks of dyn's.")  # fmt: skip
 @arguments.format_option(("pdf", "png"))
 @arguments.quiet_option
 @arguments.json_option
 def reproduce(
     *, figures: tuple[str, ...], paper: str | None, everything: bool, variant: str | None, strict: bool,
-    notes: Path | None, quiet: bool, as_json: bool, **options: Any,
+    quiet: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Reproduce figures of papers and check their claims.
 
@@ -66,10 +62,6 @@ def reproduce(
     from dynamics_cli.reproduction.reproduce import reproduce_figures
 
     chosen = chosen_figures(figures, paper, variant, everything=everything)
-    if notes is not None:
-        from dynamics_cli.reproduction.claims import rewrite
-
-        rewrite(notes, {})  # refuses a file that cannot take the claims before anything is trained
     results: dict[str, Reproduced] = {}
     silent = quiet or as_json
     done = reproduce_figures(
@@ -86,8 +78,6 @@ def reproduce(
         emit_json([_document(figure, outcome) for figure, outcome in results.items()])
     elif len(chosen) > 1:
         _summarize(results)
-    if notes is not None:
-        rewrite(notes, {one: out.over_seeds for one, out in results.items() if not isinstance(out, DynError)})
     _leave(results, strict=strict)
 
 
@@ -124,6 +114,7 @@ def _report(figure: str, outcome: FigureResult) -> None:
     if outcome.table is not None:
         emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
+    emit("".join(f"A setting was chosen by outcome: {one}\n" for one in outcome.chosen_by_outcome))
     if outcome.numbers:
         emit("".join(f"{name}: {number(value)}\n" for name, value in outcome.numbers.items()))
     emit_files(outcome.files)

@@ -22,6 +22,7 @@ from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import read_document, run_path, sha256
 from dynamics_cli.reproduction.entries import PaperEntry
+from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs import CorruptRunError, outputs_root
 from dynamics_cli.runs.named import load_run
 from dynamics_cli.runs.replica import replicas_of
@@ -92,18 +93,21 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: boo
     Raises CorruptRunError: a picture is not the one that was written with the JSON, or a run is damaged.
     """
     claims, numbers, name = _claims(document), document.get("numbers", {}), str(document["figure"])
+    origins = origins_of(name, [one["config"] for one in document["runs"]])
+    outcome = [f"A setting was chosen by outcome: {one}" for one in chosen_by_outcome(origins)]
     parts = [
         tag(level, f"{name}: {document.get('title', '')}", id=name),
         tag("p", document.get("caption", "")),
         *_pictures(file, document),
         tag("p", tag("strong", f"{summary(claims)}.")),
         *(_claims_table(kind, [one for one in claims if one.first.kind == kind]) for kind in KINDS),
+        *(tag("p", one) for one in outcome),
         tag("ul", *(tag("li", f"{one}: {number(value)}") for one, value in numbers.items())) if numbers else None,
         _audit(file),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
             "Origins of the settings",
-            table(["setting", "origin"], document.get("origin", {}).items(), f"Settings of {name}"),
+            table(["config", "origin", "settings"], origins, f"Settings of {name}"),
         ),
         folded("Runs and provenance", *_runs(document)),
     ]

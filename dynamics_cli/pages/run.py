@@ -36,6 +36,7 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import norms
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.states import SliderStates, outputs_at_data, plain, state_panels
+from dynamics_cli.reproduction.settings import origins_in
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.columns import recorded
 from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured
@@ -315,9 +316,7 @@ def origins_of(config: RunConfig) -> tuple[dict[str, str], list[str]]:
             elif path in written.origins or path[:-1] in written.origins:
                 line = written.origin(path).line
                 origins[key] = f"{name}.yaml:{line}" if path in written.origins else origins.get(key, "default")
-    words = ("printed", "released", "stated", "inferred", "recalled", "chosen")
-    lines = (line.removeprefix("# ") for line in file.read_text(encoding="utf-8").splitlines())
-    return origins, [line for line in lines if line.startswith(words)]
+    return origins, [f"{origin}: {settings}" for origin, settings in origins_in(file)]
 
 
 def _defaults(section: BaseModel, prefix: str) -> Iterator[tuple[str, Any]]:

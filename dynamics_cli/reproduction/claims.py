@@ -1,4 +1,4 @@
-"""Claims of a paper as measurements with a verdict, for a seed or several; the table of them in the notes."""
+"""Claims of a paper as measurements with a verdict, for a seed or several."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.runs.store import files
 from dynamics_cli.text import number, text_table
 
 if TYPE_CHECKING:
@@ -283,52 +281,3 @@ def _row(one: ClaimOverSeeds, seeds: bool) -> list[str]:
     claim = one.first
     cells = [claim.statement, claim.source, claim.expected, number(one.measured), _verdict(one)]
     return [*cells, one.count] if seeds else cells
-
-
-HEADER = "| figure | id | claim | paper or theory | measured | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
-MARKS = "<!-- dyn: measured claims -->\n", "<!-- dyn: end of the measured claims -->"
-"""The lines of a Markdown file before and after the table of measured claims."""
-
-
-def rewrite(path: str | Path, results: Mapping[str, Sequence[ClaimOverSeeds]]) -> None:
-    """Put claims into the table between the `MARKS` of a Markdown file; a file that is missing is made.
-
-    Rows of figures that are not among `results` (figure id -> claims) stay, and so does all else in the file. Without
-    results nothing is written.
-
-    Raises:
-        InputError: the file cannot be read, is a link, or its marks do not enclose such a table alone.
-        RunError: it cannot be written.
-    """
-    path = Path(path)
-    if path.is_symlink():
-        raise InputError(f"{path} is a link, through which dyn does not write: give the file itself")
-    try:
-        text = path.read_bytes().decode() if path.exists() else "".join(MARKS) + "\n"
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    newline = "\r\n" if MARKS[0].replace("\n", "\r\n") in text else "\n"
-    header, begin, end = (line.replace("\n", newline) for line in (HEADER, *MARKS))
-    before, _, rest = text.partition(begin)
-    old, _, after = rest.partition(end)
-    lines = old.removeprefix(header).splitlines()
-    ours = text.count(begin) == rest.count(end) == 1 and (not old or old.startswith(header))
-    if not ours or not all(line.startswith("| ") for line in lines):
-        places = " and ".join(f"`{mark.strip()}`" for mark in MARKS)
-        raise InputError(f"{path}: dyn writes only between the lines {places}, where nothing but its table may stand")
-    rows: dict[str, list[str]] = {}
-    for line in lines:
-        rows.setdefault(line.split("|")[1].strip(), []).append(line)
-    for figure, claims in results.items():
-        name = figure.partition("-")[2]
-        rows[name] = [_notes_row(name, one) for one in claims]
-    new = header + "".join(f"{line}{newline}" for of_figure in rows.values() for line in of_figure)
-    if results:
-        files.save(path, f"{before}{begin}{new}{end}{after}".encode())
-
-
-def _notes_row(figure: str, one: ClaimOverSeeds) -> str:
-    claim = one.first
-    measured = number(one.measured) + (f" ({one.count})" if one.count else "")
-    cells = [figure, claim.id, claim.statement, claim.expected, measured, _verdict(one)]
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

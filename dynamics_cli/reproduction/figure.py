@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
@@ -27,9 +27,6 @@ class Wanted:
     """Networks with the config's seed and those after it, trained together; the run has arrays `(K, R, ...)` then."""
 
 
-Origin = Literal["printed", "released", "stated", "inferred", "recalled", "chosen"]
-"""A number in the paper or in the output of a released notebook; a setting of the released code; words of the paper;
-drawn from either; from memory, without the text at hand; ours."""
 Runs = Mapping[str, "Run"]
 """Role -> the finished run that plays it."""
 
@@ -73,8 +70,6 @@ class Figure:
     """`<paper>-<figure>`, e.g. `boursier2022-fig2`."""
     caption: str
     """The paper's caption in our words."""
-    origin: Mapping[str, Origin]
-    """Setting -> where it comes from."""
     evidence: Callable[[Runs], Any] = _of_module
     """Runs by role -> everything that claims and drawing need."""
     claims: Callable[[Any], list[Claim]] = _of_module

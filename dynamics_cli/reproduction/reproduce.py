@@ -19,6 +19,7 @@ from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource, by_role
+from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
@@ -56,6 +57,11 @@ class FigureResult:
     def reproduced(self) -> bool:
         """Whether all claims and all theory came out, each in more than half of the seeds."""
         return all(one.verdict != "not reproduced" for one in self.over_seeds)
+
+    @property
+    def chosen_by_outcome(self) -> list[str]:
+        """Settings that were chosen with results of several settings at hand."""
+        return chosen_by_outcome(origins_of(self.figure, [run.wanted.config for run in self.runs]))
 
     @property
     def rows(self) -> Table:
@@ -269,5 +275,5 @@ def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], numbers: Mapping[st
     """Return the figure's part of the JSON beside the picture."""
     return {
         "figure": figure.id, "paper": figure.paper, "title": figure.title, "caption": figure.caption,
-        "origin": dict(figure.origin), "claims": [one.as_dict() for one in claims], "numbers": dict(numbers),
+        "claims": [one.as_dict() for one in claims], "numbers": dict(numbers),
     }  # fmt: skip

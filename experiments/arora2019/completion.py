@@ -29,11 +29,6 @@ not by recovery, so that they do not tell scales apart."""
 FITTED = 1e-2
 """Loss, of entries of mean square 1, at which a matrix fits those that are seen."""
 ALWAYS = "No network takes part: the entries that are seen and the convex program decide it."
-ORIGIN: dict[str, kit.Origin] = {
-    "model, loss, optimizer, start, stop": "released", "scales": "released", "sizes, step": "chosen",
-    "stop where the scale varies": "chosen",
-    "numbers of entries": "chosen", "seed": "chosen",
-}  # fmt: skip
 
 
 @cache

@@ -14,7 +14,6 @@ from .completion import (
     FITTED,
     FULL_SCALES,
     FURTHER,
-    ORIGIN,
     SCALES,
     base,
     pick,
@@ -136,5 +135,4 @@ FIGURE = kit.Figure(
             **wanted(FURTHER, OVER_SCALES, SCALES + FULL_SCALES, "full"),
         }
     },
-    origin=ORIGIN,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .completion import ALWAYS, FULL_SCALES, FURTHER, ORIGIN, SCALES, pick, problem, solutions, wanted
+from .completion import ALWAYS, FULL_SCALES, FURTHER, SCALES, pick, problem, solutions, wanted
 from .fig1 import LOOKS, MARKERS, OVER_SCALES
 
 PRINTED = {2000: 210.15163, 5000: 221.02568}
@@ -100,5 +100,4 @@ FIGURE = kit.Figure(
     ),
     configs=wanted(FURTHER, OVER_SCALES, SCALES),
     presets={"full": wanted(FURTHER, OVER_SCALES, SCALES + FULL_SCALES, "full")},
-    origin=ORIGIN,
 )

@@ -164,8 +164,5 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     nulls={"unbalanced": ("initialization={kind: lecun, scale: 1.0}",)},
-    origin={
-        "model, loss, start": "released", "step, scale": "inferred", "sizes": "released", "iterations": "inferred",
-        "runs from balanced layers": "chosen", "seed": "chosen",
-    },
+
 )  # fmt: skip

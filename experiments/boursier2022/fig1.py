@@ -9,7 +9,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .orthogonal import ALIGNED, CONFIGS, NULLS, VARIANTS, assumption_claim, least_cosines, predict, read_setting
-from .states import LOSS_FACTOR, NAN, ORIGIN, NetworkState, clock, horizon, loss_curve, state_at
+from .states import LOSS_FACTOR, NAN, NetworkState, clock, horizon, loss_curve, state_at
 from .theory.growth import Saddle
 from .theory.phases import PhaseTimes, largest_epsilon, leading_time, phase_times
 from .timeline import Instant, Phase, draw_timeline
@@ -157,5 +157,5 @@ FIGURE = kit.Figure(
         "and Fact 1 give. Times are halved, since the experiment minimises the mean squared error."
     ),
     configs=CONFIGS, variants=VARIANTS, nulls=NULLS,
-    origin={**ORIGIN, "epsilon": "chosen", "criteria of measured ends": "chosen"},
+
 )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, predict, read_setting
-from .states import LOSS_FACTOR, NAN, ORIGIN, NetworkState, clock, loss_curve, state_at, time_text
+from .states import LOSS_FACTOR, NAN, NetworkState, clock, loss_curve, state_at, time_text
 from .theory.phases import largest_epsilon
 
 DROP = 0.01
@@ -140,5 +140,5 @@ FIGURE = kit.Figure(
         "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate saddle, convergence. "
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
     ),
-    configs=CONFIGS, variants=VARIANTS, nulls=NULLS, origin=ORIGIN,
+    configs=CONFIGS, variants=VARIANTS, nulls=NULLS,
 )  # fmt: skip

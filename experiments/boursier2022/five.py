@@ -12,7 +12,6 @@ from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .states import (
     LOSS_FACTOR,
-    ORIGIN,
     draw_profile,
     draw_states,
     line_state,
@@ -133,7 +132,7 @@ FIGURE_4 = kit.Figure(
         "to e."
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
-    variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"), origin={**ORIGIN, "data": "released"},
+    variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"),
 )  # fmt: skip
 
 
@@ -204,7 +203,7 @@ FIGURE_5 = kit.Figure(
         "Dashed: the interpolator of the tangent kernel at initialisation."
     ),
     configs={"large": "boursier2022/five_points_large.yaml", "small": "boursier2022/five_points.yaml"},
-    origin={**ORIGIN, "data": "released"},
+
 )  # fmt: skip
 
 

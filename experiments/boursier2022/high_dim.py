@@ -19,7 +19,6 @@ from .states import (
     on_flow,
     state_at,
 )
-from .states import ORIGIN as STATED
 
 CONFIGS = {"high_dim": "boursier2022/high_dim.yaml"}
 SEED_CONFIGS = {"high_dim": "boursier2022/high_dim_seeds.yaml"}
@@ -30,7 +29,6 @@ REDRAWN = (
     "initialization.divide_by=sqrt_width_times_dim",
 )
 VARIANTS = on_flow("high_dim", "boursier2022/high_dim_flow.yaml", REDRAWN)
-ORIGIN: dict[str, kit.Origin] = {**STATED, "data": "released", "initialisation": "released", "seed": "released"}
 
 ITERATIONS = (0, 40000, 80000, 200000)
 """Of panels a to d."""
@@ -129,7 +127,7 @@ FIGURE_6 = kit.Figure(
         "weights: red for s_j = -1, purple for s_j = +1. The inner circle is norm 0; the outer ring is the same "
         "norm in all panels."
     ),
-    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN,
+    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS,
 )  # fmt: skip
 
 
@@ -207,7 +205,7 @@ FIGURE_7 = kit.Figure(
         "Training loss of the high-dimensional run with its plateau, and explained variance ratios of the (uncentred) "
         "principal components of its final hidden weights."
     ),
-    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN,
+    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS,
 )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from dynamics_cli import kit
 from .states import (
     LOSS_FACTOR,
     NAN,
-    ORIGIN,
     STEP,
     NetworkState,
     draw_states,
@@ -181,5 +180,5 @@ FIGURE = kit.Figure(
         "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis). Numbers at the top: "
         "how many stars stand, one above another, at that input."
     ),
-    configs=CONFIGS, variants=VARIANTS, nulls=NULLS, origin=ORIGIN,
+    configs=CONFIGS, variants=VARIANTS, nulls=NULLS,
 )  # fmt: skip

@@ -20,10 +20,6 @@ STEP = 1e-3
 """The step of all the paper's experiments. Time along gradient flow is counted in it, as iterations of descent."""
 NAN = float("nan")
 """The time of an event that did not happen, or a number on which the theory is silent."""
-ORIGIN: dict[str, kit.Origin] = {
-    "data": "printed", "width": "printed", "initialisation": "printed", "step": "printed", "iterations": "printed",
-    "loss": "released", "precision": "released", "seed": "chosen",
-}  # fmt: skip
 
 
 def on_flow(role: str, config: str, redrawn: tuple[str, ...] = ()) -> dict[str, kit.Variant]:

@@ -160,6 +160,5 @@ FIGURE = kit.Figure(
     },
     presets={"full": dict(_wanted(MORE_SCALES))},
     nulls={"one scale": ("initialization.scale=0.1",)},
-    origin={"data, width, step, iterations, circle": "released", "scales of (c)": "released",
-            "scales of (a, b)": "recalled", "output weights in the plane": "chosen", "seeds": "chosen"},
+
 )  # fmt: skip

@@ -124,5 +124,4 @@ FIGURE = kit.Figure(
             **_online((*TAUS, *MORE_TAUS), "optimizer.iterations=20000"),
         }
     },
-    origin={"data, teacher, starts, steps, widths, scales": "released", "iterations": "chosen", "seed": "chosen"},
 )

@@ -140,5 +140,5 @@ FIGURE = kit.Figure(
         )
         for activation in ACTIVATIONS for alpha in ALPHAS
     },
-    origin={"scaling of output and loss": "recalled", "sizes, step, iterations": "chosen", "seed": "chosen"},
+
 )  # fmt: skip

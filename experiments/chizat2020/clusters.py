@@ -13,11 +13,6 @@ SAMPLES, DIMENSIONS, WIDTHS = (32, 64, 128, 256), (5, 10, 15, 20, 25), (8, 16, 3
 """Numbers of samples; input dimensions with the bias, as the paper counts them; numbers of neurons."""
 ABSTRACT, SECTION = "Abstract", "Section 5 (recalled)"
 THEORY = "main theorem, as the released notebook quotes it (cell 18)"
-ORIGIN: dict[str, kit.Origin] = {
-    "data": "released", "network, start, objective": "released", "numbers of samples but 512": "released",
-    "dimensions": "released", "widths but 512, 1024": "released", "steps": "chosen",
-    "width 200": "chosen", "networks": "chosen",
-}  # fmt: skip
 RELEASED = (
     "optimizer.schedule={kind: power, exponent: 0.5}", "optimizer.iterations=50000", "record.loss_every=1000",
     "record.snapshots={kind: every, interval: 1000}",
@@ -225,7 +220,7 @@ FIGURES = kit.by_id(
         ),
         configs=_samples(*SAMPLES),
         presets={"full": _samples(*SAMPLES, 512, full=True)},
-        origin=ORIGIN,
+
     ),
     kit.Figure(
         id="chizat2020-dimension",
@@ -235,7 +230,7 @@ FIGURES = kit.by_id(
         ),
         configs=_dimensions(),
         presets={"full": _dimensions(full=True)},
-        origin=ORIGIN,
+
     ),
     kit.Figure(
         id="chizat2020-margin",
@@ -246,6 +241,6 @@ FIGURES = kit.by_id(
         ),
         configs=_widths(*WIDTHS),
         presets={"full": _widths(*WIDTHS, 512, 1024, full=True)},
-        origin=ORIGIN,
+
     ),
 )  # fmt: skip

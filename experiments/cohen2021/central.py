@@ -121,5 +121,4 @@ FIGURE = kit.Figure(
             ("optimizer={kind: gradient_flow, until: 70.0, points: 700, rtol: 1.0e-6}",),
         ),
     },
-    origin={"data, network, loss, step": "released", "iterations": "chosen", "substeps": "chosen"},
 )

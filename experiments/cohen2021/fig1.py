@@ -88,5 +88,4 @@ FIGURE = kit.Figure(
         "layers. Sharpness rises to 2/eta (dashed) and stays there; the loss then no longer falls at every step."
     ),
     configs=_wanted(),
-    origin={"Chebyshev and deep linear networks": "released", "two classes": "chosen", "step sizes": "chosen"},
 )

@@ -110,5 +110,4 @@ FIGURE = kit.Figure(
             "flow": kit.Wanted("cohen2021/chebyshev_flow.yaml", ("optimizer.until=1800.0", "optimizer.points=180")),
         }
     },
-    origin={"data and network": "released", "step sizes": "chosen", "integrator": "chosen"},
 )

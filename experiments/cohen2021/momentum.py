@@ -73,5 +73,4 @@ FIGURE = kit.Figure(
         )
         for (kind, beta), lr in STEPS.items()
     },
-    origin={"data and network": "released", "beta 0.9": "stated", "beta 0.5": "chosen", "step sizes": "chosen"},
 )

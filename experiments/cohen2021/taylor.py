@@ -122,5 +122,4 @@ FIGURE = kit.Figure(
             (f"optimizer.schedule={{kind: step, every: {CUT}, gamma: 0.5}}", f"optimizer.iterations={2 * CUT - 1}"),
         ),
     },
-    origin={"data and network": "released", "step sizes": "chosen", "where the models begin": "chosen"},
 )

@@ -15,10 +15,6 @@ from ..gromov2023.theory.analytic import participation
 NAN = float("nan")
 ZERO = 1e-12
 """A network is 0 if its loss is that of outputs 0 to this share: rounding alone decides its largest output."""
-ORIGIN: dict[str, kit.Origin] = {
-    "data, replaced labels, initial weights": "released", "network, AdamW, epochs": "released",
-    "numbers at named epochs": "printed", "small sizes": "chosen",
-}  # fmt: skip
 PERIODIC = 0.5
 """Inverse participation ratio from which on a neuron counts as periodic, as in `gromov2023-ipr`."""
 COEXISTENCE = kit.Wanted("doshi2023/coexistence.yaml")

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .corruption import ORIGIN, Corrupted, corrupted, smaller
+from .corruption import Corrupted, corrupted, smaller
 
 DECAYS, NOISES, SHARES = (0.0, 5.0, 15.0), (0.1, 0.3, 0.5, 0.7), (0.3, 0.5, 0.7, 0.9)
 RIGHT = 0.9
@@ -100,5 +100,4 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(1000, *smaller(31, 150)),
     presets={"full": _wanted(2000)},
-    origin=ORIGIN,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .corruption import COEXISTENCE, ORIGIN, Corrupted, corrupted, draw_parts, smaller
+from .corruption import COEXISTENCE, Corrupted, corrupted, draw_parts, smaller
 
 GROKKING, COEXIST, PARTIAL, FULL, FORGET, BATCHES = (
     "grokking", "coexistence", "partial inversion", "full inversion", "forgetting", "mini-batch")  # fmt: skip
@@ -131,5 +131,5 @@ FIGURE = kit.Figure(
     presets={"full": {PARTIAL: _decay(5.0, 500, 10), FULL: _decay(15.0, 500, 10), FORGET: _decay(20.0, 5000, 100),
                       BATCHES: _batches(2000)}},
     nulls={"without decay": ("optimizer.weight_decay=0.0",)},
-    origin=ORIGIN,
+
 )  # fmt: skip

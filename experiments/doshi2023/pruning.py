@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from ..gromov2023.grokking import layers
-from .corruption import COEXISTENCE, ORIGIN, Corrupted, corrupted, draw_parts, mean_ipr
+from .corruption import COEXISTENCE, Corrupted, corrupted, draw_parts, mean_ipr
 
 LOWEST, HIGHEST = "lowest", "highest"
 BLOCK = 5
@@ -106,5 +106,4 @@ FIGURE = kit.Figure(
     ),
     configs={"coexistence": COEXISTENCE},
     nulls={"decay 15": ("optimizer.weight_decay=15.0",)},
-    origin=ORIGIN,
 )

@@ -28,10 +28,6 @@ LATE = 3e4
 """Time at which those are read."""
 FLOOR = 1e-10
 """Smaller test errors are the rounding and the tolerance of the integration, and are not drawn."""
-ORIGIN: dict[str, kit.Origin] = {
-    "model, rule of learning, Gaussian weights": "released", "step 0.5, M = 2": "released",
-    "N, noise, lengths, teachers": "chosen",
-}  # fmt: skip
 
 
 def curve(run: kit.Run, name: str = "") -> kit.Evidence:
@@ -329,7 +325,7 @@ FIGURES = kit.by_id(
             "the ODE of their order parameters from the same start (lines); step 0.5. After the symmetric plateau each "
             "student specialises on a teacher."
         ),
-        configs=_dynamics(300, 500), presets={"full": _dynamics(784, 1000)}, origin=ORIGIN,
+        configs=_dynamics(300, 500), presets={"full": _dynamics(784, 1000)},
     ),
     kit.Figure(
         id="goldt2019-size",
@@ -337,7 +333,7 @@ FIGURES = kit.by_id(
             "Deviation of the test error of trained students from the ODE against the input dimension, alpha <= 5, "
             "with the fitted power."
         ),
-        configs=_sizes(SIZES, 48), presets={"full": _sizes(MORE_SIZES, 128)}, origin=ORIGIN,
+        configs=_sizes(SIZES, 48), presets={"full": _sizes(MORE_SIZES, 128)},
     ),
     kit.Figure(
         id="goldt2019-overparam",
@@ -346,6 +342,6 @@ FIGURES = kit.by_id(
             "from random starts at step 0.5, a cross for each teacher, lines through medians. (b) The ODE from "
             "informed starts at step 0.01, with the formulas for small steps. With fixed output weights it grows."
         ),
-        configs=_final(1500, 5), presets={"full": _final(5000, 9)}, origin=ORIGIN,
+        configs=_final(1500, 5), presets={"full": _final(5000, 9)},
     ),
 )  # fmt: skip

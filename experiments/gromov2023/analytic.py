@@ -78,5 +78,4 @@ FIGURE = kit.Figure(
         "Analytic weights, cosines with random phases that add up. (a) Accuracy on all pairs against the width, "
         "five draws of the phases (dots) and their mean. (b, c) Two rows of U for p = 97, and their Fourier moduli."
     ),
-    origin={"form of the solution": "recalled", "widths": "chosen", "draws": "chosen"},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, MOMENTUM, NAN, ORIGIN, Evidence, chosen, evidence, own_form
+from .grokking import ADAMW, GD, MOMENTUM, NAN, Evidence, chosen, evidence, own_form
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -65,5 +65,4 @@ FIGURE = kit.Figure(
     presets=PRESETS,
     variants=own_form(GD, MOMENTUM),
     nulls={"nearly all pairs": ("dataset.train_fraction=0.95",)},
-    origin=ORIGIN,
 )

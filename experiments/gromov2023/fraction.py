@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, FULL, GD, ORIGIN, grokking
+from .grokking import ADAMW, FULL, GD, grokking
 
 SHARES = {ADAMW: (0.2, 0.3, 0.4, 0.5, 0.6, 0.7), GD: (0.3, 0.5, 0.6, 0.7)}
 """Optimizer -> shares of the pairs."""
@@ -90,5 +90,4 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     presets={"full": _wanted(*FULL)},
-    origin=ORIGIN,
 )

@@ -13,10 +13,6 @@ from .theory.analytic import participation
 LEARNT = 0.99
 """Accuracy from which on a split counts as learnt."""
 NAN = float("nan")
-ORIGIN: dict[str, kit.Origin] = {
-    "network and start, of a later paper's library": "released", "data": "stated", "share of the pairs": "chosen",
-    "AdamW": "released", "steps of descent": "chosen",
-}  # fmt: skip
 FULL = ("dataset.p=97", "dataset.train_fraction=0.49", "architecture.width=500", "architecture.outputs=97",
         "initialization.scale=0.05")  # fmt: skip
 """The paper's sizes."""

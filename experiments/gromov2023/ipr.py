@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, ORIGIN, Evidence, chosen, evidence, own_form
+from .grokking import ADAMW, GD, Evidence, chosen, evidence, own_form
 from .theory.analytic import participation
 
 
@@ -69,5 +69,4 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     variants=own_form(GD),
-    origin=ORIGIN,
 )

@@ -14,7 +14,6 @@ CONFIG = "kunin2024/neuron.yaml"
 DELTAS = (-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0)
 ONE = ("dataset.x=[[0.5, 1.0]]", "dataset.y=[1.1]")
 """The single sample of Figure 4(b)."""
-ORIGIN: dict[str, kit.Origin] = {"data, start, imbalances, duration": "released", "tolerance": "chosen"}
 
 
 @dataclass(frozen=True)
@@ -226,7 +225,7 @@ FIGURES = {
             "One linear neuron on white inputs, from the predictor (-1, 0) towards (0, 1), for several imbalances "
             "delta = a^2 - |w|^2: signed size, alignment and distance of the tangent kernel; the exact solution dashed."
         ),
-        configs=WHITE, origin=ORIGIN,
+        configs=WHITE,
     ),
     "kunin2024-fig4": kit.Figure(
         id="kunin2024-fig4",
@@ -234,6 +233,6 @@ FIGURES = {
             "Paths of the predictor of one linear neuron: on white inputs all imbalances head for one, on one sample "
             "each ends in an interpolator of its own; squares: starts."
         ),
-        configs={**WHITE, **SINGLE}, origin=ORIGIN,
+        configs={**WHITE, **SINGLE},
     ),
 }  # fmt: skip

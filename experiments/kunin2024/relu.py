@@ -223,7 +223,5 @@ FIGURE = kit.Figure(
         **{name: _wanted(*values, "kunin2024/circle.yaml", *RELEASED) for name, values in PLANE.items()},
         **_maps(range(17), range(17), *FULL, replicas=16),
     }},
-    origin={"data, teacher, width, loss, starts": "released", "step of the maps": "released",
-            "step in the plane": "chosen", "small grid, to t = 1000": "chosen", "held-out samples": "chosen",
-            "seeds": "chosen"},
+
 )  # fmt: skip

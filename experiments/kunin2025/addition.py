@@ -17,9 +17,6 @@ SHOWN = (1000, 10_000, 100_000)
 """Epochs at which the notebook shows outputs and weights (cell 23), besides the last: each has learnt one mode more."""
 PAIR = (3, 5)
 """The pair (a, b) whose output is drawn."""
-ORIGIN: dict[str, kit.Origin] = {
-    "template, network, start, optimizer": "released", "losses, accuracy": "printed", "length": "chosen",
-}  # fmt: skip
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -146,5 +143,4 @@ FIGURE = kit.Figure(
             CONFIG, ("initialization={kind: unbalanced, scale: 0.01, scales: [0.158113883, 0.223606798]}",)
         )
     },
-    origin=ORIGIN,
 )

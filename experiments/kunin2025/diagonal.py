@@ -20,7 +20,6 @@ ORDER = {"diagonal": (1, 2, 3, 0, 4), "dormant": (0, 1, 0)}
 ALPHAS = {"diagonal": (0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16), "dormant": (0.5, 0.1, 1e-2, 1e-4, 1e-6)}
 SMALL = 0.01
 """alpha up to which the jumps of a network are compared with the saddles."""
-ORIGIN: dict[str, kit.Origin] = {"data, scales, step, duration": "released", "recorded states": "chosen"}
 
 
 def jump_times(times: kit.Floats, beta: kit.Floats, found: Saddles) -> kit.Floats:
@@ -219,7 +218,11 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
 def _figure(name: str, caption: str) -> kit.Figure:
     changes = {f"alpha = {alpha:g}": f"initialization.scale={float(alpha / np.sqrt(2))!r}" for alpha in ALPHAS[name]}
     configs = {role: kit.Wanted(f"kunin2025/{name}.yaml", (change,)) for role, change in changes.items()}
-    return kit.Figure(id=f"kunin2025-{name}", caption=caption, configs=configs, origin=ORIGIN)
+    return kit.Figure(
+        id=f"kunin2025-{name}",
+        caption=caption,
+        configs=configs,
+    )
 
 
 FIGURES = kit.by_id(

@@ -29,10 +29,6 @@ FITTED = 1e-5
 """Share of the first loss below which labels are fitted."""
 SPREADS = 2.0
 """Standard deviations from chain to chain within which an estimate agrees with the exact value."""
-ORIGIN: dict[str, kit.Origin] = {
-    "model, loss, n, inverse temperature": "released", "networks of the largest rank": "printed",
-    "singular networks": "chosen", "inputs, training, sampler": "chosen",
-}  # fmt: skip
 
 
 def networks() -> list[tuple[tuple[int, ...], int]]:
@@ -154,5 +150,4 @@ FIGURE = kit.Figure(
     ),
     configs=wanted(),
     presets={"full": wanted(4)},
-    origin=ORIGIN,
 )

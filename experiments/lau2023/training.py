@@ -23,10 +23,6 @@ FROM = 300
 """First step that the picture shows: before, nothing is learnt."""
 STEP, STEPS, NBETA = 1e-6, 100, 217.1472
 """Of the released sampler."""
-ORIGIN: dict[str, kit.Origin] = {
-    "model, data, start, optimizer": "released", "sampler": "released", "sampler of smaller steps": "chosen",
-    "chains, seed": "chosen", "singular vectors of the map": "inferred",
-}  # fmt: skip
 
 
 def regular(rank: int) -> float:
@@ -152,5 +148,4 @@ FIGURE = kit.Figure(
         "the same at all of them."
     ),
     configs={"run": CONFIG},
-    origin=ORIGIN,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .student import ORIGIN, OUTPUTS
+from .student import OUTPUTS
 
 ALPHAS = 10.0 ** np.linspace(-1, 1, 11)
 """Radii of the spheres over the norm of the default start."""
@@ -66,5 +66,4 @@ FIGURE = kit.Figure(
         f"{alpha:.3g}": kit.Wanted("liu2023/landscape.yaml", (f"initialization.factor={float(alpha)!r}",))
         for alpha in ALPHAS
     },
-    origin={**ORIGIN, "norm of the sphere": "chosen"},
 )

@@ -75,8 +75,5 @@ FIGURE = kit.Figure(
             "optimizer.batch_size=200", "optimizer.weight_decay=0.01", "optimizer.iterations=100000",
         )
     },
-    origin={
-        "network": "released", "scale of the start": "released", "optimizer": "released", "loss": "released",
-        "number of images": "chosen", "width": "chosen", "decay and iterations": "chosen", "seed": "chosen",
-    },
+
 )  # fmt: skip

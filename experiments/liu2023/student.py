@@ -21,9 +21,6 @@ PRINTED = {
 }  # fmt: skip
 """Epoch -> training loss, held-out loss, and squares of the weights, at alpha = 2."""
 SOURCE = "released notebook, output of cell 2"
-ORIGIN: dict[str, kit.Origin] = {
-    "network": "released", "data": "released", "optimizer": "released", "seeds": "released", "alpha 0.5, 1": "chosen",
-}  # fmt: skip
 
 
 def squares(run: kit.Run) -> kit.Floats:
@@ -106,5 +103,4 @@ FIGURE = kit.Figure(
     configs={
         f"{alpha:g}": kit.Wanted("liu2023/student.yaml", (f"initialization.factor={alpha!r}",)) for alpha in ALPHAS
     },
-    origin=ORIGIN,
 )

@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 from dynamics_cli import kit
 from dynamics_cli.kinds import Streams, stream
 
-from .shared import TRAINED, States, first_at, read_states
+from .shared import States, first_at, read_states
 from .theory.cones import centres, correlation, permuted_shares
 from .theory.history import alignment_history
 
@@ -217,7 +217,7 @@ def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -
         ),
         configs={"digits": config},
         presets={"full": {"digits": kit.Wanted(config, ("dataset.source=full",))}},
-        origin={**TRAINED, "data": "stated", "images": "chosen", "iterations": "printed"},
+
         claims=lambda e: claims(e, f"Figure {number}", text),
     )  # fmt: skip
 

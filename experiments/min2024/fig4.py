@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import TRAINED, read_states
+from .shared import read_states
 from .theory.cones import MINUS, PLUS, regions
 
 
@@ -85,5 +85,5 @@ FIGURE = kit.Figure(
         " no positive data: filled marks are the points on which it is active, at first and after each "
         "change (ringed)."
     ),
-    configs={"descent": "min2024/two_drops_flow.yaml"}, origin={**TRAINED, "data": "chosen"},
+    configs={"descent": "min2024/two_drops_flow.yaml"},
 )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import TRAINED, first_at, read_states
+from .shared import first_at, read_states
 from .theory.history import motion
 
 FULL = ("dataset.source=full", "optimizer.batch_size=2000")
@@ -107,7 +107,7 @@ FIGURES = kit.by_id(
         ),
         configs={"sgd": "min2024/sgd_both.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
-        origin={**TRAINED, "data": "stated", "batch": "chosen", "epochs": "chosen"},
+
     ),
     kit.Figure(
         id="min2024-fig13",
@@ -118,6 +118,6 @@ FIGURES = kit.by_id(
         ),
         configs={"sgd": "min2024/sgd_first.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
-        origin={**TRAINED, "data": "stated", "output weights": "stated", "batch": "chosen", "epochs": "chosen"},
+
     ),
 )  # fmt: skip

@@ -11,7 +11,6 @@ from dynamics_cli import kit
 from dynamics_cli.kinds import stream
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .sketches import ASSUMED
 from .theory.cones import DEAD, PLUS, activation_counts, regions
 from .theory.early_alignment import (
     AlignmentConstants,
@@ -221,9 +220,9 @@ def _draw_partners(e: kit.Evidence, *, loses: bool) -> kit.Drawing:
 def _figure(number: int, caption: str, *, loses: bool | None = None) -> kit.Figure:
     """Return a figure; with `loses` that of the partners of edges that lose a negative, or gain a positive point."""
     if loses is None:
-        return kit.Figure(id=f"min2024-fig{number}", caption=caption, origin=ASSUMED)
+        return kit.Figure(id=f"min2024-fig{number}", caption=caption)
     return kit.Figure(
-        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED,
+        id=f"min2024-fig{number}", caption=caption,
         claims=lambda e: _partners(e, f"Appendix C.2, Figure {number}", loses=loses),
         draw=lambda e: _draw_partners(e, loses=loses),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import TRAINED, States, read_states, slope
+from .shared import States, read_states, slope
 from .theory.cones import DEAD, MINUS, PLUS, centres, correlation, misplaced, regions
 from .theory.history import alignment_history
 
@@ -240,7 +240,7 @@ FIGURE_6 = kit.Figure(
         "flow": "min2024/two_drops_flow.yaml",
         "seeds": kit.Wanted("min2024/two_drops.yaml", MANY_6, replicas=SEEDS),
     },
-    origin={**TRAINED, "data": "chosen", "iterations": "chosen"},
+
 )  # fmt: skip
 
 
@@ -353,7 +353,7 @@ def _figure(number: int, runs: dict[str, kit.Wanted], caption: str) -> kit.Figur
         caption=(
             "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. " + caption
         ),
-        configs=runs, origin={**TRAINED, "data": "printed", "iterations": "printed"},
+        configs=runs,
         nulls={} if runs["descent"].overrides == separated else {"separated": separated},
     )  # fmt: skip
 

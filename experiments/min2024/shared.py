@@ -8,12 +8,6 @@ import numpy as np
 
 from dynamics_cli import kit
 
-TRAINED: dict[str, kit.Origin] = {
-    "width": "printed", "initialisation": "printed", "step": "printed", "loss": "inferred", "precision": "chosen",
-    "seed": "chosen",
-}  # fmt: skip
-"""Settings of every trained network."""
-
 
 @dataclass(frozen=True)
 class States:

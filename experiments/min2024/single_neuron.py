@@ -9,7 +9,6 @@ from dynamics_cli import kit
 from .sketches import arrow
 from .theory.caratheodory import CaratheodoryNeuron
 
-PRINTED: dict[str, kit.Origin] = {"data": "printed", "initialisation": "printed", "times": "chosen"}
 X: kit.Floats = np.array([1.0, 0.0])
 W: kit.Floats = np.array([0.0, 1.0])
 V = 1.0
@@ -133,7 +132,6 @@ FIGURES = kit.by_id(
             " into Sdead (shaded), where nothing moves. Gradient descent does one step there, and the smaller its "
             "steps the closer it stays."
         ),
-        origin=PRINTED,
     ),
     kit.Figure(
         id="min2024-fig21",
@@ -141,6 +139,5 @@ FIGURES = kit.by_id(
             "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
             "it at any time; all of these are Caratheodory solutions."
         ),
-        origin=PRINTED,
     ),
 )  # fmt: skip

@@ -12,7 +12,6 @@ from dynamics_cli.theory.sphere_flow import sphere_flow
 from .theory.caratheodory import boundary_rates
 from .theory.cones import DEAD, MINUS, PLUS, activation_counts, centres, correlation, regions, x_a
 
-ASSUMED: dict[str, kit.Origin] = {"data": "chosen", "neurons": "chosen"}
 TOY_X: kit.Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
 TOY_Y: kit.Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 """The data of Figure 6."""
@@ -124,7 +123,6 @@ FIGURE_1 = kit.Figure(
         "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"
         " - x2, and the neuron, whose output weight is positive, turns towards it."
     ),
-    origin=ASSUMED,
 )  # fmt: skip
 
 
@@ -222,7 +220,6 @@ FIGURE_2 = kit.Figure(
         "Curves are directions of positive neurons along the directional flow, each on a circle of its own, from the "
         "dot to the cross."
     ),
-    origin=ASSUMED,
 )  # fmt: skip
 
 
@@ -289,7 +286,6 @@ FIGURE_3 = kit.Figure(
         " with x_i y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a "
         "are not to scale."
     ),
-    origin=ASSUMED,
 )  # fmt: skip
 
 
@@ -363,7 +359,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 def _figure(number: int, x: kit.Floats, *, caught: bool, caption: str) -> kit.Figure:
     """Return a figure of the flow around the boundary of `x[0]` for the points `x (2, 2)` of labels `Y`."""
     return kit.Figure(
-        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED, evidence=lambda _: around(x),
+        id=f"min2024-fig{number}", caption=caption, evidence=lambda _: around(x),
         claims=lambda e: _claims(e, f"Appendix E.2, Figure {number}", caught=caught),
     )  # fmt: skip
 

@@ -14,11 +14,6 @@ from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from .panels import GRAY, HIGH, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
 from .theory.separability import separability_violations
 
-ORIGIN: dict[str, kit.Origin] = {
-    "data": "stated", "architecture": "stated", "width": "stated", "step, batch, epochs": "stated",
-    "factor of the initial weights": "stated", "law of the initial weights": "inferred",
-    "mean over the batch": "inferred", "precision": "inferred", "seed": "chosen",
-}  # fmt: skip
 USUAL = {"usual-start": ("initialization.factor=1.0",)}
 """The null of both figures: the initial weights are not small, and the network fits the data all the same."""
 ALONG = 10.0
@@ -217,7 +212,7 @@ FIGURE_1 = kit.Figure(
         "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),
-    configs={"two_layer": "phuong2021/two_layer.yaml"}, origin=ORIGIN, nulls=USUAL,
+    configs={"two_layer": "phuong2021/two_layer.yaml"}, nulls=USUAL,
 )  # fmt: skip
 
 
@@ -291,7 +286,7 @@ FIGURE_2 = kit.Figure(
         "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
         "dashed line is at 0.9."
     ),
-    configs={"residual": "phuong2021/residual.yaml"}, origin=ORIGIN, nulls=USUAL,
+    configs={"residual": "phuong2021/residual.yaml"}, nulls=USUAL,
 )  # fmt: skip
 
 

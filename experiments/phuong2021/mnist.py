@@ -16,13 +16,6 @@ from .theory.separability import PairProducts, pair_products
 
 CONFIGS: dict[str, str | kit.Wanted] = {"mnist": "phuong2021/mnist.yaml"}
 PRESETS = {"full": {"mnist": "phuong2021/mnist_full.yaml"}}
-ORIGIN: dict[str, kit.Origin] = {
-    "digits 0 and 1": "stated", "six convolutional, two fully connected layers, biases": "stated",
-    "W7 of 128 x 3136": "stated", "cells of Table 1": "chosen", "Adam, batch 128, 50 epochs (preset full)": "stated",
-    "batch 32, 500 images, 20 epochs (default preset)": "chosen", "step 1e-3": "chosen",
-    "weights of the fully connected layers times 0.05": "stated", "law of the initial weights": "inferred",
-    "seed": "chosen",
-}  # fmt: skip
 
 
 def architecture_of(run: kit.Run) -> Convolutional:
@@ -82,7 +75,7 @@ TABLE1 = kit.Figure(
         "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
     ),
-    origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "chosen", **ORIGIN},
+
 )  # fmt: skip
 
 
@@ -199,7 +192,7 @@ FIGURE_4 = kit.Figure(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
         "two leading right-singular directions, purple for W8[j] > 0, red for W8[j] < 0."
     ),
-    configs=CONFIGS, presets=PRESETS, origin=ORIGIN,
+    configs=CONFIGS, presets=PRESETS,
 )  # fmt: skip
 
 
@@ -327,7 +320,7 @@ FIGURE_3 = kit.Figure(
         "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "
         "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."
     ),
-    configs=CONFIGS, presets=PRESETS, origin=ORIGIN,
+    configs=CONFIGS, presets=PRESETS,
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .groups import DASHED, LARGE, ORIGIN, RATIO, EpochCurve, clustering, draw_over_epochs, nearly_zero
+from .groups import DASHED, LARGE, RATIO, EpochCurve, clustering, draw_over_epochs, nearly_zero
 
 Evidence = Mapping[str, kit.Evidence]
 """Role -> clustering of its run at every recorded state."""
@@ -205,7 +205,7 @@ FIGURES = kit.by_id(
                 if slope != ASSUMED
             },
         },
-        origin=ORIGIN, nulls=LARGE,
+        nulls=LARGE,
     ),
     kit.Figure(
         id="sarussi2021-fig6",
@@ -218,7 +218,7 @@ FIGURES = kit.by_id(
             **{pair: wanted(pair) for pair in MORE_PAIRS},
             **{steep(pair): wanted(pair, f"architecture.slope={STEEP:g}") for pair in MORE_PAIRS},
         },
-        origin=ORIGIN | {"pairs": "chosen"}, nulls=LARGE,
+        nulls=LARGE,
     ),
     kit.Figure(
         id="sarussi2021-fig7",
@@ -226,6 +226,6 @@ FIGURES = kit.by_id(
             "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
             "epochs for two pairs of digits."
         ),
-        configs=OF_PAIRS, origin=ORIGIN, nulls=LARGE,
+        configs=OF_PAIRS, nulls=LARGE,
     ),
 )  # fmt: skip

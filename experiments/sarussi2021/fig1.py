@@ -9,7 +9,7 @@ from dynamics_cli.measures.linear_pieces import boundary_directions
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import LARGE, ORIGIN, SMALL, Groups, draw_neurons, plane, read_groups
+from .groups import LARGE, SMALL, Groups, draw_neurons, plane, read_groups
 from .theory.clustering import linear_classifier, outside_linear_regime
 
 CONFIG = "sarussi2021/gaussians.yaml"
@@ -94,5 +94,5 @@ FIGURE = kit.Figure(
         "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."
     ),
     configs={"small": kit.Wanted(CONFIG, (EPOCHS,)), "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10"))},
-    origin=ORIGIN, nulls=LARGE,
+    nulls=LARGE,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, ORIGIN, Groups, cosine, draw_neurons, plane, read_groups
+from .groups import DASHED, Groups, cosine, draw_neurons, plane, read_groups
 from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
@@ -197,6 +197,5 @@ FIGURE = kit.Figure(
         "margin in rescaled time, the largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
     ),
     configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run(LIMIT)},
-    origin=ORIGIN | {"rescaled time": "inferred", "symmetric training set": "chosen"},
     nulls={"large": ("initialization.scale=100", "optimizer.lr=5.0")},
 )  # fmt: skip

@@ -13,7 +13,6 @@ from dynamics_cli.plotting.scene import draw_scene
 
 from .groups import (
     DASHED,
-    ORIGIN,
     EpochCurve,
     Groups,
     draw_neurons,
@@ -66,7 +65,7 @@ FIGURE_8 = kit.Figure(
         f"dim-{dim}": kit.Wanted("sarussi2021/gaussians_50d.yaml", (f"dataset.dim={dim}",) if dim != 50 else ())
         for dim in DIMENSIONS
     },
-    origin=ORIGIN, nulls={"large": ("initialization.scale=10", "optimizer.epochs=500")},
+    nulls={"large": ("initialization.scale=10", "optimizer.epochs=500")},
 )  # fmt: skip
 
 
@@ -145,7 +144,7 @@ FIGURE_9 = kit.Figure(
         "type in the perfect agreement regime (d) against epochs."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
-    origin=ORIGIN | {"rescaled time": "inferred"}, nulls={"large": ("initialization.scale=30",)},
+    nulls={"large": ("initialization.scale=30",)},
 )  # fmt: skip
 
 

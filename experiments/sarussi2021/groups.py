@@ -23,12 +23,6 @@ from dynamics_cli.plotting.time_axis import visible
 from .theory.agreement import Directions, agreement_share
 from .theory.clustering import clustering_ratio, largest_angle, outside_linear_regime, signs_differ
 
-ORIGIN: dict[str, kit.Origin] = {
-    "network": "stated", "loss": "stated", "optimizer": "stated", "data": "chosen", "width": "chosen",
-    "second layer": "chosen", "slope": "chosen", "scale of initialisation": "chosen", "step": "chosen",
-    "epochs": "chosen", "seed": "chosen",
-}  # fmt: skip
-"""The paper prints no numbers for its experiments."""
 LARGE = {"large": ("initialization.scale=10",)}
 """The null of this paper: the large initialisation of Figure 1, from which neurons do not cluster."""
 SMALL = 0.01

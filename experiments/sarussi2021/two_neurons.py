@@ -97,7 +97,7 @@ FIGURE_3 = kit.Figure(
         "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
-    origin={"directions": "chosen", "slope": "chosen", "random networks": "chosen"},
+
 )  # fmt: skip
 
 
@@ -173,7 +173,7 @@ FIGURE_5 = kit.Figure(
         "Decision regions of a network of two neurons with leaky ReLU (a) and with ReLU (b); in the white sector the "
         "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
     ),
-    origin={"two neurons": "stated", "directions": "chosen", "slope": "chosen"},
+
 )  # fmt: skip
 
 

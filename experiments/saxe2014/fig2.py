@@ -68,5 +68,4 @@ FIGURE = kit.Figure(
         "The plane of the two weights of one mode of strength s = 1: the field, the hyperbola of solutions, the stable "
         "manifold of the saddle at 0, and two trajectories."
     ),
-    origin={"equations": "stated", "starts": "chosen"},
 )

@@ -127,5 +127,4 @@ FIGURE = kit.Figure(
         "decoupled": kit.Wanted("saxe2014/tree.yaml", (DECOUPLED, "optimizer.iterations=500")),
     },
     presets={"full": dict(_more_seeds())},
-    origin={"data, step, width, u0": "stated", "form of the tree": "inferred", "random weights": "chosen"},
 )

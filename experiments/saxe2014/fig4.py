@@ -159,5 +159,5 @@ FIGURE = kit.Figure(
             for n in (N - 1 for N in LAYERS) for c in LARGE_STEPS
         },
     },
-    origin={"equations, u0": "stated", "threshold": "chosen", "steps": "chosen", "networks": "chosen"},
+
 )  # fmt: skip

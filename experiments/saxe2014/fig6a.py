@@ -104,5 +104,4 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(DEPTHS),
     presets={"full": _wanted(MORE_DEPTHS)},
-    origin={"starts": "stated", "data, width, threshold": "chosen", "steps": "chosen", "seed": "chosen"},
 )

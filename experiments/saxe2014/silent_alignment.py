@@ -212,5 +212,4 @@ FIGURE = kit.Figure(
         "inputs with a spectrum (30 / (H k))^gamma."
     ),
     configs=_wanted(),
-    origin={"D, N, loss, scales": "stated", "samples, step": "chosen", "ReLU network": "chosen"},
 )

@@ -169,7 +169,7 @@ def _figure(number: int, depths: tuple[int, int]) -> kit.Figure:
             "where the deeper network of the same norm gets ahead."
         ),
         configs={f"N = {depth}": _wanted(depth) for depth in depths},
-        origin={"depths of Figure 8": "stated", "norms": "chosen", "u0": "chosen", "step": "chosen"},
+
     )  # fmt: skip
 
 

@@ -176,8 +176,5 @@ FIGURE = kit.Figure(
     ),
     configs=wanted(1),
     presets={"full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")},
-    origin={
-        "unit circle, 8 Gaussians": "stated", "networks and noise": "stated", "Adam": "stated",
-        "deviation, batch, steps": "chosen", "initial weights": "chosen", "generator loss": "chosen",
-    },
+
 )  # fmt: skip

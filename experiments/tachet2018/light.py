@@ -137,13 +137,7 @@ CATS_AND_DOGS = kit.Figure(
             "architecture.width_multiplier=0.5", "record.snapshots.interval=1500",
         )
     },
-    origin={
-        "light effect": "stated",
-        "network": "stated",
-        "optimizer": "stated",
-        "size, width, batch, epochs": "chosen",
-        "initial weights": "chosen",
-    },
+
     nulls={"no light": ("dataset.light_effect=false",)}, substitute="tachet2018-table2-digits",
 )  # fmt: skip
 DIGITS = replace(
@@ -155,13 +149,6 @@ DIGITS = replace(
     ),
     configs=wanted("tachet2018/light_digits.yaml"),
     presets={},
-    origin={
-        "light effect": "stated",
-        "network": "stated",
-        "optimizer": "stated",
-        "digits, width, batch, epochs": "chosen",
-        "initial weights": "chosen",
-    },
     substitute=None,
 )
 FIGURES = kit.by_id(CATS_AND_DOGS, DIGITS)

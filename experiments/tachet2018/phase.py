@@ -199,7 +199,7 @@ FIGURE_2 = kit.Figure(
         "form (lines) and trained networks (dots)."
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs()},
-    origin={"norm of the diagram": "stated", "curves": "chosen", "step": "chosen", "grid": "chosen"},
+
 )  # fmt: skip
 
 
@@ -290,7 +290,7 @@ FIGURE_9 = kit.Figure(
         **configs(*FINE),
         "general": GENERAL,
     },
-    origin={"loss": "stated", "norm of the diagram": "inferred", "curves": "chosen", "step": "chosen"},
+
 )  # fmt: skip
 
 

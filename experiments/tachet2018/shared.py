@@ -275,7 +275,7 @@ FIGURE_3 = kit.Figure(
             ("optimizer.lr=0.01", "optimizer.iterations=20000", "record.snapshots.interval=20"),
         ),
     },
-    origin={"norms": "stated", "starts, right": "stated", "starts, left": "chosen", "step": "chosen"},
+
 )  # fmt: skip
 
 
@@ -337,7 +337,7 @@ FIGURE_7 = kit.Figure(
         "on the lower one alpha does. Dots are trained networks."
     ),
     configs={"shared": "tachet2018/shared.yaml"},
-    origin={"c, norms": "stated", "starts": "chosen", "step": "chosen"},
+
 )  # fmt: skip
 
 

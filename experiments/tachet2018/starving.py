@@ -191,13 +191,7 @@ FIGURE_6 = kit.Figure(
         "paper draws."
     ),
     configs=configs(fair=True),
-    origin={
-        "alpha0, beta0": "stated",
-        "z* = alpha*": "stated",
-        "bound that is drawn": "inferred",
-        "lambdas": "inferred",
-        "z0": "chosen",
-    },
+
     draw=lambda e: draw(e, columns=3),
 )  # fmt: skip
 
@@ -239,7 +233,7 @@ FIGURE_10 = kit.Figure(
             0.1, False, "optimizer.lr=0.02", "optimizer.iterations=50000", "record.snapshots.interval=50"
         ),
     },
-    origin={"bound": "stated", "lambdas": "inferred", "starts": "chosen"},
+
     draw=lambda e: draw(e, columns=4),
 )  # fmt: skip
 
@@ -281,7 +275,7 @@ TABLE1 = kit.Figure(
         "Upper bound of Eq. 7 on the confidence in a sample that has only x_2, when training stops at the given "
         "confidence on x_1 (the paper's column is labelled delta); in brackets unrounded."
     ),
-    origin={"confidences, lambdas": "stated"}, evidence=lambda _: table_1(),
+    evidence=lambda _: table_1(),
 )  # fmt: skip
 
 

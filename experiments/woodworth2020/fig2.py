@@ -14,7 +14,6 @@ from .regression import (
     FULL,
     LOGS,
     NOISE,
-    ORIGIN,
     SAMPLES,
     SPARSE_COUNTS,
     THRESHOLD,
@@ -163,5 +162,4 @@ FIGURE = kit.Figure(
     ),
     configs={**wanted(RICH), **wanted(LAZY)},
     presets={"full": wanted((*RICH, *LAZY), more=FULL)},
-    origin=ORIGIN,
 )

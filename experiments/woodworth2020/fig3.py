@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .regression import COUNTS, DEPTHS, DIM, FULL, ORIGIN, THRESHOLD, limit, thresholds, wanted
+from .regression import COUNTS, DEPTHS, DIM, FULL, THRESHOLD, limit, thresholds, wanted
 from .theory.minimum_q import q
 
 SMALL = 10.0 ** np.array([-6.0, -8.0, -12.0, -16.0])
@@ -97,5 +97,4 @@ FIGURE = kit.Figure(
     ),
     configs=wanted((0.3,), 3),
     presets={"full": wanted((0.03, 0.1, 0.3, 1.0), 3, FULL)},
-    origin=ORIGIN,
 )

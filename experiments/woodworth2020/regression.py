@@ -23,10 +23,6 @@ SEEDS = (0, 1000, 2000)
 LOGS = np.arange(0.0, -14.01, -0.5)
 """log10 of mu = alpha^D."""
 CONFIG = "woodworth2020/flow.yaml"
-ORIGIN: dict[str, kit.Origin] = {
-    "model": "recalled", "scale of the start": "recalled", "data": "recalled", "sizes of the panels": "chosen",
-    "depths": "chosen", "trained problem": "chosen", "seeds": "chosen",
-}  # fmt: skip
 
 
 FULL = ("dataset.n=40", "dataset.dim=200", "optimizer.until=300.0")

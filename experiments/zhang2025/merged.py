@@ -163,7 +163,6 @@ def draw_features(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-ORIGIN: dict[str, kit.Origin] = {"data, network, weights, step, updates": "released", "seed": "chosen"}
 FIGURES = kit.by_id(
     kit.Figure(
         id="zhang2025-merged",
@@ -172,7 +171,7 @@ FIGURES = kit.by_id(
             "the fixed point 0 to the minimum. Left: eigenvalues as 1 to 4, with descent on the population loss. "
             "Right: white inputs, with the closed form."
         ),
-        configs={"merged": MERGED, "white": kit.Wanted(MERGED, WHITE)}, origin={**ORIGIN, "minimum": "printed"},
+        configs={"merged": MERGED, "white": kit.Wanted(MERGED, WHITE)},
     ),
     kit.Figure(
         id="zhang2025-features",
@@ -181,6 +180,6 @@ FIGURES = kit.by_id(
             "their relative difference, also with the blocks of attention that begin at 0 kept there."
         ),
         configs={"attention": MERGED, "blocks at 0": kit.Wanted(MERGED, FROZEN), "features": FEATURES},
-        origin=ORIGIN,
+
     ),
 )  # fmt: skip

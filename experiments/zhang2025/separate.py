@@ -167,8 +167,5 @@ FIGURE = kit.Figure(
         SMALL: kit.Wanted(CONFIG, ("initialization.scale=0.005",), replicas=1),
     },
     presets={"full": {LARGE: kit.Wanted(CONFIG, ("dataset.n=80000",), replicas=6)}},
-    origin={
-        "data, heads, step, updates": "released", "law of the weights": "released", "scale of the weights": "chosen",
-        "sequences and networks": "chosen", "levels": "printed",
-    },
+
 )  # fmt: skip

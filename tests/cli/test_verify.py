@@ -39,7 +39,7 @@ def small_draw(losses: np.ndarray) -> Drawing:
 def small(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A figure of one run of `toy.yaml`, with a table."""
     figure = Figure(
-        id="small-fig1", title="Small", caption="A caption.", origin={"data": "chosen"}, evidence=small_evidence,
+        id="small-fig1", title="Small", caption="A caption.", evidence=small_evidence,
         claims=small_claims, draw=small_draw, configs={"first": str(place / "toy.yaml")},
         table=lambda losses: (["loss"], [[f"{losses[-1]:.3f}"]]),
     )  # fmt: skip

@@ -371,7 +371,7 @@ def test_sizes_and_colours(size: str, scheme: str, show: Show, points: Run, tmp_
 
 def test_hostile_names_and_values_are_texts(show: Show, figure: Any, points: Run, tmp_path: Path) -> None:
     about = {
-        "figure": HOSTILE, "title": HOSTILE, "caption": HOSTILE * 10 + "x" * 10**7, "origin": {HOSTILE: HOSTILE},
+        "figure": HOSTILE, "title": HOSTILE, "caption": HOSTILE * 10 + "x" * 10**7,
         "claims": [{**figure.claims[0].as_dict(), "statement": HOSTILE, "source": HOSTILE, "measured": None}],
         "numbers": {HOSTILE: 1.0}, "overrides": [HOSTILE], "seeds": 1, "provenance": {HOSTILE: HOSTILE},
     }  # fmt: skip

@@ -31,7 +31,7 @@ def _figure(evidence, **changes) -> Figure:  # type: ignore[no-untyped-def]
         held = claim("shape", "it has weights", "here", at_most(1e9), 0.0, always="every network has weights")
         return [claim("fitted", "the loss falls", "here", at_most(1e-3), loss), held]
 
-    return Figure("boursier2022-fig2", "", {}, evidence, claims, lambda _: None, configs=ORTHOGONAL, **changes)  # type: ignore[arg-type, return-value]
+    return Figure("boursier2022-fig2", "", evidence, claims, lambda _: None, configs=ORTHOGONAL, **changes)  # type: ignore[arg-type, return-value]
 
 
 def _final_loss(runs):  # type: ignore[no-untyped-def]

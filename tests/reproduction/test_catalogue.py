@@ -29,7 +29,6 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
         id="other2030-fig1",
         title="t",
         caption="c",
-        origin={},
         evidence=lambda runs: None,
         claims=lambda found: [],
         draw=lambda found: pytest.fail("not drawn here"),
@@ -87,7 +86,7 @@ def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypat
 
 def test_functions_of_a_figure_are_found_by_name() -> None:
     module = types.ModuleType("papers.several")
-    one, other = (Figure(f"other2030-{name}", "c", {}) for name in ("fig1", "fig2-b"))
+    one, other = (Figure(f"other2030-{name}", "c") for name in ("fig1", "fig2-b"))
     vars(module).update(evidence=dict, claims=list, draw_fig1=str, draw_fig2_b=int, table=len, numbers_fig1=max)
     bound = one.bound(module), other.bound(module)
     assert [(f.evidence, f.claims, f.draw, f.table, f.numbers) for f in bound] == [

@@ -71,7 +71,6 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figu
             "id": "small-fig1",
             "title": "Small",
             "caption": "A caption.",
-            "origin": {"data": "chosen"},
             "evidence": small_evidence,
             "claims": small_claims,
             "draw": small_draw,
@@ -102,7 +101,6 @@ def test_files_and_json(outputs: Path) -> None:
         "overrides": [],
         "seeds": 1,
     }
-    assert told["origin"] == {"data": "chosen"}
     assert [one["id"] for one in told["claims"]] == ["falls", "second"]
     assert set(told["claims"][0]) == {field.name for field in dataclasses.fields(Claim)}
     assert told["provenance"]["versions"]["dyn"]

@@ -1,0 +1,47 @@
+"""Where the settings of a figure come from, as the comments of its configs say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dynamics_cli._bundled import CONFIGS
+
+ORIGINS = ("printed", "released", "inferred", "chosen before", "chosen by outcome")
+"""In the paper, as a number or in words; in the authors' code; drawn from either; ours, before any result was seen;
+ours, with results of several settings at hand."""
+_WORD = "|".join(ORIGINS)
+_LINE = re.compile(rf"# ((?:{_WORD})(?:, (?:{_WORD}))*)(?: \(([\w, -]+)\))?: (.*)")
+
+
+def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
+    """Return pairs of origin and settings from the comment that opens a config: `# released: step, batches`.
+
+    A line `# chosen by outcome (fig2, fig3): step` is about the settings that these figures change; of a `figure`,
+    lines about others are left out.
+    """
+    found: list[tuple[str, str]] = []
+    taken = False
+    for line in config.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        if match := _LINE.match(line):
+            origin, only, text = match.groups()
+            ending = figure.partition("-")[2] + "-"  # of a variant `fig2-flow-`
+            taken = not (figure and only) or any(ending.startswith(f"{name}-") for name in only.split(", "))
+            found += [(origin, text)] if taken else []
+        elif taken and found:
+            found[-1] = found[-1][0], f"{found[-1][1]} {line.removeprefix('#').strip()}"
+    return found
+
+
+def origins_of(figure: str, configs: Iterable[str]) -> list[list[str]]:
+    """Return rows of config, origin and settings that concern a figure; of configs as `Wanted.config` names them."""
+    files = [CONFIGS / name for name in dict.fromkeys(configs)]
+    return [[file.stem, *pair] for file in files if file.is_file() for pair in origins_in(file, figure)]
+
+
+def chosen_by_outcome(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the settings chosen by outcome among the rows of `origins_of`."""
+    return [settings for _, origin, settings in rows if ORIGINS[-1] in origin]
