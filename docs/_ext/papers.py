@@ -48,7 +48,7 @@ def import_figures(folders: Sequence[Path]) -> Iterator[str]:
     The JSON is sealed anew: it names the files that are committed, and neither the machine nor the time that runs took.
 
     Raises:
-        InputError: a figure has another preset, seeds or changes, or its runs do not stand beside it.
+        InputError: a figure has another preset or changes, or its runs do not stand beside it.
         CorruptRunError: a file is not as `dyn` wrote it.
     """
     FIGURES.mkdir(exist_ok=True)
@@ -67,9 +67,9 @@ def import_figures(folders: Sequence[Path]) -> Iterator[str]:
 
 def _import_figure(file: Path) -> None:
     document = read_document(file)
-    asked = (document["preset"], document["overrides"], document["seeds"])
-    if asked != ("default", [], 1):
-        raise InputError(f"{file}: the handbook shows the default preset, a single seed and no changes, not {asked}")
+    asked = (document["preset"], document["overrides"])
+    if asked != ("default", []):
+        raise InputError(f"{file}: the handbook shows the default preset and no changes, not {asked}")
     if any(Path(run["path"]).is_absolute() for run in document["runs"]):
         raise InputError(f"{file}: its runs and the figure are not below the same folder of outputs")
     document["files"] = [name for name in document["files"] if Path(name).suffix in KEPT]

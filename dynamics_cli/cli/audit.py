@@ -31,14 +31,14 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option(
     "--null", "nulls", multiple=True, metavar="NAME",
-    help="untrained, early, shuffled, larger, smaller, or a null of the figure; repeatable; all by default.",
+    help="untrained, early, shuffled, larger, smaller, linear, decay or one of the figure's; repeatable; default: all.",
 )  # fmt: skip
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
 @arguments.set_option
 @arguments.device_option
 @arguments.out_option("Folder of the JSON files (default: outputs/figures).")
 @click.option(
-    "--strict", is_flag=True, help="Exit code 5 when a claim holds for untrained networks and does not say why."
+    "--strict", is_flag=True, help="Exit code 5 when a claim holds untrained, linear or by decay and does not say why."
 )
 @arguments.quiet_option
 @arguments.json_option
@@ -51,10 +51,11 @@ def audit(
 
     Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training
     (early), permuted labels (shuffled), initial weights times and divided by 100 (larger, smaller; a larger flow of L
-    layers ends 100^(2L-2) times earlier, as it is that much faster). A claim that holds untrained says nothing about
-    training. A dash stands where a null does not apply, or where the claim is not reproduced anyway.
+    layers ends 100^(2L-2) times earlier, as it is that much faster), linear activations (linear), weight decay without
+    the gradient (decay). A claim that holds untrained says nothing about training. A dash stands where a null does not
+    apply, or where the claim is not reproduced anyway.
     """
-    from dynamics_cli.reproduction.audit import audit
+    from dynamics_cli.reproduction.audit import MUST_FAIL, audit
     from dynamics_cli.reproduction.obtain import RunSource
     from dynamics_cli.reproduction.reproduce import one_by_one
 
@@ -78,7 +79,7 @@ def audit(
         emit(_summary(done))
     if len(done) < len(results):
         raise click.exceptions.Exit(SOME_FAILED)
-    if strict and any(one.survivors("untrained") for one in done):
+    if strict and any(one.survivors(null) for one in done for null in MUST_FAIL):
         raise click.exceptions.Exit(NOT_REPRODUCED)
 
 

@@ -20,7 +20,7 @@ from dynamics_cli.pages.run import add_run
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import read_document, run_path, sha256
+from dynamics_cli.reproduction.document import AUDIT, beside, read_document, run_path, seeds_of, sha256
 from dynamics_cli.reproduction.entries import PaperEntry
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs import CorruptRunError, outputs_root
@@ -54,7 +54,7 @@ def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
     """
     entry, files = catalogue.papers()[key], documents_of(key)
     documents = {name: (file, read_document(file)) for name, file in files.items()}
-    claims = {name: _claims(document) for name, (_, document) in documents.items()}
+    claims = {name: _claims(*found) for name, found in documents.items()}
     every = [one for of_figure in claims.values() for one in of_figure]
     rows = [
         [tag("a", name, href=f"#{name}"), documents[name][1].get("title", ""), summary(of)]
@@ -92,7 +92,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: boo
 
     Raises CorruptRunError: a picture is not the one that was written with the JSON, or a run is damaged.
     """
-    claims, numbers, name = _claims(document), document.get("numbers", {}), str(document["figure"])
+    claims, numbers, name = _claims(file, document), document.get("numbers", {}), str(document["figure"])
     origins = origins_of(name, [one["config"] for one in document["runs"]])
     outcome = [f"A setting was chosen by outcome: {one}" for one in chosen_by_outcome(origins)]
     parts = [
@@ -116,9 +116,10 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: boo
         _embed(page, file, one)
 
 
-def _claims(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
+def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
+    """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them beside it."""
     try:
-        return [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
+        return seeds_of(file, document) or [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
     except (LookupError, TypeError) as error:
         raise RunError(f"the claims of {document['figure']} are not what dyn writes: {error}") from error
 
@@ -126,7 +127,7 @@ def _claims(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
 def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     if not claims:
         return None
-    seeds = max(len(one.outcomes) for one in claims)
+    seeds = max(len(one.each) for one in claims)
     header = ["statement", "source", "expected", "median" if seeds > 1 else "measured", "verdict"]
     header += ["seeds"] if seeds > 1 else []
     rows = []
@@ -134,7 +135,7 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
         said = tag("td", one.verdict, class_="reproduced" if one.verdict == "reproduced" else "failed")
         cells = [one.first.statement, one.first.source, one.first.expected, number(one.measured), said]
         if seeds > 1:
-            each = ", ".join(f"+{outcome.seed}: {number(outcome.measured)}" for outcome in one.outcomes)
+            each = ", ".join(f"+{k}: {number(of_seed.measured)}" for k, of_seed in enumerate(one.each))
             cells.append(tag("td", folded(one.count, each)))
         rows.append(cells)
     return table(header, rows, KINDS[kind], class_="claims")
@@ -142,7 +143,7 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
 
 def _audit(file: Path) -> Html | None:
     """Return which claims hold under nulls, where `dyn audit` has left its table beside the figure."""
-    if (audit := read_audit(file.with_suffix(".audit.json"))) is None:
+    if (audit := read_audit(beside(file, AUDIT))) is None:
         return None
     reasons = [tag("li", f"{one.null}: {one.reason}") for one in audit.outcomes if one.reason]
     return folded(
@@ -193,7 +194,6 @@ def command(document: Mapping[str, Any]) -> str:
     words += ["--preset", "full"] if document.get("preset") == "full" else []
     for change in document.get("overrides", []):
         words += ["--set", str(change)]
-    words += ["--seeds", str(document["seeds"])] if document.get("seeds", 1) != 1 else []
     return shlex.join(words)
 
 

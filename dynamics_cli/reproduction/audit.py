@@ -33,6 +33,12 @@ EARLY = 100
 """The early part of a run is its length over this."""
 SCALE = 100.0
 """Factor of the initial weights under another scale."""
+MUST_FAIL = {
+    "untrained": "it holds untrained",
+    "linear": "it holds for linear networks",
+    "decay": "decay alone does it",
+}
+"""Nulls under which a claim fails or says why it holds, and what is wrong with a claim that does neither."""
 NEVER = "no further null makes it fail"
 Change = Callable[[RunConfig], list[str]]
 """A config -> changes to it, as `--set` takes them."""
@@ -55,6 +61,25 @@ def _shorter(config: RunConfig, share: float) -> list[str]:
     return [f"optimizer.{key}={getattr(config.optimizer, key) * share!r}" for key in keys]
 
 
+def _linear(config: RunConfig) -> list[str]:
+    bends = getattr(config.architecture, "activation", None) is not None
+    return ["architecture.activation=linear"] if bends else []
+
+
+def _decay(config: RunConfig) -> list[str]:
+    """Return the changes after which the gradient is negligible, and weights decay as before.
+
+    Decoupled decay, and that of plain descent, is by `lr * weight_decay`. An update that is divided by the size of
+    `g + weight_decay w` does not change with the size of both.
+    """
+    optimizer: Any = config.optimizer
+    if not (decay := getattr(optimizer, "weight_decay", None)):
+        return []
+    by_size = hasattr(optimizer, "eps") and not getattr(optimizer, "decoupled", False)
+    slower = [] if by_size else [f"optimizer.lr={optimizer.lr * STILL!r}"]
+    return [*slower, f"optimizer.weight_decay={decay / STILL!r}"]
+
+
 def _depth(config: RunConfig) -> int:
     """Return the number L of layers; rates of a homogeneous network grow as its weights to the power 2 L - 2."""
     network = config.architecture
@@ -70,6 +95,8 @@ NULLS: dict[str, Change] = {
         *_shorter(config, SCALE ** (2 - 2 * _depth(config))),
     ],
     "smaller": lambda config: [f"initialization.rescale={1 / SCALE!r}"],
+    "linear": _linear,
+    "decay": _decay,
 }
 """The standard nulls, in the order of the table: changes of a figure's runs after which its claims should fail."""
 
@@ -103,12 +130,13 @@ class Audit:
     def unfalsified(self) -> dict[str, str]:
         """Return the claims that break the rule for claims, and how: id -> reason.
 
-        A claim fails under `untrained` and under a further null, or says why it must hold.
+        A claim fails under each null of `MUST_FAIL` and under a null beside `untrained`, or says why it must hold.
         """
         further = [one.held for one in self.outcomes if one.null != "untrained" and one.held]
         never = [one.id for one in self.claims if not one.always and one.verdict == "reproduced"
                  and all(held[one.id] for held in further)]  # fmt: skip
-        return {**dict.fromkeys(self.survivors("untrained"), "it holds untrained"), **dict.fromkeys(never, NEVER)}
+        broken = {key: why for null, why in MUST_FAIL.items() for key in self.survivors(null)}
+        return {**broken, **dict.fromkeys(never, NEVER)}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null."""
@@ -221,16 +249,16 @@ def _changed(wanted: Mapping[str, Wanted], changes: Sequence[str]) -> dict[str, 
 
 def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
     """Return the runs of a figure under a null, or why it does not apply to them."""
-    changed = {}
+    changed, same = {}, True
     for role, one in wanted.items():
         path = config_path(one.config)
         try:
-            changes = change(load_config(path, one.overrides))
-            changed[role] = replace(one, overrides=(*one.overrides, *changes))
-            load_config(path, changed[role].overrides)
+            before = load_config(path, one.overrides)
+            changed[role] = replace(one, overrides=(*one.overrides, *change(before)))
+            same = same and load_config(path, changed[role].overrides) == before
         except ConfigError as error:
             return str(error).splitlines()[-1].strip()
-    return changed
+    return "it changes no run of this figure" if same else changed
 
 
 def _evidence(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -> Any:

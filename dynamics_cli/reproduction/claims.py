@@ -20,6 +20,12 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 """In the order of tables."""
 _LARGEST = sys.float_info.max
 Verdict = Literal["reproduced", "not reproduced"]
+Z = 1.959963984540054
+"""97.5 % quantile of the normal distribution, for intervals of 95 %."""
+FEWEST_SEEDS = 4
+"""Fewer seeds have no verdict: even if a claim comes out in all three, Wilson's interval reaches below one half."""
+PER_SEED = ("measured", "verdict", "low", "high")
+"""Fields of a claim that another seed may change."""
 
 
 @dataclass(frozen=True)
@@ -157,93 +163,90 @@ def theory(id: str, statement: str, source: str, expected: Interval, measured: S
 
 
 @dataclass(frozen=True)
-class SeedOutcome:
-    """The result of a seed for a claim."""
-
-    seed: int
-    """Seed offset: 0 for the seeds that the configs name, k for those plus k."""
-    measured: float | None
-    verdict: Verdict
-    low: float | None = None
-    """As those of the claim; a theory may predict another number of each seed."""
-    high: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields, the seed as `offset`."""
-        return {"offset" if name == "seed" else name: value for name, value in asdict(self).items()}
-
-
-@dataclass(frozen=True)
 class ClaimOverSeeds:
-    """A claim with the results of all seeds; its verdict is over the seeds."""
+    """A claim as each of several seeds gave it: the seeds that the configs name, then those plus 1, 2, ..."""
 
-    first: Claim
-    outcomes: tuple[SeedOutcome, ...]
+    each: tuple[Claim, ...]
 
     @property
-    def reproduced(self) -> int:
+    def first(self) -> Claim:
+        """The claim of the seeds that the configs name."""
+        return self.each[0]
+
+    @property
+    def held(self) -> int:
         """Number of seeds in which the claim came out."""
-        return sum(outcome.verdict == "reproduced" for outcome in self.outcomes)
+        return sum(one.verdict == "reproduced" for one in self.each)
 
     @property
-    def verdict(self) -> Verdict:
-        """`reproduced` when it came out in more than half of the seeds."""
-        return "reproduced" if 2 * self.reproduced > len(self.outcomes) else "not reproduced"
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of Wilson (1927) for the share of seeds in which the claim comes out."""
+        n, share = len(self.each), self.held / len(self.each)
+        centre, half = share + Z**2 / (2 * n), Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2)
+        return max(0.0, (centre - half) / (1 + Z**2 / n)), min(1.0, (centre + half) / (1 + Z**2 / n))
+
+    @property
+    def verdict(self) -> str:
+        """The verdict of one seed, or over four seeds and more; two or three have none: `on 3 seeds`.
+
+        `reproduced` when the whole interval lies above one half, `not reproduced` when it lies below, otherwise
+        `depends on the seed`.
+        """
+        if len(self.each) == 1:
+            return self.first.verdict
+        if len(self.each) < FEWEST_SEEDS:
+            return f"on {len(self.each)} seeds"
+        low, high = self.interval
+        return "reproduced" if low > 0.5 else "not reproduced" if high < 0.5 else "depends on the seed"
+
+    @property
+    def holds(self) -> bool:
+        """Whether the verdict is `reproduced`; of two or three seeds, whether the claim came out in each."""
+        return self.verdict == "reproduced" or 1 < self.held == len(self.each) < FEWEST_SEEDS
 
     @property
     def measured(self) -> float | None:
         """The median over the seeds that gave a finite number; None without any."""
-        finite = [one.measured for one in self.outcomes if one.measured is not None]
+        finite = [one.measured for one in self.each if one.measured is not None]
         return median(finite) if finite else None
 
     @property
     def count(self) -> str:
-        """`9/10`; empty for a single seed."""
-        return f"{self.reproduced}/{len(self.outcomes)}" if len(self.outcomes) > 1 else ""
+        """`9 of 10 (0.60 to 0.98)`; empty for a single seed."""
+        low, high = self.interval
+        return f"{self.held} of {len(self.each)} ({low:.2f} to {high:.2f})" if len(self.each) > 1 else ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, its median and its verdict; with several seeds also the result of each."""
         document = self.first.as_dict() | {"measured": self.measured, "verdict": self.verdict}
-        if len(self.outcomes) > 1:
-            document["seeds"] = len(self.outcomes)
-            document["held"] = self.reproduced
-            document["per_seed"] = [one.as_dict() for one in self.outcomes]
+        if len(self.each) > 1:
+            per_seed = [{name: getattr(one, name) for name in PER_SEED} for one in self.each]
+            document |= {"held": self.held, "interval": list(self.interval), "per_seed": per_seed}
         return document
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
         """Return the claim that `as_dict` wrote."""
         first = Claim(**{one.name: document[one.name] for one in fields(Claim)})
-        each = document.get("per_seed", [{**document, "offset": 0}])
-        return cls(
-            first,
-            tuple(SeedOutcome(one["offset"], one["measured"], one["verdict"], one["low"], one["high"]) for one in each),
-        )
+        return cls(tuple(replace(first, **one) for one in document.get("per_seed", [{}])))
 
 
-def over_seeds(claims: Mapping[int, Sequence[Claim]]) -> list[ClaimOverSeeds]:
-    """Join the claims of several seeds, offset -> claims, by their ids, in the order of the first seed.
+def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
+    """Join the claims of several seeds by their ids, in the order of the first seed.
 
     A claim that a later seed does not have counts as not reproduced there.
 
-    Raises:
-        ValueError: there is no seed.
-        InputError: several claims have the same id.
+    Raises InputError: several claims have the same id.
     """
-    if not claims:
-        raise ValueError("there is no seed")
-    first = next(iter(claims.values()))
-    ids = [claim.id for claim in first]
+    ids = [claim.id for claim in claims[0]]
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise InputError(f"several claims have the id {', '.join(repeated)}; the ids of claims must be unique")
-    by_id = {seed: {one.id: one for one in of_seed} for seed, of_seed in claims.items()}
-    return [ClaimOverSeeds(one, tuple(_outcome(seed, by_id[seed].get(one.id)) for seed in claims)) for one in first]
+    by_id = [{one.id: one for one in of_seed} for of_seed in claims]
+    return [ClaimOverSeeds(tuple(of_seed.get(one.id) or _missing(one) for of_seed in by_id)) for one in claims[0]]
 
 
-def _outcome(seed: int, claim: Claim | None) -> SeedOutcome:
-    if claim is None:
-        return SeedOutcome(seed, None, "not reproduced")
-    return SeedOutcome(seed, claim.measured, claim.verdict, claim.low, claim.high)
+def _missing(claim: Claim) -> Claim:
+    return replace(claim, measured=None, verdict="not reproduced", low=None, high=None)
 
 
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
@@ -263,14 +266,30 @@ def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list
 
 
 def summary(claims: Sequence[ClaimOverSeeds]) -> str:
-    """Return `7 of 8 claims reproduced, 2 of 2 of theory`."""
-    of = {kind: [one.verdict for one in claims if one.first.kind == kind] for kind in KINDS}
+    """Return `7 of 8 claims reproduced on one seed, 2 of 2 of theory`."""
+    stated, theory = ([one for one in claims if one.first.kind == kind] for kind in KINDS)
     parts = []
-    if (stated := of["claim"]) or not of["theory"]:
-        parts.append(f"{stated.count('reproduced')} of {len(stated)} claim{'s' * (len(stated) != 1)} reproduced")
-    if theory := of["theory"]:
-        parts.append(f"{theory.count('reproduced')} of {len(theory)} of theory" + " reproduced" * (not stated))
+    if stated or not theory:
+        parts.append(f"{_share(stated)} claim{'s' * (len(stated) != 1)} reproduced{_on(stated)}")
+    if depend := sum(one.verdict == "depends on the seed" for one in stated):
+        parts.append(f"{depend} depend{'s' * (depend == 1)} on the seed")
+    if theory:
+        parts.append(f"{_share(theory)} of theory" + " reproduced" * (not stated))
     return ", ".join(parts)
+
+
+def _share(claims: Sequence[ClaimOverSeeds]) -> str:
+    return f"{sum(one.holds for one in claims)} of {len(claims)}"
+
+
+def _on(claims: Sequence[ClaimOverSeeds]) -> str:
+    """Return ` on 10 seeds` where all claims have the same number of them."""
+    counts = {len(one.each) for one in claims}
+    if len(counts) != 1:
+        return ""
+    (count,) = counts
+    each = "each of " if 1 < count < FEWEST_SEEDS else ""
+    return f" on {each}{count} seeds" if count > 1 else " on one seed"
 
 
 def _verdict(one: ClaimOverSeeds) -> str:

@@ -7,12 +7,14 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError
+from dynamics_cli.reproduction.claims import ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
 from dynamics_cli.runs import CorruptRunError, Finding, Run, list_runs, outputs_root, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
@@ -26,10 +28,15 @@ from dynamics_cli.text import Table
 
 FORMAT = 1
 """Version of the document; a document of a higher version is refused, not guessed at."""
-AUDIT = ".audit"
-"""Stands before `.json` in the name of a table of nulls, which is no figure."""
+AUDIT, SEEDS = ".audit", ".seeds"
+"""Stand before `.json` in the names of a table of nulls and of claims over seeds, which are no figures."""
 BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
+
+
+def beside(path: Path, what: str) -> Path:
+    """Return the file beside the JSON of a figure that holds its `AUDIT`, or its claims over `SEEDS`."""
+    return path.with_name(f"{path.name.removesuffix('.json')}{what}.json")
 
 
 def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path], runs: Sequence[ObtainedRun]) -> Path:
@@ -67,6 +74,17 @@ def read_document(path: Path) -> dict[str, Any]:
     if not (files_fit and "figure" in document and isinstance(runs, list) and all(map(_names_run, runs))):
         raise CorruptRunError(path, "it is not what dyn writes beside a figure")
     return document
+
+
+def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
+    """Return the claims of a figure over seeds, given its JSON; none where they are not there or not of this figure.
+
+    Raises CorruptRunError: the file of seeds is damaged.
+    """
+    if not (file := beside(path, SEEDS)).exists():
+        return []
+    found = [ClaimOverSeeds.from_dict(one) for one in read_document(file)["claims"]]
+    return found if [one.first.as_dict() for one in found] == document["claims"] else []
 
 
 def _names_run(run: Any) -> bool:
@@ -109,12 +127,11 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
             document, findings = _read_with_files(file)
     if document is None:
         return findings
-    seen: set[tuple[Path, str | None]] = set()
-    for run in document["runs"]:
-        where = (run_path(file, run["path"]), run["hash"])
-        if where not in seen:
-            seen.add(where)
-            findings += _run(*where, check_run)
+    runs = document["runs"]
+    with suppress(RunError):  # told above
+        runs = [*runs, *read_document(beside(file, SEEDS))["runs"]] if beside(file, SEEDS).exists() else runs
+    for directory, identity in dict.fromkeys((run_path(file, run["path"]), run["hash"]) for run in runs):
+        findings += _run(directory, identity, check_run)
     return findings
 
 
@@ -130,24 +147,24 @@ def _read_with_files(file: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
 def _files(file: Path, document: Mapping[str, Any]) -> Iterator[Finding]:
     again = f"`dyn reproduce {document['figure']}` makes it again"
     for name, expected in document["sha256"].items():
-        beside = file.parent / name
-        if beside.is_symlink():
-            yield Finding(beside, "it is a link, where a figure has a file", again)
+        other = file.parent / name
+        if other.is_symlink():
+            yield Finding(other, "it is a link, where a figure has a file", again)
             continue
         try:
-            found = sha256(beside)
+            found = sha256(other)
         except OSError as error:
-            yield Finding(beside, f"it cannot be read ({error.strerror})", again)
+            yield Finding(other, f"it cannot be read ({error.strerror})", again)
             continue
         if found != expected:
-            yield Finding(beside, f"it is not what was written with {file.name}: it has another SHA-256", again)
-    audit = file.with_suffix(f"{AUDIT}.json")
-    try:
-        read_sealed(audit, FORMAT, f"`dyn audit {document['figure']}` makes it again")
-    except FileNotFoundError:
-        pass  # most figures have none
-    except RunError as error:
-        yield Finding.of(error, audit)
+            yield Finding(other, f"it is not what was written with {file.name}: it has another SHA-256", again)
+    for what, command in ((AUDIT, "audit"), (SEEDS, "reproduce --seeds")):
+        try:
+            read_sealed(beside(file, what), FORMAT, f"`dyn {command} {document['figure']}` makes it again")
+        except FileNotFoundError:
+            pass  # most figures have none
+        except RunError as error:
+            yield Finding.of(error, beside(file, what))
 
 
 def _run(path: Path, identity: str | None, check_run: Callable[[Path], list[Finding]]) -> list[Finding]:
@@ -211,6 +228,6 @@ def _everything() -> list[Path]:
 
 def figures_in(folder: str | Path) -> list[Path]:
     """Return the JSON files of the figures in a folder: those beside which a picture of their name may stand."""
-    return sorted(
-        file for file in Path(folder).glob("*.json") if not file.name.startswith(".") and AUDIT not in file.suffixes
-    )
+    others = {f"{what}.json" for what in (AUDIT, SEEDS)}
+    found = (file for file in Path(folder).glob("*.json") if not file.name.startswith("."))
+    return sorted(file for file in found if "".join(file.suffixes[-2:]) not in others)

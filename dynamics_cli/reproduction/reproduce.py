@@ -16,7 +16,7 @@ from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
-from dynamics_cli.reproduction.document import write_document
+from dynamics_cli.reproduction.document import SEEDS, beside, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource, by_role
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
@@ -39,13 +39,11 @@ class FigureResult:
     figure: str
     """Its id, and that of the variant if it is one: the name of its files."""
     files: list[Path]
-    """Absolute paths of the files written: pictures, then the table if it is one, then the JSON."""
-    claims: list[Claim]
-    """As the seeds that the configs name gave them."""
+    """Absolute paths of the files written: pictures, the table if it is one, the JSON of seeds, the JSON."""
+    over_seeds: list[ClaimOverSeeds]
+    """The claims with the results of all seeds."""
     runs: list[ObtainedRun]
     """The runs of all seeds."""
-    over_seeds: list[ClaimOverSeeds]
-    """The claims again, with the results of all seeds."""
     table: tuple[list[str], list[list[str]]] | None = None
     """Header and rows of a table."""
     numbers: dict[str, float | None] = field(default_factory=dict)
@@ -54,9 +52,14 @@ class FigureResult:
     """Wall time of the whole."""
 
     @property
+    def claims(self) -> list[Claim]:
+        """The claims as the seeds that the configs name gave them."""
+        return [one.first for one in self.over_seeds]
+
+    @property
     def reproduced(self) -> bool:
-        """Whether all claims and all theory came out, each in more than half of the seeds."""
-        return all(one.verdict != "not reproduced" for one in self.over_seeds)
+        """Whether all claims and all theory came out, over the seeds where there are several."""
+        return all(one.holds for one in self.over_seeds)
 
     @property
     def chosen_by_outcome(self) -> list[str]:
@@ -94,7 +97,8 @@ def reproduce(
         variant: one of the figure's variants, such as `flow`; its files are named `<figure>-<variant>`.
         preset: `default`, or `full` where the figure has one.
         overrides: changes to all configs of the figure, as `load_config` takes them.
-        seeds: number of seeds for the claims, the configs' seeds and those plus 1, 2, ...; the first is drawn.
+        seeds: number of seeds for the claims, the configs' seeds and those plus 1, 2, ...; the first is drawn. What
+            several give is written to `<figure>.seeds.json`.
         device: replaces the device of the configs.
         out: folder of the files; by default `figures` below the root of outputs.
         force: train even finished runs again.
@@ -128,29 +132,36 @@ def reproduce(
     runs = _obtain(chosen, source, preset, changes)
     with placed(chosen, changes):
         evidence = chosen.evidence(by_role(runs))
-        claims = {0: chosen.claims(evidence)}
+        claims = [chosen.claims(evidence)]
         with style():  # also for figures that draw without a panel of ours
             drawing = chosen.draw(evidence)
         table = chosen.table(evidence) if chosen.table is not None else None
         numbers = _finite(chosen.numbers(evidence)) if chosen.numbers is not None else {}
 
-    offsets = range(1, seeds)
-    others = source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, offsets) if chosen.configs else []
-    for offset, more in zip(offsets, others or [[] for _ in offsets], strict=True):
+    more: list[ObtainedRun] = []
+    for of_seed in source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, range(1, seeds)):
         with placed(chosen, changes):
-            evidence = chosen.evidence(by_role(more))
-            claims[offset] = chosen.claims(evidence)
-        runs += more
+            claims.append(chosen.claims(chosen.evidence(by_role(of_seed))))
+        more += of_seed
     joined = over_seeds(claims)
 
-    about = _about(chosen, joined, numbers)
-    about |= {"preset": preset, "overrides": changes, "seeds": seeds, "provenance": provenance()}
+    about = {
+        "figure": chosen.id, "paper": chosen.paper, "preset": preset, "overrides": changes, "provenance": provenance(),
+    }  # fmt: skip
+    described = {"title": chosen.title, "caption": chosen.caption, "numbers": numbers}
+    file = folder / f"{chosen.id}.json"
     with placed(chosen, changes), alone_in(folder):
         written = save(drawing, folder / chosen.id, formats)
         if table is not None:
             written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
-        written.append(write_document(folder / f"{chosen.id}.json", about, written, runs))
-    return FigureResult(chosen.id, written, claims[0], runs, joined, table, numbers, time.monotonic() - began)
+        pictures = list(written)
+        if seeds > 1:
+            over = {**about, "seeds": seeds, "claims": [one.as_dict() for one in joined]}
+            written.append(write_document(beside(file, SEEDS), over, [], [*runs, *more]))
+        of_first = {**about, **described, "claims": [one.first.as_dict() for one in joined]}
+        written.append(write_document(file, of_first, pictures, runs))
+    seconds = time.monotonic() - began
+    return FigureResult(chosen.id, written, joined, [*runs, *more], table, numbers, seconds)
 
 
 def reproduce_figures(
@@ -269,11 +280,3 @@ def check_preset(figure: Figure, preset: str) -> None:
 def _finite(numbers: Mapping[str, SupportsFloat]) -> dict[str, float | None]:
     """Return numbers as JSON has them: None where a number is not finite."""
     return {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}
-
-
-def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], numbers: Mapping[str, float | None]) -> dict[str, Any]:
-    """Return the figure's part of the JSON beside the picture."""
-    return {
-        "figure": figure.id, "paper": figure.paper, "title": figure.title, "caption": figure.caption,
-        "claims": [one.as_dict() for one in claims], "numbers": dict(numbers),
-    }  # fmt: skip

@@ -22,7 +22,7 @@ IDS = [figure.id for figure in catalogue.figures("boursier2022")]
 
 
 def result(id: str, claims: list[Claim], **more: Any) -> FigureResult:
-    return FigureResult(id, [Path(f"/figures/{id}.pdf")], claims, [], over_seeds({0: claims}), seconds=1.5, **more)
+    return FigureResult(id, [Path(f"/figures/{id}.pdf")], over_seeds([claims]), [], seconds=1.5, **more)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_prints_claims_and_files(dyn: Dyn, asked: Asked) -> None:
     answer = dyn("reproduce", "boursier2022-fig3")
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
-    assert lines[0] == "boursier2022-fig3: 1 of 2 claims reproduced in 1.5 s"
+    assert lines[0] == "boursier2022-fig3: 1 of 2 claims reproduced on one seed in 1.5 s"
     assert lines[2].split() == ["claim", "source", "paper", "measured", "verdict"]
     assert any(line.split() == ["the", "loss", "falls", "Section", "5", ">=", "1", "2", "reproduced"] for line in lines)
     assert any(line.endswith("-         not reproduced") for line in lines)
@@ -105,7 +105,7 @@ def test_several_figures_go_on_past_one_that_fails(which: list[str], dyn: Dyn, a
     assert answer.err == f"boursier2022-fig2 failed:\nError: the run diverged\n{told}\n"
     summary = dict(zip(asked[0][0], answer.out.splitlines()[-len(asked[0][0]) :], strict=True))
     assert summary["boursier2022-fig2"].split() == ["boursier2022-fig2", "failed"]
-    assert summary["boursier2022-fig4"].endswith("  1 of 1 claim reproduced")
+    assert summary["boursier2022-fig4"].endswith("  1 of 1 claim reproduced on one seed")
 
 
 def test_json_is_one_list(dyn: Dyn, asked: Asked) -> None:

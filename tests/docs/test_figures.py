@@ -47,7 +47,7 @@ def papers() -> ModuleType:
 def test_a_figure_is_committed_whole(figure: str) -> None:
     document = read_document(FIGURES / f"{figure}.json")  # the checksum of the document holds
     assert (document["figure"], document["paper"]) == (figure, figure.partition("-")[0])
-    assert (document["preset"], document["seeds"], document["overrides"]) == ("default", 1, [])
+    assert (document["preset"], document["overrides"]) == ("default", [])
     assert f"{figure}.png" in document["files"]
     assert {name: sha256(FIGURES / name) for name in document["files"]} == document["sha256"]
     assert document["caption"]
@@ -140,7 +140,6 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers: ModuleType, fo
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"seeds": 5}, "single seed"),
         ({"preset": "full"}, "default preset"),
         ({"overrides": ["optimizer.lr=1"]}, "no changes"),
         ({"runs": [{"path": "/elsewhere/run", "hash": None}]}, "folder of outputs"),

@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -20,6 +21,7 @@ from dynamics_cli.reproduction.obtain import RunSource
 from dynamics_cli.runs import CorruptRunError
 from dynamics_cli.runs.store.sealed import seal
 from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.session import obtain_run, plan_run
 
 ORTHOGONAL = {"net": "boursier2022/orthogonal.yaml"}
 
@@ -129,12 +131,31 @@ def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
         ("boursier2022/orthogonal_flow.yaml", "untrained", "until", 1e-12),
         ("woodworth2020/flow.yaml", "early", "first", 1e-2),
         ("boursier2022/orthogonal_flow.yaml", "larger", "until", 1e-4),
+        ("liu2023/student.yaml", "decay", "weight_decay", 1e12),
     ],
 )
 def test_nulls_change_steps_lengths_and_times(config: str, null: str, key: str, share: float) -> None:
     before = load_config(audit.config_path(config))
     after = load_config(audit.config_path(config), audit.NULLS[null](before))
     assert getattr(after.optimizer, key) == pytest.approx(share * getattr(before.optimizer, key), rel=1e-9)
+
+
+def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
+    linear = audit.NULLS["linear"](load_config(audit.config_path(ORTHOGONAL["net"])))
+    assert load_config(audit.config_path(ORTHOGONAL["net"]), linear).architecture.activation.kind == "linear"
+    path, short = audit.config_path("examples/grokking.yaml"), ["optimizer.iterations=20"]
+    rules = ["optimizer={kind: sgd, lr: 0.1, weight_decay: 0.5, iterations: 20}",
+             "optimizer={kind: rmsprop, lr: 1e-3, weight_decay: 0.5, iterations: 20}", "optimizer.lr=0.01"]  # fmt: skip
+    for k, rule in enumerate(rules):
+        changes = [rule, *short, "backend=torch"]
+        alone = audit.NULLS["decay"](load_config(path, changes))
+        run = obtain_run(plan_run(load_config(path, [*changes, *alone]), tmp_path / f"{k}")).run
+        for values in run.parameters.values():
+            before, after = values[0], values[-1]
+            step = {0: 0.1 * 0.5, 2: 0.01 * 5.0}.get(k)  # lr lambda
+            expected = before * (1 - step) ** 20 if step else before - np.sign(before) * np.abs(before - after)
+            np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-6)
+            assert step or (np.abs(before - after)[np.abs(before) > 0.1] > 0.01).all()
 
 
 def test_a_larger_flow_of_more_layers_ends_sooner() -> None:

@@ -23,6 +23,7 @@ from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import obtain
 from dynamics_cli.reproduction import reproduce as module
 from dynamics_cli.reproduction.claims import Claim, at_most, claim
+from dynamics_cli.reproduction.document import read_document, seeds_of, verify_figure
 from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted
 from dynamics_cli.reproduction.reproduce import FigureResult, reproduce, reproduce_figures
 from dynamics_cli.runs import Run
@@ -92,14 +93,13 @@ def test_files_and_json(outputs: Path) -> None:
     assert all(path.stat().st_size > 0 for path in result.files)
     assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in result.files)
     told = json.loads(result.files[-1].read_text())
-    assert {key: told[key] for key in ("figure", "paper", "title", "caption", "preset", "overrides", "seeds")} == {
+    assert {key: told[key] for key in ("figure", "paper", "title", "caption", "preset", "overrides")} == {
         "figure": "small-fig1",
         "paper": "small",
         "title": "Small",
         "caption": "A caption.",
         "preset": "default",
         "overrides": [],
-        "seeds": 1,
     }
     assert [one["id"] for one in told["claims"]] == ["falls", "second"]
     assert set(told["claims"][0]) == {field.name for field in dataclasses.fields(Claim)}
@@ -216,13 +216,24 @@ def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
     assert [(run.role, run.seed) for run in result.runs] == [(r, s) for s in (5, 6, 7) for r in ("first", "second")]
     assert [run.run.config.seed for run in result.runs] == [5, 5, 6, 6, 7, 7]
     falls = result.over_seeds[0]
-    values = [one.measured for one in falls.outcomes]
+    values = [one.measured for one in falls.each]
     assert len(set(values)) == 3
     assert falls.first.measured == values[0] == pytest.approx(result.runs[0].run.final_loss)
     assert values[2] == pytest.approx(result.runs[4].run.final_loss)
-    told = json.loads(result.files[-1].read_text())["claims"][0]
-    assert (told["seeds"], told["held"]) == (3, falls.reproduced)
-    assert [one["measured"] for one in told["per_seed"]] == values
+    assert [file.name for file in result.files[-2:]] == ["small-fig1.seeds.json", "small-fig1.json"]
+    of_seeds, document = read_document(result.files[-2]), read_document(result.files[-1])
+    assert (of_seeds["seeds"], len(of_seeds["runs"]), len(document["runs"])) == (3, 6, 2)
+    assert [one["measured"] for one in of_seeds["claims"][0]["per_seed"]] == values
+    assert document["claims"] == [one.as_dict() for one in result.claims]
+    assert seeds_of(result.files[-1], document) == result.over_seeds
+    shutil.rmtree(result.runs[-1].run.path)
+    assert [found.file for found in verify_figure(result.files[-1])] == [result.runs[-1].run.path]
+    of_one = drawn("small-fig1")
+    assert seeds_of(of_one.files[-1], document) == result.over_seeds  # as they were: it is the same figure
+    other = {**document, "claims": document["claims"][:1]}
+    assert seeds_of(of_one.files[-1], other) == []
+    result.files[-2].write_bytes(b"{}")
+    assert result.files[-2] in [found.file for found in verify_figure(result.files[-1])]
     with pytest.raises(UsageError, match="at least 1"):
         drawn("small-fig1", seeds=0)
 
@@ -280,7 +291,9 @@ def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure]
     figure = small(variants={"flow": variant}, presets={"full": {"third": str(flow)}})
     result = reproduce("small-fig1", variant="flow", preset="full", seeds=2)
     assert result.figure == "small-fig1-flow"
-    assert [path.name for path in result.files] == [f"small-fig1-flow.{end}" for end in ("pdf", "png", "json")]
+    assert [path.name for path in result.files] == [
+        f"small-fig1-flow.{end}" for end in ("pdf", "png", "seeds.json", "json")
+    ]
     kinds = [(run.role, run.run.config.name, run.run.config.optimizer.kind) for run in result.runs]
     assert kinds == [
         ("first", "small", "gradient_flow"),
