@@ -114,7 +114,8 @@ def _report(figure: str, outcome: FigureResult) -> None:
     if outcome.table is not None:
         emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
-    emit("".join(f"A setting was chosen by outcome: {one}\n" for one in outcome.chosen_by_outcome))
+    if outcome.chosen_by_outcome:
+        emit("".join(f"A setting was chosen by outcome: {one}\n" for one in outcome.chosen_by_outcome))
     if outcome.numbers:
         emit("".join(f"{name}: {number(value)}\n" for name, value in outcome.numbers.items()))
     emit_files(outcome.files)
