@@ -21,7 +21,7 @@ complete 20001 True
 [-1.0, 1.0]
 """
 
-from dynamics_cli.version import __version__
+from dynamics_cli.version import __version__ as __version__
 
 # Nothing else is imported here: until `__main__` is reached, Ctrl-C is answered by a traceback of Python's.
 TYPE_CHECKING = False
@@ -29,50 +29,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dynamics_cli.api import *  # noqa: F403
-    from dynamics_cli.config.describe import explain, list_kinds
-    from dynamics_cli.instruments import measure
-    from dynamics_cli.kinds.registry import use
-    from dynamics_cli.pages.make import page
-    from dynamics_cli.reproduction.audit import audit
-    from dynamics_cli.reproduction.catalogue import list_configs, list_figures, list_papers
-    from dynamics_cli.reproduction.document import verify
-    from dynamics_cli.reproduction.reproduce import reproduce
-    from dynamics_cli.sweeps.find import compare, describe, load_run
-    from dynamics_cli.sweeps.summary import describe_sweep, list_runs, list_sweeps
-
-# fmt: off
-__all__ = [  # noqa: F405 - names of `dynamics_cli.api`
-    "__version__", "add_data", "animate", "audit", "compare", "describe", "describe_sweep", "explain", "export",
-    "fetch_data", "list_configs", "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs",
-    "list_sweeps", "load_config", "load_run", "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot",
-    "predictions",
-    "reproduce", "sweep", "train", "use", "verify",
-]
-# fmt: on
-_ELSEWHERE = {
-    "config.describe": ("explain", "list_kinds"),
-    "instruments": ("measure",),
-    "kinds.registry": ("use",),
-    "pages.make": ("page",),
-    "reproduction.audit": ("audit",),
-    "reproduction.catalogue": ("list_configs", "list_figures", "list_papers"),
-    "reproduction.document": ("verify",),
-    "reproduction.reproduce": ("reproduce",),
-    "sweeps.find": ("compare", "describe", "load_run"),
-    "sweeps.summary": ("describe_sweep", "list_runs", "list_sweeps"),
-}
-"""Module -> the functions that stand there, because `dynamics_cli.api` would only forward to them."""
 
 
 def __getattr__(name: str) -> "Any":
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    # when first used, so that `dyn --help` stays light
-    module = next((module for module, names in _ELSEWHERE.items() if name in names), "api")
-    return getattr(import_module(f"dynamics_cli.{module}"), name)
+    api = import_module("dynamics_cli.api")  # when a function is first used, so that `dyn --help` stays light
+    if name not in api.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(api, name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    from importlib import import_module
+
+    return sorted([*import_module("dynamics_cli.api").__all__, "__version__"])

@@ -1,7 +1,8 @@
 """The commands as functions: `import dynamics_cli as dyn`, then `dyn.train(...)` is `dyn train ...`.
 
-Importing this module is light; each function imports what it needs. Lists of things are tables (see `text.Table`), and
-results that hold more than a table have one as `.rows`; `pandas.DataFrame` takes both as they are.
+The docstrings are the help texts of the commands too: an option shows the description of its argument up to the first
+semicolon or full stop. Importing this module is light; each function imports what it needs. Lists of things are tables
+(see `text.Table`), and results that hold more than a table have one as `.rows`; `pandas.DataFrame` takes both.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.text import Table, jsonable
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.reader import Overrides
     from dynamics_cli.datasets.files.store import Published
+    from dynamics_cli.pages import Page
     from dynamics_cli.plotting.time_axis import LogAxes
+    from dynamics_cli.reproduction.audit import Audit
+    from dynamics_cli.reproduction.obtain import ProgressDisplay
+    from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Run
+    from dynamics_cli.runs.compare import Comparison
     from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
@@ -42,16 +48,29 @@ if TYPE_CHECKING:
     Counted = Callable[[int, int | None], None]
     """Called with how many of how many (None: not known) are done."""
 
-# --- configs
+# fmt: off
+__all__ = [
+    "add_data", "animate", "audit", "compare", "describe", "explain", "export", "fetch_data", "list_configs",
+    "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps", "load_config", "load_run",
+    "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "reproduce", "sweep", "train",
+    "use", "verify",
+]
+# fmt: on
+
+
+# --- configs and kinds
 
 
 def load_config(config: Config, overrides: Overrides = (), **options: Any) -> RunConfig:
-    """Read and validate a config.
+    """Check a config without running it, and return it with every default.
+
+    All problems are told at once. Data files are looked for, not read; `dyn train --dry-run` reads them too.
 
     Args:
-        config: the path of a YAML or JSON file, the name of a bundled config such as `boursier2022/orthogonal`, the
-            same content as a mapping, or a loaded config.
-        overrides: settings to change, `{"seed": 3, "optimizer.lr": 0.1}` or `["seed=3", "optimizer.lr=0.1"]`.
+        config: a YAML or JSON file, or the name of a bundled config such as `boursier2022/orthogonal`; in Python also
+            the same content as a mapping, or a loaded config.
+        overrides: a changed setting, such as `optimizer.lr=0.01`, the value as YAML; in Python a mapping
+            `{"seed": 3, "optimizer.lr": 0.1}` or a list of texts.
         options: top-level settings that replace those of the config, e.g. `seed=3, device="cpu"` (None: as it is), and
             `check_files_exist=False` where data files need not be there.
 
@@ -70,6 +89,55 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
     return load(config if isinstance(config, Mapping) else config_file(os.fspath(config)), changes, **options)
 
 
+def use(path: str | Path) -> None:
+    """Load a file of kinds or the folder of a paper, here and in processes that are started later: `dyn --with PATH`.
+
+    A file that was edited since is loaded anew.
+
+    Raises InputError: it cannot be imported.
+    """
+    from dynamics_cli.kinds.registry import use
+
+    use(path)
+
+
+def list_kinds(section: str | None = None) -> Table:
+    """List the kinds that a config can name.
+
+    Of all sections, or of one; `dyn explain SECTION.KIND` says more. Kinds that serve one paper are left out. The
+    columns are section, kind, where it comes from, and what it is.
+
+    Raises UsageError: there is no such section.
+    """
+    from dynamics_cli.config.describe import list_kinds
+
+    return list_kinds(section)
+
+
+def explain(kind: str) -> str:
+    """Explain a kind or a section: its purpose, its keys, an example.
+
+    Args:
+        kind: `section.kind`, the kind alone where only one section has it, or a section such as `record`, `sweep`,
+            `dataset`, or the whole `config`.
+
+    Raises UsageError: there is no such kind or section; the message names the closest one.
+    """
+    from dynamics_cli.config.describe import explain
+
+    return explain(kind)
+
+
+def list_configs() -> Table:
+    """List the bundled configs.
+
+    Commands take their names as well as files. The columns are name, path, and the first line of comment.
+    """
+    from dynamics_cli.reproduction.catalogue import list_configs
+
+    return list_configs()
+
+
 # --- training
 
 
@@ -86,14 +154,16 @@ def train(
     messages: Messages | None = None,
     **settings: Any,
 ) -> Run:
-    """Train a config, or return its run when it is finished already: `dyn train`.
+    """Train the network of a config.
+
+    The same config is the same run: a finished run is shown again, not trained again.
 
     Args:
         config: as `load_config` takes it.
         overrides: as `load_config` takes them.
-        out: the run directory itself; by default one named after the config below `outputs/runs`.
+        out: the run directory itself (default: named after the config below outputs/runs).
         resume: continue an interrupted run.
-        force: train again even when the run is there.
+        force: train again, even when the run is there.
         wait: wait for another process that trains the same run, or raise `RunError`.
         measures: recorded beside the weights, in place of those of the config: names, or functions of a state
             (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
@@ -157,23 +227,28 @@ def sweep(
     messages: Messages | None = None,
     **settings: Any,
 ) -> Sweep:
-    """Train a config over a grid of settings and several seeds: `dyn sweep`.
+    """Train a config over a grid and several seeds.
+
+    The grid is the section `sweep` of the config (keys grid, zip, let, seeds, record), options, or both; an option
+    replaces the values that the section has for a setting. Jobs of equal shape are trained together, the others in
+    processes of their own. The same sweep again skips jobs that are done; a job that fails does not stop the others.
 
     Args:
-        config: as `load_config` takes it; its section `sweep` comes first.
-        grid: setting -> its values, a sequence or a range such as `"0.1:10:log:25"`; or texts as `--grid` takes them.
-            A setting that the section sweeps too takes these values instead.
-        together: settings that run together, value by value, with as many values each: `--zip`.
-        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
-        seeds: seeds per grid point, by default those of the section, or 1.
-        overrides: for all jobs, as `load_config` takes them.
-        record: how much each job keeps: `light`, the `ends` only, or all that the `config` says; by default that,
-            unless it is too much (see `record.limit_gib`).
-        workers: processes that train; by default one per core, and none where all is done in seconds.
-        shard: `(3, 50)` trains the third of fifty parts; the same call without it trains the rest and writes the table.
+        config: as `load_config` takes it.
+        grid: setting and its values, such as `optimizer.lr=0.1:10:log:25`; in Python a mapping to sequences or ranges,
+            or a list of texts.
+        together: settings that run together, value by value.
+        let: setting and the expression that computes it, such as `optimizer.lr=0.1 / initialization.scale**2`.
+        seeds: seeds per grid point (default: those of the section, or 1).
+        overrides: as `load_config` takes them.
+        record: how much each job keeps (default: all, unless that exceeds `record.limit_gib`); `light` is its ends and
+            about a thousand losses, `ends` its ends, `config` all that the config says.
+        workers: processes for jobs that cannot be batched (default: one per core).
+        shard: one of N parts to train; the command without it trains the rest and writes the table. In Python
+            `(3, 50)` is the third of fifty parts.
         executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
-        dask: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
-        out: directory of the sweep; by default one named after it below `outputs/sweeps`.
+        dask: address of a Dask scheduler whose workers train, such as `tcp://host:8786`.
+        out: directory of the sweep (default: named after it below outputs/sweeps).
         progress: called with the number of jobs that are done, and of all.
         messages: told that no worker is there.
         settings: top-level settings of all jobs; `seed` is the first one.
@@ -269,14 +344,112 @@ def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> li
 # --- runs
 
 
-def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = None) -> None:
-    """Write a run or a sweep in the form of another tool: `dyn export`.
+def load_run(run: Which, *, verify: bool = True) -> Run:
+    """Open a run for reading.
 
     Args:
-        which: the run, or for parquet a sweep.
+        run: a directory, the (start of the) name or hash of a run below outputs, `latest`, SWEEP:k for job k of a
+            sweep, or DIR:k for replica k of runs trained together.
+        verify: check the config and, when it is first used, each array against the checksums.
+
+    Raises:
+        UsageError: several runs begin so; the message names them.
+        RunError: there is no such run, or it is damaged.
+    """
+    from dynamics_cli.sweeps.find import open_run
+
+    return open_run(run, verify=verify, together=True)
+
+
+def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
+    """List the runs that are kept.
+
+    `size` is in bytes, `modified` in seconds since 1970.
+
+    Args:
+        root: where they are; by default below `outputs/runs`.
+        statuses: only runs of this status.
+
+    Raises UsageError: there is no such status.
+    """
+    from dynamics_cli.sweeps.summary import list_runs
+
+    return list_runs(root, statuses=statuses)
+
+
+def list_sweeps(root: str | Path | None = None) -> Table:
+    """List the sweeps that are kept, finished or not.
+
+    The columns are path, status, jobs, and how many ended in which way; `root` is by default `outputs/sweeps`.
+    """
+    from dynamics_cli.sweeps.summary import list_sweeps
+
+    return list_sweeps(root)
+
+
+def describe(run: Which | Sweep) -> dict[str, Any]:
+    """Show a run, a sweep or a resolved config.
+
+    Of a sweep: how far it is, failures by their messages, running jobs. Of a run: status, final numbers, settings and
+    files. Of a config: every key with its value, and the settings that are swept.
+
+    Args:
+        run: a directory, `latest`, the (start of the) name or hash of a run or a sweep, or (for the command) a config.
+
+    Raises RunError: there is no such run or sweep, or it is damaged.
+    """
+    from dynamics_cli.runs.run import describe
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
+    from dynamics_cli.sweeps.summary import describe_sweep
+
+    if (sweep := sweep_directory(run)) is not None:
+        return describe_sweep(sweep)
+    return describe(open_run(run, together=True))
+
+
+def compare(a: Which, b: Which) -> Comparison:
+    """Compare two runs.
+
+    Settings that differ, final numbers, and how far losses and weights are apart. The relative difference is the
+    largest distance over the iterations that both runs recorded, divided by the largest absolute value there.
+
+    Raises RunError: there is no such run, or one holds several runs trained together.
+    """
+    from dynamics_cli.runs.compare import compare_runs
+    from dynamics_cli.sweeps.find import open_run
+
+    return compare_runs(open_run(a, whole=True), open_run(b, whole=True))
+
+
+def verify(*paths: str | Path) -> Table:
+    """Check runs, sweeps and figures against their checksums.
+
+    Each damaged file is named, with its damage and the parts that can still be used. The table has a row for each
+    path: `path`, whether it is `intact`, and the `findings`.
+
+    Args:
+        paths: the directory or the name of a run or a sweep, or the JSON beside a figure, which stands for the pictures
+            and tables that it names and for the runs that it was drawn from; by default everything below outputs.
+
+    Raises RunError: there is no such file, nor a run of this name.
+    """
+    from dynamics_cli.reproduction.document import verify
+
+    return verify(*paths)
+
+
+def export(run: Which | Sweep, out: str | Path, *, to: str, at: int | None = None) -> None:
+    """Write a run or a sweep in the form of another tool.
+
+    parquet: a file with a row for every recorded state, or every job of a sweep. tensorboard: a directory with losses
+    and measures as scalars. safetensors: a file with the weights of a state, a `state_dict` for PyTorch. They need
+    `pip install "dynamics-cli[export]"`. In Python, `run.to_xarray()` has the arrays with named axes.
+
+    Args:
+        run: as `load_run` takes it; for parquet also a sweep.
         out: the file, or the directory for TensorBoard; what is there is not overwritten.
         to: `parquet`, `tensorboard` or `safetensors`.
-        at: of safetensors the iteration; by default the last recorded state is written.
+        at: of safetensors, the state nearest to this iteration (default: the last).
 
     Raises:
         UsageError: there is no such form, its package is not installed, `out` is there, or `at` makes no sense.
@@ -289,15 +462,15 @@ def export(which: Which | Sweep, out: str | Path, *, to: str, at: int | None = N
     if to not in export.FORMATS:
         raise UsageError(f"there is no form {to!r}; there are {', '.join(export.FORMATS)}")
     if at is not None and to != "safetensors":
-        raise UsageError(f"at is of safetensors alone, {to} holds all states")
-    if (sweep := sweep_directory(which)) is None:
-        run = open_run(which)
+        raise UsageError(f"at only applies to safetensors; {to} exports all states")
+    if (sweep := sweep_directory(run)) is None:
+        opened = open_run(run)
         if to == "safetensors":
-            export.write_safetensors(run, path, at)
+            export.write_safetensors(opened, path, at)
         elif to == "tensorboard":
-            export.write_tensorboard(run, path)
+            export.write_tensorboard(opened, path)
         else:
-            export.write_parquet(run.to_pandas, path)
+            export.write_parquet(opened.to_pandas, path)
         return
     if to != "parquet":
         raise UsageError(f"a sweep is exported to parquet; take one of its runs for {to}, {sweep.name}:0")
@@ -339,18 +512,21 @@ def plot(
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]:
-    """Draw panels of a run or of a sweep, or several runs in one picture: `dyn plot`.
+    """Draw panels of a run or a sweep, or several runs together.
+
+    Of a run `list_panels` says which panels there are, of a sweep phase diagrams and curves are drawn, and of several
+    runs the loss and each measure that all of them have, in one picture.
 
     Args:
-        run: as `load_run` takes it, or a list of several; a sweep or its directory.
-        panel: the name of a panel or of a measure, or several (see `list_panels`); by default all.
-        at: the iteration whose state is shown, or marked; or several. By default several states in one picture.
-        measure: of a sweep, the final number to draw; by default the first that the config asks for, or the final loss.
+        run: as `load_run` takes it, a sweep, or several runs.
+        panel: a panel or a measure (default: all); in Python also a list of them.
+        at: an iteration to show (default: several states in one picture); in Python also a list of them.
+        measure: of a sweep, the final number to draw (default: the first measure of the config, or final_loss).
         columns: of a sweep, a setting, a final number and another setting, as `{"x": ..., "y": ..., "color": ...}`.
-        where: of a sweep, the jobs that are drawn, by their settings: `{"optimizer.lr": 0.1}`.
-        log: which axes are logarithmic: `x`, `y`, `xy` or `none`; by default those that this suits.
-        out: folder to write the pictures to; by default nothing is written.
-        formats: of the files: `png`, `pdf`, `svg`.
+        where: of a sweep, only jobs with this setting; in Python `{"optimizer.lr": 0.1}`.
+        log: which axes are logarithmic (default: those that this suits).
+        out: folder of the pictures (default: plots in the run directory); in Python nothing is written by default.
+        formats: format of the files.
 
     Returns:
         The figure where one panel is named and at most one state; otherwise name -> figure, as their files are called.
@@ -452,7 +628,7 @@ def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figur
 
 
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
-    """Return the predictions of theories for a run, with the assumptions that it violates: `dyn plot --theory`.
+    """Return the predictions of theories for a run, with the assumptions that it violates.
 
     Each has `name`, `violated`, `curves` (measured beside predicted) and `deviations`; `draw_prediction` of
     `dynamics_cli.analysis` draws it. Theories named in `anyway` predict although their assumptions fail.
@@ -468,7 +644,7 @@ def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
 
 
 def list_panels(run: Drawn) -> Table:
-    """Return name and description of the panels that a run, several runs or a sweep offer: `dyn plot --list`."""
+    """Return name and description of the panels that a run, several runs or a sweep offer."""
     if isinstance(run, list | tuple):
         from dynamics_cli.analysis.overlay import overlaid
 
@@ -489,11 +665,38 @@ def list_panels(run: Drawn) -> Table:
     return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
 
 
-def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> list[Path]:
-    """Write the animation of a run, a GIF, and an MP4 where ffmpeg is installed: `dyn plot --animate`.
+def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, live: float = 0.0) -> Page:
+    """Write one HTML file that shows everything, offline.
 
-    `out` is the folder, by default `plots` in the run directory. `progress` is called with the number of frames that
-    are drawn, and of all. Returns the files.
+    Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
+    over one another and the settings that differ; of a sweep its phase diagram; of figures and papers that were
+    reproduced the pictures and every claim. The file needs no server and asks for nothing.
+
+    Args:
+        what: runs as `load_run` takes them, sweeps or their directories, ids of figures that were reproduced, results
+            of `reproduce`, JSON files beside figures, keys of papers; by default all papers.
+        runs: embed the runs of figures too.
+        live: seconds after which the page will be written again if a run goes on; its own `live` is 0 if none does.
+
+    Returns:
+        The page; `save(path)` writes it, and a notebook shows it.
+
+    Raises:
+        UsageError: there is nothing of this name, or nothing to show of it.
+        RunError: something is damaged, or not there.
+    """
+    from dynamics_cli.pages import page
+
+    return page(*what, runs=runs, live=live)
+
+
+def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> list[Path]:
+    """Write the animation of a run, a GIF, and an MP4 where ffmpeg is installed; return the files.
+
+    Args:
+        run: as `load_run` takes it.
+        out: the folder; by default `plots` in the run directory.
+        progress: called with the number of frames that are drawn, and of all.
 
     Raises:
         UsageError: nothing of the run can be animated.
@@ -508,11 +711,172 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
     return animate_run(loaded, Path(folder) / "animation", progress)
 
 
+# --- papers
+
+
+def reproduce(
+    figure: str, *, variant: str | None = None, preset: str = "default", overrides: Overrides = (),
+    seeds: int = 1, device: str | None = None, out: str | Path | None = None, force: bool = False,
+    formats: Sequence[str] = ("pdf", "png"), progress: ProgressDisplay | None = None,
+    messages: Messages | None = None,
+) -> FigureResult:  # fmt: skip
+    """Reproduce figures of papers and check their claims.
+
+    Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON.
+
+    Args:
+        figure: its id, such as `boursier2022-fig2`.
+        variant: the same figure of other runs, such as `flow`; its files are named `<figure>-<variant>`.
+        preset: how much is computed; `full` where the figure has it.
+        overrides: as `load_config` takes them; they change all configs of the figure.
+        seeds: number of seeds for the claims; the configs' seeds and those plus 1, 2, ..., of which the first is drawn.
+            What several give is written to `<figure>.seeds.json`.
+        device: where to compute (default: as the configs say).
+        out: folder of the files (default: outputs/figures).
+        force: train again, even when the runs are there.
+        formats: format of the pictures.
+        progress: shows the progress of training runs.
+        messages: called with messages for the user.
+
+    Returns:
+        The result; `rows` has a row for each claim, `files` the paths of the files written.
+
+    Raises:
+        UsageError: there is no such figure, variant, preset or format.
+        ConfigError: the overrides do not fit.
+        InputError: the figure's code fails; the message names file and line.
+        DataMissingError: data that the figure needs are not there.
+        RunError: a run cannot go on, or a file cannot be written.
+    """
+    from dynamics_cli.reproduction.reproduce import reproduce
+
+    return reproduce(
+        figure, variant=variant, preset=preset, overrides=overrides, seeds=seeds, device=device, out=out, force=force,
+        formats=formats, progress=progress, messages=messages,
+    )  # fmt: skip
+
+
+def audit(
+    figure: str, *, nulls: Sequence[str] = (), preset: str = "default", overrides: Overrides = (),
+    out: str | Path | None = None,
+) -> Audit:  # fmt: skip
+    """Check which claims of figures hold under nulls.
+
+    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training
+    (early), permuted labels (shuffled), initial weights times and divided by 100 (larger, smaller; a larger flow of L
+    layers ends 100^(2L-2) times earlier, as it is that much faster), linear activations (linear), weight decay without
+    the gradient (decay). A claim that holds untrained says nothing about training. A dash stands where a null does not
+    apply, or where the claim is not reproduced anyway.
+
+    Args:
+        figure: its id, such as `boursier2022-fig2`.
+        nulls: untrained, early, shuffled, larger, smaller, linear, decay, or a null of the figure (default: all).
+        preset: as for `reproduce`.
+        overrides: as for `reproduce`; the nulls change them further.
+        out: folder of the JSON files (default: outputs/figures).
+
+    Raises as `reproduce`; UsageError too where there is no such null.
+    """
+    from dynamics_cli.reproduction.audit import audit
+
+    return audit(figure, nulls=nulls, preset=preset, overrides=overrides, out=out)
+
+
+def list_papers() -> Table:
+    """List the papers whose figures can be reproduced.
+
+    The columns are key, title, authors, venue, and the ids of the figures.
+    """
+    from dynamics_cli.reproduction.catalogue import list_papers
+
+    return list_papers()
+
+
+def list_figures(paper: str | None = None) -> Table:
+    """List the figures that can be reproduced.
+
+    The time is that of two CPU cores, training included. A variant is the same figure of other runs, such as `flow`,
+    gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
+
+    Args:
+        paper: only figures of this paper.
+
+    Raises UsageError: there is no such paper.
+    """
+    from dynamics_cli.reproduction.catalogue import list_figures
+
+    return list_figures(paper)
+
+
+# --- networks of one's own
+
+USUAL_MEASURES = ("train_loss", "gradient_norm", "sharpness")
+"""Measured where none are asked for."""
+
+
+def measure(
+    model: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    loss: Any = "cross_entropy",
+    measures: Sequence[Any] = USUAL_MEASURES,
+    checkpoints: Any = None,
+    start: Any = None,
+    x_test: Any = None,
+    y_test: Any = None,
+    seed: int = 0,
+    dtype: Literal["float32", "float64"] = "float64",
+    progress: Counted | None = None,
+) -> Table:
+    """Measure a network of torch, as runs are measured.
+
+    At its weights, or at each of several checkpoints. A copy of the model computes, in its eval mode, in blocks of
+    samples on the CPU; the model itself stays as it is.
+
+    Args:
+        model: a module with one tensor of inputs and one of outputs, samples along the first axis; or a function of
+            weights by name and inputs, whose weights are `checkpoints`.
+        x: inputs (n, ...): images, tokens, rows; or a `DataLoader` of pairs of inputs and labels, without `y`.
+        y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes.
+        loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives a number for each
+            sample, or their mean or sum, such as `torch.nn.functional.cross_entropy`.
+        measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
+            All measure every checkpoint, whatever their `at`.
+        checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
+            of training.
+        start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
+        x_test: held-out inputs, for `test_loss` and `test_accuracy`.
+        y_test: held-out labels.
+        seed: of random vectors, as that of a run.
+        dtype: precision of the network, by default that of measures of runs, whatever its weights have. In `float32`
+            it takes half the memory, and eigenvectors are found to a residual of 1e-5.
+        progress: called with how many numbers are measured, of how many.
+
+    Returns:
+        A row for each checkpoint: the file as `checkpoint`, `iteration` (the last number in the name of the file, or
+        the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are columns
+        `name.1`, `name.2`, ..., more are an array in the column `name`.
+
+    Raises:
+        InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
+        ConfigError: there is no such loss or measure, or it has no such key.
+    """
+    from dynamics_cli.instruments import measure
+
+    return measure(
+        model, x, y, loss=loss, measures=measures, checkpoints=checkpoints, start=start, x_test=x_test, y_test=y_test,
+        seed=seed, dtype=dtype, progress=progress,
+    )  # fmt: skip
+
+
 # --- data files
 
 
 def fetch_data(name: str, *, bar: bool = False) -> Path:
-    """Download a data set (mnist, cifar10) and return where it is; a file that is here is not downloaded again.
+    """Download a data set (mnist, cifar10), and say where it is.
+
+    A file is used only if its SHA-256 is that of the original; a file that is here is not downloaded again.
 
     Args:
         name: of the data set.
@@ -526,12 +890,15 @@ def fetch_data(name: str, *, bar: bool = False) -> Path:
 
 
 def add_data(name: str, path: str | Path, *, progress: Counted | None = None) -> Path:
-    """Check the files of a data set (mnist, cifar10, dogs-vs-cats), use them from now on, and return where they are.
+    """Check files of a data set, use them from now on, and say where.
+
+    The data sets are mnist (a directory with the four IDX files, gzipped or not), cifar10 (cifar-10-binary.tar.gz or
+    its directory), which are copied, and dogs-vs-cats (Kaggle's train.zip or the folder that it unpacks to), whose
+    place is remembered.
 
     Args:
         name: of the data set.
-        path: of mnist a directory with the four IDX files, of cifar10 the archive or its directory, which are copied;
-            of dogs-vs-cats train.zip or the folder that it unpacks to, whose place is remembered.
+        path: of the files.
         progress: called with the number of images that were read, and of all.
 
     Raises:

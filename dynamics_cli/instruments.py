@@ -36,7 +36,6 @@ from dynamics_cli.text import Table, jsonable, shorten
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import check_labels
 
-USUAL = ("train_loss", "gradient_norm", "sharpness")
 NESTED = ("state_dict", "model_state_dict", "model")
 """Keys under which checkpoints of training loops hold the state dict."""
 _LONGEST = 200
@@ -61,8 +60,8 @@ def measure(
     x: Any,
     y: Any = None,
     *,
-    loss: str | Mapping[str, Any] | Loss | Callable[[Tensor, Tensor], Tensor] = "cross_entropy",
-    measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]] = USUAL,
+    loss: str | Mapping[str, Any] | Loss | Callable[[Tensor, Tensor], Tensor],
+    measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]],
     checkpoints: Any = None,
     start: Any = None,
     x_test: Any = None,
@@ -71,38 +70,7 @@ def measure(
     dtype: Literal["float32", "float64"] = "float64",
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Table:
-    """Measure a network of torch at its weights, or at each of several checkpoints: `dyn measure`.
-
-    A copy of the model computes, in its eval mode, in blocks of samples on the CPU; the model itself stays as it is.
-
-    Args:
-        model: a module with one tensor of inputs and one of outputs, samples along the first axis; or a function of
-            weights by name and inputs, whose weights are `checkpoints`.
-        x: inputs (n, ...): images, tokens, rows; or a `DataLoader` of pairs of inputs and labels, without `y`.
-        y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes.
-        loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives a number for each
-            sample, or their mean or sum, such as `torch.nn.functional.cross_entropy`.
-        measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
-            All measure every checkpoint, whatever their `at`.
-        checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
-            of training.
-        start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
-        x_test: held-out inputs, for `test_loss` and `test_accuracy`.
-        y_test: held-out labels.
-        seed: of random vectors, as that of a run.
-        dtype: precision of the network, by default that of measures of runs, whatever its weights have. In `float32`
-            it takes half the memory, and eigenvectors are found to a residual of 1e-5.
-        progress: called with how many numbers are measured, of how many.
-
-    Returns:
-        A row for each checkpoint: the file as `checkpoint`, `iteration` (the last number in the name of the file, or
-        the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are columns
-        `name.1`, `name.2`, ..., more are an array in the column `name`.
-
-    Raises:
-        InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
-        ConfigError: there is no such loss or measure, or it has no such key.
-    """
+    """See `api.measure`."""
     listed = _listed(checkpoints)
     data, held_out = _data(x, y), None if x_test is None else _data(x_test, y_test)
     samples = kinds.make_samples(

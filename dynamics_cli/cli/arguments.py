@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-import dynamics_cli as dyn
+from dynamics_cli import api
 
 if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
@@ -35,26 +35,19 @@ class Directory(click.Path):
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, nothing else.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar, no messages.")
-force_option = click.option("--force", is_flag=True, help="Train again, even when the run is there.")
-set_option = click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE",
-    help="Change one setting, e.g. optimizer.lr=0.01; the value is YAML. Can be repeated.",
-)  # fmt: skip
+force_option = click.option("--force", is_flag=True)
+set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE")
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to compute (default: as the config says)."
 )
-
-
-def out_option(help: str) -> Decorator[Any]:
-    """Return the option `--out DIR`."""
-    return click.option("--out", type=Directory(), metavar="DIR", help=help)
+out_option = click.option("--out", type=Directory(), metavar="DIR")
 
 
 def format_option(default: tuple[str, ...]) -> Decorator[Any]:
     """Return the option `--format`, which can be repeated."""
     return click.option(
         "--format", "formats", type=click.Choice(["png", "pdf", "svg"]), multiple=True, default=default,
-        help=f"Kind of picture; can be repeated (default: {', '.join(default)}).",
+        help=f"Format of the pictures (default: {', '.join(default)}); repeatable.",
     )  # fmt: skip
 
 
@@ -67,7 +60,7 @@ def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | in
     from dynamics_cli.config.reader import SETTINGS
 
     try:
-        return dyn.load_config(text, overrides, **settings)
+        return api.load_config(text, overrides, **settings)
     except ConfigError as error:
         problems = [replace(p, file=f"--{p.key}", key="") if p.file == SETTINGS else p for p in error.problems]
         raise ConfigError(problems) from error

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dynamics_cli import api
 from dynamics_cli.cli import arguments
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import TrainingBar, emit, emit_json, say
 from dynamics_cli.cli.reproduce import NOT_REPRODUCED, SOME_FAILED, chosen_figures, tell_of
 from dynamics_cli.errors import DynError
@@ -25,18 +27,15 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@documented(api.audit, epilog=EXAMPLES)
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=arguments.complete_figure)
 @click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
-@click.option(
-    "--null", "nulls", multiple=True, metavar="NAME",
-    help="untrained, early, shuffled, larger, smaller, linear, decay or one of the figure's; repeatable; default: all.",
-)  # fmt: skip
-@click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
+@click.option("--null", "nulls", multiple=True, metavar="NAME")
+@click.option("--preset", type=click.Choice(["default", "full"]), default="default")
 @arguments.set_option
 @arguments.device_option
-@arguments.out_option("Folder of the JSON files (default: outputs/figures).")
+@arguments.out_option
 @click.option(
     "--strict", is_flag=True, help="Exit code 5 when a claim holds untrained, linear or by decay and does not say why."
 )
@@ -47,14 +46,6 @@ def audit(
     preset: str, overrides: tuple[str, ...], device: str | None, out: Path | None, strict: bool, quiet: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Check which claims of figures hold under nulls.
-
-    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training
-    (early), permuted labels (shuffled), initial weights times and divided by 100 (larger, smaller; a larger flow of L
-    layers ends 100^(2L-2) times earlier, as it is that much faster), linear activations (linear), weight decay without
-    the gradient (decay). A claim that holds untrained says nothing about training. A dash stands where a null does not
-    apply, or where the claim is not reproduced anyway.
-    """
     from dynamics_cli.reproduction.audit import MUST_FAIL, audit
     from dynamics_cli.reproduction.obtain import RunSource
     from dynamics_cli.reproduction.reproduce import one_by_one

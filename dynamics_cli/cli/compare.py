@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-import dynamics_cli as dyn
+from dynamics_cli import api
 from dynamics_cli.cli.arguments import complete_run, json_option
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json
 from dynamics_cli.text import cell, number, shorten, text_table
 
@@ -18,17 +19,12 @@ SHOWN = 48
 """Characters of a setting that a line shows."""
 
 
-@click.command(epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123")
+@documented(api.compare, epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123")
 @click.argument("run_a", metavar="RUN", shell_complete=complete_run)
 @click.argument("run_b", metavar="RUN", shell_complete=complete_run)
 @json_option
 def compare(run_a: str, run_b: str, as_json: bool) -> None:
-    """Compare two runs.
-
-    Settings that differ, final numbers, and how far losses and weights are apart. The relative difference is the
-    largest distance over the iterations that both runs recorded, divided by the largest absolute value there.
-    """
-    found = dyn.compare(run_a, run_b)
+    found = api.compare(run_a, run_b)
     if as_json:
         emit_json(found.as_dict())
         return

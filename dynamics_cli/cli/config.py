@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-import dynamics_cli as dyn
+from dynamics_cli import api
 from dynamics_cli.cli.arguments import complete_config, json_option, read_config, set_option
-from dynamics_cli.cli.groups import CommandGroup
+from dynamics_cli.cli.groups import CommandGroup, documented
 from dynamics_cli.cli.output import emit, emit_json
 
 if TYPE_CHECKING:
@@ -34,16 +34,11 @@ def config() -> None:
     """Check config files, or print their JSON Schema."""
 
 
-@config.command(epilog="Example: dyn config check configs/*/*.yaml")
-@click.argument("files", nargs=-1, required=True, shell_complete=complete_config)
+@documented(api.load_config, name="check", epilog="Example: dyn config check configs/*/*.yaml")
+@click.argument("files", nargs=-1, required=True, metavar="CONFIG...", shell_complete=complete_config)
 @set_option
 @json_option
 def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> None:
-    """Check configs without running them.
-
-    FILES are YAML or JSON files, or names of bundled configs; the exit code is 3 when a config is wrong. Data files are
-    looked for, not read: `dyn train --dry-run` reads them too.
-    """
     from dynamics_cli.config import ConfigError
 
     checked = [(file, _problems(file, overrides)) for file in files]
@@ -58,6 +53,9 @@ def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> 
         raise ConfigError(problems)
 
 
+config.add_command(check)
+
+
 def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
     from dynamics_cli.config import ConfigError
     from dynamics_cli.config.load import load_sweep
@@ -65,7 +63,7 @@ def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
 
     try:
         if load_sweep(config_file(file), overrides)[0] is not None:
-            dyn.plan_sweep(file, overrides=overrides)
+            api.plan_sweep(file, overrides=overrides)
         else:
             read_config(file, overrides)
     except ConfigError as error:

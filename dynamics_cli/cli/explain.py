@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
+from dynamics_cli import api
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit
 
 
@@ -16,14 +18,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-@click.command(epilog="\b\nExamples:\n  dyn explain architecture.fully_connected\n  dyn explain record")
+@documented(api.explain, epilog="\b\nExamples:\n  dyn explain architecture.fully_connected\n  dyn explain record")
 @click.argument("kind", shell_complete=_complete)
 def explain(kind: str) -> None:
-    """Explain a kind or a section: its purpose, its keys, an example.
-
-    KIND is `section.kind`, or the kind alone where only one section has it; `dyn list kinds` lists them. A section,
-    such as `record`, `sweep` or `dataset`, is explained with all its keys, and `config` with those of a whole config.
-    """
-    from dynamics_cli.config import describe
-
-    emit(describe.explain(kind))
+    emit(api.explain(kind))

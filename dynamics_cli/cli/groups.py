@@ -1,18 +1,59 @@
-"""Groups of commands, and the program as a whole, whose commands are imported when they are asked for."""
+"""Commands with the help texts of `api`, groups of commands, and the program, which imports a command when asked."""
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 
+from dynamics_cli import api
 from dynamics_cli.cli.guard import guarded, hang_up
 from dynamics_cli.errors import did_you_mean
 
 PROGRAM = "dyn"
+
+
+def help_texts(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return the paragraphs of a docstring before its sections, and the descriptions of the arguments."""
+    doc = inspect.getdoc(function) or ""
+    text = re.split(r"^(?:Args|Returns|Raises)\b", doc, maxsplit=1, flags=re.MULTILINE)[0]
+    section = re.search(r"^Args:\n(.*?)(?=^\w|\Z)", doc, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^    (\w+): (.*?)(?=^    \w|\Z)", section[1] if section else "", re.MULTILINE | re.DOTALL)
+    described = {name: " ".join(told.split()) for name, told in found}
+    for name, told in described.items():
+        if other := re.match(r"as (?:for )?`(\w+)`", told):
+            described[name] = help_texts(getattr(api, other[1]))[1].get(name, told)
+    return text.rstrip(), described
+
+
+def documented(function: Callable[..., Any], **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command with the help texts of a function.
+
+    Arguments, and options that have no text of their own, show the function's description of the argument of their
+    name up to the first semicolon or full stop.
+    """
+    text, described = help_texts(function)
+
+    def decorate(called: Callable[..., Any]) -> click.Command:
+        command: click.Command = click.command(**attributes)(called)
+        told = [text]
+        for parameter in command.params:
+            first = re.split(r"[;.](?= |$)", described.get(parameter.name or "", ""))[0]
+            if isinstance(parameter, click.Option):
+                repeatable = "; repeatable" if parameter.multiple else ""
+                parameter.help = parameter.help or f"{first[:1].upper()}{first[1:]}{repeatable}."
+            elif first:
+                name = (parameter.metavar or parameter.name or "").upper().strip("[].")
+                told.append(f"{name}: {first}.")
+        command.help = "\n\n".join(told)
+        return command
+
+    return decorate
 
 
 class CommandGroup(click.Group):

@@ -11,7 +11,9 @@ from typing import Any
 
 import click
 
+from dynamics_cli import api
 from dynamics_cli.cli.arguments import json_option, quiet_option
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_json
 from dynamics_cli.errors import DataMissingError, InputError
 
@@ -30,7 +32,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [click.shell_completion.CompletionItem(name) for name in all_kinds(section) if name.startswith(incomplete)]
 
 
-@click.command(epilog=EXAMPLES)
+@documented(api.measure, epilog=EXAMPLES)
 @click.option(
     "--model", "named", required=True, metavar="FILE.py:NAME",
     help="A torch.nn.Module, or a function that returns it, in a Python file, which is executed.",
@@ -52,8 +54,13 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     "--measure", "measures", multiple=True, metavar="KIND", shell_complete=_complete,
     help="A kind or its keys as YAML; can be repeated (default: train_loss, gradient_norm, sharpness).",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of random vectors (default: 0).")
-@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64", help="Precision of the network.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+)
+@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the table as CSV.",
 )  # fmt: skip
@@ -63,11 +70,6 @@ def measure(
     *, named: str, data: Path, patterns: tuple[str, ...], start: Path | None, loss: str, measures: tuple[str, ...],
     output: Path | None, quiet: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Measure a network of torch, as runs are measured.
-
-    Sharpness, tangent kernel, distances and whatever else runs record, in eval mode, on the CPU. Nothing is trained,
-    and nothing is unpickled.
-    """
     checkpoints = sorted({file for pattern in patterns for file in _files(pattern)}, key=_natural) or None
     from dynamics_cli.datasets.files.tables import read_samples
 
@@ -81,12 +83,9 @@ def measure(
         model = _object(named, "--model")
         from torch.nn import Module
 
-        from dynamics_cli.instruments import USUAL
-        from dynamics_cli.instruments import measure as measured
-
-        table = measured(
+        table = api.measure(
             model if not callable(model) or isinstance(model, Module) else _called(model, named), **samples,
-            loss=_object(loss, "--loss") if ".py:" in loss else loss, measures=measures or USUAL,
+            loss=_object(loss, "--loss") if ".py:" in loss else loss, measures=measures or api.USUAL_MEASURES,
             checkpoints=checkpoints, start=start, progress=bar, **options,
         )  # fmt: skip
     if output is not None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 
+from dynamics_cli import api
 from dynamics_cli.cli.arguments import complete_figure, complete_run, json_option, quiet_option
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json, say
 from dynamics_cli.text import size
 
@@ -29,14 +31,14 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [*complete_run(ctx, param, incomplete), *complete_figure(ctx, param, incomplete)]
 
 
-@click.command(epilog=EXAMPLES)
+@documented(api.page, epilog=EXAMPLES)
 @click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", shell_complete=_complete)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="The file (default: in outputs/pages).",
 )  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced.")
-@click.option("--runs", is_flag=True, help="Embed the runs of figures.")
+@click.option("--runs", is_flag=True)
 @click.option("--live", is_flag=True, help=f"Write the file every {EVERY:g} s while the run goes on.")
 @quiet_option
 @json_option
@@ -44,21 +46,14 @@ def page(
     *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, live: bool,
     quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Write one HTML file that shows everything, offline.
-
-    Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
-    over one another and the settings that differ; of a sweep its phase diagram; of figures and papers (that
-    `dyn reproduce` made) the pictures and every claim. The file needs no server and asks for nothing.
-    """
     if everything == bool(what):
         raise click.UsageError("say what to show: runs, sweeps, figures, papers, or --all")
     if live and len(what) != 1:
         raise click.UsageError("--live follows one run")
-    from dynamics_cli.pages import page as page_of
     from dynamics_cli.pages import pages_folder
 
     def write() -> tuple[Path, bool]:
-        made = page_of(*what, runs=runs, live=EVERY if live else 0.0)
+        made = api.page(*what, runs=runs, live=EVERY if live else 0.0)
         return made.save(output or pages_folder() / f"{made.name}.html"), bool(made.live)
 
     file, goes_on = write()

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dynamics_cli import api
 from dynamics_cli.cli.arguments import complete_run, format_option, json_option, out_option, quiet_option
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_files, emit_json, say
 from dynamics_cli.text import text_table
 
@@ -28,31 +30,18 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
-@click.option(
-    "--panel", "panels", multiple=True, metavar="NAME",
-    help="Draw this panel, or one measure; repeatable (default: all).",
-)  # fmt: skip
-@click.option(
-    "--at", "iterations", type=click.IntRange(0), multiple=True, metavar="ITERATION",
-    help="Show the state after so many iterations, or mark it; can be repeated (default: several states).",
-)  # fmt: skip
-@click.option(
-    "--measure", metavar="NAME",
-    help="Of a sweep: the final number to draw (default: the first measure that the config asks for, or final_loss).",
-)  # fmt: skip
+@documented(api.plot, epilog=EXAMPLES)
+@click.argument("run", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
+@click.option("--panel", multiple=True, metavar="NAME")
+@click.option("--at", type=click.IntRange(0), multiple=True, metavar="ITERATION")
+@click.option("--measure", metavar="NAME")
 @click.option("--x", "x", metavar="SETTING", help="Of a sweep: the setting to draw over.")
 @click.option("--y", "y", metavar="NAME", help="Of a sweep: the final number over it (default: --measure).")
 @click.option("--color", "color", metavar="SETTING", help="Of a sweep: the setting that colours show.")
-@click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Of a sweep: only jobs with this; repeatable.")
-@click.option(
-    "--log",
-    type=click.Choice(["x", "y", "xy", "none"]),
-    help="Which axes of curves are logarithmic, the others being linear (default: those that this suits).",
-)
+@click.option("--where", multiple=True, metavar="COLUMN=VALUE")
+@click.option("--log", type=click.Choice(["x", "y", "xy", "none"]))
 @format_option(("png",))
-@out_option("Folder of the pictures (default: plots in the run directory; of several runs, outputs/plots).")
+@out_option
 @click.option(
     "--animate", is_flag=True, help="Write a GIF, and an MP4 where ffmpeg is installed; panels only if asked for too."
 )
@@ -63,36 +52,28 @@ Examples:
     "--anyway", multiple=True, metavar="THEORY",
     help="With --theory: draw this one although its assumptions fail; can be repeated.",
 )  # fmt: skip
-@click.option("--list", "list_panels", is_flag=True, help="Only say which panels this run offers.")
+@click.option("--list", "list_panels", is_flag=True, help="Only list the panels of this run.")
 @quiet_option
 @json_option
 def plot(
-    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], formats: tuple[str, ...],
+    *, run: tuple[str, ...], panel: tuple[str, ...], at: tuple[int, ...], formats: tuple[str, ...],
     out: Path | None, animate: bool, theory: bool, anyway: tuple[str, ...], list_panels: bool, quiet: bool,
     as_json: bool, **drawing: Any,
 ) -> None:  # fmt: skip
-    """Draw panels of a run or a sweep, or several runs together.
-
-    RUN is a directory, the (start of the) name or hash of a run or a sweep below outputs, or `latest`; DIR:k is replica
-    k of runs trained together, SWEEP:k job k of a sweep. Of a sweep phase diagrams and curves are drawn. Which panels
-    there are depends on the run: --list says. Of several RUNs the loss, and each measure that all of them have,
-    are drawn into one picture.
-    """
-    from dynamics_cli import api
     from dynamics_cli.runs.store import layout
     from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     columns = {name: value for name in ("x", "y", "color") if (value := drawing.pop(name)) is not None}
     where: tuple[str, ...] = drawing.pop("where")
-    sweep = sweep_directory(runs[0]) if len(runs) == 1 else None
-    if (sweep is not None or len(runs) > 1) and (animate or iterations or theory):
+    sweep = sweep_directory(run[0]) if len(run) == 1 else None
+    if (sweep is not None or len(run) > 1) and (animate or at or theory):
         why = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
         raise click.UsageError(f"{why}: --at, --animate and --theory go with a run")
     if odd := [text for text in where if "=" not in text]:
         raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
     if anyway and not theory:
         raise click.UsageError("--anyway goes with --theory")
-    drawn = list(runs) if len(runs) > 1 else sweep or open_run(runs[0], whole=True)
+    drawn = list(run) if len(run) > 1 else sweep or open_run(run[0], whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
         emit_either(offered, text_table(["panel", "shows"], offered.cells()), as_json=as_json)
@@ -109,16 +90,16 @@ def plot(
     files: list[Path] = []
     predicted = api.predictions(drawn, anyway) if theory and not isinstance(drawn, Path | list) else []
     files += _draw_theories(predicted, folder, formats, message)
-    if panels or iterations or columns or not (animate or theory):
+    if panel or at or columns or not (animate or theory):
         settings = dict(text.split("=", 1) for text in where)
-        asked = api.Drawing(panels, iterations, columns=columns, where=settings, **drawing)
+        asked = api.Drawing(panel, at, columns=columns, where=settings, **drawing)
         for stem, figure in api.pictures(drawn, asked, message):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path | list):
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
             files += api.animate(drawn, folder, progress=bar)
     if as_json:
-        told: dict[str, Any] = {"run": path, "files": files} if path else {"runs": list(runs), "files": files}
+        told: dict[str, Any] = {"run": path, "files": files} if path else {"runs": list(run), "files": files}
         emit_json(told | ({"theories": _said(predicted)} if theory else {}))
         return
     if rows := [[one.name, name, f"{gap:.3g}"] for one in predicted for name, gap in one.deviations.items()]:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dynamics_cli import api
 from dynamics_cli.cli import arguments
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.guard import tell
 from dynamics_cli.cli.output import TrainingBar, emit, emit_files, emit_json, say
 from dynamics_cli.errors import DynError
@@ -29,18 +31,16 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@documented(api.reproduce, epilog=EXAMPLES)
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=arguments.complete_figure)
 @click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
-@click.option("--variant", metavar="NAME", help="The same figure of other runs (`dyn list figures`).")
-@click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
+@click.option("--variant", metavar="NAME")
+@click.option("--preset", type=click.Choice(["default", "full"]), default="default")
 @arguments.set_option
-@click.option(
-    "--seeds", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Check the claims in so many seeds."
-)
+@click.option("--seeds", type=click.IntRange(1, 10_000), default=1, metavar="N")
 @arguments.device_option
-@arguments.out_option("Folder of the files (default: outputs/figures).")
+@arguments.out_option
 @arguments.force_option
 @click.option(
     "--strict",
@@ -54,11 +54,6 @@ def reproduce(
     *, figures: tuple[str, ...], paper: str | None, everything: bool, variant: str | None, strict: bool,
     quiet: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Reproduce figures of papers and check their claims.
-
-    Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several
-    figures a failed figure does not stop the others; the exit code is then 6.
-    """
     from dynamics_cli.reproduction.reproduce import reproduce_figures
 
     chosen = chosen_figures(figures, paper, variant, everything=everything)

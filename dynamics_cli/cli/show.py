@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import dynamics_cli as dyn
+from dynamics_cli import api
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.errors import InputError
 from dynamics_cli.text import cell, fitted, pairs, shorten, size, terminal_width
@@ -24,35 +25,28 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
-@click.argument("run_or_config", shell_complete=complete_run_or_config)
+@documented(api.describe, epilog=EXAMPLES)
+@click.argument("run", metavar="RUN_OR_CONFIG", shell_complete=complete_run_or_config)
 @set_option
 @json_option
-def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Show a run, a sweep or a resolved config.
-
-    Of a sweep: how far it is, failures by their messages, running jobs. Of a run: status, final numbers, settings and
-    files. Of a config: every key with its value, and the settings that are swept. RUN_OR_CONFIG is a config file or the
-    name of a bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is
-    job k.
-    """
+def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:
     from dynamics_cli.sweeps.find import open_run, run_of_job, sweep_directory
 
-    if not os.path.isfile(run_or_config) and (sweep := sweep_directory(run_or_config)):  # noqa: PTH113 - as below
+    if not os.path.isfile(run) and (sweep := sweep_directory(run)):  # noqa: PTH113 - as below
         if overrides:
-            raise click.UsageError("--set changes a config; a sweep is what it is")
-        show_sweep(dyn.describe_sweep(sweep), as_json=as_json)
+            raise click.UsageError("--set cannot be used with a sweep")
+        show_sweep(api.describe(sweep), as_json=as_json)
         return
-    run = run_or_config if os.path.isfile(run_or_config) else run_of_job(run_or_config)  # noqa: PTH113 - as below
-    if run is run_or_config and not _is_run(run_or_config):
-        _show_config(run_or_config, overrides, as_json=as_json)
+    found = run if os.path.isfile(run) else run_of_job(run)  # noqa: PTH113 - as below
+    if found is run and not _is_run(run):
+        _show_config(run, overrides, as_json=as_json)
         return
     if overrides:
-        raise click.UsageError("--set changes a config; a run is what it is")
+        raise click.UsageError("--set cannot be used with a run")
     if as_json:
-        emit_json(dyn.describe(run))
+        emit_json(api.describe(found))
         return
-    emit(_run_text(open_run(run, together=True)))
+    emit(_run_text(open_run(found, together=True)))
 
 
 def _is_run(text: str) -> bool:
@@ -86,7 +80,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
         if not as_json and (labels := label_moments(config)) is not None:
             moments = "# labels: mean {}, standard deviation {}".format(*map(cell, labels))
     else:
-        planned = dyn.plan_sweep(text, overrides=overrides, record="config")
+        planned = api.plan_sweep(text, overrides=overrides, record="config")
         try:
             config = read_config(text, overrides, swept=True)
         except ConfigError:

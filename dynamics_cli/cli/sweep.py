@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import dynamics_cli as dyn
+from dynamics_cli import api
 from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.errors import PartialFailure
 from dynamics_cli.text import pairs, size
@@ -40,39 +41,31 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 """
 
 
-@click.command(epilog=EXAMPLES)
+@documented(api.sweep, epilog=EXAMPLES)
 @click.argument("config", shell_complete=complete_config)
-@click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES", help="Sweep one setting; can be repeated.")
-@click.option(
-    "--zip", "together", multiple=True, metavar="KEY=VALUES", help="Settings that run together, value by value."
-)
-@click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION", help="Compute a setting from others.")
-@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Seeds per grid point (default: 1).")
+@click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES")
+@click.option("--zip", "together", multiple=True, metavar="KEY=VALUES")
+@click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION")
+@click.option("--seeds", type=click.IntRange(1), metavar="N")
 @set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: that of the config).")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
-@click.option("--record", type=click.Choice(["light", "ends", "config"]), help="How much each job keeps.")
-@out_option("Directory of the sweep (default: named after it below outputs/sweeps).")
+@click.option("--workers", type=click.IntRange(1), metavar="N")
+@click.option("--record", type=click.Choice(["light", "ends", "config"]))
+@out_option
 @click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
-@click.option("--shard", metavar="K/N", help="Train one of N parts; the command without --shard completes the table.")
-@click.option("--dask", metavar="ADDRESS", help="Train by the workers of this Dask scheduler, e.g. tcp://host:8786.")
+@click.option("--shard", metavar="K/N")
+@click.option("--dask", metavar="ADDRESS")
 @quiet_option
 @json_option
 def sweep(
     *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, dry_run: bool, shard: str | None,
     quiet: bool, as_json: bool, **planned: Any,
 ) -> None:  # fmt: skip
-    """Train a config over a grid and several seeds.
-
-    The grid stands in the section `sweep` of the config (keys grid, zip, let, seeds, record), in options, or in both.
-    Jobs of equal shape are trained together, the others in processes of their own. The same sweep again skips jobs that
-    are done; a job that fails does not stop the others (exit code 6).
-    """
     planned["messages"] = partial(say, quiet=quiet)
     if dry_run:
         if shard is not None:
-            raise click.UsageError("--dry-run is of the whole sweep; leave out --shard")
-        _show_needs(dyn.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
+            raise click.UsageError("--dry-run shows the whole sweep: leave out --shard")
+        _show_needs(api.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
         return
     run_and_show(config, grid, out=out, shard=_shard(shard), workers=workers, quiet=quiet, as_json=as_json, **planned)
 
@@ -102,7 +95,7 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
     """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed."""
     options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
-        done = dyn.sweep(config, grid, progress=bar, **options)
+        done = api.sweep(config, grid, progress=bar, **options)
     counts = done.counts()
     if as_json:
         jobs = [{**row, "path": done.path / row["path"]} for row in done.rows]

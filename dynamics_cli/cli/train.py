@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import dynamics_cli as dyn
+from dynamics_cli import api
 from dynamics_cli.cli import arguments
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
 from dynamics_cli.errors import RunError
 from dynamics_cli.text import duration, pairs, size
@@ -26,7 +27,6 @@ Examples:
   dyn train boursier2022/orthogonal
   dyn train my.yaml --set architecture.width=200 --set optimizer.lr=0.01 --seed 3
   dyn train my.yaml --dry-run
-  dyn train my.yaml --replicas 100
 """
 
 
@@ -46,49 +46,28 @@ def _keep_imports() -> None:
         gc.freeze()
 
 
-@click.command(epilog=EXAMPLES)
+@documented(api.train, epilog=EXAMPLES)
 @click.argument("config", shell_complete=arguments.complete_config)
 @arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
 @arguments.device_option
-@click.option("--backend", metavar="NAME", help="The backend that trains: auto, torch, compiled or flow.")
-@click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision of weights and data.")
-@arguments.out_option("The run directory itself (default: named after the config below outputs/runs).")
-@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
+@arguments.out_option
+@click.option("--resume", is_flag=True)
 @arguments.force_option
 @click.option("--no-wait", is_flag=True, help="Refuse, instead of waiting, when another process trains this run.")
-@click.option(
-    "--replicas", type=click.IntRange(1), metavar="N", help="Train N seeds together, into one sweep directory."
-)
 @click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @arguments.quiet_option
 @arguments.json_option
 @_nothing_collected()
 def train(
     *, config: str, overrides: tuple[str, ...], out: Path | None, resume: bool, force: bool, no_wait: bool,
-    replicas: int | None, dry_run: bool, quiet: bool, as_json: bool, **settings: Any,
+    dry_run: bool, quiet: bool, as_json: bool, **settings: Any,
 ) -> None:  # fmt: skip
-    """Train the network of a config.
-
-    CONFIG is a YAML or JSON file, or the name of a bundled config (`dyn list configs`). The same config is the same
-    run: a finished run is shown again, not trained again.
-    """
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
-    if replicas is not None:
-        gc.enable()
-        from dynamics_cli.cli.sweep import run_and_show
-
-        if dry_run or force or no_wait:
-            raise click.UsageError("--replicas goes with neither --dry-run, --force nor --no-wait")
-        run_and_show(
-            config, overrides=overrides, seeds=replicas, record="config", out=out, quiet=quiet, as_json=as_json,
-            **settings,
-        )  # fmt: skip
-        return
     loaded = arguments.read_config(config, overrides, **settings)
     if dry_run:
-        _show_prospect(dyn.plan(loaded, out=out, resume=resume, force=force), as_json=as_json)
+        _show_prospect(api.plan(loaded, out=out, resume=resume, force=force), as_json=as_json)
         return
     from dynamics_cli.training import session
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-import dynamics_cli as dyn
+from dynamics_cli import api
 from dynamics_cli.cli.arguments import complete_run_or_file, json_option
+from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json
 from dynamics_cli.errors import RunError
 from dynamics_cli.text import Table
@@ -24,20 +25,14 @@ Exit codes:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@documented(api.verify, epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, metavar="[RUN_OR_FIGURE]...", shell_complete=complete_run_or_file)
 @click.option("--all", "everything", is_flag=True, help="All runs, sweeps and figures below the root of outputs.")
 @json_option
 def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """Check runs and figures against their checksums.
-
-    RUN_OR_FIGURE is the directory or the name of a run or a sweep, or the JSON beside a figure, which stands for the
-    pictures and tables that it names and for the runs that it was drawn from. The command names each damaged file, its
-    damage, and the parts that can still be used.
-    """
     if everything == bool(paths):
         raise click.UsageError("say what to check: runs, figures' JSON files, or --all")
-    checked = dyn.verify(*paths)
+    checked = api.verify(*paths)
     if as_json:
         emit_json(checked)
     else:

@@ -30,13 +30,7 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 
 
 def list_kinds(section: str | None = None) -> Table:
-    """Return the kinds that a config can name: section, kind, where it comes from, what it is: `dyn list kinds`.
-
-    Kinds that serve one paper are left out.
-
-    Raises:
-        UsageError: there is no such section.
-    """
+    """See `api.list_kinds`."""
     if section is not None and section not in SECTIONS:
         raise UsageError(f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
     return Table(
@@ -108,11 +102,7 @@ def description(cls: type[Section]) -> Description:
 
 
 def explain(kind: str) -> str:
-    """Return the purpose of a kind or a section, its keys with types and defaults, and a config: `dyn explain`.
-
-    Raises:
-        UsageError: there is no such kind or section; the message names the closest one.
-    """
+    """See `api.explain`."""
     cls = find_explained(kind)
     if isinstance(cls, str):
         return _explain_kinds(cls)

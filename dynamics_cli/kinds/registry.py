@@ -164,11 +164,7 @@ def installed_packages() -> dict[str, ModuleType]:
 
 
 def use(path: str | Path) -> None:
-    """Import a file of kinds or the folder of a paper, here and in processes that are started later.
-
-    Raises:
-        InputError: it cannot be imported.
-    """
+    """See `api.use`."""
     absolute, named = str(Path(path).absolute()), os.environ.get(WITH, "")
     load(Path(absolute))
     if absolute not in named.split(os.pathsep):

@@ -34,22 +34,7 @@ def pages_folder() -> Path:
 
 
 def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, live: float = 0.0) -> Page:
-    """Return one HTML file that shows everything of runs, sweeps, figures and papers, offline: `dyn page`.
-
-    Args:
-        what: runs as `load_run` takes them, sweeps or their directories, ids of figures that were reproduced, results
-            of `reproduce`, JSON files beside figures, keys of papers; several runs are laid over one another. By
-            default all papers.
-        runs: embed the runs of figures too.
-        live: seconds after which the page will be written again if a run goes on; its own `live` is 0 if none does.
-
-    Returns:
-        The page; `save(path)` writes it, and a notebook shows it.
-
-    Raises:
-        UsageError: there is nothing of this name, or nothing to show of it.
-        RunError: something is damaged, or not there.
-    """
+    """See `api.page`."""
     parts = [_found(one) for one in what] or [("paper", key) for key in catalogue.papers()]
     page = Page(*_called(parts, everything=not what))
     if live and len(parts) == 1 and _goes_on(*parts[0]):

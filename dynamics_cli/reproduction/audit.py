@@ -204,23 +204,7 @@ def audit(
     figure: str, *, nulls: Sequence[str] = (), enough: bool = False,
     preset: str = "default", overrides: Overrides = (), out: str | Path | None = None, source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
-    """Make the runs of a figure again under nulls, and see which of its claims still hold.
-
-    Args:
-        figure: such as `boursier2022-fig2`.
-        nulls: names of nulls; all by default.
-        enough: whether to leave out further nulls once each claim has failed under one beside `untrained`.
-        preset: of the figure, as for `reproduce`.
-        overrides: changes to all configs of the figure, before those of the nulls.
-        out: folder of the JSON file `<figure>.audit.json`; by default `figures` below the root of outputs.
-        source: gives the runs; it shows progress and is told messages.
-
-    Raises:
-        UsageError: there is no such figure, preset or null.
-        InputError: the figure's code fails; the message names file and line.
-        DataMissingError: data that the figure needs are not there.
-        RunError: a run cannot go on, or a file cannot be written.
-    """
+    """See `api.audit`; `enough` leaves out further nulls once each claim has failed under one beside `untrained`."""
     asked, source, changes = load_figure(figure), source or RunSource(), override_texts(overrides)
     check_preset(asked, preset)
     wanted = _changed(asked.wanted(preset), changes)

@@ -172,21 +172,18 @@ def configs_of_others() -> dict[str, Path]:
 
 
 def list_figures(paper: str | None = None) -> Table:
-    """Return the figures that can be reproduced: id, paper, title, seconds on two CPU cores, names of variants.
-
-    Raises UsageError: there is no such paper.
-    """
+    """See `api.list_figures`."""
     keys = ("id", "paper", "title", "seconds", "variants")
     return Table({key: getattr(figure, key) for key in keys} for figure in figures(paper))
 
 
 def list_papers() -> Table:
-    """Return the papers whose figures can be reproduced: key, title, authors, venue, ids of the figures."""
+    """See `api.list_papers`."""
     return Table({"key": key, **paper._asdict(), "figures": list(paper.figures)} for key, paper in papers().items())
 
 
 def list_configs() -> Table:
-    """Return the configs of all papers: name, path, and the first line of comment that speaks to people."""
+    """See `api.list_configs`."""
     known = {**bundled_configs(), **configs_of_others()}
     return Table({"name": name, "path": path, "title": _title(path)} for name, path in known.items())
 

@@ -182,17 +182,7 @@ def _run(path: Path, identity: str | None, check_run: Callable[[Path], list[Find
 
 
 def verify(*paths: str | Path) -> Table:
-    """Check runs, sweeps and figures against their checksums: `dyn verify`.
-
-    Args:
-        paths: run directories, names of runs, directories of sweeps, JSON files beside figures; by default everything
-            below the root of outputs.
-
-    Returns:
-        One row for each: its `path`, whether it is `intact`, and the `findings`: file, problem, the usable rest.
-
-    Raises RunError: there is no such file, nor a run of this name.
-    """
+    """See `api.verify`."""
     remembered = cache(verify_run)  # runs that several of them share are checked once
 
     def check_run(path: Path) -> list[Finding]:

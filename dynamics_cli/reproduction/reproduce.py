@@ -90,33 +90,7 @@ def reproduce(
     formats: Sequence[str] = ("pdf", "png"), progress: ProgressDisplay | None = None,
     messages: Messages | None = None, source: RunSource | None = None,
 ) -> FigureResult:  # fmt: skip
-    """Train or reuse the runs of a figure, check its claims, draw it, write picture and JSON: `dyn reproduce`.
-
-    Args:
-        figure: such as `boursier2022-fig2` (see `list_figures`).
-        variant: one of the figure's variants, such as `flow`; its files are named `<figure>-<variant>`.
-        preset: `default`, or `full` where the figure has one.
-        overrides: changes to all configs of the figure, as `load_config` takes them.
-        seeds: number of seeds for the claims, the configs' seeds and those plus 1, 2, ...; the first is drawn. What
-            several give is written to `<figure>.seeds.json`.
-        device: replaces the device of the configs.
-        out: folder of the files; by default `figures` below the root of outputs.
-        force: train even finished runs again.
-        formats: of the picture: `pdf`, `png`, `svg`.
-        progress: shows the progress of training runs.
-        messages: called with messages for the user.
-        source: gives the runs in place of a source made of `device`, `force`, `progress` and `messages`.
-
-    Returns:
-        The result; `rows` has a row for each claim, `files` the paths of the files written.
-
-    Raises:
-        UsageError: there is no such figure, variant, preset or format.
-        ConfigError: the overrides do not fit.
-        InputError: the figure's code fails; the message names file and line.
-        DataMissingError: data that the figure needs are not there.
-        RunError: a run cannot go on, or a file cannot be written.
-    """
+    """See `api.reproduce`; `source` gives the runs in place of one made of `device`, `force` and the rest."""
     from dynamics_cli.plotting.style import save, style
 
     began = time.monotonic()

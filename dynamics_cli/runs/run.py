@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +130,6 @@ class Run(Exported):
         """Return the final numbers as a small table, for notebooks."""
         rows = [[name.replace("_", " "), cell(value)] for name, value in final_numbers(self).items()]
         return html_table([], [*rows, ["directory", str(self.path)]], caption=repr(self).strip("<>"))
-
-    def page(self) -> Any:
-        """Return everything that the run can show as one HTML file, a `pages.Page`, which notebooks show too."""
-        return import_module("dynamics_cli.pages").page(self)  # above this room: only when it is asked for
 
     @cached_property
     def config(self) -> RunConfig:

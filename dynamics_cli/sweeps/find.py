@@ -8,9 +8,7 @@ from typing import Any
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import Run, named
-from dynamics_cli.runs.compare import Comparison, compare_runs
 from dynamics_cli.runs.named import LATEST, find_names, is_there, numbered
-from dynamics_cli.runs.run import describe as described
 from dynamics_cli.runs.store import layout
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
 
@@ -62,34 +60,6 @@ def find_sweep(which: Sweep | str | Path) -> Path:
     return sweep_directory(which, alone=True) or Path(str(which))
 
 
-def load_run(which: Run | str | Path, *, verify: bool = True) -> Run:
-    """Open a run for reading.
-
-    Args:
-        which: its directory; the name, or the start of the name or of the hash, of one below `outputs/runs`; the same
-            followed by `:k` for replica k of runs trained together; `SWEEP:k` for job k of a sweep; or `latest`.
-        verify: check the config and, when it is first used, each array against the checksums.
-
-    Raises:
-        UsageError: several runs begin so; the message names them.
-        RunError: there is no such run, it is damaged, or was written by a newer version.
-    """
-    return open_run(which, verify=verify, together=True)
-
-
 def open_run(which: Any, **options: Any) -> Run:
     """Return a run, which may be called by its place in a sweep, as `runs.named.load_run` opens it."""
     return named.load_run(run_of_job(which), **options)
-
-
-def describe(run: Run | str | Path) -> dict[str, Any]:
-    """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
-    return described(open_run(run, together=True))
-
-
-def compare(a: Run | str | Path, b: Run | str | Path) -> Comparison:
-    """Compare two runs - settings, final numbers, losses, weights: `dyn compare`.
-
-    Raises RunError: there is no such run, or one holds several runs trained together.
-    """
-    return compare_runs(open_run(a, whole=True), open_run(b, whole=True))

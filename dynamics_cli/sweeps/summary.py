@@ -17,24 +17,14 @@ from dynamics_cli.text import Table
 
 
 def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
-    """Return the runs that are kept, one row each; `size` in bytes, `modified` in seconds since 1970.
-
-    Args:
-        root: where they are; by default below `outputs/runs`.
-        statuses: only runs of these statuses.
-
-    Raises UsageError: there is no such status.
-    """
+    """See `api.list_runs`."""
     statuses = find.known_statuses(statuses)
     found = find.list_runs(Path(root or layout.runs_root()))
     return Table(run.as_row() for run in found if not statuses or run.status in statuses)
 
 
 def list_sweeps(root: str | Path | None = None) -> Table:
-    """Return the sweeps that are kept, finished or not: path, status, jobs, how many ended in which way.
-
-    `root` is where they are; by default `outputs/sweeps`.
-    """
+    """See `api.list_sweeps`."""
     folder = Path(root or sweeps_root())
     shown = ("path", "status", "jobs", "complete", "diverged", "failed", "modified")
     found = [describe_sweep(path) for path in sorted(folder.glob("*")) if is_sweep(path)]
@@ -42,10 +32,7 @@ def list_sweeps(root: str | Path | None = None) -> Table:
 
 
 def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
-    """Return how far a sweep is: settings, jobs by how they ended, failures by message, running jobs: `dyn show SWEEP`.
-
-    Raises RunError: it is not a sweep, or it is damaged.
-    """
+    """Return how far a sweep is: settings, jobs by how they ended, failures by message, running jobs."""
     sweep = Sweep(find_sweep(which))
     described, running = sweep.described, {} if sweep.finished else _running(sweep.path)
     failures = Counter(row["message"] for row in sweep.rows if row["status"] == "failed")

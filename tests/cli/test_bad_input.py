@@ -34,7 +34,7 @@ MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the 
     ("PK\3\4 no", ["toy.yaml", "--set", "dataset={kind: file, path: bad.npz}"], 3,
      "Error: {place}/bad.npz: not a readable .npz file of plain arrays ("),
     ("", ["toy.yaml", "--seed", 2**63], 3, f"--seed: must be an integer >= 0 and < 2^63, not {2**63}\n"),
-    ("", ["toy.yaml", "--backend", "autgrad"], 3, "--backend: must be "),
+    ("", ["toy.yaml", "--set", "backend=autgrad"], 3, "--set: backend: must be "),
     ("", ["no.yaml"], 3, f"no.yaml: {NO_CONFIG}\n"),
     ("", ["tooy.yaml"], 3, f"tooy.yaml: {NO_CONFIG} (did you mean 'toy.yaml'?)\n"),
     ("", ["boursier2022/orthogonl"], 3,
@@ -139,7 +139,7 @@ def test_what_continues_is_what_the_command_knows(
 def test_no_warning_of_a_step_that_is_too_large(backend: str, lr: float, dim: int, dyn: Dyn) -> None:
     """Warnings are errors here; numbers beyond those of the precision are told of in words alone."""
     huge = ["--set", f"optimizer.lr={lr}", "--set", f"dataset={{kind: orthonormal, n: 2, dim: {dim}}}"]
-    answer = dyn("train", "toy.yaml", *huge, "--backend", backend, "--quiet")
+    answer = dyn("train", "toy.yaml", *huge, "--set", f"backend={backend}", "--quiet")
     assert answer.code == 7
     assert answer.err.startswith("Error: the loss is not finite at iteration ")
 

@@ -1,4 +1,4 @@
-"""`dyn sweep`, `dyn train --replicas` and the pictures of a sweep."""
+"""`dyn sweep` and the pictures of a sweep."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(dyn: Dyn
 
 
 def test_replicas(dyn: Dyn, place: Path) -> None:
-    answer = dyn("train", "toy.yaml", "--replicas", 5, "--json")
+    answer = dyn("sweep", "toy.yaml", "--seeds", 5, "--record", "config", "--json")
     assert answer.code == 0, answer.err
     assert [job["seed"] for job in answer.json["jobs"]] == [0, 1, 2, 3, 4]
     alone = dyn("train", "toy.yaml", "--seed", 3, "--json").json

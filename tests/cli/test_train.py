@@ -88,8 +88,9 @@ def test_force_deletes_no_file_of_others(name: str, dyn: Dyn, place: Path) -> No
 
 
 def test_settings_change_the_run(dyn: Dyn) -> None:
-    options = ["--set", "architecture.width=5", "--set", "optimizer.iterations=7", "--seed", "3", "--dtype", "float64"]
-    answer = dyn("train", "toy.yaml", *options, "--device", "cpu", "--backend", "torch", "--json")
+    settings = ("architecture.width=5", "optimizer.iterations=7", "dtype=float64", "backend=torch")
+    options = [f"--set={one}" for one in settings]
+    answer = dyn("train", "toy.yaml", *options, "--seed", "3", "--device", "cpu", "--json")
     config = load_run(answer.json["path"]).config
     assert (config.architecture.width, config.optimizer.iterations) == (5, 7)  # type: ignore[union-attr]
     assert (config.seed, config.dtype, config.device, config.backend) == (3, "float64", "cpu", "torch")
@@ -174,8 +175,6 @@ def test_a_network_whose_neurons_all_died_is_told_of(dyn: Dyn) -> None:
     assert dyn("show", answer.json["path"], "--json").json["messages"] == [answer.err[len("note: ") : -1]]
     alive = dyn("train", "toy.yaml", "--json")
     assert (alive.err, dyn("show", alive.json["path"], "--json").json["messages"]) == ("", [])
-    folder = dyn("train", "toy.yaml", "--set", "optimizer.lr=100", "--replicas", "3", "-q", "--json").json
-    assert "messages" not in folder
 
 
 def test_replicas_whose_neurons_died_are_counted(place: Path) -> None:

@@ -85,7 +85,7 @@ def pixels(tab: Any, kind: str) -> str:
 
 
 def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, points: Run) -> None:
-    tab = show(points.page())
+    tab = show(dyn.page(points))
     steps, last = points.snapshot_iterations, len(points.snapshot_iterations) - 1
     slider = tab.get_by_role("slider", name="State of training")
     slider.focus()
@@ -115,7 +115,7 @@ def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, poin
 
 
 def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
-    tab = show(points.page())
+    tab = show(dyn.page(points))
     chart = tab.locator("div.chart").first
     over = chart.locator(".u-over").bounding_box()
 
@@ -199,7 +199,7 @@ def test_numbers_stand_beside_the_ticks(
     (PLANE, ["regions", "polar"]), (CLASSES, ["function"]), (DIGITS, ["images", "polar"]),
 ], ids=["plane", "classes", "digits"])  # fmt: skip
 def test_pictures_of_states(config: dict[str, Any], kinds: list[str], show: Show, outputs: Path) -> None:
-    tab = show(dyn.train(config).page())
+    tab = show(dyn.page(dyn.train(config)))
     last = {kind: pixels(tab, kind) for kind in kinds}
     assert all(inked(tab, kind) > 1000 for kind in kinds)
     tab.get_by_role("button", name="first state").click()
@@ -208,7 +208,7 @@ def test_pictures_of_states(config: dict[str, Any], kinds: list[str], show: Show
 
 def test_decision_regions_are_those_of_the_network(show: Show, outputs: Path) -> None:
     run = dyn.train(PLANE)
-    tab = show(run.page(), color_scheme="light")
+    tab = show(dyn.page(run), color_scheme="light")
     canvas = tab.locator(".regions canvas")
     box, picture = canvas.bounding_box(), Image.open(BytesIO(canvas.screenshot())).convert("RGB")
     window = tab.evaluate("described.panels.find((panel) => panel.kind === 'regions').window")
@@ -286,7 +286,7 @@ def test_all_jobs_are_printed_and_a_row_shows_its_curves(show: Show, swept: Any)
 
 
 def test_curves_are_smoothed_and_saved(show: Show, points: Run, tmp_path: Path) -> None:
-    tab = show(points.page(), "wide")
+    tab = show(dyn.page(points), "wide")
     with tab.expect_download() as saved:
         tab.get_by_role("button", name="CSV").first.click()
     text = Path(saved.value.path()).read_text().splitlines()
@@ -302,7 +302,7 @@ def test_curves_are_smoothed_and_saved(show: Show, points: Run, tmp_path: Path) 
 
 
 def test_panels_are_found_and_folded(show: Show, points: Run) -> None:
-    tab = show(points.page(), "wide")
+    tab = show(dyn.page(points), "wide")
     tab.get_by_label("find panels").fill("singular")
     shown = [one for one in tab.locator("figure.panel").all() if one.is_visible()]
     assert 0 < len(shown) < tab.locator("figure.panel").count()
@@ -359,7 +359,7 @@ def test_runs_over_one_another(show: Show, points: Run) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_sizes_and_colours(size: str, scheme: str, show: Show, points: Run, tmp_path: Path) -> None:
-    tab = show(points.page(), size, color_scheme=scheme)
+    tab = show(dyn.page(points), size, color_scheme=scheme)
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     ground = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
@@ -428,7 +428,7 @@ def test_budgets(show: Show, outputs: Path, tmp_path: Path) -> None:
     """300 000 iterations and 250 snapshots: at most 5 MB, open in 1.5 s, a step of the slider in 16 ms (95 %)."""
     changes = {"optimizer.iterations": 300_000, "record.snapshots": {"kind": "geometric", "ratio": 1.041}}
     run = dyn.train("boursier2022/orthogonal", changes)
-    file = run.page().save(tmp_path / "long.html")
+    file = dyn.page(run).save(tmp_path / "long.html")
     tab = show(file)
     steps = tab.evaluate("""async () => {
         const slider = document.querySelector(".time input"), took = [];

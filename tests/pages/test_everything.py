@@ -91,7 +91,7 @@ def look_at(run: Run, seen: set[Any] | None = None) -> None:
             assert all(axes.has_data() or axes.texts or not axes.axison for axes in figure.axes), name
         if seen is not None:
             seen.add(name)
-    html = run.page().html()
+    html = dyn.page(run).html()
     assert len(described(html)["panels"]) > 1 or not run.parameters
     for panel in described(html)["panels"]:
         lines = panel.get("lines", ())
