@@ -908,7 +908,7 @@ def add_data(name: str, path: str | Path, *, progress: Counted | None = None) ->
     from dynamics_cli.datasets.files.dogs_vs_cats import NAME, add_dogs_vs_cats
 
     if name == NAME:
-        return Path(add_dogs_vs_cats(Path(path), progress).path)
+        return add_dogs_vs_cats(Path(path), progress)
     return _published(name, NAME).add(Path(path))
 
 

@@ -1,1 +1,5 @@
-"""Networks in the papers' notation, a kind a file."""
+"""Networks as kinds in the papers' notation, small relatives together; torch modules stand in `_networks.py`.
+
+The problem of a run asks a kind for its shapes, its torch module and, where there is one, its function without torch.
+Begin with `two_layer.py`, then `activations.py`.
+"""

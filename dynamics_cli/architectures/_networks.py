@@ -76,20 +76,19 @@ class DiagonalLinearNetwork(nn.Module):
 
 
 class MatrixProductNetwork(nn.Module):
-    """Entries of `W_N ... W_1`, or its inner products with measurement matrices."""
+    """Entries of `W_N ... W_1`."""
 
-    def __init__(self, shapes: Shapes, *, entries: bool) -> None:
+    def __init__(self, shapes: Shapes) -> None:
         super().__init__()
-        self.entries = entries
         _register(self, shapes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs (n,) for pairs (n, 2) of row and column, or flattened measurements (n, rows columns)."""
+        """Return the outputs (n,) for pairs (n, 2) of row and column."""
         factors = list(self.parameters())
         W: Tensor = factors[0]
         for factor in factors[1:]:
             W = factor @ W
-        return W[x[:, 0].long(), x[:, 1].long()] if self.entries else x @ W.flatten()
+        return W[x[:, 0].long(), x[:, 1].long()]
 
 
 class ResidualNetwork(nn.Module):
@@ -108,20 +107,6 @@ class ResidualNetwork(nn.Module):
         for weight in others:
             f = f + torch.relu(f) @ weight.T
         h: Tensor = (torch.relu(f) @ last.T).squeeze(-1)
-        return h
-
-
-class TiedAutoencoderNetwork(nn.Module):
-    """`h(x) = sigma(W^T W x + b)`; parameters `weight` (m, d) and `bias` (d,)."""
-
-    def __init__(self, sigma: Activation, shapes: Shapes) -> None:
-        super().__init__()
-        self.sigma = sigma.value
-        self.weight, self.bias = (nn.Parameter(torch.zeros(shapes[name])) for name in ("weight", "bias"))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs (n, d) for inputs (n, d)."""
-        h: Tensor = self.sigma(x @ self.weight.T @ self.weight + self.bias)
         return h
 
 
@@ -182,12 +167,7 @@ class TransformerNetwork(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for samples (n, tokens V): (n,) for one output, (n, C) for several."""
         r = x.reshape(len(x), self.tokens, -1)  # (n, T, V)
-        r = self._map("embedding", r) if "weight_embedding" in self.shapes else r  # (n, T, D)
-        if "weight_appended" in self.shapes:
-            token = self._weight("appended")
-            r = torch.cat([r, token.expand(len(x), *token.shape)], 1)
-        if "weight_positions" in self.shapes:
-            r = r + self._weight("positions")
+        r = self._map("embedding", r) + self._weight("positions")  # (n, T, D)
         for layer in range(1, sum(name.startswith("weight_query") for name in self.shapes) + 1):
             r = r + self._attention(layer, self._normal(r))
             if f"weight_in{layer}" in self.shapes:
@@ -221,13 +201,13 @@ class TransformerNetwork(nn.Module):
 class LinearAttentionNetwork(nn.Module):
     """The output of linear attention for the last token; see `LinearAttention`."""
 
-    def __init__(self, shapes: Shapes, *, tokens: int | None) -> None:
+    def __init__(self, shapes: Shapes) -> None:
         super().__init__()
-        self.tokens, self.D = tokens, shapes["weight_value_input"][1]
+        self.D = shapes["weight_value_input"][1]
         _register(self, shapes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs (n,) for samples (n, tokens (D + 1)) or (n, (D + 1)^2 + D)."""
+        """Return the outputs (n,) for samples (n, (D + 1)^2 + D)."""
         weights, D = dict(self.named_parameters()), self.D
         if "weight_query" in weights:
             keys = torch.cat([weights["weight_key"], weights["weight_key_label"].unsqueeze(-1)], -1)  # (H, R, D + 1)
@@ -236,11 +216,7 @@ class LinearAttentionNetwork(nn.Module):
             U = torch.cat([weights["weight_key_query"], weights["weight_key_query_label"].unsqueeze(-2)], -2)
         V = torch.cat([weights["weight_value_input"], weights["weight_value"]], -1)  # (H, D + 1)
         heads = torch.einsum("ha,hbq->qab", V, U).flatten(1)  # (D, (D + 1)^2)
-        if self.tokens is None:
-            S, x_q = x[:, :-D], x[:, -D:]  # (n, (D + 1)^2), (n, D)
-        else:
-            X = x.reshape(len(x), self.tokens, -1)  # (n, T, D + 1)
-            S, x_q = (X.mT @ X).flatten(1), X[:, -1, :-1]
+        S, x_q = x[:, :-D], x[:, -D:]  # (n, (D + 1)^2), (n, D)
         return (S * (x_q @ heads)).sum(-1)
 
 

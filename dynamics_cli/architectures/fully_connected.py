@@ -11,11 +11,10 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.architectures.activations import Activated
-from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Evaluation, Finding, Floats, Parameters, PositiveInt, Sections, Shapes
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures._networks import FullyConnectedNetwork, ResidualNetwork, TiedAutoencoderNetwork
+    from dynamics_cli.architectures._networks import FullyConnectedNetwork, ResidualNetwork
 
 
 class FullyConnected(Activated, kind="fully_connected"):
@@ -131,43 +130,3 @@ initialization: {kind: default_scaled, factor: 0.1}
             return outputs
 
         return h
-
-
-class TiedAutoencoder(Activated, kind="tied_autoencoder"):
-    """`h(x) = sigma(W^T W x + b)` of `outputs` features through fewer neurons: superposition (Elhage et al. 2022)."""
-
-    example = """\
-dataset: {kind: sparse_features, n: 500, dim: 6, density: 0.2}
-architecture: {kind: tied_autoencoder, width: 2, outputs: 6}
-initialization: {kind: default_scaled}
-loss: {kind: mse}
-"""
-    width: PositiveInt
-    """Number m of hidden neurons."""
-    outputs: Annotated[int, Field(ge=2)]
-    """Number of features: columns of the inputs, and outputs."""
-
-    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of `weight` (width, outputs) and `bias` (outputs,); InputError for other inputs."""
-        if d != self.outputs:
-            raise InputError(f"dataset: inputs of {d} columns; architecture.outputs is {self.outputs}, needed are {d}")
-        return {"weight": (self.width, d), "bias": (d,)}
-
-    def build(self, d: int) -> TiedAutoencoderNetwork:
-        """Return the network for inputs of `d` columns."""
-        from dynamics_cli.architectures._networks import TiedAutoencoderNetwork
-
-        return TiedAutoencoderNetwork(self.sigma, self.shapes(d))
-
-    def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
-        """Return `x (n, d) -> h(x) (n, d)` without torch."""
-        W, b = (np.asarray(parameters[name], np.float64) for name in ("weight", "bias"))
-        return lambda x: self.sigma.value(np.asarray(x, np.float64) @ W.T @ W + b)
-
-    def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return the multiply-adds of an input: the weights are used twice."""
-        return 2 * self.width * d
-
-    def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
-        """Return the numbers of hidden neurons and outputs."""
-        return [self.width, d]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class LinearAttention(Architecture, kind="linear_attention"):
     """`h(X) = sum_i (v_i, v_i^y) S (U_i; u_i) x_q`, `S = sum_t X_t X_t^T` (`ATTN_M` and `ATTN_S` of Zhang et al. 2025).
 
-    A sample is `tokens` blocks `X_t = (x_t, y_t)` of D + 1 numbers, the query `(x_q, 0)` last; without `tokens` it is
-    `S` by rows, then `x_q`, the form `moments` of `in_context_regression`. The output is the last number of the query's
-    vector in attention without softmax, `sum_i W_V,i X X^T W_KQ,i X`. Other rows of `W_V` do not enter, nor the column
-    of `W_KQ` that meets the query's 0; the sum is not divided by the number of pairs, as in the released code.
+    A sample is `S` by rows, then `x_q`, the form `moments` of `in_context_regression`, for tokens `X_t = (x_t, y_t)` of
+    D + 1 numbers, the query `(x_q, 0)` last. The output is the last number of the query's vector in attention without
+    softmax, `sum_i W_V,i X X^T W_KQ,i X`. Other rows of `W_V` do not enter, nor the column of `W_KQ` that meets the
+    query's 0; the sum is not divided by the number of pairs, as in the released code.
 
     Of merged keys and queries `U_i` is `weight_key_query` (heads, D, D) and `u_i` `weight_key_query_label` (heads, D).
     Separate, `U_i = K_i^T Q_i` and `u_i = k_i^T Q_i` of `weight_key`, `weight_query` (heads, rank, D) and
@@ -33,13 +33,11 @@ class LinearAttention(Architecture, kind="linear_attention"):
     """
 
     example = """\
-dataset: {kind: in_context_regression, n: 200, context: 31, eigenvalues: [0.4, 0.3, 0.2, 0.1]}
-architecture: {kind: linear_attention, tokens: 32, heads: 5, key_query: separate, rank: 1}
+dataset: {kind: in_context_regression, n: 200, context: 31, eigenvalues: [0.4, 0.3], features: moments}
+architecture: {kind: linear_attention, heads: 5, key_query: separate, rank: 1}
 initialization: {kind: unbalanced, scale: 1.0e-2, scales: {weight_key_label: 0.0, weight_value_input: 0.0}}
 optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 """
-    tokens: PositiveInt | None = None
-    """Number of blocks that a sample is split into, the query included: N + 1; none for samples that are moments."""
     heads: PositiveInt = 1
     """Number of heads, whose outputs are added."""
     key_query: Literal["merged", "separate"] = "merged"
@@ -68,23 +66,21 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 
     def inputs(self, d: int) -> int:
         """Return D for samples of `d` columns; InputError where they have another form."""
-        D = math.isqrt(d + 2) - 1 if self.tokens is None else d // self.tokens - 1  # (D + 1)^2 + D, or T (D + 1)
-        if D < 1 or d != ((D + 1) ** 2 + D if self.tokens is None else self.tokens * (D + 1)):
-            form = "moments of D + 1 columns, (D + 1)^2 + D numbers; tokens need architecture.tokens"
-            form = form if self.tokens is None else f"{self.tokens} tokens of two or more numbers"
-            raise InputError(f"architecture.tokens: samples of {d} columns are no {form}")
+        D = math.isqrt(d + 2) - 1
+        if D < 1 or d != (D + 1) ** 2 + D:
+            form = "moments of D + 1 columns, (D + 1)^2 + D numbers"
+            raise InputError(f"architecture.kind linear_attention: samples of {d} columns are no {form}")
         return D
 
     def build(self, d: int) -> nn.Module:
         """Return the network for samples of `d` columns."""
         from dynamics_cli.architectures._networks import LinearAttentionNetwork
 
-        return LinearAttentionNetwork(self.shapes(d), tokens=self.tokens)
+        return LinearAttentionNetwork(self.shapes(d))
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
         """Return those of one sample: `S`, and its product with the query and the weights of all heads together."""
-        columns = self.inputs(d) + 1
-        return ((self.tokens or 0) + columns) * columns**2
+        return (self.inputs(d) + 1) ** 3
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
         """Return the numbers of `S`, of its weights, and the output."""

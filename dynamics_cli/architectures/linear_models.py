@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
@@ -65,10 +65,7 @@ initialization: {kind: constant, scale: 0.1}
 
 
 class MatrixProduct(LinearModel, kind="matrix_product"):
-    """`W = W_N ... W_1` seen through its entries or through linear measurements (Arora et al. 2019).
-
-    A sample is a pair (row, column) of `W`, or a measurement matrix `A`, flattened by rows, whose output is `<A, W>`.
-    """
+    """`W = W_N ... W_1` seen through its entries: a sample is a pair (row, column) (Arora et al. 2019)."""
 
     example = """\
 dataset: {kind: matrix_completion, rows: 20, rank: 2, observed: 200}
@@ -84,13 +81,11 @@ initialization: {kind: unbalanced, scale: 0.01}
     """Number N of factors."""
     width: PositiveInt | None = None
     """Rows of the factors between the first and the last; by default the smaller side of `W`: no restriction."""
-    samples: Literal["entries", "measurements"] = "entries"
-    """The form of a sample."""
 
     @property
     def between_samples(self) -> bool:
-        """No: between the entries of a matrix there is nothing."""
-        return self.samples == "measurements"
+        """False: there is nothing between the entries of a matrix."""
+        return False
 
     def sides(self) -> list[int]:
         """Return the columns of `W_1`, then the rows of `W_1` to `W_N`."""
@@ -98,18 +93,17 @@ initialization: {kind: unbalanced, scale: 0.01}
         return [columns, *[self.width or min(self.rows, columns)] * (self.depth - 1), self.rows]
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the factors; InputError where samples of `d` numbers have another form."""
+        """Return the shapes of the factors; InputError where samples of `d` numbers are no pairs."""
         sides = self.sides()
-        needed = 2 if self.samples == "entries" else sides[0] * sides[-1]
-        if d != needed:
-            raise InputError(f"dataset: samples of {d} columns; architecture.samples {self.samples} needs {needed}")
+        if d != 2:
+            raise InputError(f"dataset: samples of {d} columns; architecture.kind matrix_product needs pairs")
         return {f"weight_{k}": (sides[k], sides[k - 1]) for k in range(1, len(sides))}
 
     def build(self, d: int) -> nn.Module:
         """Return the network for samples of `d` columns."""
         from dynamics_cli.architectures._networks import MatrixProductNetwork
 
-        return MatrixProductNetwork(self.shapes(d), entries=self.samples == "entries")
+        return MatrixProductNetwork(self.shapes(d))
 
     def product(self, parameters: Parameters) -> Floats:
         """Return `W_N ... W_1`, shape (..., rows, columns), float64."""
@@ -121,8 +115,6 @@ initialization: {kind: unbalanced, scale: 0.01}
     def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
         """Return `x (n, d) -> h(x)` (n,)."""
         W = self.product(parameters)
-        if self.samples == "measurements":
-            return lambda x: np.asarray(x, np.float64) @ W.ravel()
         return lambda x: W[tuple(np.asarray(x, np.int64).T)]
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:

@@ -37,28 +37,22 @@ loss: {kind: cross_entropy}
 """
     tokens: PositiveInt
     """Number T of blocks that a sample is split into: 2 for the pairs of `modular_arithmetic`."""
-    width: PositiveInt | None = None
-    """Numbers D of the residual stream; not for one-hot embeddings, where a token is the stream itself."""
+    width: PositiveInt
+    """Numbers D of the residual stream."""
     heads: PositiveInt = 1
-    """Attention heads of every layer."""
-    head_width: PositiveInt | None = None
-    """Width k of a head; by default D / heads."""
+    """Attention heads of every layer, each of width k = D / heads."""
     layers: Annotated[int, Field(ge=1, le=100)] = 1
     """Number of layers, each of attention and MLP."""
     causal: bool = True
     """Whether a token sees only itself and those before it."""
-    embedding: Literal["learned", "one_hot"] = "learned"
-    """`W_E` is learned, or the identity: one-hot tokens then enter as they are."""
-    positions: Literal["learned", "none"] = "learned"
-    """A learned vector `p_t` (a row of `weight_positions`) for every place, or none."""
     mlp_width: Annotated[int, Field(ge=0)] | None = None
     """Neurons of every MLP; by default 4 D, 0 for attention alone."""
     layer_norm: bool = True
     """Whether there is a normalisation `N`."""
     bias: bool = False
     """Whether attention, MLPs and the output have bias vectors."""
-    readout: Literal["last", "mean", "appended"] = "last"
-    """Which token gives the output: the last, the mean, or an appended learned token (`=` in Nanda et al. 2023)."""
+    readout: Literal["last", "mean"] = "last"
+    """Whether the last token or the mean of all gives the output."""
     outputs: PositiveInt = 1
     """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
 
@@ -67,30 +61,18 @@ loss: {kind: cross_entropy}
         """The activation of the MLPs; without MLPs nothing has a kink."""
         return Linear() if self.mlp_width == 0 else super().sigma
 
-    @property
-    def length(self) -> int:
-        """Number of tokens, an appended one included."""
-        return self.tokens + (self.readout == "appended")
-
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a width that is missing, is not chosen freely, or is not that of whole heads."""
+        """Yield a width that is not that of whole heads."""
         yield from super().check(sections)
-        if self.embedding == "learned" and self.width is None:
-            yield ("architecture", "width"), "is missing; a learned embedding needs the number of its columns, e.g. 32"
-        if self.embedding == "one_hot" and self.width is not None:
-            yield (
-                ("architecture", "width"),
-                "is that of a token for embedding one_hot; leave it out, or learn embeddings",
-            )
-        if self.embedding == "learned" and self.width and self.head_width is None and self.width % self.heads:
-            what = f"{self.width} is not a multiple of heads = {self.heads}"
-            yield ("architecture", "width"), f"{what}; change one of them, or give head_width"
+        if self.width % self.heads:
+            told = f"{self.width} is not a multiple of heads = {self.heads}"
+            yield ("architecture", "width"), told
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all weights, for samples of `d` columns.
 
         Raises:
-            InputError: samples cannot be split into the tokens, or tokens into heads.
+            InputError: samples cannot be split into the tokens.
         """
         if d % self.tokens:
             divisors = ", ".join(str(k) for k in range(1, min(d, 1000) + 1) if d % k == 0)
@@ -98,12 +80,7 @@ loss: {kind: cross_entropy}
                 f"architecture.tokens: samples of {d} columns are not {self.tokens} tokens of equal length; "
                 f"divisors of {d} will do: {divisors}"
             )
-        vocabulary = d // self.tokens
-        D = self.width or vocabulary
-        k = self.head_width or D // self.heads
-        if self.head_width is None and D % self.heads:
-            what = f"tokens of {D} numbers are no {self.heads} heads of equal width"
-            raise InputError(f"architecture.heads: {what}; give head_width, or learn embeddings of a width that is")
+        D = self.width
         M = 4 * D if self.mlp_width is None else self.mlp_width
         found: dict[str, tuple[int, ...]] = {}
 
@@ -112,16 +89,12 @@ loss: {kind: cross_entropy}
             if bias:
                 found[f"bias_{name}"] = (rows,)
 
-        if self.embedding == "learned":
-            matrix("embedding", D, vocabulary, bias=False)
-        if self.readout == "appended":
-            matrix("appended", 1, D, bias=False)
-        if self.positions == "learned":
-            matrix("positions", self.length, D, bias=False)
+        matrix("embedding", D, d // self.tokens, bias=False)
+        matrix("positions", self.tokens, D, bias=False)
         for layer in range(1, self.layers + 1):
             for part in ("query", "key", "value"):
-                matrix(f"{part}{layer}", self.heads * k, D)
-            matrix(f"attention{layer}", D, self.heads * k)
+                matrix(f"{part}{layer}", D, D)
+            matrix(f"attention{layer}", D, D)
             if M:
                 matrix(f"in{layer}", M, D)
                 matrix(f"out{layer}", D, M)
@@ -140,10 +113,9 @@ loss: {kind: cross_entropy}
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
         """Return those of one sample: every token goes through the matrices and meets the others in every head."""
         matrices = sum(rows[0] * rows[-1] for name, rows in shapes.items() if len(rows) > 1)
-        inner = shapes["weight_query1"][0]
-        return self.length * matrices + 2 * self.layers * self.length**2 * inner
+        return self.tokens * matrices + 2 * self.layers * self.tokens**2 * self.width
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
         """Return the numbers that matrices give for all tokens, and the attention of every layer."""
-        attention = [self.heads * self.length**2] * self.layers
-        return [self.length * size for size in super().layer_sizes(shapes, d)] + attention
+        attention = [self.heads * self.tokens**2] * self.layers
+        return [self.tokens * size for size in super().layer_sizes(shapes, d)] + attention

@@ -1,4 +1,4 @@
-"""Data without randomness but for which part is seen: modular arithmetic, polynomials, entries of a matrix."""
+"""Tasks with a rule: modular arithmetic, polynomials, entries of a matrix of low rank, parity of some signs."""
 
 from __future__ import annotations
 
@@ -75,9 +75,17 @@ class Polynomial(Dataset, kind="polynomial"):
         return make_samples(x[:, None], np.cos(self.degree * np.arccos(x)), append_bias=self.append_bias)
 
 
-class LowRank(Dataset):
-    """Knowledge of `W* = scale sqrt(rows columns) U V^T / ||U V^T||` for Gaussian `U`, `V` of `rank` columns."""
+class MatrixCompletion(Dataset, kind="matrix_completion"):
+    """Some entries of a matrix of low rank, as pairs (row, column); the others are held out (Arora et al. 2019).
 
+    The matrix is `W* = scale sqrt(rows columns) U V^T / ||U V^T||` for Gaussian `U`, `V` of `rank` columns.
+    """
+
+    example = """\
+dataset: {kind: matrix_completion, rows: 20, rank: 2, observed: 200}
+architecture: {kind: matrix_product, rows: 20, depth: 2}
+initialization: {kind: unbalanced, scale: 0.01}
+"""
     rows: PositiveInt
     """Rows of the matrix."""
     columns: PositiveInt | None = None
@@ -88,11 +96,16 @@ class LowRank(Dataset):
     """Root mean square of its entries."""
     noise: NonNegative = 0.0
     """Standard deviation of Gaussian noise on the observations."""
+    observed: PositiveInt
+    """Number of entries that are seen, drawn without replacement."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a rank that no such matrix has."""
-        if self.rank > min(self.rows, self.columns or self.rows):
-            yield ("dataset", "rank"), f"must be at most {min(self.rows, self.columns or self.rows)}, the smaller side"
+        """Yield a rank that no such matrix has, and more entries than there are."""
+        columns = self.columns or self.rows
+        if self.rank > min(self.rows, columns):
+            yield ("dataset", "rank"), f"must be at most {min(self.rows, columns)}, the smaller side"
+        if self.observed > self.rows * columns:
+            yield ("dataset", "observed"), f"must be at most {self.rows * columns}, all entries"
 
     def matrix(self, streams: Streams) -> np.ndarray:
         """Return `W*` (rows, columns)."""
@@ -101,60 +114,50 @@ class LowRank(Dataset):
         W = rng.standard_normal((self.rows, self.rank)) @ rng.standard_normal((self.rank, columns))
         return np.asarray(self.scale * np.sqrt(W.size) / np.linalg.norm(W) * W)
 
-    def seen(self, y: np.ndarray, streams: Streams) -> np.ndarray:
-        """Return labels with noise."""
-        return y + self.noise * streams.rng("label noise").standard_normal(y.shape) if self.noise else y
+    def load(self, streams: Streams) -> Samples:
+        """Return pairs (n, 2) and entries (n,)."""
+        W, n = self.matrix(streams), self.observed
+        x = np.stack(np.unravel_index(streams.rng("data").permutation(W.size), W.shape), 1).astype(np.float64)
+        y = W[tuple(x.astype(np.int64).T)]
+        if self.noise:
+            y[:n] += self.noise * streams.rng("label noise").standard_normal(n)
+        return make_samples(x, y, trained=n)
 
 
-class MatrixCompletion(LowRank, kind="matrix_completion"):
-    """Some entries of a matrix of low rank, as pairs (row, column); the others are held out (Arora et al. 2019)."""
+class SparseParity(Dataset, kind="sparse_parity"):
+    """Uniform signs `x` in {-1, 1}^dim, labelled by `prod_{i <= k} x_i`, the parity of the first k (Barak et al. 2022).
 
-    example = """\
-dataset: {kind: matrix_completion, rows: 20, rank: 2, observed: 200}
-architecture: {kind: matrix_product, rows: 20, depth: 2}
-initialization: {kind: unbalanced, scale: 0.01}
-"""
-    observed: PositiveInt
-    """Number of entries that are seen, drawn without replacement."""
+    Which k entries matter is a matter of their numbering, for networks that treat all inputs alike.
+    """
+
+    example = "{kind: sparse_parity, n: 200, dim: 20, k: 3, n_test: 200}"
+    endless = True
+    n: PositiveInt
+    """Number of training samples."""
+    dim: PositiveInt
+    """Input dimension."""
+    k: PositiveInt
+    """Number of entries whose product is the label."""
+    n_test: PositiveInt | None = None
+    """Number of held-out samples."""
+    append_bias: bool = False
+    """Append a constant 1 to every input."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield more entries than there are."""
-        yield from super().check(sections)
-        if self.observed > self.rows * (self.columns or self.rows):
-            yield ("dataset", "observed"), f"must be at most {self.rows * (self.columns or self.rows)}, all entries"
-
-    def load(self, streams: Streams) -> Samples:
-        """Return pairs (n, 2) and entries (n,)."""
-        W = self.matrix(streams)
-        x = np.stack(np.unravel_index(streams.rng("data").permutation(W.size), W.shape), 1).astype(np.float64)
-        y = W[tuple(x.astype(np.int64).T)]
-        n = self.observed
-        rest = (x[n:], y[n:]) if n < len(x) else (None, None)
-        return make_samples(x[:n], self.seen(y[:n], streams), x_test=rest[0], y_test=rest[1])
-
-
-class MatrixSensing(LowRank, kind="matrix_sensing"):
-    """Inner products of a matrix of low rank with Gaussian matrices (Gunasekar et al. 2017)."""
-
-    example = """\
-dataset: {kind: matrix_sensing, rows: 10, rank: 1, n: 50}
-architecture: {kind: matrix_product, rows: 10, depth: 2, samples: measurements}
-initialization: {kind: unbalanced, scale: 0.01}
-"""
-    endless = True
-    n: PositiveInt
-    """Number of measurements."""
+        if self.k > self.dim:
+            yield ("dataset", "k"), f"must be at most dataset.dim = {self.dim}"
 
     def sizes(self) -> Sizes:
         """Return the sizes of what is drawn."""
-        return Sizes(self.n, self.rows * (self.columns or self.rows))
+        return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, 1.0)
 
     def load(self, streams: Streams) -> Samples:
-        """Return flattened measurement matrices (n, rows columns) and their inner products with the matrix (n,).
+        """Draw the signs and multiply them.
 
         Raises InputError: they do not fit into memory.
         """
-        W = self.matrix(streams)
-        check_size(self.n, W.size)
-        x = streams.rng("data").standard_normal((self.n, W.size))
-        return make_samples(x, self.seen(x @ W.ravel(), streams))
+        count = self.n + (self.n_test or 0)
+        check_size(count, self.dim)
+        x = streams.rng("data").choice([-1.0, 1.0], (count, self.dim))
+        return make_samples(x, x[:, : self.k].prod(axis=1), trained=self.n, append_bias=self.append_bias)

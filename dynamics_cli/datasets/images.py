@@ -16,7 +16,7 @@ from pydantic import Field
 from dynamics_cli.datasets.files.cifar10 import load_cifar10
 from dynamics_cli.datasets.files.mnist import MNIST, SUBSET_COUNTS, Bytes, load_mnist
 from dynamics_cli.errors import DataMissingError, InputError
-from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
+from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, make_samples, stream
 from dynamics_cli.kinds.base import Finding, Fraction, PositiveInt, Sections
 
 Digit = Annotated[int, Field(ge=0, le=9)]
@@ -214,7 +214,8 @@ class MnistPair(Digits, kind="mnist_pair"):
 class DogsVsCats(Dataset, kind="dogs_vs_cats"):
     """Kaggle's Dogs vs. Cats, which `dyn data add dogs-vs-cats` adds; cats are labelled 1, dogs -1.
 
-    Images are flat rows of numbers from 0 to 1: the red, the green, then the blue plane.
+    Images are flat rows of numbers from 0 to 1: the red, the green, then the blue plane. Rows are float32, half the
+    memory of float64: 25 000 images of 64 x 64 pixels take 1.2 GB.
     """
 
     size: PositiveInt = 32
@@ -228,43 +229,41 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
     """SHA-256 of the images, which the run records; by default those that are there, and others are refused."""
 
     def resolve(self) -> Self:
-        """Say which images are there.
+        """Say which images are there; DataMissingError: none were added."""
+        from dynamics_cli.datasets.files.dogs_vs_cats import find_images
 
-        Raises DataMissingError: none were added.
-        """
-        from dynamics_cli.datasets.files.dogs_vs_cats import find_place
-
-        return self if self.images is not None else self.model_copy(update={"images": find_place().key})
+        return self if self.images is not None else self.model_copy(update={"images": find_images()[1]})
 
     def load(self, streams: Streams) -> Samples:
         """Return images as rows of 3 size^2 numbers from 0 to 1, for training and held out.
-
-        Rows are float32, half the memory of float64: 25 000 images of 64 x 64 pixels take 1.2 GB.
 
         Raises:
             DataMissingError: the images were not added, or are gone.
             InputError: other images are there than the config names, a part would be empty, or the images do not fit
                 into memory.
         """
-        from dynamics_cli.datasets.files.dogs_vs_cats import find_place, load_images, split_per_class
+        from dynamics_cli.datasets.files.dogs_vs_cats import find_images, read_images
 
-        place = find_place()
-        if self.images not in (None, place.key):
-            raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {place.key}")
-        check_size(place.cats + place.dogs, self.size**2)  # three colours in float32, and the bytes
-        images, labels = load_images(place, self.size), place.labels
-        train, test = split_per_class(labels, self.test_fraction, streams.seed)
-        y = 1.0 - 2.0 * labels.astype(np.float64)  # (n,)
-        rows = [self._rows(images[chosen], labels[chosen] == 1) for chosen in (train, test)]
-        return Samples(rows[0], y[train], rows[1], y[test])
-
-    def _rows(self, pixels: NDArray[np.uint8], dogs: NDArray[np.bool_]) -> Floats:
-        """Return images (n, size, size, 3) flat, colour by colour (n, 3 size^2)."""
-        if self.light_effect:
-            pixels = light_effect(pixels, dogs)
-        rows = np.moveaxis(pixels, -1, 1).reshape(len(pixels), -1).astype(np.float32)
-        rows /= np.float32(255)
-        return rows  # type: ignore[return-value]
+        path, key = find_images()
+        if self.images not in (None, key):
+            raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {key}")
+        found, pixels, dogs = read_images(path, self.size)
+        if found != key:
+            raise InputError(
+                f"{path}: has changed since it was added; `dyn data add dogs-vs-cats PATH` checks it again"
+            )
+        pixels = light_effect(pixels, dogs) if self.light_effect else pixels
+        x = np.moveaxis(pixels, -1, 1).reshape(len(pixels), -1).astype(np.float32)  # (n, 3 size^2)
+        x /= np.float32(255)
+        y, test = np.where(dogs, -1.0, 1.0), np.zeros(len(dogs), bool)
+        rng = stream(streams.seed, "data")
+        for members in (np.flatnonzero(~dogs), np.flatnonzero(dogs)):
+            count = round(self.test_fraction * len(members))
+            if not 0 < count < len(members):
+                share = f"test_fraction {self.test_fraction:g} of {len(members)} images of a class"
+                raise InputError(f"dataset: {share} leaves a part empty")
+            test[rng.permutation(members)[:count]] = True
+        return Samples(x[~test], y[~test], x[test], y[test])  # type: ignore[arg-type]
 
 
 def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dynamics_cli.datasets.files.tables import read_samples
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Dataset, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds import Dataset, Samples, Streams, make_samples
 from dynamics_cli.kinds.base import Finding, Fraction, PositiveInt, Sections
 
 Coordinates = Annotated[list[float], Field(min_length=1)]
@@ -79,45 +79,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-class Orthonormal(Dataset, kind="orthonormal"):
-    """`n` orthonormal inputs in `dim` dimensions (Boursier et al. 2022, Assumption 1)."""
-
-    example = "{kind: orthonormal, n: 10, dim: 20}"
-    n: PositiveInt
-    """Number of samples; at most `dim`."""
-    dim: PositiveInt
-    """Input dimension."""
-    y: Labels | None = None
-    """Labels (n,); by default standard Gaussian draws."""
-
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield too many vectors, labels of another number, and missing labels where they must be signs or classes."""
-        if self.n > self.dim:
-            yield ("dataset", "n"), f"must be at most dim = {self.dim}, not {self.n}: no more vectors are orthonormal"
-        if self.y is not None and len(self.y) != self.n:
-            labels = counted(len(self.y), "label")
-            yield ("dataset", "y"), f"has {labels}, but n is {self.n}; there must be one label per sample"
-        loss = sections.get("loss")
-        if self.y is None and getattr(loss, "labels", "real") != "real":
-            yield ("dataset", "y"), f"is missing; Gaussian labels do not suit the loss {sections['loss'].kind}"
-
-    def sizes(self) -> Sizes:
-        """Return the sizes of what is drawn."""
-        return Sizes(self.n, self.dim, labels=0.5 if self.y is None else np.array(self.y))
-
-    def load(self, streams: Streams) -> Samples:
-        """Draw `n` uniformly distributed orthonormal rows in `dim` dimensions, and labels where none are given.
-
-        Raises InputError: they do not fit into memory.
-        """
-        check_size(self.n, self.dim)
-        rng = streams.rng("data")
-        q, r = np.linalg.qr(rng.standard_normal((self.dim, self.n)))  # (dim, n)
-        x = (q * np.sign(np.diag(r))).T  # signs make the distribution uniform (Mezzadri 2007)
-        y = rng.standard_normal(self.n) if self.y is None else np.array(self.y, dtype=np.float64)
-        return make_samples(x, y)
-
-
 class File(Dataset, kind="file"):
     """Points read from a `.npz` file (arrays `x`, `y`, optionally `x_test`, `y_test`) or a `.csv` file."""
 
@@ -125,11 +86,9 @@ class File(Dataset, kind="file"):
 # python -c "import numpy; numpy.savetxt('data.csv', numpy.random.randn(20, 3), delimiter=',')"
 dataset: {kind: file, path: data.csv, test_fraction: 0.2}
 """
-    file_keys: ClassVar = ("path", "test_path")
+    file_keys: ClassVar = ("path",)
     path: str
     """The file, relative to the config that names it. A CSV has a header or none; its last columns are `y`."""
-    test_path: str | None = None
-    """A second file of the same form whose `x` and `y` are held out."""
     test_fraction: Fraction | None = None
     """Hold out this share of the samples, drawn from the data stream of the seed."""
     outputs: PositiveInt | None = None
@@ -138,12 +97,9 @@ dataset: {kind: file, path: data.csv, test_fraction: 0.2}
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield files of another kind, and two ways of holding samples out."""
-        for key, file in self.files():
-            if os.path.splitext(file)[1].lower() not in (".npz", ".csv"):  # noqa: PTH122
-                yield ("dataset", key), f"must name a .npz or a .csv file, not {file!r}"
-        if self.test_path is not None and self.test_fraction is not None:
-            yield ("dataset", "test_fraction"), "cannot be given together with test_path"
+        """Yield a file of another kind."""
+        if os.path.splitext(self.path)[1].lower() not in (".npz", ".csv"):  # noqa: PTH122
+            yield ("dataset", "path"), f"must name a .npz or a .csv file, not {self.path!r}"
 
     def load(self, streams: Streams) -> Samples:
         """Read the file and, where asked for, hold samples out.
@@ -155,10 +111,7 @@ dataset: {kind: file, path: data.csv, test_fraction: 0.2}
         arrays = read_samples(Path(self.path), self.outputs or 1)
         x, y = arrays["x"], arrays["y"]
         x_test, y_test = arrays.get("x_test"), arrays.get("y_test")
-        if self.test_path is not None:
-            held_out = read_samples(Path(self.test_path), self.outputs or 1)
-            x_test, y_test = held_out["x"], held_out["y"]
-        elif self.test_fraction is not None:
+        if self.test_fraction is not None:
             if x_test is not None:
                 raise InputError(
                     f"{self.path} holds x_test and y_test: leave dataset.test_fraction out, or them out of the file"

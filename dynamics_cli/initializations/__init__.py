@@ -1,1 +1,4 @@
-"""Initial weights, drawn in float64 from the initialisation stream of the seed; a kind each."""
+"""Laws of the first weights as kinds, drawn in float64 from the initialisation stream of the seed.
+
+`Problem.initial_parameters` calls `draw`. Begin with `scaled.py`, then `matrices.py`.
+"""

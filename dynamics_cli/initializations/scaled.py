@@ -244,49 +244,6 @@ class Paired(Unbalanced, kind="paired"):
         return drawn | {name: np.zeros_like(drawn[name]) for name in names[names.index(last) + 1 :]}
 
 
-class DeltaUnbalanced(Scaled, kind="delta_unbalanced"):
-    """`||a_j||^2 - ||w_j||^2 = delta` for every neuron, which gradient flow conserves (Kunin et al. 2024).
-
-    The smaller of the two is Gaussian of the scale: w_j for `delta >= 0`, a_j (with w_j uniform on a sphere) below.
-    """
-
-    example = "{kind: delta_unbalanced, scale: 1.0e-3, delta: 0.1}"
-    delta: float
-    """Above 0 hidden weights move faster than output weights, below 0 more slowly; 0 is balanced."""
-
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield that sizes of output weights follow from delta."""
-        yield from super().check(sections)
-        if self.output_value is not None:
-            yield ("initialization", "output_value"), "does not go with delta, which says the size of output weights"
-
-    def hidden(self, rng: Generator, s: float, shape: tuple[int, ...]) -> Floats:
-        """Return hidden weights (m, d)."""
-        if self.delta >= 0:
-            return super().hidden(rng, s, shape)
-        sizes = np.hypot(s * rng.standard_normal((shape[0], 1)), math.sqrt(-self.delta))
-        return sizes * on_sphere(rng, shape)
-
-    def magnitudes(self, s: float, W: Floats) -> Floats:
-        """Return `sqrt(||w_j||^2 + delta)` (m,)."""
-        norms, r = super().magnitudes(s, W), math.sqrt(abs(self.delta))
-        return np.hypot(norms, r) if self.delta >= 0 else np.sqrt(np.maximum(0.0, norms - r) * (norms + r))
-
-
-class Dominated(Scaled, kind="dominated"):
-    """Hidden weights uniform in ± s and `|a_j| = s sqrt(columns)`, so that `|a_j| >= ||w_j||`."""
-
-    example = "{kind: dominated, scale: 0.1}"
-
-    def hidden(self, rng: Generator, s: float, shape: tuple[int, ...]) -> Floats:
-        """Return uniform hidden weights (m, d)."""
-        return rng.uniform(-s, s, shape)
-
-    def magnitudes(self, s: float, W: Floats) -> Floats:
-        """Return the largest norm that a neuron can have."""
-        return np.full(len(W), s * math.sqrt(W.shape[1]))
-
-
 class DefaultScaled(PerLayer, kind="default_scaled"):
     """PyTorch's default initialisation of a linear layer, times a factor."""
 

@@ -207,41 +207,13 @@ class GroupRMSprop(Minibatch, kind="group_rmsprop"):
     """Share of the mean square that is kept."""
     eps: Positive = 1e-6
     """Added to the denominator."""
-    per: Literal["network", "tensor"] = "network"
-    """Whether `||g||` is over all weights, or every weight matrix and bias vector has a normaliser of its own."""
 
     def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
         """Return the weight after a step along the gradient, divided by the root of the mean square of its norm."""
-        square = formulas.total(g * g) if self.per == "tensor" else formulas.total_of_all(g * g)
+        square = formulas.total_of_all(g * g)
         v = step.memory["square"] = self.decay * step.memory["square"] + (1 - self.decay) * square
         rate = step.lr / (formulas.sqrt(v / (1 - self.decay ** (step.iteration + 1))) + self.eps)
         return w - rate * g
-
-
-class SignDescent(Minibatch, kind="sign_gd"):
-    """`w <- w - lr sign(g)` for every weight (Bernstein et al. 2018), full batch unless a batch size is given."""
-
-    example = "{kind: sign_gd, lr: 1.0e-3, iterations: 1000}"
-    adaptive = True
-    momentum: Beta | None = None
-    """mu of `b <- mu b + g`, whose sign is taken then (Signum)."""
-
-    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
-        """Return the weight moved by `lr`."""
-        if self.momentum is not None:
-            g = memory["momentum"] = self.momentum * memory["momentum"] + g
-        return w - step.lr * formulas.sign(g)
-
-
-class NormalizedDescent(Minibatch, kind="normalized_gd"):
-    """`w <- w - lr g / ||g||`, the norm over all weights: every step has length `lr` (0 where g is)."""
-
-    example = "{kind: normalized_gd, lr: 1.0e-3, iterations: 1000}"
-
-    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
-        """Return the weight moved by its share of `lr`."""
-        square = formulas.total_of_all(g * g)
-        return w - formulas.where(square > 0, step.lr / formulas.sqrt(square), 0.0) * g
 
 
 class Muon(Minibatch, kind="muon"):
@@ -258,8 +230,6 @@ class Muon(Minibatch, kind="muon"):
     """mu; b is 0 at first."""
     nesterov: bool = True
     """Whether the step is along `O(g + mu b)` instead of `O(b)`."""
-    matrix_iterations: PositiveInt = 5
-    """Newton-Schulz iterations."""
     weight_decay: NonNegative | None = None
     """lambda; weights also shrink by `lr lambda w` in every update (decoupled decay)."""
 
@@ -275,10 +245,10 @@ class Muon(Minibatch, kind="muon"):
             factor = max(1.0, matrix.shape[0] / matrix.shape[1]) ** 0.5
             if self.weight_decay is not None:
                 w.mul_(1 - lr * self.weight_decay)
-            w.sub_(lr * factor * orthogonal_factor(matrix, self.matrix_iterations).reshape(w.shape))
+            w.sub_(lr * factor * orthogonal_factor(matrix).reshape(w.shape))
 
 
-def orthogonal_factor(matrix: Tensor, iterations: int) -> Tensor:
+def orthogonal_factor(matrix: Tensor, iterations: int = 5) -> Tensor:
     """Return about `U V^T` (m, k) of a matrix `U S V^T`, by Newton-Schulz iterations of Jordan 2024; 0 where it is."""
     tall = matrix.shape[0] > matrix.shape[1]
     X: Tensor = matrix.T if tall else matrix

@@ -297,21 +297,6 @@ class GaussNewton(Curvature, kind="gauss_newton"):
         return float(eigenvalues(small)[0])
 
 
-class DirectionalSharpness(Curvature, kind="directional_sharpness"):
-    """Curvature along the gradient, `g^T H g / g^T g` (Pan and Li 2023)."""
-
-    def products(self, problem: Problem) -> int:
-        """Return the gradient and one product."""
-        return 2
-
-    def measure(self, state: State) -> float:
-        """Return the curvature; NaN where the gradient is 0."""
-        derivatives = derivatives_of(state)
-        g = derivatives.gradient()
-        size = float(g @ g)
-        return float(g @ derivatives.hessian_product(g)) / size if size else float("nan")
-
-
 class GradientNorm(Curvature, kind="gradient_norm"):
     """Euclidean norm of the gradient of the training loss."""
 

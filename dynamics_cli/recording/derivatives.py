@@ -273,37 +273,20 @@ class ByEngine(Derivatives):
         return at
 
 
-def functions_in(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> list[str]:
-    """Return the modules whose forward pass has an `autograd.Function` of its own, with the function's name."""
+def own_functions(value: torch.Tensor) -> list[str]:
+    """Return the names of all `autograd.Function`s defined in Python that a value was computed by."""
     from torch.autograd.function import BackwardCFunction
 
-    seen: set[Any] = set()
-    found: dict[str, None] = {}
-
-    def look(name: str, outputs: Any) -> None:
-        todo = [outputs.grad_fn] if hasattr(outputs, "grad_fn") else []
-        while todo:
-            node = todo.pop()
-            if node is None or node in seen:
-                continue
+    seen: set[Any] = {None}
+    todo = [value.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node is not None and node not in seen:
             seen.add(node)
             todo += [before for before, _ in node.next_functions]
-            if isinstance(node, BackwardCFunction):
-                found[f"{name} ({type(node).__name__.removesuffix('Backward')})"] = None
-
-    # inner modules return first, so a node belongs to the innermost module
-    hooks = [
-        module.register_forward_hook(
-            lambda module, inputs, outputs, name=name: look(f"module {name}" if name else "the model", outputs)
-        )
-        for name, module in model.named_modules()
-    ]
-    try:
-        look("the loss", loss())
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return list(found)
+    return sorted(
+        {type(node).__name__.removesuffix("Backward") for node in seen if isinstance(node, BackwardCFunction)}
+    )
 
 
 def _blocks(size: int, *samples: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
@@ -333,7 +316,7 @@ class ByAutograd(Derivatives):
         self._at_once = problem.block_samples("cpu")
         self._blocks = _blocks(self._at_once, self._x, self._y)
         self._kept: tuple[torch.Tensor, ...] | None = None
-        self._twice = False
+        self._twice, self._maps_samples = False, True
 
     @staticmethod
     def _flat(tensors: Sequence[torch.Tensor]) -> Floats:
@@ -391,7 +374,7 @@ class ByAutograd(Derivatives):
         return reduce(np.add, map(along, self._gradients()))
 
     def _check_twice_differentiable(self) -> None:
-        """Compare a product with differences of gradients where a module has an `autograd.Function` of its own.
+        """Compare a product with differences of gradients where the graph has an `autograd.Function` in Python.
 
         The backward of such a function may hide what it depends on; then second derivatives are 0 without an error.
 
@@ -400,7 +383,7 @@ class ByAutograd(Derivatives):
         """
         if self._twice:
             return
-        if own := functions_in(self._model, self._loss_of_two):
+        if own := own_functions(self._loss_of_two()):
             kept = {name: weight.dtype for name, weight in self._model.named_parameters()}
             self._model.double()
             agree = any(self._agree_along(k) for k in range(DIRECTIONS))
@@ -409,8 +392,8 @@ class ByAutograd(Derivatives):
             self._kept = None  # a graph of before knows other nodes of the weights
             if not agree:
                 raise InputError(
-                    f"{', '.join(own)}: its second derivative is not that of its gradient, so curvature would be "
-                    "wrong; compute its backward by torch operations on saved tensors, without once_differentiable"
+                    f"autograd.Function {', '.join(own)}: its second derivative is not that of its gradient, so "
+                    "curvature would be wrong; compute its backward by torch operations on saved tensors"
                 )
         self._twice = True
 
@@ -467,13 +450,19 @@ class ByAutograd(Derivatives):
 
         return reduce(np.add, [product(x, y) for x, y in self._blocks])
 
-    def _jacobian(self, of: Any, samples: torch.Tensor, *more: torch.Tensor) -> list[torch.Tensor]:
+    def _jacobian(self, of: Any, *samples: torch.Tensor) -> list[torch.Tensor]:
         """Return the derivatives by each weight of a function of weights and a sample, over samples."""
         import torch
+        from torch.func import jacrev, vmap
 
         weights = {name: p.detach() for name, p in self._weights.items()}
-        axes = (None, *([0] * (1 + len(more))))
-        return list(torch.func.vmap(torch.func.jacrev(of), axes)(weights, samples, *more).values())
+        if self._maps_samples:
+            try:
+                return list(vmap(jacrev(of), (None, *[0] * len(samples)))(weights, *samples).values())
+            except RuntimeError:  # recurrent layers, for example, write to buffers
+                self._maps_samples = False
+        each = [jacrev(of, chunk_size=1)(weights, *sample) for sample in zip(*samples, strict=True)]
+        return [torch.stack([one[name] for one in each]) for name in weights]
 
     def _rows_at_once(self, outputs: int = 1) -> int:
         """Return of how many samples all derivatives of so many outputs are held at once."""

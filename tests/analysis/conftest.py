@@ -36,7 +36,7 @@ CLASSIFIED: dict[str, Any] = {
 CUBE: dict[str, Any] = {
     **ORTHOGONAL,
     "name": "cube",
-    "dataset": {"kind": "orthonormal", "n": 3, "dim": 5, "y": [1.0, -1.0, 0.5]},
+    "dataset": {"kind": "points", "x": np.eye(3, 5).tolist(), "y": [1.0, -1.0, 0.5]},
     "optimizer": {"kind": "gd", "lr": 0.05, "iterations": 600},
 }
 

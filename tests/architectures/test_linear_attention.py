@@ -36,30 +36,27 @@ def full(X: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
 @pytest.mark.parametrize("keys", [{}, {"key_query": "separate"}, {"key_query": "separate", "rank": 1}])
 def test_outputs_and_gradients_are_those_of_attention_on_all_tokens(keys: dict[str, object]) -> None:
     x, short = (torch.tensor(sequences(form).samples(STREAMS).x) for form in ("tokens", "moments"))
-    models = [LinearAttention(heads=H, tokens=T, **keys).build(one.shape[1]).double()
-              for T, one in ((N + 1, x), (None, short))]  # fmt: skip
+    model = LinearAttention(heads=H, **keys).build(short.shape[1]).double()
     torch.manual_seed(0)
-    for one, other in zip(*(model.parameters() for model in models), strict=True):
-        torch.nn.init.normal_(one)
-        other.data.copy_(one.data)
-    expected = full(x.reshape(len(x), N + 1, D + 1), dict(models[0].named_parameters()))
-    gradients = torch.autograd.grad(expected.square().sum(), list(models[0].parameters()))
-    for model, samples in zip(models, (x, short), strict=True):
-        h = model(samples)
-        torch.testing.assert_close(h, expected, rtol=1e-12, atol=1e-12)
-        found = torch.autograd.grad(h.square().sum(), list(model.parameters()))
-        torch.testing.assert_close(found, gradients, rtol=1e-10, atol=1e-9)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight)
+    expected = full(x.reshape(len(x), N + 1, D + 1), dict(model.named_parameters()))
+    gradients = torch.autograd.grad(expected.square().sum(), list(model.parameters()))
+    h = model(short)
+    torch.testing.assert_close(h, expected, rtol=1e-12, atol=1e-12)
+    found = torch.autograd.grad(h.square().sum(), list(model.parameters()))
+    torch.testing.assert_close(found, gradients, rtol=1e-10, atol=1e-9)
 
 
 @pytest.mark.parametrize("key_query", ["merged", "separate"])
 def test_with_blocks_at_0_it_is_a_regression_on_cubic_features(key_query: str) -> None:
-    net = LinearAttention(heads=H, tokens=N + 1, key_query=key_query)
-    tokens, cubic = (sequences(form).samples(STREAMS) for form in ("tokens", "cubic"))
+    net = LinearAttention(heads=H, key_query=key_query)
+    moments, cubic = (sequences(form).samples(STREAMS) for form in ("moments", "cubic"))
     rng = np.random.default_rng(0)
     weights = {name: rng.standard_normal(shape) * (not name.endswith(("_label", "_input")))
-               for name, shape in net.shapes(tokens.d).items()}  # fmt: skip
-    np.testing.assert_allclose(net.evaluation(weights, tokens.d)(tokens.x), cubic.x @ net.regression(weights).ravel())
-    np.testing.assert_array_equal(tokens.y, cubic.y)
+               for name, shape in net.shapes(moments.d).items()}  # fmt: skip
+    np.testing.assert_allclose(net.evaluation(weights, moments.d)(moments.x), cubic.x @ net.regression(weights).ravel())
+    np.testing.assert_array_equal(moments.y, cubic.y)
 
 
 def test_sequences_are_a_regression_in_context() -> None:

@@ -84,27 +84,6 @@ def test_outputs_and_gradients_are_those_of_pytorch(causal: bool, layers: int, r
             np.testing.assert_allclose(weights[f"weight_{part}{k}"].grad, gradient, rtol=1e-11, atol=1e-11)
 
 
-def test_one_hot_tokens_enter_as_they_are_and_an_appended_one_reads() -> None:
-    common = {"tokens": 2, "mlp_width": 0, "layer_norm": False, "positions": "none", "head_width": 2, "outputs": C}
-    config = Transformer(embedding="one_hot", readout="appended", **common)
-    assert config.shapes(2 * V) == {
-        "weight_appended": (1, V),
-        **{f"weight_{part}1": (2, V) for part in ("query", "key", "value")},
-        "weight_attention1": (V, 2),
-        "weight_unembedding": (C, V),
-    }
-    rng = np.random.default_rng(0)
-    w = {name.removeprefix("weight_"): rng.standard_normal(shape) for name, shape in config.shapes(2 * V).items()}
-    x = np.eye(V)[[[1, 3], [3, 1]]]  # (2, 2, V)
-    seen = np.concatenate([x, np.tile(w["appended"], (2, 1, 1))], 1)  # (2, 3, V)
-    scores = np.exp(seen @ w["key1"].T @ w["query1"] @ w["appended"][0] / np.sqrt(2))
-    shares = scores / scores.sum(1, keepdims=True)
-    r = w["appended"] + np.einsum("ns,nsv->nv", shares, seen) @ w["value1"].T @ w["attention1"].T
-    h = config.function({f"weight_{name}": value for name, value in w.items()})(x.reshape(2, -1))
-    np.testing.assert_allclose(h, r @ w["unembedding"].T, rtol=1e-13)
-    np.testing.assert_allclose(h[0], h[1], rtol=1e-13)  # without positions the order does not matter
-
-
 def test_pairs_modulo_seven_are_learned(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     run = obtain_run(plan_run(load_config(PAIRS))).run

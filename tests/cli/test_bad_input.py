@@ -138,7 +138,7 @@ def test_what_continues_is_what_the_command_knows(
 @pytest.mark.parametrize(("backend", "lr", "dim"), [("torch", 1e38, 3), ("compiled", 1e300, 3), ("compiled", 1e300, 6)])
 def test_no_warning_of_a_step_that_is_too_large(backend: str, lr: float, dim: int, dyn: Dyn) -> None:
     """Warnings are errors here; numbers beyond those of the precision are told of in words alone."""
-    huge = ["--set", f"optimizer.lr={lr}", "--set", f"dataset={{kind: orthonormal, n: 2, dim: {dim}}}"]
+    huge = ["--set", f"optimizer.lr={lr}", "--set", f"dataset={{kind: sphere_teacher, n: 2, dim: {dim}}}"]
     answer = dyn("train", "toy.yaml", *huge, "--set", f"backend={backend}", "--quiet")
     assert answer.code == 7
     assert answer.err.startswith("Error: the loss is not finite at iteration ")

@@ -152,7 +152,7 @@ SGD = {"kind": "sgd", "lr": 0.01, "batch_size": 2, "epochs": 30}
 RUNS: dict[str, dict[str, Any]] = {
     "compiled": {"loss": {"kind": "logistic"}, "dataset": LABELLED},
     "compiled-sgd": {"optimizer": SGD},
-    "span": {"dataset": {"kind": "orthonormal", "n": 3, "dim": 6}},
+    "span": {"dataset": {"kind": "sphere_teacher", "n": 3, "dim": 6}},
     "wide": {"architecture": {"kind": "two_layer", "width": 20000},
      "initialization": {"kind": "balanced", "scale": 0.1, "divide_by": "sqrt_width"}},
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 5.0, "points": 50}, "dtype": "float64"},

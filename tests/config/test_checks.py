@@ -23,16 +23,12 @@ def sgd(**keys: Any) -> dict[str, Any]:
     return {"optimizer": {"kind": "sgd", "lr": 0.1, **keys}}
 
 
-def orthonormal(**keys: Any) -> dict[str, Any]:
-    return {"dataset": {"kind": "orthonormal", "n": 2, "dim": 3, **keys}}
-
-
 def many_outputs(architecture: dict[str, Any], **keys: Any) -> dict[str, Any]:
     return DEEP | {"architecture": {**architecture, "image": [1, 1, 2], **keys}}
 
 
 NEEDS_MANY = (
-    "loss.kind: cross_entropy needs architecture.kind 'convolutional', 'fully_connected', 'tied_autoencoder', "
+    "loss.kind: cross_entropy needs architecture.kind 'convolutional', 'fully_connected', "
     "'transformer', 'two_layer' or 'vgg16' with outputs >= 2"
 )
 MODES = {"kind": "independent_modes", "y": [[1.0], [2.0, 3.0]], "z": [[1.0], [1.0, 1.0]]}
@@ -73,12 +69,6 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     (points(x_test=[[1, 2]], y_test=[1, 2]),
      ["dataset.y_test: has 2 labels, but x_test has 1 sample; there must be one label per sample"]),
     (points(x_test=[[1, 2]], y_test=[1]), []),
-    (orthonormal(), []),
-    (orthonormal(n=4), ["dataset.n: must be at most dim = 3, not 4: no more vectors are orthonormal"]),
-    (orthonormal(y=[1]), ["dataset.y: has 1 label, but n is 2; there must be one label per sample"]),
-    (orthonormal() | {"loss": {"kind": "hinge"}},
-     ["dataset.y: is missing; Gaussian labels do not suit the loss hinge"]),
-    (orthonormal(y=[1, -1]) | {"loss": {"kind": "hinge"}}, []),
     ({"dataset": {"kind": "file", "path": "d.txt"}},
      ["dataset.path: must name a .npz or a .csv file, not 'HERE/d.txt'"]),
     ({"dataset": {"kind": "file", "path": "d.CSV"}}, []),
@@ -146,8 +136,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ],
     ),
     ({"architecture": DEEP["architecture"]}, ["initialization.kind: balanced needs architecture.kind two_layer"]),
-    (DEEP | {"initialization": {"kind": "dominated", "scale": 1}},
-     ["initialization.kind: dominated needs architecture.kind two_layer"]),
+    (DEEP | {"initialization": {"kind": "balanced", "scale": 1}},
+     ["initialization.kind: balanced needs architecture.kind two_layer"]),
     (DEEP | {"initialization": {"kind": "unbalanced", "scale": 1, "output_value": 1}},
      ["initialization.output_value: needs architecture.kind two_layer"]),
     (DEEP | {"initialization": {"kind": "unbalanced", "scale": 1}}, []),

@@ -1,4 +1,4 @@
-"""Data sets: points, files good and bad, orthonormal inputs, independent streams."""
+"""Data sets: points, files good and bad, independent streams, labels drawn anew."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.datasets.algorithmic import ModularArithmetic
-from dynamics_cli.datasets.points import File, Orthonormal, Points
+from dynamics_cli.datasets.points import File, Points
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Streams, stream
 
@@ -38,11 +38,8 @@ def test_csv(tmp_path, text):
     np.testing.assert_array_equal(data.y, [3, 6])
 
 
-def test_held_out_files_and_fractions(tmp_path):
+def test_held_out_fractions(tmp_path):
     np.savetxt(tmp_path / "train.csv", np.arange(20.0).reshape(10, 2), delimiter=",")
-    np.savetxt(tmp_path / "test.csv", np.ones((3, 2)), delimiter=",")
-    both = file_dataset(tmp_path / "train.csv", test_path=str(tmp_path / "test.csv"))
-    assert (both.n, len(both.y_test)) == (10, 3)
     split = file_dataset(tmp_path / "train.csv", test_fraction=0.3)
     assert (split.n, len(split.y_test)) == (7, 3)
     assert sorted([*split.y, *split.y_test]) == list(range(1, 20, 2))
@@ -110,15 +107,6 @@ def test_damaged_pickled_missing_and_unknown_files(tmp_path):
     (tmp_path / "d.txt").write_text("1,2")
     with pytest.raises(InputError, match=r"unknown kind of data file '.txt'; known are .npz and .csv"):
         file_dataset(tmp_path / "d.txt")
-
-
-def test_orthonormal():
-    data = Orthonormal(n=4, dim=7).load(Streams(5))
-    np.testing.assert_allclose(data.x @ data.x.T, np.eye(4), atol=1e-14)
-    assert data.y.shape == (4,)
-    other = Orthonormal(n=4, dim=7, y=[1.0, 2.0, 3.0, 4.0]).load(Streams(5))
-    np.testing.assert_array_equal(other.x, data.x)
-    assert other.y.tolist() == [1, 2, 3, 4]
 
 
 def test_streams_are_independent():

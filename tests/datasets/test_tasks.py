@@ -8,10 +8,9 @@ import torch
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.datasets.algorithmic import MatrixCompletion, MatrixSensing, ModularArithmetic, Polynomial
+from dynamics_cli.datasets.algorithmic import MatrixCompletion, ModularArithmetic, Polynomial, SparseParity
 from dynamics_cli.datasets.images import Mnist
 from dynamics_cli.datasets.points import File, Points
-from dynamics_cli.datasets.sparse import SparseFeatures, SparseParity
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import FreshStreams, Streams
@@ -134,7 +133,7 @@ def test_a_polynomial_on_its_grid() -> None:
     np.testing.assert_allclose(data.y, 4 * x**3 - 3 * x, atol=1e-14)
 
 
-def test_entries_and_measurements_of_a_matrix_of_low_rank() -> None:
+def test_entries_of_a_matrix_of_low_rank() -> None:
     section = MatrixCompletion(rows=6, columns=5, rank=2, observed=12)
     W, data = section.matrix(STREAMS), section.samples(STREAMS)
     assert np.linalg.matrix_rank(W) == 2
@@ -144,9 +143,6 @@ def test_entries_and_measurements_of_a_matrix_of_low_rank() -> None:
     filled = np.zeros((6, 5))
     filled[tuple(x.astype(int).T)] = y
     np.testing.assert_array_equal(filled, W)
-    sensed = MatrixSensing(rows=3, rank=1, n=4)
-    data = sensed.samples(STREAMS)
-    np.testing.assert_allclose(data.y, [np.sum(A.reshape(3, 3) * sensed.matrix(STREAMS)) for A in data.x])
 
 
 def test_whitened_inputs_have_unit_covariance_and_noise_its_deviation() -> None:
@@ -188,16 +184,6 @@ def test_the_parity_of_the_first_signs() -> None:
     assert np.abs(data.x[:, :6].mean(0)).max() < 0.3  # 5 standard errors
     fresh = SparseParity(n=3, dim=6, k=6).fresh(FreshStreams(STREAMS.seed, 7), 5)
     np.testing.assert_array_equal(fresh.y, fresh.x.prod(1))
-
-
-def test_sparse_features_are_their_own_labels() -> None:
-    data = SparseFeatures(n=2000, dim=5, density=0.2).samples(STREAMS)
-    np.testing.assert_array_equal(data.x, data.y)
-    assert np.mean(data.x > 0) == pytest.approx(0.2, abs=0.02)  # 5 standard errors
-    assert data.x[data.x > 0].mean() == pytest.approx(0.5, abs=0.04)
-    one = SparseFeatures(n=500, dim=5, values="binary").samples(STREAMS)
-    assert (one.x.sum(1) == 1).all()
-    assert set(one.x.sum(0) > 60) == {True}
 
 
 def test_vector_labels_of_files_and_what_does_not_fit(tmp_path) -> None:

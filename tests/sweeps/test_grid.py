@@ -13,7 +13,7 @@ from dynamics_cli import api
 from dynamics_cli.config import ConfigError, load_config, run_hash
 from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.source import Place
-from dynamics_cli.datasets.linear_teacher import Gaussians
+from dynamics_cli.datasets.separable import Gaussians
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.grid import check_axes, parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep, settings_of
@@ -245,7 +245,10 @@ def test_the_record_of_a_job_goes_by_its_own_iterations():
 
 
 def test_seeds_of_data_and_of_initial_weights_part():
-    drawn, grid = "dataset={kind: orthonormal, n: 3, dim: 6}", {"dataset.seed": [0, 1], "initialization.seed": [0, 1]}
+    drawn, grid = (
+        "dataset={kind: sphere_teacher, n: 3, dim: 6}",
+        {"dataset.seed": [0, 1], "initialization.seed": [0, 1]},
+    )
     options = {"overrides": [drawn], "seed": 1}
     planned = api.plan_sweep(BASE, grid, **options)
     assert [len(batch) for batch in divide([job.config for job in planned]).batches] == [4]

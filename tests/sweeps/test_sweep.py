@@ -46,7 +46,7 @@ def sweep_of(directory, overrides=(), grid=(), *, base=BASE, seeds=1, record="co
         ["optimizer={kind: sgd, lr: 0.01, batch_size: 1, epochs: 40}"],
         ["backend=compiled"],
         ["backend=compiled", "optimizer={kind: sgd, lr: 0.01, batch_size: 2, epochs: 40}"],
-        ["dtype=float64", "dataset={kind: orthonormal, n: 3, dim: 6}"],
+        ["dtype=float64", "dataset={kind: sphere_teacher, n: 3, dim: 6}"],
     ],
     ids=["gd", "logistic leaky", "sgd", "matrix", "matrix sgd", "other data a seed"],
 )

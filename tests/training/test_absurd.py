@@ -40,8 +40,8 @@ ABSURD = {
     "times": ({"optimizer": {**FLOW, "points": 10**12}, "record": {"loss_every": 10**6}}, "fewer optimizer.points"),
     "epochs": ({"optimizer": {"kind": "sgd", "lr": 0.1, "epochs": 2**62}, "record": {"loss_every": 2**62}},
                "more than a run can count"),
-    "samples": ({"dataset": {"kind": "linear_teacher", "n": 10**12, "dim": 3}}, MEMORY),
-    "dimensions": ({"dataset": {"kind": "orthonormal", "n": 2, "dim": 10**12}}, MEMORY),
+    "samples": ({"dataset": {"kind": "sphere_teacher", "n": 10**12, "dim": 3}}, MEMORY),
+    "dimensions": ({"dataset": {"kind": "sphere_teacher", "n": 2, "dim": 10**12}}, MEMORY),
 }  # fmt: skip
 
 

@@ -41,9 +41,6 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "rmsprop": {"kind": "rmsprop", "weight_decay": 0.1},
     "rmsprop with momentum": {"kind": "rmsprop", "momentum": 0.7, "decay": 0.9},
     "group rmsprop": {"kind": "group_rmsprop"},
-    "group rmsprop by tensor": {"kind": "group_rmsprop", "per": "tensor"},
-    "sign": {"kind": "sign_gd", "momentum": 0.6},
-    "normalized": {"kind": "normalized_gd", "batch_size": 2},
 }
 PARAMETRIZATIONS = (None, None, "ntk", "mup", "mean_field")
 
@@ -85,7 +82,7 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
     names = list(load_config(config).architecture.shapes(d))
     if rng.random() < 0.3:
         config["architecture"]["train"] = [str(w) for w in rng.choice(names, rng.integers(1, len(names) + 1), False)]
-    if rng.random() < 0.3 and optimizer["kind"] not in ("group_rmsprop", "normalized_gd"):
+    if rng.random() < 0.3 and optimizer["kind"] != "group_rmsprop":
         config["optimizer"]["layer_lr"] = {str(rng.choice(names)): float(rng.uniform(0, 2))}
     return build_problem(load_config({**config, **settings}), dataset=Samples(x, np.asarray(y, np.float64)))
 
@@ -207,7 +204,7 @@ def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
 
 
 def test_what_it_does_not_know_trains_by_autograd() -> None:
-    for optimizer in ({"kind": "gd", "label_noise": 0.1}, {"kind": "normalized_gd", "layer_lr": {"weight_1": 2.0}}):
+    for optimizer in ({"kind": "gd", "label_noise": 0.1}, {"kind": "group_rmsprop", "layer_lr": {"weight_1": 2.0}}):
         assert [c.backend for c in possible(deep(optimizer))] == ["torch"]
 
 

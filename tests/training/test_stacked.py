@@ -27,12 +27,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "convolutional, Adam": (CONVOLUTIONAL, {"kind": "adam"}),
     "transformer": (TRANSFORMER, {"kind": "adamw", "schedule": {"kind": "cosine"}}),
     "residual": ({"kind": "residual", "width": 6, "depth": 3}, {"kind": "rmsprop", "momentum": 0.5}),
-    "autoencoder": ({"kind": "tied_autoencoder", "width": 2, "outputs": 5}, {"kind": "gd"}),
     "a step per layer": (
         {"kind": "residual", "width": 6, "depth": 3},
         {"kind": "sgd", "batch_size": 4, "momentum": 0.3, "layer_lr": {"weight_2": 0.1}},
     ),
-    "scaled": ({"kind": "residual", "width": 6, "depth": 3, "output_scale": 3.0}, {"kind": "sign_gd"}),
+    "scaled": ({"kind": "residual", "width": 6, "depth": 3, "output_scale": 3.0}, {"kind": "gd", "momentum": 0.5}),
     "fresh samples": ({"kind": "residual", "width": 6, "depth": 3}, {"kind": "sgd", "samples": "fresh"}),
 }
 
@@ -46,8 +45,6 @@ def problem_of(
     classes = architecture["kind"] == "transformer"
     if classes:
         dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.6, "labels": "classes"}
-    if architecture["kind"] == "tied_autoencoder":
-        dataset = {"kind": "sparse_features", "n": n, "dim": 5}
     if optimizer.get("samples"):
         dataset = {"kind": "teacher", "n": n, "dim": 4, "architecture": {"kind": "two_layer", "width": 2}}
     config = {

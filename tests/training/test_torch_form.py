@@ -30,7 +30,7 @@ PLAIN = [name for name, cls in BY_STEPS.items() if cls.update is Descent.update]
 OPTIMIZERS: list[dict[str, Any]] = [{"kind": name} for name in PLAIN] + [
     {"kind": "gd", "loss_scaled": True}, {"kind": "gd", **NESTEROV}, {"kind": "sgd", "momentum": 0.5},
     {"kind": "adam", "weight_decay": 0.1}, {"kind": "rmsprop", "momentum": 0.5, "weight_decay": 0.1},
-    {"kind": "group_rmsprop", "per": "tensor"}, {"kind": "sign_gd", "momentum": 0.9},
+    {"kind": "group_rmsprop"},
 ]  # fmt: skip
 TWO_ARRAYS: dict[str, Any] = {
     "name": "two", "dataset": {"kind": "points", "x": [[1.0, -0.5], [0.3, 2.0]], "y": [1.0, -1.0]},

@@ -50,8 +50,6 @@ def gradients(run: Any, W: Floats) -> Floats:
         if not isinstance(net, MatrixProduct):
             h = x @ one.T if len(one) > 1 else x @ one[0]
             found[k] = weight * np.atleast_2d(loss.derivatives(h, y).T) @ x
-        elif net.samples == "measurements":
-            found[k] = (weight * loss.derivatives(x @ one.ravel(), y) @ x).reshape(one.shape)
         else:
             at, found[k] = tuple(x.astype(np.int64).T), 0.0
             np.add.at(found[k], at, weight * loss.derivatives(one[at], y))

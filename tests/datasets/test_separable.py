@@ -1,13 +1,15 @@
+"""Data of two classes or several places: their laws, separability, one stream a seed."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config
-from dynamics_cli.datasets.linear_teacher import Gaussians, LinearTeacher
+from dynamics_cli.datasets.separable import Gaussians, OrthogonallySeparable
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Streams
-from dynamics_cli.measures.least_distance import least_distance
+from experiments.phuong2021.theory.separability import separability_violations
 
 
 def test_gaussians_are_separable_and_of_their_law():
@@ -20,7 +22,8 @@ def test_gaussians_are_separable_and_of_their_law():
         x = data.x[data.y == sign]
         np.testing.assert_allclose(x.mean(axis=0), [2.0 * sign, 0, 0], atol=0.05)
         np.testing.assert_allclose(x.std(axis=0), 0.5, rtol=0.05)
-    assert (data.y * data.x[:, 0] > 0).all()
+    near = Gaussians(per_class=300, mean=[0.2, 0.1], deviation=1.0).load(Streams(0))
+    assert (near.y * (near.x @ [0.2, 0.1]) > 0).all()
     assert not np.array_equal(data.x, config.load(Streams(1)).x)
     np.testing.assert_array_equal(data.x, config.load(Streams(0)).x)
 
@@ -34,21 +37,6 @@ def test_a_fixed_draw_with_an_outlier_is_the_recipe_of_the_notes():
         data = config.load(Streams(seed))
         np.testing.assert_allclose(data.x, np.concatenate([positive, [[7.52, -2.74]], negative]))
         assert data.y.tolist() == [1.0] * 51 + [-1.0] * 50
-
-
-def test_a_linear_teacher_keeps_its_margin():
-    data = LinearTeacher(n=400, dim=5, margin=0.3, n_test=10).load(Streams(2))
-    assert data.x.shape == (400, 5)
-    assert set(data.y) == {-1.0, 1.0}
-    assert 1 / np.linalg.norm(least_distance(data.y[:, None] * data.x).w) >= 0.3
-    biased = LinearTeacher(n=4, dim=5, append_bias=True).load(Streams(2))
-    assert biased.bias
-    assert biased.d == 6
-
-
-def test_a_margin_that_hardly_any_point_has_is_refused():
-    with pytest.raises(InputError, match="smaller margin"):
-        LinearTeacher(n=50, dim=2, margin=8.0).load(Streams(0))
 
 
 @pytest.mark.parametrize(
@@ -66,3 +54,36 @@ def test_settings_that_do_not_fit_are_named(change, message):
     assert isinstance(load_config(path), RunConfig)
     with pytest.raises(ConfigError, match=message):
         load_config(path, [change])
+
+
+def draw(seed=0, **keys):
+    return OrthogonallySeparable(**keys).load(Streams(seed))
+
+
+@pytest.mark.parametrize(("n", "dim"), [(2, 2), (500, 20), (50, 300), (3, 7)])
+def test_eq_1_of_phuong_and_lampert_holds_at_any_size(n, dim):
+    data = draw(n=n, dim=dim)
+    assert (data.n, data.d) == (n, dim)
+    assert set(data.y) == {-1.0, 1.0}
+    assert separability_violations(data.x, data.y) == 0
+    assert (data.x @ np.where(np.arange(dim) % 2 == 0, 1.0, -1.0) >= 0).all()
+
+
+def test_the_law_is_that_of_keeping_gaussian_points():
+    rng = np.random.default_rng(0)
+    g = rng.standard_normal((400_000, 3))
+    kept = g[((g > 0).all(1) | (g < 0).all(1)) & (g @ [1, -1, 1] >= 0)]
+    data = draw(n=40_000, dim=3)
+    for y in (1, -1):
+        theirs, ours = kept[kept[:, 0] * y > 0], data.x[data.y == y]
+        np.testing.assert_allclose(ours.mean(0), theirs.mean(0), atol=0.02)
+        np.testing.assert_allclose(ours.std(0), theirs.std(0), atol=0.02)
+    assert np.mean(data.y > 0) == pytest.approx(np.mean(kept[:, 0] > 0), abs=0.01)
+
+
+def test_seeds_are_independent_and_both_classes_are_always_there():
+    np.testing.assert_array_equal(draw(3, n=9, dim=4).x, draw(3, n=9, dim=4).x)
+    assert not np.array_equal(draw(3, n=9, dim=4).x, draw(4, n=9, dim=4).x)
+    assert all(set(draw(seed, n=2, dim=2).y) == {-1.0, 1.0} for seed in range(20))
+    with pytest.raises(InputError, match=r"dataset\.dim must be at least 2"):
+        draw(n=4, dim=1)

@@ -1,0 +1,134 @@
+"""Linearly separable classes: two opposite Gaussians, and points of two opposite orthants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field
+
+from dynamics_cli.datasets.points import Coordinates, check_rows
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
+
+_DRAWS = 10_000
+"""Points of the orthants drawn at once, at most."""
+
+
+class Gaussians(Dataset, kind="gaussians"):
+    """Two Gaussians at opposite means, each on its side of the origin (Sarussi et al. 2021)."""
+
+    example = "{kind: gaussians, per_class: 50, mean: [1.0, 1.0], deviation: 0.5}"
+    per_class: PositiveInt
+    """Training points of each class."""
+    mean: Coordinates
+    """Mean of the positive class; that of the negative class is the opposite. Coordinates left out are 0."""
+    dim: PositiveInt | None = None
+    """Input dimension; by default the number of coordinates of `mean`."""
+    deviation: Positive
+    """Standard deviation in every direction. Points on the wrong side of `<mean, x> = 0` are drawn again."""
+    outliers: Annotated[list[Coordinates], Field(min_length=1)] | None = None
+    """Further positive training points."""
+    test_per_class: PositiveInt | None = None
+    """Held-out points of each class."""
+    draw: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    """Draw from `numpy.random.default_rng(draw)`, the same data for every seed; by default from the seed's stream."""
+    append_bias: bool = False
+    """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield means and outliers that do not fit the dimension, and a loss that needs classes."""
+        if getattr(sections.get("loss"), "labels", "real") == "classes":
+            yield ("dataset", "kind"), f"{self.kind} has labels ±1, which do not suit the loss {sections['loss'].kind}"
+        dim = self.dim or len(self.mean)
+        if dim < len(self.mean):
+            yield ("dataset", "dim"), f"must be at least {len(self.mean)}, the coordinates of mean, not {dim}"
+        if not any(self.mean):
+            yield ("dataset", "mean"), "must not be 0: both classes would be in one place"
+        yield from check_rows("outliers", self.outliers or [], dim, "the mean")
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        d, n = (self.dim or len(self.mean)) + self.append_bias, 2 * self.per_class + len(self.outliers or ())
+        return Sizes(n, d, n_test=2 * (self.test_per_class or 0), bias=self.append_bias, labels=1.0)
+
+    def load(self, streams: Streams) -> Samples:
+        """Return points ordered by class, positives (outliers last) first.
+
+        Raises InputError: the points do not fit into memory.
+        """
+        dim = self.dim or len(self.mean)
+        check_size(2 * (self.per_class + (self.test_per_class or 0)), dim)
+        mean = np.zeros(dim)
+        mean[: len(self.mean)] = self.mean
+        rng = streams.rng("data") if self.draw is None else np.random.default_rng(self.draw)
+
+        def one_class(sign: float, count: int) -> Floats:
+            """Return `count` points, those on the wrong side replaced by new draws."""
+            x, wrong = np.zeros((count, dim)), np.arange(count)
+            while len(wrong):  # at least half of the draws are on their side
+                x[wrong] = self.deviation * rng.standard_normal((len(wrong), dim)) + sign * mean
+                wrong = np.flatnonzero(sign * (x @ mean) <= 0)
+            return x
+
+        def draw(count: int) -> tuple[Floats, Floats]:
+            return np.concatenate([one_class(sign, count) for sign in (1.0, -1.0)]), np.repeat([1.0, -1.0], count)
+
+        x, y = draw(self.per_class)
+        if self.outliers is not None:
+            x = np.concatenate([x[: self.per_class], np.array(self.outliers), x[self.per_class :]])
+            y = np.concatenate([np.ones(len(self.outliers)), y])
+        x_test, y_test = draw(self.test_per_class) if self.test_per_class is not None else (None, None)
+        return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
+
+
+class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
+    """Gaussian points of the positive orthant (+1) and its opposite (-1) (Phuong and Lampert 2021, Section 5.1).
+
+    So `<x_i, x_j> > 0` within a class and `<= 0` across.
+    """
+
+    example = "{kind: orthogonally_separable, n: 20, dim: 10}"
+    n: Annotated[int, Field(ge=2, lt=2**63)]
+    """Number of samples, both classes together; each has at least one."""
+    dim: PositiveInt
+    """Input dimension."""
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n, self.dim, labels=1.0)
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with `<x, z> >= 0`.
+
+        `z = (1, -1, 1, -1, ...)`. Should all signs agree, the last label is turned until both classes are there.
+
+        Raises InputError: in one dimension no negative point is kept; or the points do not fit into memory.
+        """
+        if self.dim == 1:
+            raise InputError("dataset.dim must be at least 2: in one dimension no point is kept of class -1")
+        check_size(self.n + min(3 * self.n, _DRAWS) + 64, self.dim)
+        rng = streams.rng("data")
+        z = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
+        x, y = np.empty((0, self.dim)), np.empty(0)
+        while len(x) < self.n:
+            more, labels = _draw(rng, min(max(3 * (self.n - len(x)), 16), _DRAWS), z)
+            x, y = np.concatenate([x, more]), np.concatenate([y, labels])
+        x, y = x[: self.n], y[: self.n]
+        while abs(y.sum()) == self.n:
+            more, labels = _draw(rng, 64, z)
+            other = np.flatnonzero(labels != y[0])
+            if len(other):
+                x[-1], y[-1] = more[other[0]], labels[other[0]]
+        return make_samples(x, y)
+
+
+def _draw(rng: Generator, count: int, z: Floats) -> tuple[Floats, Floats]:
+    """Return the kept points of `count` draws: inputs (k, dim) and labels (k,)."""
+    s = rng.choice([-1.0, 1.0], count)
+    x = s[:, None] * np.abs(rng.standard_normal((count, len(z))))
+    kept = x @ z >= 0
+    return x[kept], s[kept]
