@@ -1,7 +1,7 @@
 """Square losses; of vectors the squared Euclidean norm of `h - y`, summed over the outputs, not averaged.
 
-Masked entries of a matrix are labels of pairs (data set `matrix_completion`) for `architecture: {kind: matrix_product}`;
-`missing` masks any labels.
+Masked entries of a matrix are labels of pairs (data set `matrix_completion`, architecture `matrix_product`); `missing`
+masks any labels.
 """
 
 from __future__ import annotations
