@@ -72,8 +72,6 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"dataset": {"kind": "file", "path": "d.txt"}},
      ["dataset.path: must name a .npz or a .csv file, not 'HERE/d.txt'"]),
     ({"dataset": {"kind": "file", "path": "d.CSV"}}, []),
-    ({"dataset": {"kind": "file", "path": "d.CSV", "test_path": "d.CSV", "test_fraction": 0.5}},
-     ["dataset.test_fraction: cannot be given together with test_path"]),
     ({"architecture": {"kind": "two_layer", "width": 3, "activation": "leaky_relu"}},
      ["architecture.slope: is missing; leaky_relu needs a number >= 0"]),
     ({"architecture": {"kind": "two_layer", "width": 3, "slope": 0.1}},

@@ -18,7 +18,6 @@ DEEP = {"kind": "fully_connected", "widths": [6, 5]}
 NETWORK = {"kind": "two_layer", "width": 4}
 PAIRS = {"kind": "modular_arithmetic", "p": 7, "train_fraction": 0.8, "labels": "classes"}
 TRANSFORMER = {"kind": "transformer", "tokens": 2, "width": 16, "heads": 2, "outputs": 7}
-TO_MARGIN = {"kind": "angle", "to": "hard_margin"}
 
 
 def gd(**keys: Any) -> dict[str, Any]:
@@ -134,7 +133,7 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"architecture": DEEP, "initialization": {"kind": "default_scaled", "only": ["weight_9"]}},
      "no parameter 'weight_9'"),
     ({"architecture": {"kind": "matrix_product", "rows": 3, "columns": 2}, **points([[0.0] * 5], [1.0])},
-     "samples of 5 columns; architecture.samples entries needs 2"),
+     "samples of 5 columns; architecture.kind matrix_product needs pairs"),
     ({"architecture": {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1]], "widths": [5]},
       **points([[0.0] * 35], [1.0])}, "has 36 numbers, the inputs have 35"),
     ({"architecture": {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[1, 9, 1, 0]]},
@@ -145,14 +144,6 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
       for times in (1e308, 1e30)),
     ({"architecture": {"kind": "convolutional", "image": [1, 1, 2],
                        "convolutions": [[2**62, 3, 1, 1], [2**62, 3, 1, 1]]}}, "the network is too large"),
-    (measured({"kind": "angle", "to": [1.0, 2.0, 3.0]}, {"kind": "fully_connected", "widths": []},
-              loss={"kind": "logistic"}, **points([[0.3, 1.0, 1.0]], [1.0])),
-     r"angle.to has 3 numbers, the weights \(4,\)"),
-    (measured(TO_MARGIN, {"kind": "fully_connected", "widths": [4, 3, 5], "activation": "tanh"},
-              dataset={**POINTS, "append_bias": True}), r"angle.to has 4 numbers, the weights \(57,\)"),
-    (measured({**TO_MARGIN, "layer": "weight_1"}, {**LINEAR, "outputs": 3},
-              dataset={"kind": "linear_map", "inputs": 5, "outputs": 3, "singular_values": [2.0], "n": 9}),
-     "needs labels ±1"),
     (measured({"kind": "kernel_eigenvalues", "chosen": [1, 3]}), "chosen has 3, samples are 0 to 2"),
     (measured({"kind": "distance", "layer": "w"}), "distance.layer 'w' is no weight of the network: hidden_weight"),
     (measured({"kind": "singular_values", "layer": "end_to_end"}), "layer end_to_end needs a linear network"),
