@@ -9,6 +9,7 @@ Sources: Pearlmutter 1994, Fast Exact Multiplication by the Hessian; Golub and V
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,134 +18,112 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.engine.layout import Layout, blocks, some
-from dynamics_cli.engine.native import call, moved, numbers_at, place, unit
-from dynamics_cli.engine.network import (
-    ACTIVATIONS,
-    AHEAD,
-    BACK,
-    BENDS,
-    DELTAS,
-    DOTS,
-    EACH,
-    FACTORS,
-    LAYERS,
-    LOSS,
-    LOSS_NUMBERS,
-    LOWEST,
-    PRODUCT,
-    SCRATCH,
-    SIZES,
-    SLOPE,
-    SLOPES,
-    through_layers,
-)  # fmt: skip
+from dynamics_cli.engine.native import Floats, address_of, call, offset, piece, unit
+from dynamics_cli.engine.network import loss_and_gradient
 from dynamics_cli.engine.products import dots, product
-from dynamics_cli.engine.units import activation_unit, bending_unit, pulling_unit
+from dynamics_cli.engine.records import CURVATURE, LANCZOS, Curvature, Lanczos, Network
+from dynamics_cli.engine.units import activation_unit, loss_curvature_unit, pulling_unit
 
 if TYPE_CHECKING:
     from dynamics_cli.kinds import Problem
 
-Floats = NDArray[np.float64]
+Vector = NDArray[np.float64]
 Layers = list[tuple[NDArray[np.floating], NDArray[np.floating]]]
-Record = NDArray[np.int64]
 REAL = np.dtype(np.float64)
-(
-    NET, BENDING, WHOLE, SAMPLES, WEIGHT, X, Y, TRAINED, PLACES, THETA, ALONG, FOUND, Z_ALONG, H_ALONG, DELTA_ALONG,
-) = range(15)  # fmt: skip
-"""Places in the record of a state: that of its network, the unit of the loss, the problem, and arrays to work on."""
-_SLACK = 7
-"""Rows that Lanczos iterations want beyond those of their vectors: the next vector, and those that `dots` reads."""
-SPARE = 8
-"""Numbers beside those of an iteration in rows of its scratch."""
 _DOTTED = 6
 """Rows from which on `dots` vectorises."""
 
 
-@unit("void", "int64 float64* float64*")
-def multiply(context, given, out):  # type: ignore[no-untyped-def]
-    """Set `out` to the Hessian, or unless `WHOLE` its Gauss-Newton part, times a vector, both of trained weights.
+# -- products with the Hessian
 
-    The gradient at the state is there already, with slopes and bends of the activation.
-    """
-    state = numbers_at(context, context)
-    net = numbers_at(state[NET], context)
-    n, L, whole, lowest = state[SAMPLES], net[LAYERS], state[WHOLE] != 0, net[LOWEST]
-    x, theta, v, found = (
-        numbers_at(state[X], 0.0), numbers_at(state[THETA], 0.0), numbers_at(state[ALONG], 0.0),
-        numbers_at(state[FOUND], 0.0),
-    )  # fmt: skip
-    H, S, slopes, bends = (
-        numbers_at(net[ACTIVATIONS], 0.0), numbers_at(net[DELTAS], 0.0), numbers_at(net[SLOPES], 0.0),
-        numbers_at(net[BENDS], 0.0),
-    )  # fmt: skip
-    R, Rh, D = (
-        numbers_at(state[Z_ALONG], 0.0), numbers_at(state[H_ALONG], 0.0), numbers_at(state[DELTA_ALONG], 0.0),
-    )  # fmt: skip
-    places, scale, weight = (
-        numbers_at(state[PLACES], n),
-        numbers_at(net[FACTORS], 0.0)[L],
-        numbers_at(state[WEIGHT], 0.0)[0],
-    )
-    for i in range(state[TRAINED]):
-        v[places[i]] = given[i]
-    p, N, count, C = 0, 0, 0, 1
-    for layer in range(L):
-        h, below, rows, C = moved(H, p), moved(Rh, p), net[SIZES + EACH * layer], net[SIZES + EACH * layer + 1]
-        p, count = N, n * C
-        z, turned, times = moved(R, p), moved(Rh, p), moved(slopes, p)
-        if layer > 0:
-            W = moved(theta, net[SIZES + EACH * layer + 2])
-            if C == 1:
-                call(net[DOTS], (below, W, n, rows, z))
+
+@piece
+def forward_tangents(state: Curvature, net: Network) -> int:
+    """Fill `tangent_z` and `tangent_h` along the direction; return where the outputs begin among them."""
+    n, at, end = state.samples, 0, 0
+    for k in range(net.layer_count):
+        layer = offset(net.layers, k)
+        d, m, count, h = layer.inputs, layer.outputs, n * layer.outputs, state.x
+        tangent_z, tangent_h = offset(state.tangent_z, end), offset(state.tangent_h, end)
+        if k > 0:
+            h, below, W = offset(net.activations, at), offset(state.tangent_h, at), offset(state.theta, layer.weight)
+            if m == 1:
+                call(net.dots, (below, W, n, d, tangent_z))
             else:
-                call(net[PRODUCT], (below, rows, 1, W, C, z, C, n, rows, C, z, 0, 0))
-        call(net[AHEAD], (net, layer, v, h if layer > 0 else x, z, n, 1 if layer > 0 else 0))
-        for k in range(count if layer + 1 < L else 0):
-            turned[k] = times[k] * z[k]
-        N += count
-    z, delta = moved(R, p), moved(D, p)
-    for k in range(count):
-        z[k] *= scale
-    call(
-        state[BENDING],
-        (moved(H, p), numbers_at(state[Y], 0.0), z, delta, n, C, weight, numbers_at(net[LOSS_NUMBERS], 0.0)),
-    )
-    for k in range(count):
-        delta[k] *= scale
-    for layer in range(L - 1, lowest - 1, -1):
-        delta, slope, rows, m = moved(D, p), moved(S, p), net[SIZES + EACH * layer], net[SIZES + EACH * layer + 1]
-        count = n * rows
-        p -= count
-        call(net[SLOPE], (net, layer, moved(H, p) if layer > 0 else x, delta, found, n, 0))
-        if whole and layer > 0:
-            call(net[SLOPE], (net, layer, moved(Rh, p), slope, found, n, 1))
-        if layer > lowest:
-            below, times, bent, z = moved(D, p), moved(slopes, p), moved(bends, p), moved(R, p)
-            more = moved(numbers_at(net[SCRATCH], 0.0), 1 + rows * m)
-            if whole and m == 1:  # in one go: numbers that leave the fastest cache take longer than this
-                W, V = moved(theta, net[SIZES + EACH * layer + 2]), moved(v, net[SIZES + EACH * layer + 2])
-                for k in range(n):
-                    at, one, other = k * rows, delta[k], slope[k]
-                    for i in range(rows):
-                        below[at + i] = (one * W[i] + other * V[i]) * times[at + i] + bent[at + i] * z[at + i]
-                continue
-            call(net[BACK], (net, layer, theta, delta, n, below))
-            if whole:
-                call(net[BACK], (net, layer, v, slope, n, more))
-                for k in range(count):
-                    below[k] = (below[k] + more[k]) * times[k] + bent[k] * z[k]
+                call(net.product, (below, d, 1, W, tangent_z, n, d, m, 0))
+        call(net.forward_layer, (net, layer, state.direction, h, tangent_z, n, 1 if k > 0 else 0))
+        at = end
+        end += count
+        if k + 1 < net.layer_count:
+            derivatives = offset(net.derivatives, at)
+            for i in range(count):
+                tangent_h[i] = derivatives[i] * tangent_z[i]
+    return at
+
+
+@piece
+def loss_tangents(state: Curvature, net: Network, at: int, C: int) -> None:
+    """Set the tangents of the deltas of the outputs (n, C), which begin at `at`."""
+    z, delta, n = offset(state.tangent_z, at), offset(state.tangent_deltas, at), state.samples
+    for k in range(n * C):
+        z[k] *= net.output_scale
+    given = offset(net.activations, at), state.y, z, delta, n, C, state.sample_weight, net.loss_numbers
+    call(state.loss_curvature, given)
+    for k in range(n * C):
+        delta[k] *= net.output_scale
+
+
+@piece
+def backward_tangents(state: Curvature, net: Network, at: int) -> None:
+    """Fill `result` from the tangents of the deltas of the outputs, which begin at `at`."""
+    n, whole = state.samples, state.whole != 0
+    for k in range(net.layer_count - 1, net.lowest - 1, -1):
+        layer, delta, tangent = offset(net.layers, k), offset(net.deltas, at), offset(state.tangent_deltas, at)
+        d, m = layer.inputs, layer.outputs
+        at -= n * d
+        h = offset(net.activations, at) if k > 0 else state.x
+        call(net.weight_gradient, (net, layer, h, tangent, state.result, n, 0))
+        if whole and k > 0:
+            call(net.weight_gradient, (net, layer, offset(state.tangent_h, at), delta, state.result, n, 1))
+        if k > net.lowest:
+            below, z = offset(state.tangent_deltas, at), offset(state.tangent_z, at)
+            first, second = offset(net.derivatives, at), offset(net.second_derivatives, at)
+            if whole and m == 1:  # in one pass: numbers that leave the fastest cache take longer than this
+                W, V = offset(state.theta, layer.weight), offset(state.direction, layer.weight)
+                for q in range(n):
+                    j, one, other = q * d, tangent[q], delta[q]
+                    for i in range(d):
+                        below[j + i] = (one * W[i] + other * V[i]) * first[j + i] + second[j + i] * z[j + i]
             else:
-                for k in range(count):
-                    below[k] *= times[k]
-    for i in range(state[TRAINED]):
-        out[i] = found[places[i]]
+                call(net.backward_layer, (net, layer, state.theta, tangent, n, below))
+                if whole:
+                    more = offset(net.scratch, 1 + d * m)
+                    call(net.backward_layer, (net, layer, state.direction, delta, n, more))
+                    for i in range(n * d):
+                        below[i] = (below[i] + more[i]) * first[i] + second[i] * z[i]
+                else:
+                    for i in range(n * d):
+                        below[i] *= first[i]
+
+
+@unit
+def hessian_product(state: Curvature, v: Floats, out: Floats) -> None:
+    """Set `out` to the Hessian, or unless `whole` its Gauss-Newton part, times `v`, both of trained weights."""
+    net = state.network
+    for i in range(state.trained):
+        state.direction[state.places[i]] = v[i]
+    at = forward_tangents(state, net)
+    loss_tangents(state, net, at, offset(net.layers, net.layer_count - 1).outputs)
+    backward_tangents(state, net, at)
+    for i in range(state.trained):
+        out[i] = state.result[state.places[i]]
 
 
 # -- Lanczos iterations
 
 
-@unit("void", "float64* float64* int64 float64* float64* float64* int64")
-def eigen(alpha, beta, m, d, e, Z, r):  # type: ignore[no-untyped-def]
+@unit
+def eigen(alpha: Floats, beta: Floats, m: int, d: Floats, e: Floats, Z: Floats, r: int) -> None:
     """Set `d` (m,) to the eigenvalues, ascending, of a tridiagonal matrix, by QL iterations with implicit shifts.
 
     `Z` (m, r) holds some columns of the identity and becomes these of `V^T`: its rows are the eigenvectors. Where
@@ -181,7 +160,7 @@ def eigen(alpha, beta, m, d, e, Z, r):  # type: ignore[no-untyped-def]
                 q = (d[i] - g) * s + 2.0 * c * b
                 p = s * q
                 d[i + 1], g = g + p, c * q - b
-                low, high = moved(Z, i * r), moved(Z, i * r + r)
+                low, high = offset(Z, i * r), offset(Z, i * r + r)
                 for k in range(r):
                     low[k], high[k] = c * low[k] - s * high[k], s * low[k] + c * high[k]
                 i -= 1
@@ -200,118 +179,166 @@ def eigen(alpha, beta, m, d, e, Z, r):  # type: ignore[no-untyped-def]
         Z[i] = np.nan
 
 
-@unit("int64", "int64 int64 int64* float64* float64* int64 int64 int64 int64 int64 float64 float64*")
-def iterate(multiply, context, units, Q, work, P, first, room, limit, k, tolerance, vectors):  # type: ignore[no-untyped-def]
-    """Do Lanczos iterations after the first so many; return their number m, or `-m` where the caller has to act.
+@piece
+def subtract_projections(state: Lanczos, m: int) -> Any:
+    """Subtract from vector m its projections on those before; return its squared length without them.
 
-    `Q` has space for `room` vectors (P,), `q_0`, `q_1`, ..., in a row; `multiply` is called with `context`
-    for `H q`; where it is 0 the caller has put that of the last vector behind it, and is asked for the next. The
-    caller is asked for space, too. All ends at the `limit`, where there is no further direction, or where the largest
-    relative residual of the k largest eigenvalues is at most the tolerance; without k residuals are not asked for.
-    Then `vectors` (k, P) are those of the k largest, in descending order, or without k the first entries (m,) of the
-    eigenvectors of the tridiagonal matrix. `work` has rows of `limit + SPARE`: that matrix, scratch, its eigenvalues,
-    ascending; the residual stands before the second row.
+    `projections` are the negative ones.
     """
-    row = limit + SPARE
-    alpha, beta, e, d = work, moved(work, row), moved(work, 2 * row), moved(work, 3 * row)
-    along, Z = moved(work, 4 * row), moved(work, 5 * row)
-    m, done = first, False
-    if m == 0:
-        call(units[0], (Q, Q, _DOTTED, P, along))
-        size = np.sqrt(along[0])
+    P, Q, along = state.size, state.directions, state.projections
+    w = offset(Q, m * P)
+    call(state.dots, (Q, w, max(m + 1, _DOTTED), P, along))
+    square = along[m]
+    for i in range(m):
+        square -= along[i] * along[i]
+        along[i] = -along[i]
+    call(state.product, (along, m, 1, Q, w, 1, m, P, 1))
+    return square
+
+
+@piece
+def residual_of(state: Lanczos, m: int, length: float) -> Any:
+    """Return the largest relative residual of the eigenvalues that are wanted."""
+    rows, values, part = state.rows, state.values, 0.0
+    for i in range(m):
+        rows[i] = 1.0 if i == m - 1 else 0.0
+    call(state.eigen, (state.alpha, state.beta, m, values, state.scratch, rows, 1))
+    for i in range(m - state.wanted, m):
+        part = max(part, abs(rows[i]))
+    return length * part / max(abs(values[0]), abs(values[m - 1]), 1e-300)
+
+
+@piece
+def draw_direction(state: Lanczos, m: int) -> Any:
+    """Set vector m to one that is orthogonal to those before; return its length."""
+    w, seed = offset(state.directions, m * state.size), np.uint64(m)
+    for i in range(state.size):
+        seed = seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        w[i] = np.float64(seed >> np.uint64(11)) / 2.0**53 - 0.5
+    subtract_projections(state, m)
+    return np.sqrt(subtract_projections(state, m))
+
+
+@unit
+def extend(state: Lanczos) -> None:
+    """Do an iteration, given H q of the last direction behind it: orthogonalise it, and see whether all ends.
+
+    All ends at the limit, where there is no further direction, or where the residual is within the tolerance.
+    """
+    m, P, k = state.count + 1, state.size, state.wanted
+    subtract_projections(state, m)
+    state.alpha[m - 1] = -state.projections[m - 1]
+    length, largest = np.sqrt(subtract_projections(state, m)), 0.0  # twice is enough (Parlett)
+    state.beta[m - 1] = length
+    for i in range(m):
+        largest = max(largest, abs(state.alpha[i]), state.beta[i])
+    exhausted = not length > 1e-14 * largest
+    finished = exhausted or m == state.limit
+    if m >= k > 0 and (finished or 2 < m < 9 or (m > 9 and m % 2 == 0)):
+        state.residual = residual_of(state, m, length)
+        finished = finished or state.residual <= state.tolerance
+    elif finished and m < k:  # the start lies in an invariant space of fewer than k dimensions
+        finished, state.beta[m - 1] = False, 0.0
+        length = draw_direction(state, m)
+    if not finished:
+        w = offset(state.directions, m * P)
         for i in range(P):
-            Q[i] /= size
-    while not done:
-        m += 1
-        w, fresh, again, largest, size = moved(Q, m * P), True, True, 0.0, 0.0
-        if multiply != 0:
-            call(multiply, (context, moved(w, -P), w))
-        while again:
-            square = 0.0
-            for turn in range(2):  # twice is enough (Parlett)
-                call(units[0], (Q, w, m + 1 if m + 1 > _DOTTED else _DOTTED, P, along))
-                if fresh and turn == 0:
-                    alpha[m - 1] = along[m - 1]
-                square = along[m]
-                for i in range(m):
-                    square -= along[i] * along[i]
-                    along[i] = -along[i]
-                call(units[1], (along, m, 1, Q, P, w, P, 1, m, P, w, P, 1))
-            size, again = np.sqrt(square), False
-            if fresh:
-                beta[m - 1] = size
-                for i in range(m):
-                    largest = max(largest, abs(alpha[i]), beta[i])
-                exhausted = not size > 1e-14 * largest
-                done = exhausted or m == limit
-                if m >= k > 0 and (done or 2 < m < 9 or (m > 9 and m % 2 == 0)):
-                    for i in range(m):
-                        Z[i] = 1.0 if i == m - 1 else 0.0
-                    call(units[2], (alpha, beta, m, d, e, Z, 1))
-                    part = 0.0
-                    for i in range(m - k, m):
-                        part = max(part, abs(Z[i]))
-                    work[row - 1] = size * part / max(abs(d[0]), abs(d[m - 1]), 1e-300)
-                    done = done or work[row - 1] <= tolerance
-                elif done and m < k:  # the start lies in an invariant space of fewer than k dimensions
-                    fresh, again, done, beta[m - 1] = False, True, False, 0.0
-                    seed = np.uint64(m)
-                    for i in range(P):
-                        seed = seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-                        w[i] = np.float64(seed >> np.uint64(11)) / 2.0**53 - 0.5
-        if not done:
-            for i in range(P):
-                w[i] /= size
-            if multiply == 0 or m + _SLACK >= room:
-                return -m
-    r = m if k > 0 else 1
+            w[i] /= length
+    state.count, state.finished = m, int(finished)
+
+
+@unit
+def iterate(state: Lanczos) -> None:
+    """Do iterations until they end, or until `directions` has no space for another; the first of them normalises."""
+    P, q = state.size, state.directions
+    if state.count == 0:
+        call(state.dots, (q, q, _DOTTED, P, state.projections))
+        length = np.sqrt(state.projections[0])
+        for i in range(P):
+            q[i] /= length
+    while not state.finished and state.count + 2 <= state.room:
+        q = offset(state.directions, state.count * P)
+        call(state.multiply, (state.context, q, offset(q, P)))
+        call(state.extend, (state,))
+
+
+@piece
+def decompose(state: Lanczos, r: int) -> None:
+    """Set `values`, and in `rows` (m, r) the first entries of the eigenvectors of the tridiagonal matrix."""
+    m = state.count
     for i in range(m):
         for q in range(r):
-            Z[i * r + q] = 1.0 if i == q else 0.0
-    call(units[2], (alpha, beta, m, d, e, Z, r))
-    for i in range(k):
-        own = moved(vectors, i * P)
-        call(units[1], (moved(Z, (m - 1 - i) * m), m, 1, Q, P, own, P, 1, m, P, own, P, 0))
-    for i in range(0 if k > 0 else m):
-        vectors[i] = Z[i]
-    return m
+            state.rows[i * r + q] = 1.0 if i == q else 0.0
+    call(state.eigen, (state.alpha, state.beta, m, state.values, state.scratch, state.rows, r))
 
 
-class Lanczos:
-    """The memory of Lanczos iterations on vectors (P,), kept from call to call: new memory takes long."""
+@unit
+def first_entries(state: Lanczos) -> None:
+    """Set `values`, and in `rows` (m,) the first entries of the eigenvectors of the tridiagonal matrix."""
+    decompose(state, 1)
 
-    def __init__(self, P: int, limit: int) -> None:
-        self.P, self.limit = P, min(limit, P)
-        self._units = np.array([one(REAL).address for one in (dots, product, eigen)])
-        self._directions = np.empty((min(self.limit, 8) + 1 + _SLACK) * P)
-        self._row = self.limit + SPARE
-        self._work = np.empty(5 * self._row + self.limit**2)
-        self._iterate, self._units_at, self._work_at = iterate(REAL).call, place(self._units), place(self._work)
 
-    def iterate(
-        self, multiply: int | Callable[[Floats], Floats], context: int, start: Floats, k: int, tolerance: float = 0.0
-    ) -> tuple[Floats, Floats, float]:
-        """Return eigenvalues (m,) after m iterations, ascending, their companions, and the relative residual.
+@unit
+def largest_vectors(state: Lanczos, vectors: Floats) -> None:
+    """Set `values`, and `vectors` (k, P) to those of the k largest, descending."""
+    m, P = state.count, state.size
+    decompose(state, m)
+    for i in range(state.wanted):
+        row = offset(state.rows, (m - 1 - i) * m)
+        call(state.product, (row, m, 1, state.directions, offset(vectors, i * P), 1, m, P, 0))
 
-        `multiply` is the address of a unit, or a function. With them go vectors (k, P) of the k largest, in descending
-        order, or without k the first entries (m,) of the eigenvectors of the tridiagonal matrix.
+
+class Spectrum:
+    """Lanczos iterations on vectors (P,). Their memory is kept from call to call: new memory takes long."""
+
+    def __init__(self, P: int, limit: int, multiply: int = 0) -> None:
+        """Take the most iterations, and the address of a unit where products are compiled."""
+        limit = min(limit, P)
+        self._directions = np.empty((min(limit, 8) + 8, P))
+        self._values, self._rows = np.empty(limit), np.empty(limit**2)
+        self._state = LANCZOS(
+            multiply=multiply, context=0, extend=extend(REAL).address, product=product(REAL).address,
+            dots=dots(REAL).address, eigen=eigen(REAL).address, size=P, directions=self._directions,
+            room=len(self._directions), limit=limit, wanted=0, tolerance=0.0, alpha=np.empty(limit),
+            beta=np.empty(limit), values=self._values, scratch=np.empty(limit), projections=np.empty(limit + _DOTTED),
+            rows=self._rows, count=0, finished=0, residual=0.0,
+        )  # fmt: skip
+        self._at = ctypes.addressof(self._state)
+
+    def largest(self, product: Any, start: Vector, k: int, tolerance: float) -> tuple[Vector, Vector, float]:
+        """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual.
+
+        `product` is a function `v -> H v`, or the record that the compiled product takes.
         """
-        P, Q = self.P, self._directions
-        found, m = np.empty((k, P) if k else self.limit), 0
-        Q[:P] = start / np.linalg.norm(start) if callable(multiply) else start  # `iterate` sees to the length
-        while m <= 0:
-            if callable(multiply):
-                Q[P - m * P : 2 * P - m * P] = multiply(Q[-m * P : P - m * P])
-            m = self._iterate(
-                0 if callable(multiply) else multiply, context, self._units_at, place(Q), self._work_at, P, -m,
-                len(Q) // P, self.limit, k, tolerance, place(found),
-            )  # fmt: skip
-            if m <= 0 and _SLACK - m >= len(Q) // P:
-                Q, before = np.empty(2 * len(Q)), Q
-                Q[: P - m * P] = before[: P - m * P]
-                self._directions = Q
-        values = self._work[3 * self._row : 3 * self._row + m].copy()
-        return values, found if k else found[:m], float(self._work[self._row - 1])
+        m = self._iterate(product, start, k, tolerance)
+        vectors = np.empty((k, self._state.size))
+        largest_vectors(REAL).call(self._at, address_of(vectors))
+        return self._values[:m][: -k - 1 : -1].copy(), np.ascontiguousarray(vectors.T), self._state.residual
+
+    def quadrature(self, product: Any, start: Vector) -> tuple[Vector, Vector]:
+        """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors (m,)."""
+        m = self._iterate(product, start, 0, 0.0)
+        first_entries(REAL).call(self._at)
+        return self._values[:m].copy(), self._rows[:m].copy()
+
+    def _iterate(self, product: Any, start: Vector, k: int, tolerance: float) -> int:
+        """Iterate to the end; return the number of iterations."""
+        state, compiled = self._state, not callable(product)
+        state.count, state.finished, state.wanted, state.tolerance, state.residual = 0, 0, k, tolerance, 0.0
+        state.context = ctypes.addressof(product) if compiled else 0
+        self._directions[0] = start if compiled else start / np.linalg.norm(start)
+        while not state.finished:
+            m = state.count
+            if m + 2 > state.room:
+                self._directions, former = np.empty((2 * state.room, state.size)), self._directions
+                self._directions[: m + 1] = former[: m + 1]
+                state.room, state.directions = len(self._directions), address_of(self._directions)
+            if compiled:
+                iterate(REAL).call(self._at)
+            else:
+                self._directions[m + 1] = product(self._directions[m])
+                extend(REAL).call(self._at)
+        return int(state.count)
 
 
 # -- states of a problem
@@ -322,17 +349,18 @@ class Work:
 
     def __init__(self, layout: Layout, n: int) -> None:
         N, P = n * layout.numbers, layout.P
-        self.arrays = blocks(REAL, N, N, N, N, layout.scratch(n), P, P, P, P, N, N, N, n * layout.sizes[-1])
-        h, delta, *_, self.base = self.arrays
-        self.gradient, self.theta = self.arrays[5:7]
-        self.net, self._views = layout.record(self.arrays[:6]), layout.views(self.theta)
+        h, delta, scratch, first, second, self.gradient, self.theta, self.base = blocks(
+            REAL, N, N, layout.scratch(n), N, N, P, P, n * layout.sizes[-1]
+        )
+        self.net, self._views = layout.network(h, delta, scratch, first, second), layout.views(self.theta)
         ends = np.cumsum([0, *(n * m for m in layout.sizes[1:])]).tolist()
         parts = [slice(*pair) for pair in pairwise(ends)]
         self.layers: Layers = [(h[at].reshape(n, -1), delta[at].reshape(n, -1)) for at in parts]
         """Of every layer `h_l` (n, m_l) and `dF/dz_l` times its multiplier, as they were evaluated."""
-        self.state: Record = np.empty(0, np.int64)
-        self.net_at = self.state_at = 0
-        self.arguments: tuple[float, ...] = ()
+        self.state: Any = None
+        """The record for products with the Hessian, where there is one."""
+        self.arguments: tuple[Any, ...] = ()
+        """Those of the evaluation of all samples."""
 
     def write(self, parameters: Mapping[str, Any]) -> None:
         """Set the weights."""
@@ -354,72 +382,76 @@ class Engine:
             if any(learns)
         ]
         """Number and multiplier of the layers that are trained, and whether weights and biases are."""
-        samples, sigma = problem.dataset, activation_unit(problem.config.architecture.sigma, REAL, 2)  # type: ignore[attr-defined]
+        architecture: Any = problem.config.architecture
+        samples, sigma = problem.dataset, activation_unit(architecture.sigma, REAL, 2)
         self._x, self._y = (np.array(one, np.float64, order="C") for one in (samples.x, samples.y))
-        self._weight = np.array([problem.loss.sample_weight(samples.n)])
+        self._weight = float(problem.loss.sample_weight(samples.n))
         self._sigma, self._sigma_numbers = sigma.address, some(sigma.numbers)
-        self._sigma_numbers_at = place(self._sigma_numbers)
-        self._gradient, self._multiply = through_layers(REAL).call, multiply(REAL)
-        self._bending = bending_unit(problem.loss, REAL)
-        self._lanczos: Lanczos | None = None
+        self._gradient, self._multiply = loss_and_gradient(REAL).call, hessian_product(REAL)
+        self._loss_curvature = loss_curvature_unit(problem.loss, REAL)
+        self._spectrum: Spectrum | None = None
         self.spare: Work | None = None
         """The arrays of a former state: new memory takes longer than many a product."""
 
     def work(self, n: int) -> Work:
         """Return the arrays of a state: those of a former state, if there are any."""
         work, self.spare = self.spare or Work(self._layout, n), None
-        if not len(work.state):
-            problem = self._weight, self._x, self._y, self.places
-            weight, x, y, places = (place(one) for one in problem)
-            own = (place(work.arrays[k]) for k in (6, 7, 8, 9, 10, 11))
-            work.state = np.array(
-                [place(work.net), self._bending.address, 1, n, weight, x, y, len(self.places), places, *own]
-            )
-            work.net_at, work.state_at = place(work.net), place(work.state)
-            work.arguments = self._arguments(work, self._x, self._y, float(self._weight[0]))
+        if work.state is None:
+            N, P = n * self._layout.numbers, self._layout.P
+            direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
+            work.state = CURVATURE(
+                network=work.net, loss_curvature=self._loss_curvature.address, whole=1, samples=n,
+                sample_weight=self._weight, x=self._x, y=self._y, theta=work.theta, trained=len(self.places),
+                places=self.places, direction=direction, result=result, tangent_z=z, tangent_h=h, tangent_deltas=deltas,
+            )  # fmt: skip
+            work.arguments = self._arguments(work, self._x, self._y, self._weight)
         return work
 
     def evaluate(self, work: Work, *, centring: bool = False) -> None:
         """Fill `work` with the gradient and all that the derivatives share; or with what centring subtracts."""
-        net = place(self._layout.centring(work.net)) if centring else work.net_at
-        self._gradient(net, *work.arguments, not centring)
+        if not centring:
+            self._gradient(*work.arguments, True)
+            return
+        with self._layout.centring(work.net):
+            self._gradient(*work.arguments, False)
 
-    def batch(self, n: int) -> tuple[Work, Floats, Floats, Callable[[], float]]:
+    def batch(self, n: int) -> tuple[Work, Vector, Vector, Callable[[], float]]:
         """Return arrays for `n` samples, inputs (n, d), labels (n,) or (n, C), and a function of what stands in them.
 
         It returns the sum of the losses, and fills the gradient of their mean.
         """
         work, x, y = Work(self._layout, n), np.empty((n, *self._x.shape[1:])), np.empty((n, *self._y.shape[1:]))
-        given = place(work.net), *self._arguments(work, x, y, 1 / n), True
+        given = *self._arguments(work, x, y, 1 / n), True
         return work, x, y, lambda: self._gradient(*given)
 
-    def _arguments(self, work: Work, x: Floats, y: Floats, weight: float) -> tuple[float, ...]:
-        """Return the arguments of `through_layers` but the first and the last."""
-        theta, base, g = place(work.theta), place(work.base), place(work.gradient)
-        return self._sigma, self._sigma_numbers_at, theta, place(x), place(y), base, len(x), weight, g
+    def _arguments(self, work: Work, x: Vector, y: Vector, weight: float) -> tuple[Any, ...]:
+        """Return the arguments of `loss_and_gradient` but the last."""
+        theta, base, g, numbers = (
+            address_of(one) for one in (work.theta, work.base, work.gradient, self._sigma_numbers)
+        )
+        net = ctypes.addressof(work.net)
+        return net, self._sigma, numbers, theta, address_of(x), address_of(y), base, len(x), weight, g
 
-    def multiply(self, work: Work, v: Floats, *, whole: bool) -> Floats:
+    def multiply(self, work: Work, v: Vector, *, whole: bool) -> Vector:
         """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v` (P,), at the evaluated state."""
-        given, out, work.state[WHOLE] = np.ascontiguousarray(v, np.float64), np.empty(len(v)), whole
-        self._multiply.call(work.state_at, place(given), place(out))
+        given, out, work.state.whole = np.array(v, np.float64), np.empty(len(v)), whole
+        self._multiply.call(ctypes.addressof(work.state), address_of(given), address_of(out))
         return out
 
     def largest(
-        self, work: Work, start: Floats, k: int, whole: bool, tolerance: float, limit: int
-    ) -> tuple[Floats, Floats]:
+        self, work: Work, start: Vector, k: int, whole: bool, tolerance: float, limit: int
+    ) -> tuple[Vector, Vector]:
         """Return the k largest eigenvalues, descending, and their vectors (P, k), at the evaluated state."""
-        self._lanczos = self._lanczos or Lanczos(len(self.places), limit)
-        work.state[WHOLE] = whole
-        values, vectors, _ = self._lanczos.iterate(self._multiply.address, work.state_at, start, k, tolerance)
-        return values[: -k - 1 : -1], np.ascontiguousarray(vectors.T)
+        self._spectrum = self._spectrum or Spectrum(len(self.places), limit, self._multiply.address)
+        work.state.whole = whole
+        return self._spectrum.largest(work.state, start, k, tolerance)[:2]
 
-    def pulled(self, parameters: Mapping[str, Any], x: Floats) -> Iterator[Layers]:
+    def pulled(self, parameters: Mapping[str, Any], x: Vector) -> Iterator[Layers]:
         """Yield for every output the `Work.layers` of F, the sum of this output over samples `x`."""
         n, C, samples = len(x), self._layout.sizes[-1], np.array(x, np.float64, order="C")
         for k in range(C):
-            work = Work(self._layout, n)
+            work, labels = Work(self._layout, n), np.tile(np.eye(C)[k], n)
             work.write(parameters)
-            work.net[LOSS] = pulling_unit()
-            labels = np.tile(np.eye(C)[k], n)
-            self._gradient(place(work.net), *self._arguments(work, samples, labels, 1.0), True)
+            work.net.loss = pulling_unit()
+            self._gradient(*self._arguments(work, samples, labels, 1.0), True)
             yield work.layers

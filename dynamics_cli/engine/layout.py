@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.engine import network as at
-from dynamics_cli.engine.native import place
+from dynamics_cli.engine import network
+from dynamics_cli.engine.native import address_of
 from dynamics_cli.engine.products import dots, product
+from dynamics_cli.engine.records import LAYER, NETWORK
 from dynamics_cli.engine.units import loss_unit
 
 if TYPE_CHECKING:
@@ -27,13 +29,14 @@ class Layout:
     """A network of layers, or a diagonal network, in a precision: its weights in an array (P,), matrices by columns."""
 
     def __init__(self, problem: Problem, trained: Collection[str], dtype: np.dtype[Any]) -> None:
-        architecture, self.shapes, self.dtype = problem.config.architecture, problem.shapes, dtype
+        architecture: Any = problem.config.architecture
+        self.shapes, self.dtype = problem.shapes, dtype
         ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes.values())]).tolist()
         self.at = {name: slice(*pair) for name, pair in zip(self.shapes, pairwise(ends), strict=True)}
         """Where each weight stands."""
         self.P: int = ends[-1]
         weights = [name for name in self.shapes if "weight" in name]
-        self.depth: int = 0 if weights else architecture.depth  # type: ignore[attr-defined]
+        self.depth: int = 0 if weights else architecture.depth
         """Of a diagonal network; 0 of layers."""
         sides = [(1, *self.shapes[name])[-2:] for name in weights] or [(1, problem.dataset.d)]
         self.sizes = [sides[0][1], *(rows for rows, _ in sides)]
@@ -44,22 +47,18 @@ class Layout:
         factors = architecture.multipliers(self.sizes)
         self.multipliers = np.array(factors or np.ones(len(weights)))
         """(L,) multipliers of the weights of the layers."""
+        self._scale = float(architecture.output_scale or 1.0)
+        self._shifts = bool(architecture.output_scale or architecture.centered)
         self._loss = loss_unit(problem.loss, dtype)
-        self._loss_numbers = some(self._loss.numbers)
-        self._factors = np.array([*self.multipliers, architecture.output_scale or 1.0], dtype)
-        self._unscaled = np.array([*self.multipliers, 0.0], dtype)
-        starts = [
-            (self.at[w].start, self.at[b].start if b in self.at else -1) for w, b in zip(weights, biases, strict=True)
-        ]
-        called = at.diagonal if self.depth else at.through_layers, product, dots, at.ahead, at.slope, at.back
-        learning = [k for k, learns in enumerate(self.learns) if any(learns)]
-        self._head = [
-            *(one(dtype).address for one in called), self._loss.address, place(self._loss_numbers), self.depth,
-            len(weights), min(learning, default=0), bool(architecture.output_scale or architecture.centered),
-            place(self._factors),
-        ]  # fmt: skip
-        layers = zip(pairwise(self.sizes), starts, self.learns, strict=False)
-        self._layers = [int(number) for layer in layers for part in layer for number in part] or self.sizes
+        self._layers = (LAYER.structure * len(weights))(*(
+            LAYER(
+                inputs=inputs, outputs=outputs, weight=self.at[w].start, bias=self.at[b].start if b in self.at else -1,
+                trains_weight=w in trained, trains_bias=b in trained, multiplier=float(multiplier),
+            )
+            for w, b, inputs, outputs, multiplier in zip(
+                weights, biases, self.sizes, self.sizes[1:], self.multipliers, strict=False
+            )
+        ))  # fmt: skip
 
     @property
     def numbers(self) -> int:
@@ -71,16 +70,33 @@ class Layout:
         most = max(a * b for a, b in pairwise(self.sizes))
         return 2 * self.P if self.depth else 1 + most + rows * max(self.sizes)
 
-    def record(self, works: Sequence[Weights]) -> NDArray[np.int64]:
-        """Return the record of the network, given the arrays that units work on, in its order."""
-        unused = [0] * (at.SIZES - at.ACTIVATIONS - len(works))
-        return np.array([*self._head, *(place(work) for work in works), *unused, *self._layers])
+    def network(self, activations: Weights, deltas: Weights, scratch: Weights, *derivatives: Weights) -> Any:
+        """Return the record of the network, given the arrays that units work on.
 
-    def centring(self, record: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a record with which the outputs become the numbers that centre them."""
-        found = record.copy()
-        found[[at.SHIFTED, at.FACTORS]] = 1, place(self._unscaled)
-        return found
+        `derivatives` are arrays for first and second ones; without, the first stand in `deltas`.
+        """
+        first, second = derivatives or (deltas, deltas)
+        learning = [k for k, learns in enumerate(self.learns) if any(learns)]
+        gradient = network.diagonal_loss_and_gradient if self.depth else network.loss_and_gradient
+        return NETWORK(
+            loss_and_gradient=gradient(self.dtype).address, forward_layer=network.forward_layer(self.dtype).address,
+            backward_layer=network.backward_layer(self.dtype).address,
+            weight_gradient=network.weight_gradient(self.dtype).address, product=product(self.dtype).address,
+            dots=dots(self.dtype).address, loss=self._loss.address, loss_numbers=some(self._loss.numbers),
+            layers=self._layers, layer_count=len(self._layers), lowest=min(learning, default=0), depth=self.depth,
+            columns=self.sizes[0], shifts_outputs=self._shifts, output_scale=self._scale, activations=activations,
+            deltas=deltas, derivatives=first, second_derivatives=second, keeps_derivatives=bool(derivatives),
+            scratch=scratch,
+        )  # fmt: skip
+
+    @contextmanager
+    def centring(self, *networks: Any) -> Iterator[None]:
+        """Have these networks write their outputs into what is subtracted from them."""
+        for one in networks:
+            one.shifts_outputs, one.output_scale = 1, 0.0
+        yield
+        for one in networks:
+            one.shifts_outputs, one.output_scale = self._shifts, self._scale
 
     def views(self, flat: Weights) -> dict[str, Weights]:
         """Return views of a flat array (..., P) by name, (..., *shape)."""
@@ -96,7 +112,7 @@ def blocks(dtype: np.dtype[Any], *counts: int) -> list[Weights]:
     each = _LINE // dtype.itemsize
     starts = np.cumsum([0, *(-(-count // each) * each for count in counts)]).tolist()
     raw = np.zeros(starts[-1] + each, dtype)
-    first = -place(raw) % _LINE // dtype.itemsize
+    first = -address_of(raw) % _LINE // dtype.itemsize
     return [raw[first + start : first + start + count] for start, count in zip(starts, counts, strict=False)]
 
 

@@ -1,113 +1,192 @@
-"""Functions of pointers: the form of all compiled pieces of the engine, called by address, from each other and Python.
+"""Units: compiled functions of pointers, records and numbers, called by address, from each other and from Python.
 
-A unit is one body of machine code for all its callers, and its arguments are pointers and numbers: numba takes a fifth
-of the time that arrays take in arguments, of which each caller would compile a copy of its own. `int64*` arguments
-are records: sizes, and addresses of further arrays and units.
+A unit is one body of machine code for all its callers. Its arguments are pointers, numbers and records: numba takes a
+fifth of the time that arrays take in arguments, of which each caller would compile a copy of its own.
 """
 
 from __future__ import annotations
 
 import ctypes
-import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
+import numba.core.cgutils
+import numba.core.typing.templates
+import numba.extending
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, extending, types
-from numba.core import cgutils
 
 from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
 
-intrinsic: Any = extending.intrinsic
+_numba: Any = numba  # which is typed in parts
+types, extending, cgutils = _numba.types, _numba.extending, _numba.core.cgutils
+
+intrinsic: Callable[[Callable[..., Any]], Any] = extending.intrinsic
+piece: Callable[[Callable[..., Any]], Any] = _numba.njit(inline="always", error_model="numpy", _nrt=False)
+"""Decorator of a part of units: numba writes it into each unit that calls it."""
+
+Real: TypeAlias = Any
+"""Annotation of an argument of a unit: a number in the unit's precision. `int` is int64, `float` float64."""
+Reals: TypeAlias = Any
+"""Pointer to numbers in the unit's precision."""
+Ints: TypeAlias = Any
+Floats: TypeAlias = Any
+"""Pointers to numbers of int64 and float64."""
+Unit: TypeAlias = int
+"""The address of a unit."""
+_INT, _FLOAT = types.int64, types.float64
+_C: dict[Any, Any] = {_INT: ctypes.c_int64, _FLOAT: ctypes.c_double, types.float32: ctypes.c_float, types.void: None}
+_BYTES = ir.IntType(8).as_pointer()
+
+
+# -- records
+
+
+class Record:
+    """A C structure whose fields are named once: units read them as attributes, Python writes them by name.
+
+    Fields are (name, type, what it is); types are those of arguments of units, `Unit` (an address) or a record.
+    """
+
+    known: dict[str, Record] = {}  # noqa: RUF012
+    """All records, by the name that annotations call them by."""
+
+    def __init__(self, name: str, fields: Sequence[tuple[str, str, str]]) -> None:
+        self.name, self.types = name, {field: kind for field, kind, _ in fields}
+        of_c = {"int": ctypes.c_int64, "float": ctypes.c_double, "Unit": ctypes.c_int64}
+        given = [(field, of_c.get(kind, ctypes.c_void_p)) for field, kind in self.types.items()]
+        self.structure: Any = type(name, (ctypes.Structure,), {"_fields_": given})
+        Record.known[name] = self
+
+    def __call__(self, **values: Any) -> Any:
+        """Return a structure with values for all fields; arrays and structures are written as addresses, and kept."""
+        if values.keys() != self.types.keys():
+            raise TypeError(f"{self.name}: wrong or missing fields {sorted(values.keys() ^ self.types.keys())}")
+        found = self.structure(**{field: _written(value) for field, value in values.items()})
+        found.kept = values
+        return found
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return address_of(value)
+    return ctypes.addressof(value) if isinstance(value, ctypes.Structure | ctypes.Array) else value
+
+
+class RecordType(numba.types.Type):
+    """The type of a pointer to a record in units of a precision."""
+
+    def __init__(self, record: Record, dtype: np.dtype[Any]) -> None:
+        self.fields = {field: numba_type(kind, dtype) for field, kind in record.types.items()}
+        self.offsets = {field: getattr(record.structure, field).offset for field in self.fields}
+        self.size = ctypes.sizeof(record.structure)
+        super().__init__(f"{record.name}({', '.join(f'{field}: {kind}' for field, kind in self.fields.items())})")
+
+
+@extending.register_model(RecordType)
+class _RecordModel(numba.extending.models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _BYTES)  # type: ignore[no-untyped-call] # of numba
+
+
+@extending.infer_getattr
+class _RecordFields(numba.core.typing.templates.AttributeTemplate):
+    key = RecordType
+
+    def generic_resolve(self, kind: RecordType, field: str) -> Any:  # type: ignore[override] # a placeholder of numba
+        return kind.fields.get(field)
+
+
+def _at_field(context: Any, builder: Any, kind: RecordType, record: Any, field: str) -> Any:
+    at = builder.gep(record, [ir.Constant(ir.IntType(64), kind.offsets[field])])
+    return builder.bitcast(at, context.get_value_type(kind.fields[field]).as_pointer())
+
+
+def _read(context: Any, builder: Any, kind: RecordType, record: Any, field: str) -> Any:
+    return builder.load(_at_field(context, builder, kind, record, field))
+
+
+def _set(context: Any, builder: Any, signature: Any, arguments: Any, field: str) -> None:
+    kind, given = signature.args
+    value = context.cast(builder, arguments[1], given, kind.fields[field])
+    builder.store(value, _at_field(context, builder, kind, arguments[0], field))
+
+
+extending.lower_getattr_generic(RecordType)(_read)
+extending.lower_setattr_generic(RecordType)(_set)
+
+
+def numba_type(name: str, dtype: np.dtype[Any]) -> Any:
+    """Return the type that an annotation names, in units of a precision."""
+    if name in Record.known:
+        return RecordType(Record.known[name], dtype)
+    real = getattr(types, dtype.name)
+    simple = {"int": _INT, "Unit": _INT, "float": _FLOAT, "Real": real, "None": types.void}
+    pointed = {"Ints": _INT, "Floats": _FLOAT, "Reals": real}
+    return simple[name] if name in simple else types.CPointer(pointed[name])
+
+
+# -- units
 
 
 class Native:
     """A unit in a precision."""
 
-    def __init__(self, function: Callable[..., Any], result: str, arguments: str, dtype: np.dtype[Any]) -> None:
-        options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
-        kinds = [one.replace("real", dtype.name) for one in arguments.split()]
-        of_numba = [
-            types.CPointer(getattr(types, kind[:-1])) if kind.endswith("*") else getattr(types, kind)  # type: ignore[no-untyped-call]
-            for kind in kinds
-        ]
-        self._code = cfunc(getattr(types, result)(*of_numba), **options)(function)
+    def __init__(self, function: Callable[..., Any], dtype: np.dtype[Any], **options: Any) -> None:
+        *given, result = (numba_type(kind, dtype) for kind in function.__annotations__.values())
+        options = {"cache": True, "error_model": "numpy", "_nrt": False} | options
+        self._code = _numba.cfunc(result(*given), **options)(function)
         self.address = int(self._code.address or 0)
         """Where it is."""
-        of_c: dict[str, Any] = {
-            "int64": ctypes.c_int64,
-            "float64": ctypes.c_double,
-            "float32": ctypes.c_float,
-            "void": None,
-        }
-        given = [ctypes.c_void_p if kind.endswith("*") else of_c[kind] for kind in kinds]
-        self.call = ctypes.CFUNCTYPE(of_c[result], *given)(self.address)
+        self.call = ctypes.CFUNCTYPE(_C[result], *(_C.get(kind, ctypes.c_void_p) for kind in given))(self.address)
         """Calls it, free of Python's lock, with numbers and addresses."""
 
 
-def unit(result: str, arguments: str) -> Callable[[Callable[..., Any]], Callable[[np.dtype[Any]], Native]]:
-    """Return a decorator: the function becomes its compiler for a precision, `real` among the types of arguments."""
-
-    def decorator(function: Callable[..., Any]) -> Callable[[np.dtype[Any]], Native]:
-        return cache(lambda dtype: Native(function, result, arguments, np.dtype(dtype)))
-
-    return decorator
+def unit(function: Callable[..., Any]) -> Callable[[np.dtype[Any]], Native]:
+    """Return the compiler of a function for a precision; annotations say the types of its arguments."""
+    return cache(lambda dtype: Native(function, np.dtype(dtype)))
 
 
 _NOTHING = ctypes.c_char * 0
 
 
-def place(array: np.ndarray[Any, Any] | bytearray) -> int:
+def address_of(array: np.ndarray[Any, Any]) -> int:
     """Return the address of a contiguous array that can be written to, in a tenth of NumPy's time."""
-    return ctypes.addressof(_NOTHING.from_buffer(array))  # type: ignore[arg-type]
-
-
-@cache
-def packer(count: int) -> Callable[..., bytes]:
-    """Return a function that packs so many numbers into a record, which can be the argument of a call."""
-    return struct.Struct(f"{count}q").pack
+    return ctypes.addressof(_NOTHING.from_buffer(array))  # type: ignore[arg-type] # an array is a buffer
 
 
 # -- inside units
 
 
 @intrinsic
-def numbers_at(context, address, like):  # type: ignore[no-untyped-def]
-    """Return a pointer, to numbers of the type of `like`, from an address."""
+def offset(context: Any, pointer: Any, count: Any) -> Any:
+    """Return the pointer to the number, or the record, that stands `count` after that of a pointer."""
 
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at, count = arguments
+        if isinstance(signature.args[0], RecordType):
+            count = builder.mul(count, ir.Constant(count.type, signature.args[0].size))
+        return builder.gep(at, [count])
 
-    return types.CPointer(like)(address, like), written  # type: ignore[no-untyped-call]
-
-
-@intrinsic
-def moved(context, pointer, count):  # type: ignore[no-untyped-def]
-    """Return the pointer to the number that stands so many after that of a pointer."""
-
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.gep(arguments[0], [arguments[1]])
-
-    return pointer(pointer, types.int64), written
+    return pointer(pointer, _INT), written
 
 
 @intrinsic
-def like(context, number, other):  # type: ignore[no-untyped-def]
+def cast_like(context: Any, number: Any, other: Any) -> Any:
     """Return a number in the type of another."""
 
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.cast(builder, arguments[0], signature.args[0], signature.return_type)
 
     return other(number, other), written
 
 
 @intrinsic
-def multiply_add(context, a, b, c):  # type: ignore[no-untyped-def]
+def multiply_add(context: Any, a: Any, b: Any, c: Any) -> Any:
     """Return `a b + c`, rounded once where the processor can."""
 
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return fused(builder, context.get_value_type(signature.return_type), arguments)
 
     return a(a, a, a), written
@@ -123,22 +202,22 @@ def fused(builder: Any, kind: Any, arguments: Any) -> Any:
 
 def called(builder: Any, name: str, kind: Any, arguments: Any) -> Any:
     """Write the call of a function of LLVM."""
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)  # type: ignore[no-untyped-call]
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
 
 
 def slot(builder: Any, kind: Any) -> Any:
     """Make room for a value of an LLVM type on the stack; return its address."""
-    return cgutils.alloca_once(builder, kind)  # type: ignore[no-untyped-call]
+    return cgutils.alloca_once(builder, kind)
 
 
 @intrinsic
-def call(context, unit, arguments):  # type: ignore[no-untyped-def]
+def call(context: Any, unit: Any, arguments: Any) -> Any:
     """Call the unit at an address."""
     return _call(types.void, unit, arguments)
 
 
 @intrinsic
-def call_number(context, unit, arguments):  # type: ignore[no-untyped-def]
+def call_number(context: Any, unit: Any, arguments: Any) -> Any:
     """Call the unit at an address and return its float64."""
     return _call(types.float64, unit, arguments)
 

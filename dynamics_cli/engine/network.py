@@ -1,251 +1,313 @@
-"""Feed-forward networks of any depth, and diagonal linear networks: forward, backward, updates, as units of pointers.
+"""Feed-forward networks of any depth, and diagonal linear networks: forward, backward, update, as units.
 
-A network is `h_l = sigma(c_l h_{l-1} W_l + b_l)`, `f = s (z_L - base)`; matrices stand as (columns, rows) of the
-network's own: `z = h W`. Activations, losses, updates and products are units too (`engine/units.py`,
-`engine/products.py`); their addresses stand in the records that `engine/layout.py` writes. All sums have a fixed
-order: samples come in chunks whose number depends on the problem alone, and a chunk has the same bits on whatever
-thread it is worked on.
+A network is `h_l = sigma(z_l)`, `z_l = c_l h_{l-1} W_l + b_l`, `f = s (z_L - base)`; matrices stand as (columns, rows)
+of the network's own: `z = h W`. One update of `train`, with the records (`engine/records.py`) that each part reads:
+
+    Task ----> gather_batch         x, y of the batch (or all samples)
+      |            |
+    Network -> forward ----------> forward_layer    z_l = c_l h_{l-1} W_l + b_l
+      |            |               activation       h_l = sigma(z_l), sigma'(z_l)
+      |        output_loss --------> loss           L, dL/df
+      |            |
+      |        backward ---------> weight_gradient  dL/dW_l, dL/db_l
+      |            |               backward_layer   dL/dh_{l-1} = dL/dz_l W_l^T, times sigma'
+      v            |
+    Task ----> apply_update -----> update           weights and memory of the optimizer
+
+What stands on the right are units of their own, called by the addresses in the records: activations, losses and updates
+are made from formulas (`engine/units.py`), products by `engine/products.py`. All sums have a fixed order: samples come
+in chunks whose number depends on the problem alone, and a chunk has the same bits on whatever thread it is worked on.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dynamics_cli.engine.native import call, call_number, like, moved, numbers_at, unit
+from dynamics_cli.engine.native import (
+    Floats,
+    Ints,
+    Real,
+    Reals,
+    Unit,
+    call,
+    call_number,
+    cast_like,
+    offset,
+    piece,
+    unit,
+)
+from dynamics_cli.engine.records import Layer, Network, Task
 from dynamics_cli.engine.subnormals import flush, put_back
 
-(
-    NETWORK, PRODUCT, DOTS, AHEAD, SLOPE, BACK, LOSS, LOSS_NUMBERS, DEPTH, LAYERS, LOWEST, SHIFTED, FACTORS,
-    ACTIVATIONS, DELTAS, SLOPES, BENDS, SCRATCH, GRADIENT, PART, BATCH_X, BATCH_Y, BATCH_BASE, SIZES,
-) = range(24)  # fmt: skip
-"""Places in the record of a network: addresses of units, sizes, addresses of arrays, then the layers."""
-EACH = 6
-"""Numbers of a layer there: inputs, outputs, where weights and biases (-1: none) stand, which of them are trained."""
-(
-    FIRST, LAST, X, Y, BASE, SAMPLES_COUNT, X_STEP, Y_STEP, BASE_STEP, CHUNK, COUNT, RATES, ITERATION, LOSSES, DONE,
-    LEVELS, SAMPLES, BATCHED, ENDS, MEAN, GRADIENTS, UPDATES,
-    THETA, MEMORY, SLOTS, WEIGHTS, X_COLUMNS, Y_COLUMNS, OUTPUTS, SIGMAS, NUMBERS, SIGMA_NUMBERS, UPDATE, SEGMENTS,
-    SEGMENTS_COUNT, RATE_FACTORS, UPDATE_NUMBERS,
-) = range(37)  # fmt: skip
-"""Places in the record of a task; those before `THETA` differ from call to call."""
+# -- a layer
 
 
-@unit("void", "int64* int64 real* real* real* int64 int64")
-def ahead(net, layer, theta, h, z, n, adds):  # type: ignore[no-untyped-def]
-    """Set `z` (n, m) to `c h W + b`, of weights `theta` and the multiplier c of a layer; `adds`: `c (h W + z) + b`."""
-    own = moved(net, SIZES + EACH * layer)
-    rows, m, W, b = own[0], own[1], moved(theta, own[2]), moved(theta, own[3])
-    factor = numbers_at(net[FACTORS], theta[0])[layer]
-    biased = own[3] >= 0
-    joined = biased and m > 1 and factor == 1 and not adds
-    if m == 1:
-        found = moved(numbers_at(net[SCRATCH], theta[0]), 1) if adds else z
-        call(net[DOTS], (h, W, n, rows, found))
-        for k in range(n if adds else 0):
-            z[k] += found[k]
+@unit
+def forward_layer(net: Network, layer: Layer, theta: Reals, h: Reals, z: Reals, n: int, accumulate: int) -> None:
+    """Set `z` (n, m) to `c h W + b`, of `h` (n, d) and weights `theta`; with `accumulate` to `c (h W + z) + b`."""
+    d, m, W, b = layer.inputs, layer.outputs, offset(theta, layer.weight), offset(theta, layer.bias)
+    c, has_bias = cast_like(layer.multiplier, theta[0]), layer.bias >= 0
+    from_bias = has_bias and m > 1 and c == 1 and not accumulate
+    if from_bias:
+        for k in range(n):
+            for j in range(m):
+                z[k * m + j] = b[j]
+    if m > 1:
+        call(net.product, (h, d, 1, W, z, n, d, m, int(from_bias or accumulate != 0)))
+    elif accumulate:
+        product = offset(net.scratch, 1)
+        call(net.dots, (h, W, n, d, product))
+        for k in range(n):
+            z[k] += product[k]
     else:
-        begins = joined or adds != 0
-        call(net[PRODUCT], (h, rows, 1, W, m, z, m, n, rows, m, b if joined else z, m if adds else 0, begins))
-    for k in range(n if (biased or factor != 1) and not joined else 0):
-        for j in range(m):
-            z[k * m + j] = factor * z[k * m + j] + (b[j] if biased else like(0, factor))
+        call(net.dots, (h, W, n, d, z))
+    if (has_bias or c != 1) and not from_bias:
+        for k in range(n):
+            for j in range(m):
+                z[k * m + j] = c * z[k * m + j] + (b[j] if has_bias else cast_like(0, c))
 
 
-@unit("void", "int64* int64 real* real* real* int64 int64")
-def slope(net, layer, h, delta, g, n, adds):  # type: ignore[no-untyped-def]
-    """Set in `g` (P,) the slopes by weights and biases of a layer from `delta` (n, m), which its multiplier multiplies.
+@unit
+def weight_gradient(net: Network, layer: Layer, h: Reals, delta: Reals, g: Reals, n: int, accumulate: int) -> None:
+    """Set in `g` (P,) the gradients by W and b from `h` (n, d) and `delta` (n, m), which is multiplied by c.
 
-    With `adds`, add to those by weights: `delta` is multiplied already.
+    With `accumulate`, add to the gradient by W alone; `delta` is multiplied already.
     """
-    own = moved(net, SIZES + EACH * layer)
-    rows, m, dW, db = own[0], own[1], moved(g, own[2]), moved(g, own[3])
-    factor, ones = numbers_at(net[FACTORS], delta[0])[layer], numbers_at(net[SCRATCH], delta[0])
-    if not adds:
-        ones[0] = 1
-        if own[5]:
-            call(net[PRODUCT], (ones, 0, 0, delta, m, db, m, 1, n, m, db, 0, 0))
-        for k in range(n * m if factor != 1 else 0):
-            delta[k] *= factor
-    if own[4] and m == 1:
-        call(net[PRODUCT], (delta, 0, 1, h, rows, dW, rows, 1, n, rows, dW, rows, adds))
-    elif own[4]:
-        call(net[PRODUCT], (h, 1, rows, delta, m, dW, m, rows, n, m, dW, m, adds))
+    d, m, dW, db = layer.inputs, layer.outputs, offset(g, layer.weight), offset(g, layer.bias)
+    c, one = cast_like(layer.multiplier, delta[0]), net.scratch
+    if not accumulate:
+        one[0] = 1
+        if layer.trains_bias:
+            call(net.product, (one, 0, 0, delta, db, 1, n, m, 0))
+        if c != 1:
+            for k in range(n * m):
+                delta[k] *= c
+    if layer.trains_weight:
+        if m == 1:
+            call(net.product, (delta, 0, 1, h, dW, 1, n, d, accumulate))
+        else:
+            call(net.product, (h, 1, d, delta, dW, d, n, m, accumulate))
 
 
-@unit("void", "int64* int64 real* real* int64 real*")
-def back(net, layer, theta, delta, n, out):  # type: ignore[no-untyped-def]
-    """Set `out` (n, rows) to `delta W^T`, of `delta` (n, m) and the weights W (rows, m) of a layer."""
-    own = moved(net, SIZES + EACH * layer)
-    rows, m, W = own[0], own[1], moved(theta, own[2])
+@unit
+def backward_layer(net: Network, layer: Layer, theta: Reals, delta: Reals, n: int, dh: Reals) -> None:
+    """Set `dh` (n, d) to `delta W^T`, of `delta` (n, m)."""
+    d, m, W = layer.inputs, layer.outputs, offset(theta, layer.weight)
     if m == 1:
-        call(net[PRODUCT], (delta, 1, 1, W, rows, out, rows, n, 1, rows, out, 0, 0))
+        call(net.product, (delta, 1, 1, W, dh, n, 1, d, 0))
     elif n < 4:
         for k in range(n):
-            call(net[DOTS], (W, moved(delta, k * m), rows, m, moved(out, k * rows)))
+            call(net.dots, (W, offset(delta, k * m), d, m, offset(dh, k * d)))
     else:
-        turned = moved(numbers_at(net[SCRATCH], W[0]), 1)
+        transposed = offset(net.scratch, 1)
         for j in range(m):
-            for i in range(rows):
-                turned[j * rows + i] = W[i * m + j]
-        call(net[PRODUCT], (delta, m, 1, turned, rows, out, rows, n, m, rows, out, 0, 0))
+            for i in range(d):
+                transposed[j * d + i] = W[i * m + j]
+        call(net.product, (delta, m, 1, transposed, dh, n, m, d, 0))
 
 
-_ARGUMENTS = "int64* int64 float64* real* real* real* real* int64 real real* int64"
+# -- a network
 
 
-@unit("float64", _ARGUMENTS)
-def through_layers(net, sigma, numbers, theta, x, y, base, n, weight, g, wanted):  # type: ignore[no-untyped-def]
+@piece
+def forward(net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, n: int) -> int:
+    """Fill activations and their derivatives; return where the outputs begin among them."""
+    h, at, end = x, 0, 0
+    for k in range(net.layer_count):
+        layer = offset(net.layers, k)
+        at, z, count = end, offset(net.activations, end), n * layer.outputs
+        call(net.forward_layer, (net, layer, theta, h, z, n, 0))
+        if sigma != 0 and k + 1 < net.layer_count:
+            call(sigma, (z, offset(net.derivatives, at), offset(net.second_derivatives, at), count, numbers))
+        h = z
+        end += count
+    return at
+
+
+@piece
+def output_loss(net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: int, C: int, weight: Real) -> Any:
+    """Centre and scale the outputs `f` (n, C), fill `delta` with `weight dl/df`; return the summed losses."""
+    s = cast_like(net.output_scale, weight)
+    if net.shifts_outputs:
+        for k in range(n * C):
+            if s == 0:
+                base[k] = f[k]
+            f[k] = s * (f[k] - base[k])
+    return call_number(net.loss, (f, y, delta, n, C, weight, net.loss_numbers))
+
+
+@piece
+def backward_activation(net: Network, layer: Layer, sigma: Unit, theta: Reals, delta: Reals, n: int, at: int) -> None:
+    """Set the deltas at `at`, those of the layer below, to `delta W^T sigma'`."""
+    d, below, second = layer.inputs, offset(net.deltas, at), offset(net.second_derivatives, at)
+    if net.keeps_derivatives:
+        derivatives = offset(net.derivatives, at)
+        call(net.backward_layer, (net, layer, theta, delta, n, below))
+        for k in range(n * d):
+            second[k] *= below[k]
+            below[k] *= derivatives[k]
+    elif sigma == 0:
+        call(net.backward_layer, (net, layer, theta, delta, n, below))
+    elif layer.outputs == 1:  # in one pass: `below` is sigma'
+        W = offset(theta, layer.weight)
+        for k in range(n):
+            own, slope = offset(below, k * d), delta[k]
+            for i in range(d):
+                own[i] *= slope * W[i]
+    else:
+        dh = offset(net.scratch, 1 + d * layer.outputs)
+        call(net.backward_layer, (net, layer, theta, delta, n, dh))
+        for k in range(n * d):
+            below[k] *= dh[k]
+
+
+@piece
+def backward(net: Network, sigma: Unit, theta: Reals, x: Reals, n: int, at: int, g: Reals) -> None:
+    """Fill `g` (P,) from the deltas of the outputs, which begin at `at`."""
+    for k in range(net.layer_count - 1, net.lowest - 1, -1):
+        layer, delta = offset(net.layers, k), offset(net.deltas, at)
+        at -= n * layer.inputs
+        call(net.weight_gradient, (net, layer, offset(net.activations, at) if k > 0 else x, delta, g, n, 0))
+        if k > net.lowest:
+            backward_activation(net, layer, sigma, theta, delta, n, at)
+
+
+@unit
+def loss_and_gradient(
+    net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, y: Reals, base: Reals, n: int, weight: Real,
+    g: Reals, wanted: int,
+) -> float:  # fmt: skip
     """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses; return their sum.
 
-    `base` is subtracted from the outputs; where the scale is 0, they become it. `sigma` is the address of the
-    activation, 0 for none. Its slopes become `dL/dz` by layer, times the multiplier of the layer, unless they have a
-    place of their own: then sigma is of order 2, and `dL/dh sigma''(z)` is kept as well.
+    `sigma` is the activation, 0 for the identity; where `keeps_derivatives`, of order 2, and `dL/dh sigma''(z)` is
+    kept in `second_derivatives`.
     """
-    L, H, S = net[LAYERS], numbers_at(net[ACTIVATIONS], weight), numbers_at(net[DELTAS], weight)
-    slopes, bends = numbers_at(net[SLOPES], weight), numbers_at(net[BENDS], weight)
-    h, p, N, count = x, 0, 0, 0
-    for layer in range(L):
-        p, z, count = N, moved(H, N), n * net[SIZES + EACH * layer + 1]
-        call(net[AHEAD], (net, layer, theta, h, z, n, 0))
-        if layer + 1 < L and sigma != 0:
-            call(sigma, (z, moved(slopes, p), moved(bends, p), count, numbers))
-        h = z
-        N += count
-    delta, scale = moved(S, p), numbers_at(net[FACTORS], weight)[L]
-    for k in range(count if net[SHIFTED] else 0):
-        if scale == 0:
-            base[k] = h[k]
-        h[k] = scale * (h[k] - base[k])
-    C = net[SIZES + EACH * (L - 1) + 1]
-    total = call_number(net[LOSS], (h, y, delta, n, C, weight, numbers_at(net[LOSS_NUMBERS], 0.0)))
-    if not wanted:
-        return total
-    for k in range(count if scale != 1 else 0):
-        delta[k] *= scale
-    for layer in range(L - 1, net[LOWEST] - 1, -1):
-        rows, m = net[SIZES + EACH * layer], net[SIZES + EACH * layer + 1]
-        delta = moved(S, p)
-        count = n * rows
-        p -= count
-        call(net[SLOPE], (net, layer, moved(H, p) if layer > 0 else x, delta, g, n, 0))
-        if layer > net[LOWEST]:
-            below, bent, apart = moved(S, p), moved(bends, p), net[SLOPES] != net[DELTAS]
-            if m == 1 and sigma != 0 and not apart:  # in one go
-                W = moved(theta, net[SIZES + EACH * layer + 2])
-                for k in range(n):
-                    own, towards = moved(below, k * rows), delta[k]
-                    for i in range(rows):
-                        own[i] *= towards * W[i]
-                continue
-            towards = below if apart or sigma == 0 else moved(numbers_at(net[SCRATCH], weight), 1 + rows * m)
-            times = moved(slopes, p) if apart else towards
-            call(net[BACK], (net, layer, theta, delta, n, towards))
-            for k in range(count if apart else 0):
-                bent[k] *= towards[k]
-            for k in range(count if sigma != 0 else 0):
-                below[k] *= times[k]
-    return total
+    at = forward(net, sigma, numbers, theta, x, n)
+    C, delta = offset(net.layers, net.layer_count - 1).outputs, offset(net.deltas, at)
+    total = output_loss(net, offset(net.activations, at), delta, y, base, n, C, weight)
+    if wanted:
+        s = cast_like(net.output_scale, weight)
+        if s != 1:
+            for k in range(n * C):
+                delta[k] *= s
+        backward(net, sigma, theta, x, n, at, g)
+    return float(total)
 
 
-@unit("float64", _ARGUMENTS)
-def diagonal(net, sigma, numbers, theta, x, y, base, n, weight, g, wanted):  # type: ignore[no-untyped-def]
-    """Do as `through_layers` for `f = x (u^D - v^D)`, `theta = (u, v)`."""
-    d, depth, scale = net[SIZES], net[DEPTH], numbers_at(net[FACTORS], weight)[0]
-    f, delta, beta = (
-        numbers_at(net[ACTIVATIONS], weight),
-        numbers_at(net[DELTAS], weight),
-        numbers_at(net[SCRATCH], weight),
-    )
-    u, v = moved(beta, d), moved(beta, 2 * d)  # u^(D-1), v^(D-1)
+@unit
+def diagonal_loss_and_gradient(
+    net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, y: Reals, base: Reals, n: int, weight: Real,
+    g: Reals, wanted: int,
+) -> float:  # fmt: skip
+    """Do as `loss_and_gradient` for `f = x (u^D - v^D)`, `theta = (u, v)`."""
+    d, depth, f, delta, beta = net.columns, net.depth, net.activations, net.deltas, net.scratch
+    u, v = offset(beta, d), offset(beta, 2 * d)  # u^(D-1), v^(D-1)
     for i in range(d):
-        u[i], v[i] = (theta[i], theta[d + i]) if depth > 1 else (like(1, weight), like(1, weight))
+        u[i], v[i] = (theta[i], theta[d + i]) if depth > 1 else (cast_like(1, weight), cast_like(1, weight))
     for _ in range(depth - 2):
         for i in range(d):
             u[i] *= theta[i]
             v[i] *= theta[d + i]
     for i in range(d):
         beta[i] = u[i] * theta[i] - v[i] * theta[d + i]
-    call(net[DOTS], (x, beta, n, d, f))
-    for k in range(n if net[SHIFTED] else 0):
-        if scale == 0:
-            base[k] = f[k]
-        f[k] = scale * (f[k] - base[k])
-    total = call_number(net[LOSS], (f, y, delta, n, 1, weight, numbers_at(net[LOSS_NUMBERS], 0.0)))
+    call(net.dots, (x, beta, n, d, f))
+    total = output_loss(net, f, delta, y, base, n, 1, weight)
     if wanted:
-        call(net[PRODUCT], (delta, 0, 1, x, d, beta, d, 1, n, d, beta, 0, 0))
-        factor = scale * like(depth, weight)
+        call(net.product, (delta, 0, 1, x, beta, 1, n, d, 0))
+        factor = cast_like(net.output_scale, weight) * cast_like(depth, weight)
         for i in range(d):
             g[i] = factor * u[i] * beta[i]
             g[d + i] = -factor * v[i] * beta[i]
+    return float(total)
+
+
+# -- training
+
+
+@piece
+def gather_batch(task: Task, x: Reals, y: Reals, base: Reals, samples: Ints, size: int) -> None:
+    """Copy the samples of a batch, by their numbers, to `batch_x`, `batch_y` and `batch_base`."""
+    for q in range(size):
+        k = samples[q]
+        for i in range(task.columns):
+            task.batch_x[q * task.columns + i] = x[k * task.columns + i]
+        for i in range(task.labels):
+            task.batch_y[q * task.labels + i] = y[k * task.labels + i]
+        for i in range(task.outputs):
+            task.batch_base[q * task.outputs + i] = base[k * task.outputs + i]
+
+
+@piece
+def sum_over_chunks(
+    task: Task, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, y: Reals, base: Reals, size: int, weight: Real
+) -> Any:
+    """Return the summed losses of samples, and leave the gradient in `gradient`: chunks are summed in their order."""
+    net, total = task.network, 0.0
+    for first in range(0, size, task.chunk):
+        n = min(task.chunk, size - first)
+        g = task.chunk_gradient if first else task.gradient
+        total += call_number(
+            net.loss_and_gradient,
+            (
+                net, sigma, numbers, theta, offset(x, first * task.columns), offset(y, first * task.labels),
+                offset(base, first * task.outputs), n, weight, g, task.gradients,
+            ),
+        )  # fmt: skip
+        if first and task.gradients:
+            for i in range(task.weights):
+                task.gradient[i] += g[i]
     return total
 
 
-@unit("void", "int64* int64* real")
-def run(net, task, weight):  # type: ignore[no-untyped-def]
-    """Train some of R networks, in place; `DONE` (R,) gets the numbers of updates.
+@piece
+def apply_update(task: Task, theta: Reals, memory: Reals, rate: float, iteration: int, loss: float) -> None:
+    """Update the weights of a replica by `gradient`."""
+    call(
+        task.update,
+        (
+            theta, task.gradient, memory, task.weights, task.segments, task.segment_count, task.rate_factors, rate,
+            iteration, loss, task.update_numbers,
+        ),
+    )  # fmt: skip
 
-    Arrays of weights (R, P), memory (R, slots P), rates and losses (R, count) begin with the replica; inputs, labels
-    and `BASE` are shared where their steps from replica to replica are 0. Batch b holds `SAMPLES[r, ENDS[b] :
-    ENDS[b + 1]]`; without samples batches are full and losses recorded. Gradients are summed over chunks. `weight` is
-    that of a sample, with `MEAN` of the mean over its batch. Without `UPDATES`, losses are the sums before their
-    weight, and the gradient stays in its buffer; with `UPDATES` alone, both are there already.
-    """
+
+@piece
+def train_replica(task: Task, r: int) -> None:
+    """Do the updates of replica r, in place, until it halts."""
+    x, y, base = offset(task.x, r * task.x_step), offset(task.y, r * task.y_step), offset(task.base, r * task.base_step)
+    theta, memory = offset(task.theta, r * task.weights), offset(task.memory, r * task.weights * task.slots)
+    rates, losses = offset(task.rates, r * task.count), offset(task.losses, r * task.count)
+    numbers = offset(task.activation_numbers, r * task.activation_numbers_step)
+    sigma, level, weight = task.activation_units[r], task.levels[r], cast_like(task.sample_weight, theta[0])
+    measured = task.gradients != 0 or task.updates == 0
+    task.done[r] = task.count
+    for t in range(task.count):
+        xs, ys, bases, size, loss = x, y, base, task.samples, 0.0
+        if not task.full_batch:
+            first = task.batch_ends[t]
+            size = task.batch_ends[t + 1] - first
+            gather_batch(task, x, y, base, offset(task.batches, r * task.batches_step + first), size)
+            xs, ys, bases = task.batch_x, task.batch_y, task.batch_base
+        if measured:
+            each = weight / cast_like(size, weight) if task.mean else weight
+            total = sum_over_chunks(task, sigma, numbers, theta, xs, ys, bases, size, each)
+            if task.full_batch:
+                losses[t] = total * each if task.updates else total
+        if task.updates:
+            if task.full_batch:
+                loss = losses[t]
+                if not np.isfinite(loss) or loss <= level:
+                    task.done[r] = t
+                    break
+            apply_update(task, theta, memory, rates[t], task.iteration + t, loss)
+
+
+@unit
+def train(task: Task) -> None:
+    """Train some of R networks; see the fields of `Task`."""
     former = flush()
-    P, d, c, C, n = task[WEIGHTS], task[X_COLUMNS], task[Y_COLUMNS], task[OUTPUTS], task[SAMPLES_COUNT]
-    g, part = numbers_at(net[GRADIENT], weight), numbers_at(net[PART], weight)
-    samples, ends, done = numbers_at(task[SAMPLES], n), numbers_at(task[ENDS], n), numbers_at(task[DONE], n)
-    full, updates, measured = task[SAMPLES] == 0, task[UPDATES] != 0, task[GRADIENTS] != 0 or task[UPDATES] == 0
-    for r in range(task[FIRST], task[LAST]):
-        x = moved(numbers_at(task[X], weight), r * task[X_STEP])
-        y = moved(numbers_at(task[Y], weight), r * task[Y_STEP])
-        base = moved(numbers_at(task[BASE], weight), r * task[BASE_STEP])
-        theta = moved(numbers_at(task[THETA], weight), r * P)
-        memory = moved(numbers_at(task[MEMORY], weight), r * P * task[SLOTS])
-        rates = moved(numbers_at(task[RATES], 0.0), r * task[COUNT])
-        losses = moved(numbers_at(task[LOSSES], 0.0), r * task[COUNT])
-        numbers = moved(numbers_at(task[SIGMA_NUMBERS], 0.0), r * task[NUMBERS])
-        sigma, level, size = numbers_at(task[SIGMAS], n)[r], numbers_at(task[LEVELS], 0.0)[r], n
-        xs, ys, bases = x, y, base
-        done[r] = task[COUNT]
-        for t in range(task[COUNT]):
-            if not full:
-                first = ends[t]
-                size = ends[t + 1] - first
-                xs, ys, bases = (
-                    numbers_at(net[BATCH_X], weight), numbers_at(net[BATCH_Y], weight),
-                    numbers_at(net[BATCH_BASE], weight),
-                )  # fmt: skip
-                for q in range(size):
-                    k = samples[r * task[BATCHED] + first + q]
-                    for i in range(d):
-                        xs[q * d + i] = x[k * d + i]
-                    for i in range(c):
-                        ys[q * c + i] = y[k * c + i]
-                    for i in range(C):
-                        bases[q * C + i] = base[k * C + i]
-            each, total = weight / like(size, weight) if task[MEAN] else weight, 0.0
-            for start in range(0, size if measured else 0, task[CHUNK]):
-                count = task[CHUNK] if start + task[CHUNK] < size else size - start
-                total += call_number(
-                    net[NETWORK],
-                    (
-                        net, sigma, numbers, theta, moved(xs, start * d), moved(ys, start * c),
-                        moved(bases, start * C), count, each, part if start else g, task[GRADIENTS],
-                    ),
-                )  # fmt: skip
-                for i in range(P if start and task[GRADIENTS] else 0):
-                    g[i] += part[i]
-            if full and measured:
-                losses[t] = total * each if updates else total
-            if full and updates and (not np.isfinite(losses[t]) or losses[t] <= level):
-                done[r] = t
-                break
-            if updates:
-                call(
-                    task[UPDATE],
-                    (
-                        theta, g, memory, P, task[SEGMENTS], task[SEGMENTS_COUNT], task[RATE_FACTORS], rates[t],
-                        task[ITERATION] + t, losses[t] if full else 0.0, task[UPDATE_NUMBERS],
-                    ),
-                )  # fmt: skip
+    for r in range(task.first_replica, task.last_replica):
+        train_replica(task, r)
     put_back(former)

@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 
-from dynamics_cli.engine.native import called, fused, intrinsic, like, moved, multiply_add, unit
+from dynamics_cli.engine.native import Reals, called, cast_like, fused, intrinsic, multiply_add, offset, unit
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
@@ -38,7 +38,7 @@ _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
 @intrinsic
-def _lanes(context, pointer):  # type: ignore[no-untyped-def]
+def _lanes(context: Any, pointer: Any) -> Any:
     """Return how many numbers a vector of the processor holds."""
     count = _BYTES * 8 // pointer.dtype.bitwidth
     return types.int64(pointer), lambda context, builder, signature, arguments: ir.Constant(_I64, count)
@@ -79,19 +79,20 @@ def _loop(builder: Any, count: Any, starts: list[Any], body: Callable[[Any, list
 
 
 def _tile(rows: int, vectors: int) -> Any:
-    """Return `tile(A, ar, ak, B, bk, C, cr, K, I, ir, begins, count)`.
+    """Return `tile(A, ar, ak, B, C, m, K, accumulate, count)`.
 
-    It sets `rows` by `vectors` vectors of C, of rows `cr` apart, to A B, `K` numbers of A in steps of `ar` by row and
-    `ak` by column, and of B in rows `bk` apart; with `begins`, plus those of I, `ir` apart. Of one vector, it sets
-    `count` numbers alone.
+    It sets `rows` by `vectors` vectors of C, of rows `m` apart, to A B, or adds A B to them. Numbers of A are `ar` by
+    row and `ak` by column apart, rows of B `m`. Of one vector, it sets `count` numbers alone.
     """
 
     @intrinsic
-    def tile(context, A, ar, ak, B, bk, C, cr, K, I, ir_, begins, count):  # type: ignore[no-untyped-def] # noqa: E741
+    def tile(
+        context: Any, A: Any, ar: Any, ak: Any, B: Any, C: Any, m: Any, K: Any, accumulate: Any, count: Any
+    ) -> Any:
         n = types.int64
 
-        def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            A, ar, ak, B, bk, C, cr, K, I, ir_, begins, count = arguments  # noqa: E741
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            A, ar, ak, B, C, m, K, accumulate, count = arguments
             vector, size = _vector(context, signature.args[0])
             align, zeros = ir.Constant(_I32, size), ir.Constant(vector, None)
             lanes = ir.Constant(ir.VectorType(_I64, vector.count), list(range(vector.count)))
@@ -117,30 +118,24 @@ def _tile(rows: int, vectors: int) -> Any:
                 value.align = size
                 return value
 
-            starts = []
-            for row in rows_of(I, ir_):
-                # where nothing is to be added this is C itself, which can be read
-                starts += [builder.select(begins, loaded(at), zeros) for at in vectors_at(row)]
-            of_a = rows_of(A, ar)
-
             def step(k: Any, sums: list[Any]) -> list[Any]:
-                right = [loaded(at) for at in vectors_at(builder.gep(B, [builder.mul(k, bk)]))]
+                right = [loaded(at) for at in vectors_at(builder.gep(B, [builder.mul(k, m)]))]
                 along, found = builder.mul(k, ak), []
                 for r, row in enumerate(of_a):
                     left = _of_each(builder, vector, builder.load(builder.gep(row, [along])))
                     found += [fused(builder, vector, [left, b, sums[r * vectors + v]]) for v, b in enumerate(right)]
                 return found
 
-            sums = iter(_loop(builder, K, starts, step))
-            for row in rows_of(C, cr):
-                for at in vectors_at(row):
-                    if vectors == 1:
-                        called(builder, f"llvm.masked.store.{name}", store, [next(sums), at, align, there])
-                    else:
-                        builder.store(next(sums), at).align = size
+            of_a, of_c = rows_of(A, ar), [at for row in rows_of(C, m) for at in vectors_at(row)]
+            starts = [builder.select(accumulate, loaded(at), zeros) for at in of_c]
+            for at, value in zip(of_c, _loop(builder, K, starts, step), strict=True):
+                if vectors == 1:
+                    called(builder, f"llvm.masked.store.{name}", store, [value, at, align, there])
+                else:
+                    builder.store(value, at).align = size
             return context.get_dummy_value()
 
-        return types.void(A, n, n, B, n, C, n, n, I, n, types.boolean, n), written
+        return types.void(A, n, n, B, C, n, n, types.boolean, n), written
 
     return tile
 
@@ -149,53 +144,52 @@ _many, _single = _tile(_ROWS, _VECTORS), _tile(1, _VECTORS)
 _many_last, _single_last = _tile(_ROWS, 1), _tile(1, 1)
 
 
-@unit("void", "real* int64 int64 real* int64 real* int64 int64 int64 int64 real* int64 int64")
-def product(A, ar, ak, B, bk, C, cr, n, K, m, I, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
-    """Set C (n, m), rows `cr` apart, to A B; with `begins`, plus I, of which rows are `ir` apart: 0 for one row.
+@unit
+def product(A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: int, accumulate: int) -> None:
+    """Set C (n, m) to A B, or add A B to it.
 
-    Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). Rows of B (K, m)
-    are `bk` apart. Without `begins`, I is C.
+    Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). B is (K, m).
     """
-    adds = begins != 0
+    adds = accumulate != 0
     if n * K * m <= _TINY:
         for k in range(n):
             for j in range(m):
-                s = like(0, A[0])
+                s = cast_like(0, A[0])
                 if adds:
-                    s = I[k * ir + j]
+                    s = C[k * m + j]
                 for q in range(K):
-                    s = multiply_add(A[k * ar + q * ak], B[q * bk + j], s)
-                C[k * cr + j] = s
+                    s = multiply_add(A[k * ar + q * ak], B[q * m + j], s)
+                C[k * m + j] = s
         return
     w = _lanes(A)
     for first in range(0, n, _BLOCK):
-        last = n if n < first + _BLOCK else first + _BLOCK
+        last = min(n, first + _BLOCK)
         whole = first + (last - first) // _ROWS * _ROWS
         j = 0
         while j < m:
             wide = j + _VECTORS * w <= m
-            b, left = moved(B, j), m - j
+            b, left = offset(B, j), m - j
             for k in range(first, whole, _ROWS):
-                a, c, i = moved(A, k * ar), moved(C, k * cr + j), moved(I, k * ir + j)
+                a, c = offset(A, k * ar), offset(C, k * m + j)
                 if wide:
-                    _many(a, ar, ak, b, bk, c, cr, K, i, ir, adds, w)
+                    _many(a, ar, ak, b, c, m, K, adds, w)
                 else:
-                    _many_last(a, ar, ak, b, bk, c, cr, K, i, ir, adds, left)
+                    _many_last(a, ar, ak, b, c, m, K, adds, left)
             for k in range(whole, last):
-                a, c, i = moved(A, k * ar), moved(C, k * cr + j), moved(I, k * ir + j)
+                a, c = offset(A, k * ar), offset(C, k * m + j)
                 if wide:
-                    _single(a, ar, ak, b, bk, c, cr, K, i, ir, adds, w)
+                    _single(a, ar, ak, b, c, m, K, adds, w)
                 else:
-                    _single_last(a, ar, ak, b, bk, c, cr, K, i, ir, adds, left)
+                    _single_last(a, ar, ak, b, c, m, K, adds, left)
             j += _VECTORS * w if wide else w
 
 
 @intrinsic
-def _dots(context, A, ar, b, K, C):  # type: ignore[no-untyped-def]
+def _dots(context: Any, A: Any, ar: Any, b: Any, K: Any, C: Any) -> Any:
     """Set `_ROWS` numbers of C to the dot products of rows of A with `b`; each in partial sums by vector lanes."""
     n = types.int64
 
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         A, ar, b, K, C = arguments
         vector, size = _vector(context, signature.args[0])
         width = ir.Constant(_I64, vector.count)
@@ -242,16 +236,16 @@ def _dots(context, A, ar, b, K, C):  # type: ignore[no-untyped-def]
     return types.void(A, n, b, n, C), written
 
 
-@unit("void", "real* real* int64 int64 real*")
-def dots(A, b, n, K, C):  # type: ignore[no-untyped-def]
+@unit
+def dots(A: Reals, b: Reals, n: int, K: int, C: Reals) -> None:
     """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); the last blocks of rows may overlap."""
     if n < _ROWS or _lanes(A) > K:
         for k in range(n):
-            s = like(0, A[0])
+            s = cast_like(0, A[0])
             for i in range(K):
                 s = multiply_add(A[k * K + i], b[i], s)
             C[k] = s
         return
     for k in range(0, n, _ROWS):
         first = k if k + _ROWS <= n else n - _ROWS
-        _dots(moved(A, first * K), K, b, K, moved(C, first))
+        _dots(offset(A, first * K), K, b, K, offset(C, first))

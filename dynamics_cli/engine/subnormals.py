@@ -19,7 +19,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from dynamics_cli.engine.native import called, intrinsic, slot, unit
+from dynamics_cli.engine.native import Ints, called, intrinsic, slot, unit
 
 _ARM = platform.machine().lower() in ("arm64", "aarch64")
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -50,10 +50,10 @@ def _put(builder: Any, word: Any) -> None:
 
 
 @intrinsic
-def flush(context):  # type: ignore[no-untyped-def]
+def flush(context: Any) -> Any:
     """Take subnormal numbers as 0 in this thread from here on; return the former control word, to be put back."""
 
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         former = _word(builder)
         _put(builder, builder.or_(former, ir.Constant(_I64, _FLUSHES)))
         return former
@@ -62,10 +62,10 @@ def flush(context):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def put_back(context, word):  # type: ignore[no-untyped-def]
+def put_back(context: Any, word: Any) -> Any:
     """Set the control word of this thread."""
 
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _put(builder, arguments[0])
         return context.get_dummy_value()
 
@@ -73,19 +73,19 @@ def put_back(context, word):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def control(context):  # type: ignore[no-untyped-def]
+def control(context: Any) -> Any:
     """Return the control word of this thread."""
     return types.int64(), lambda context, builder, signature, arguments: _word(builder)
 
 
-@unit("int64", "")
-def _read():  # type: ignore[no-untyped-def]
+@unit
+def _read() -> int:
     """Return the control word of the thread."""
-    return control()
+    return int(control())
 
 
-@unit("void", "int64*")
-def _write(word):  # type: ignore[no-untyped-def]
+@unit
+def _write(word: Ints) -> None:
     """Set the control word of the thread."""
     put_back(word[0])
 

@@ -156,7 +156,7 @@ def _address(dtype: np.dtype[Any], name: str, arguments: str, result: str, body:
     lines = [
         f"import numpy as np\nfrom numba import cfunc, types\nfrom numpy import {real} as real\n",
         f"from dynamics_cli.engine.elementary import {', '.join(formulas.ELEMENTARY)}",
-        "from dynamics_cli.engine.native import moved\n\n",
+        "from dynamics_cli.engine.native import offset\n\n",
         f"@cfunc(types.{result}({', '.join(types)}), cache=CACHE, **{_OPTIONS})",
         f"def {name}({', '.join(one for one, _ in given)}):",
         *body,
@@ -272,7 +272,7 @@ def loss_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     return Unit(_address(dtype, "loss", arguments, "float64", writer.lines), _array(trace))
 
 
-def bending_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
+def loss_curvature_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     """Return `(f, y, v, out, n, C, weight, numbers)`, which fills `out` (n, C) with `weight d2l/df2 v`.
 
     Raises:
@@ -295,7 +295,7 @@ def bending_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     seen = "real(0)" if classes else "real(0) if np.isnan(y[q * C + c]) else "
     writer.line(f"out[q * C + c] = {'' if classes else seen}weight * {value}")
     arguments = "f: real*, y: real*, v: real*, out: real*, n: int64, C: int64, weight: real, numbers: float64*"
-    return Unit(_address(dtype, "bending", arguments, "void", writer.lines), _array(trace))
+    return Unit(_address(dtype, "loss_curvature", arguments, "void", writer.lines), _array(trace))
 
 
 def pulling_unit() -> int:
@@ -367,10 +367,10 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
 
     def over(writer: Writer, q: str, write: Callable[[], None]) -> None:
         writer.line(f"first, last = segments[2 * {q}], segments[2 * {q} + 1]")
-        writer.line("t, d = moved(theta, first), moved(g, first)")
+        writer.line("t, d = offset(theta, first), offset(g, first)")
         for name in memory.read:
             k = slots.index(name)
-            writer.line(f"s{k} = moved(memory, {k} * P + first)")
+            writer.line(f"s{k} = offset(memory, {k} * P + first)")
         writer.line("for i in range(last - first):")
         writer.depth += 1
         writer.line("w = t[i]")

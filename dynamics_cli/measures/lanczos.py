@@ -31,13 +31,12 @@ def largest_eigenvalues(
 
     Source: Golub and Van Loan, Matrix Computations, Section 10.1.
     """
-    from dynamics_cli.engine.curvature import Lanczos
+    from dynamics_cli.engine.curvature import Spectrum
 
     P = len(start)
     if k > min(limit, P):
         raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
-    values, vectors, residual = Lanczos(P, limit).iterate(product, 0, start, k, tolerance)
-    return values[: -k - 1 : -1], vectors.T, residual
+    return Spectrum(P, limit).largest(product, start, k, tolerance)
 
 
 def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -> Floats:
@@ -48,9 +47,9 @@ def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -
 
     Source: Golub and Welsch 1969; Ghorbani, Krishnan and Xiao 2019, Algorithm 1 (stochastic Lanczos quadrature).
     """
-    from dynamics_cli.engine.curvature import Lanczos
+    from dynamics_cli.engine.curvature import Spectrum
 
-    values, first, _ = Lanczos(len(start), steps).iterate(product, 0, start, 0)
+    values, first = Spectrum(len(start), steps).quadrature(product, start)
     rule = np.full((2, steps), np.nan)
     rule[:, : len(values)] = values, first**2 + 0.0 * values  # no weight where there is no node
     return rule

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.engine.curvature import REAL, eigen
-from dynamics_cli.engine.native import place
+from dynamics_cli.engine.native import address_of
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.derivatives import ByEngine, derivatives_of
 from tests.recording.test_instruments import moved, problem_of
@@ -19,7 +19,8 @@ def rule_of(alpha: Any, beta: Any) -> tuple[Any, Any]:
     """Return the eigenvalues, ascending, and the first entries of the eigenvectors."""
     m = len(alpha)
     values, scratch, first = np.empty(m), np.empty(m), np.eye(1, m)[0]
-    eigen(REAL).call(place(alpha), place(beta), m, place(values), place(scratch), place(first), 1)
+    at = [address_of(one) for one in (alpha, beta, values, scratch, first)]
+    eigen(REAL).call(*at[:2], m, *at[2:], 1)
     return values, first
 
 

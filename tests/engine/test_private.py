@@ -19,7 +19,8 @@ PARTS = {
     "numba.np.arraymath": ("ensure_blas", "compiling.py"),
     "numba.core.caching": ("FunctionCache", "compiling.py"),
     "numba.core.event": ("register", "compiling.py"),
-    "numba.core": ("cgutils", "engine/native.py"),
+    "numba.core.cgutils": ("alloca_once", "engine/native.py"),
+    "numba.core.typing.templates": ("AttributeTemplate", "engine/native.py"),
     "yaml._yaml": ("CParser", "config/nodes.py"),
 }
 """Module of another package -> what is taken from it, and the module that takes it."""

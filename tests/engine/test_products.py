@@ -11,15 +11,14 @@ import pytest
 from dynamics_cli.engine.products import dots, product
 
 
-def multiplied(A: Any, B: Any, I: Any = None, *, turned: bool = False) -> Any:  # noqa: E741
-    """Return A B, plus the row I where there is one; with `turned` A^T B."""
+def multiplied(A: Any, B: Any, start: Any = None, *, turned: bool = False) -> Any:
+    """Return A B, plus `start` where there is one; with `turned` A^T B."""
     n, K = A.shape[::-1] if turned else A.shape
     m = B.shape[1]
-    C = np.full((n, m), np.nan, A.dtype)
+    C = np.full((n, m), np.nan if start is None else start, A.dtype)
     unit = product(A.dtype).call
     steps = (1, n) if turned else (K, 1)
-    start = C if I is None else I
-    unit(A.ctypes.data, *steps, B.ctypes.data, m, C.ctypes.data, m, n, K, m, start.ctypes.data, 0, int(I is not None))
+    unit(A.ctypes.data, *steps, B.ctypes.data, C.ctypes.data, n, K, m, int(start is not None))
     return C
 
 

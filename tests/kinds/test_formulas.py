@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.engine.units import activation_unit, bending_unit, loss_unit
+from dynamics_cli.engine.units import activation_unit, loss_curvature_unit, loss_unit
 from dynamics_cli.kinds import Activation, Loss, Minibatch, all_kinds, formulas
 from dynamics_cli.kinds.formulas import EACH, NotAFormulaError, symbol
 
@@ -87,7 +87,7 @@ def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss)
     )
     assert summed == pytest.approx(float(values.detach().sum()), rel=1e-14)
     np.testing.assert_allclose(delta, slope.detach().numpy(), rtol=1e-13, atol=1e-15)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, *pointers, *ends)(bending_unit(loss, f.dtype).address)(
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, *pointers, *ends)(loss_curvature_unit(loss, f.dtype).address)(
         f.ctypes.data, given.ctypes.data, v.ctypes.data, out.ctypes.data, n, C, 0.5, numbers
     )
     np.testing.assert_allclose(out, bent.detach().numpy(), rtol=1e-13, atol=1e-15)

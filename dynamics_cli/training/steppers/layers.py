@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
-import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.engine import network, units
 from dynamics_cli.engine.layout import Layout, blocks, some
-from dynamics_cli.engine.native import packer, place
+from dynamics_cli.engine.records import TASK
 from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.kinds.tracing import is_identity
@@ -31,6 +31,7 @@ CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 Data = tuple[Weights, ...]
 """Inputs (Q, n, d), labels (Q, n, 1 or C), and the offsets of the outputs (Q, n, C)."""
 Batched = tuple[NDArray[np.int64], NDArray[np.int64]]
+_NONE = np.zeros(1, np.int64)
 
 
 class KernelCall(NamedTuple):
@@ -77,7 +78,7 @@ class LayersStepper(SideBySide):
         self._update_unit = units.update_unit(optimizers[0], self.dtype)
         first, initial = self._in_span(first)
         self._layout = layout = Layout(first, trained_names(first), self.dtype)
-        self._kernel, P = network.run(self.dtype).call, layout.P
+        self._train, P = network.train(self.dtype).call, layout.P
         (theta,), (memory,) = blocks(self.dtype, R * P), blocks(self.dtype, R * len(self._update_unit.slots) * P)
         self._theta, self._memory = theta.reshape(R, P), memory.reshape(R, -1, P)
         self._views = layout.views(self._theta)
@@ -98,16 +99,17 @@ class LayersStepper(SideBySide):
         self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
         at_once = min(self._threads, max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
-        self._buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
-        records = [layout.record([*one[:2], one[1], *one[1:]]) for one in self._buffers]
-        self._records = [one.tobytes() for one in records]
-        self._task = self._made_task(architectures)
-        self._last: tuple[KernelCall, list[bytearray]] | None = None  # of the last full-batch call: the next is alike
+        buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
+        self._networks = [layout.network(*one[:3]) for one in buffers]
+        names = "gradient", "chunk_gradient", "batch_x", "batch_y", "batch_base"
+        self._buffers = [dict(zip(names, one[3:], strict=True)) for one in buffers]
+        self._fields = self._fields_of_all_calls(architectures)
+        # of the last full-batch call: the next is alike
+        self._last: tuple[KernelCall, list[Any]] | None = None
         self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
         if architectures[0].centered:
-            kept, self._records = self._records, [layout.centring(one).tobytes() for one in records]
-            self._all_sums()
-            self._records = kept
+            with layout.centring(*self._networks):
+                self._all_sums()
 
     # -- the network as the kernel reads it
 
@@ -151,50 +153,51 @@ class LayersStepper(SideBySide):
         return min(rows, max(CHUNK_ROWS, CHUNK_NUMBERS // self._layout.numbers))
 
     def _made_buffers(self, rows: int) -> list[Weights]:
-        """Return the work space of one thread for chunks of so many samples.
+        """Return the work space of one thread for chunks of `rows` samples.
 
-        Activations, slopes, scratch, a gradient, that of a chunk, and a batch.
+        Activations, deltas, scratch, a gradient, the gradient of a chunk, and a batch.
         """
         layer, P, batch = rows * self._layout.numbers, self._layout.P, self.problems[0].batch_size or 0
         batches = (batch * one.shape[2] for one in self._data)
         return blocks(self.dtype, layer, layer, self._layout.scratch(rows), P, P, *batches)
 
-    def _made_task(self, architectures: Sequence[Any]) -> tuple[int, ...]:
-        """Return the part of the kernel's second record that is the same in every call."""
-        unit, sigmas = self._update_unit, [c.sigma for c in architectures]
+    def _fields_of_all_calls(self, architectures: Sequence[Any]) -> dict[str, Any]:
+        """Return the fields of `TASK` that are the same in every call."""
+        sigmas = [c.sigma for c in architectures]
         curves = [None if is_identity(one) else units.activation_unit(one, self.dtype) for one in sigmas]
         numbers = [np.zeros(1) if one is None else some(one.numbers) for one in curves]
         most = max(len(one) for one in numbers)
         segments, factors = self._steps_of(self.problems[0])
-        addresses = np.array([0 if one is None else one.address for one in curves])
-        sigma_numbers = np.array([np.pad(one, (0, most - len(one))) for one in numbers])
-        self._kept = segments, factors, addresses, sigma_numbers, some(unit.numbers)
-        segments_at, factors_at, sigmas_at, sigma_numbers_at, update_numbers_at = (place(one) for one in self._kept)
-        return (
-            place(self._theta), place(self._memory), len(unit.slots), self._layout.P, self.x.shape[2], self.y.shape[2],
-            self._data[2].shape[2], sigmas_at, most, sigma_numbers_at, unit.address, segments_at, len(segments),
-            factors_at, update_numbers_at,
-        )  # fmt: skip
+        return {
+            "columns": self.x.shape[2], "labels": self.y.shape[2], "outputs": self._data[2].shape[2],
+            "levels": self.levels, "theta": self._theta, "memory": self._memory, "weights": self._layout.P,
+            "slots": len(self._update_unit.slots), "activation_numbers_step": most,
+            "activation_units": np.array([0 if one is None else one.address for one in curves]),
+            "activation_numbers": np.array([np.pad(one, (0, most - len(one))) for one in numbers]),
+            "update": self._update_unit.address, "update_numbers": some(self._update_unit.numbers),
+            "segments": segments, "segment_count": len(segments), "rate_factors": factors,
+        }  # fmt: skip
 
     # -- training
 
     def _call(self, work: KernelCall, replicas: tuple[int, int], slot: int) -> None:
         """Call the kernel, see there; `slot` says whose buffers it works on."""
-        self._kernel(self._records[slot], self._packed(work, replicas), work.weight)
+        self._train(ctypes.byref(self._task(work, replicas, slot)))
 
-    def _packed(self, work: KernelCall, replicas: tuple[int, int]) -> bytes:
-        """Return the kernel's second record."""
-        data, batched = work.data, work.batched
-        steps = (one[0].size if len(one) > 1 else 0 for one in data)  # from replica to replica
-        task = (
-            *replicas, *(place(one) for one in data), data[0].shape[1], *steps, work.rows, work.lrs.shape[1],
-            place(work.lrs), work.first, place(work.losses), place(work.done), place(self.levels),
-            *((place(batched[0]), batched[0].shape[1], place(batched[1])) if batched else (0, 0, 0)),
-            work.mean, work.gradients, work.updates, *self._task,
+    def _task(self, work: KernelCall, replicas: tuple[int, int], slot: int) -> Any:
+        """Return the kernel's record."""
+        (x, y, base), (batches, ends) = work.data, work.batched or (_NONE, _NONE)
+        x_step, y_step, base_step = (one[0].size if len(one) > 1 else 0 for one in work.data)
+        return TASK(
+            network=self._networks[slot], first_replica=replicas[0], last_replica=replicas[1], x=x, y=y, base=base,
+            x_step=x_step, y_step=y_step, base_step=base_step, samples=x.shape[1], chunk=work.rows,
+            sample_weight=work.weight, mean=work.mean, gradients=work.gradients, updates=work.updates,
+            count=work.lrs.shape[1], iteration=work.first, rates=work.lrs, losses=work.losses, done=work.done,
+            full_batch=work.batched is None, batches=batches, batches_step=batches.shape[-1], batch_ends=ends,
+            **self._fields, **self._buffers[slot],
         )  # fmt: skip
-        return packer(len(task))(*task)
 
-    def _together(self, works: Sequence[Callable[[], None]]) -> None:
+    def _run_in_threads(self, works: Sequence[Callable[[], None]]) -> None:
         """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
         if self._pool is None or len(works) == 1:
             for work in works:
@@ -209,7 +212,7 @@ class LayersStepper(SideBySide):
 
     def _each_replica(self, work: KernelCall) -> None:
         """Call the kernel for all replicas, shared out among the threads."""
-        self._together([partial(self._call, work, share, k) for k, share in enumerate(self._shares())])
+        self._run_in_threads([partial(self._call, work, share, k) for k, share in enumerate(self._shares())])
 
     def _shares(self) -> list[tuple[int, int]]:
         """Return the first replica of each thread, and that after its last."""
@@ -230,13 +233,12 @@ class LayersStepper(SideBySide):
         if self._last is None or self._last[0].lrs is not lrs:
             losses, done = np.empty((R, n)), np.empty(R, np.int64)
             work = KernelCall(self._data, weight, self._rows, lrs, 0, losses, done)
-            self._last = work, [bytearray(self._packed(work, share)) for share in self._shares()]
+            self._last = work, [self._task(work, share, slot) for slot, share in enumerate(self._shares())]
         work, tasks = self._last
-        if not self._apart(self._rows):
+        if not self._splits_batch(self._rows):
             for task in tasks:
-                struct.pack_into("q", task, 8 * network.ITERATION, self.iteration)
-            calls = [partial(self._kernel, self._records[k], place(task), weight) for k, task in enumerate(tasks)]
-            self._together(calls)
+                task.iteration = self.iteration
+            self._run_in_threads([partial(self._train, ctypes.byref(task)) for task in tasks])
             return work.losses, work.done
         work = work._replace(first=self.iteration)
         for t in range(n):
@@ -272,7 +274,7 @@ class LayersStepper(SideBySide):
         R, n, mean = len(self.problems), len(ends) - 1, self.criterion.reduction == "mean"
         losses, done = np.zeros((R, n)), np.empty(R, np.int64)
         work = KernelCall(data, 1.0, self._batch_rows, self._lrs(at, n), at, losses, done, (samples, ends), mean)
-        if not self._apart(self._batch_rows):
+        if not self._splits_batch(self._batch_rows):
             self._each_replica(work)
             return
         for t in range(n):
@@ -281,7 +283,7 @@ class LayersStepper(SideBySide):
             self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
             self._update(work, t)
 
-    def _apart(self, rows: int) -> bool:
+    def _splits_batch(self, rows: int) -> bool:
         """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
         n = self.problems[0].batch_size if rows is self._batch_rows else None
         return self._single and self._pool is not None and rows < (n or self.x.shape[1])
@@ -292,18 +294,18 @@ class LayersStepper(SideBySide):
         starts = range(0, n, rows)
         for k in range(0, len(starts), slots):
             parts = [tuple(one[:, start : start + rows] for one in data) for start in starts[k : k + slots]]
-            works = [self._looking(part, weight, rows, gradients=gradients) for part in parts]
-            self._together([partial(self._call, work, (0, 1), slot) for slot, work in enumerate(works)])
+            works = [self._loss_only(part, weight, rows, gradients=gradients) for part in parts]
+            self._run_in_threads([partial(self._call, work, (0, 1), slot) for slot, work in enumerate(works)])
             for slot, work in enumerate(works):
                 total += float(work.losses[0, 0])
                 if gradients and k == slot == 0:
-                    self._gradient[:] = self._buffers[0][3]
+                    self._gradient[:] = self._buffers[0]["gradient"]
                 elif gradients:
                     with flushed():  # as the kernel sums chunks
-                        self._gradient += self._buffers[slot][3]
+                        self._gradient += self._buffers[slot]["gradient"]
         return total
 
-    def _looking(self, data: Data, weight: float, rows: int, *, gradients: bool = False) -> KernelCall:
+    def _loss_only(self, data: Data, weight: float, rows: int, *, gradients: bool = False) -> KernelCall:
         """Return the work of summing losses (R, 1), without an update."""
         R = len(self.problems)
         losses, done = np.empty((R, 1)), np.empty(R, np.int64)
@@ -311,7 +313,7 @@ class LayersStepper(SideBySide):
 
     def _update(self, work: KernelCall, t: int) -> bool:
         """Do update `t` of some work with the gradient of `_sums`; return whether its loss does not halt the run."""
-        self._buffers[0][3][:] = self._gradient
+        self._buffers[0]["gradient"][:] = self._gradient
         one = work._replace(
             data=self._data, weight=1.0, rows=1, lrs=work.lrs[:, t : t + 1], first=work.first + t,
             losses=work.losses[:, t : t + 1], batched=None, mean=False, gradients=False,
@@ -325,9 +327,9 @@ class LayersStepper(SideBySide):
 
     def _all_sums(self) -> Floats:
         """Return the summed losses of all samples of every replica, (R,)."""
-        if self._apart(self._rows):
+        if self._splits_batch(self._rows):
             return np.array([self._sums(self._data, 1.0, self._rows, gradients=False)])
-        work = self._looking(self._data, 1.0, self._rows)
+        work = self._loss_only(self._data, 1.0, self._rows)
         self._each_replica(work)
         return work.losses[:, 0]
 

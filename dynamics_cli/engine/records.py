@@ -1,0 +1,141 @@
+"""The records that units read: each field once, with its type and what it is.
+
+Python writes them by name (`engine/layout.py`, `engine/curvature.py`, `training/steppers/layers.py`), units read
+attributes. Names of shapes: n samples, L layers of m_l outputs, N = sum of all m_l, P weights, R replicas.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from dynamics_cli.engine.native import Record
+
+Layer: TypeAlias = Any
+Network: TypeAlias = Any
+Task: TypeAlias = Any
+Curvature: TypeAlias = Any
+Lanczos: TypeAlias = Any
+
+LAYER = Record("Layer", [
+    ("inputs", "int", "columns of what the layer takes"),
+    ("outputs", "int", "columns of what it gives"),
+    ("weight", "int", "where W (inputs, outputs) begins among the weights"),
+    ("bias", "int", "where b (outputs,) begins; -1: the layer has none"),
+    ("trains_weight", "int", "whether W is trained"),
+    ("trains_bias", "int", "whether b is trained"),
+    ("multiplier", "float", "c in z = c h W + b"),
+])  # fmt: skip
+
+NETWORK = Record("Network", [
+    ("loss_and_gradient", "Unit", "that of layers, or of diagonal networks"),
+    ("forward_layer", "Unit", ""),
+    ("backward_layer", "Unit", ""),
+    ("weight_gradient", "Unit", ""),
+    ("product", "Unit", "of two matrices"),
+    ("dots", "Unit", "product of a matrix and a vector"),
+    ("loss", "Unit", "losses and their derivatives"),
+    ("loss_numbers", "Floats", "the numbers of the loss's formula"),
+    ("layers", "Layer", "(L,)"),
+    ("layer_count", "int", "L"),
+    ("lowest", "int", "the first layer that is trained"),
+    ("depth", "int", "D of a diagonal network"),
+    ("columns", "int", "d, inputs of a sample"),
+    ("shifts_outputs", "int", "whether outputs are centred or scaled"),
+    ("output_scale", "float", "s in s (z_L - base); 0: `base` becomes the outputs"),
+    ("activations", "Reals", "(N n,) z_l, then h_l, layer by layer"),
+    ("deltas", "Reals", "(N n,) dF/dz_l times the multiplier of the layer"),
+    ("derivatives", "Reals", "(N n,) sigma'(z_l); may be `deltas`, which then begin as sigma'"),
+    ("second_derivatives", "Reals", "(N n,) sigma''(z_l), then sigma'' dF/dh_l"),
+    ("keeps_derivatives", "int", "whether `derivatives` and `deltas` are two arrays"),
+    ("scratch", "Reals", "(`Layout.scratch`,)"),
+])  # fmt: skip
+
+TASK = Record("Task", [
+    ("network", "Network", ""),
+    ("first_replica", "int", "of this call"),
+    ("last_replica", "int", "the one after its last"),
+    ("x", "Reals", "(R or 1, n, columns)"),
+    ("y", "Reals", "(R or 1, n, labels)"),
+    ("base", "Reals", "(R or 1, n, outputs) subtracted from the outputs"),
+    ("x_step", "int", "numbers from replica to replica; 0: shared"),
+    ("y_step", "int", ""),
+    ("base_step", "int", ""),
+    ("samples", "int", "n"),
+    ("columns", "int", ""),
+    ("labels", "int", "numbers that a label has"),
+    ("outputs", "int", ""),
+    ("chunk", "int", "samples whose gradients are summed apart"),
+    ("sample_weight", "float", "of a sample in the loss"),
+    ("mean", "int", "whether it is divided by the samples of a batch"),
+    ("gradients", "int", "whether gradients are computed; 0, and no updates: losses alone"),
+    ("updates", "int", "whether weights are updated; without gradients, by those in `gradient`"),
+    ("count", "int", "updates of this call"),
+    ("iteration", "int", "of its first update"),
+    ("rates", "Floats", "(R, count) step sizes"),
+    ("losses", "Floats", "(R, count), written; without updates the sums before `sample_weight`"),
+    ("done", "Ints", "(R,) updates until a replica halted, written"),
+    ("levels", "Floats", "(R,) losses at which a replica halts"),
+    ("full_batch", "int", "1: every batch has all samples, and losses are recorded"),
+    ("batches", "Ints", "(R, batches_step) samples of the batches"),
+    ("batches_step", "int", ""),
+    ("batch_ends", "Ints", "(count + 1,) batch t is `batches[r, batch_ends[t] : batch_ends[t + 1]]`"),
+    ("theta", "Reals", "(R, P) weights"),
+    ("memory", "Reals", "(R, slots, P) the optimizer's"),
+    ("slots", "int", ""),
+    ("weights", "int", "P"),
+    ("activation_units", "Ints", "(R,) addresses; 0: identity"),
+    ("activation_numbers", "Floats", "(R, activation_numbers_step) the numbers of their formulas"),
+    ("activation_numbers_step", "int", ""),
+    ("update", "Unit", "of the optimizer"),
+    ("update_numbers", "Floats", "the numbers of its formula"),
+    ("segments", "Ints", "(S, 2) where trained tensors begin and end"),
+    ("segment_count", "int", "S"),
+    ("rate_factors", "Floats", "(S,) by which the step of a segment is multiplied"),
+    ("gradient", "Reals", "(P,)"),
+    ("chunk_gradient", "Reals", "(P,)"),
+    ("batch_x", "Reals", "a batch, gathered"),
+    ("batch_y", "Reals", ""),
+    ("batch_base", "Reals", ""),
+])  # fmt: skip
+
+CURVATURE = Record("Curvature", [
+    ("network", "Network", "evaluated at the state: activations, deltas and both derivatives are there"),
+    ("loss_curvature", "Unit", "product with the second derivative of the loss"),
+    ("whole", "int", "the Hessian; 0: its Gauss-Newton part"),
+    ("samples", "int", "n"),
+    ("sample_weight", "float", ""),
+    ("x", "Floats", "(n, columns)"),
+    ("y", "Floats", "(n, labels)"),
+    ("theta", "Floats", "(P,)"),
+    ("trained", "int", "weights that are trained"),
+    ("places", "Ints", "(trained,) where they stand among all"),
+    ("direction", "Floats", "(P,) what the Hessian is multiplied by"),
+    ("result", "Floats", "(P,) the product"),
+    ("tangent_z", "Floats", "(N n,) dz_l along the direction"),
+    ("tangent_h", "Floats", "(N n,) dh_l along it"),
+    ("tangent_deltas", "Floats", "(N n,) d(dF/dz_l) along it"),
+])  # fmt: skip
+
+LANCZOS = Record("Lanczos", [
+    ("multiply", "Unit", "(context, v, H v)"),
+    ("context", "Curvature", "its first argument"),
+    ("extend", "Unit", "an iteration"),
+    ("product", "Unit", ""),
+    ("dots", "Unit", ""),
+    ("eigen", "Unit", "of a tridiagonal matrix"),
+    ("size", "int", "P, numbers of a vector"),
+    ("directions", "Floats", "(room, P) q_0, q_1, ...: orthonormal, then H q of the last"),
+    ("room", "int", "vectors that `directions` has space for"),
+    ("limit", "int", "iterations, at most"),
+    ("wanted", "int", "k, largest eigenvalues whose residual ends the iterations; 0: they end at the limit"),
+    ("tolerance", "float", "of the largest relative residual"),
+    ("alpha", "Floats", "(limit,) diagonal of the tridiagonal matrix"),
+    ("beta", "Floats", "(limit,) beside its diagonal"),
+    ("values", "Floats", "(limit,) its eigenvalues, ascending"),
+    ("scratch", "Floats", "(limit,)"),
+    ("projections", "Floats", "(limit + 6,)"),
+    ("rows", "Floats", "(limit, limit) first entries of its eigenvectors, by row"),
+    ("count", "int", "iterations done"),
+    ("finished", "int", "whether they have ended"),
+    ("residual", "float", "largest relative residual of the k largest"),
+])  # fmt: skip
