@@ -4,8 +4,16 @@ A formula is an ordinary method (`value(z)` of an activation, `values(h, y)` of 
 functions of this module. Called with arrays or tensors it computes; called with an `Expression` it is traced: the
 operations are written down, can be differentiated, evaluated on arrays, and written out as source for the compiler.
 
-An expression has a level: numbers of the kind (`NUMBER`), numbers of a sample or a tensor (`WHOLE`), and numbers of
-each output or weight (`EACH`). `total`, `total_of_all` and `logsumexp` lead from `EACH` to `WHOLE`.
+An expression has a level, which says how many numbers it stands for: a single one of the kind (`NUMBER`), one of each
+sample or tensor (`WHOLE`), or one of each output or weight (`EACH`). An operation has the highest level of its
+arguments; the reductions lead from `EACH` to `WHOLE`. Cross entropy divided by a temperature, line by line:
+
+    def values(self, h, y):                # h: EACH (outputs of a sample), y: WHOLE (its class)
+        z = h / self.temperature           # NUMBER under EACH: divide, EACH
+        return logsumexp(z) - pick(z, y)   # logsumexp and pick: WHOLE; their difference: WHOLE
+
+Its `gradient` by `h` is of level `EACH` again: `(exp(z - logsumexp(z)) - where(number_of_output == y, 1, 0)) /
+temperature`, in which the softmax of an output mixes its own `z` with a number of the whole sample.
 """
 
 from __future__ import annotations
@@ -86,15 +94,14 @@ class Expression:
     def __abs__(self) -> Expression:
         return make(self.table, "abs", self)
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
 
 def make(table: dict[Any, Expression], operation: str, *arguments: Any) -> Expression:
     """Return the expression of an operation, simplified where a number is 0 or 1."""
     given = [constant(table, one) for one in arguments]
     if all(one.operation == "constant" for one in given) and operation not in _REDUCTIONS:
-        return constant(table, float(_OPERATIONS[operation](*(one.arguments[0] for one in given))))
+        return constant(table, float(_OPERATIONS[operation](*(np.float64(one.arguments[0]) for one in given))))
     simple = _simplified(operation, given)
     if simple is not None:
         return simple
@@ -110,11 +117,7 @@ def _entry(table: dict[Any, Expression], operation: str, arguments: tuple[Any, .
 
 
 def constant(table: dict[Any, Expression], value: Any) -> Expression:
-    """Return a number as an expression; an expression as it is.
-
-    Raises:
-        NotAFormulaError: it is neither.
-    """
+    """Return a number as an expression; an expression as it is. Raises `NotAFormulaError`: it is neither."""
     if isinstance(value, Expression):
         return value
     try:
@@ -144,16 +147,13 @@ def _simplified(operation: str, given: Sequence[Expression]) -> Expression | Non
         return a if p == 0 or q == 1 else b if q == 0 or p == 1 else -b if p == -1 else -a if q == -1 else None
     if operation == "divide":
         return a if q == 1 or p == 0 else None
-    if operation == "power" and q in (0.0, 1.0, 2.0, 3.0, 0.5):
-        table = a.table
-        simple: dict[float, Callable[[], Expression]] = {
-            0.0: lambda: constant(table, 1),
-            0.5: lambda: make(table, "sqrt", a),
-            1.0: lambda: a,
-            2.0: lambda: make(table, "multiply", a, a),
-            3.0: lambda: make(table, "multiply", make(table, "multiply", a, a), a),
-        }
-        return simple[q]()
+    if operation == "power" and q in (0.0, 1.0, 2.0, 3.0):
+        product = constant(a.table, 1)
+        for _ in range(int(q)):
+            product = product * a
+        return product
+    if operation == "power" and q == 0.5:
+        return make(a.table, "sqrt", a)
     if operation == "negative" and a.operation == "negative":
         return a.arguments[0]  # type: ignore[no-any-return]
     if operation == "where" and given[1] is given[2]:
@@ -165,6 +165,7 @@ def _simplified(operation: str, given: Sequence[Expression]) -> Expression | Non
 
 
 def _torch_of(arrays: Iterable[Any]) -> ModuleType | None:
+    """Return torch where one of the arrays is a tensor; it is never imported here."""
     torch = sys.modules.get("torch")
     return torch if torch is not None and any(isinstance(one, torch.Tensor) for one in arrays) else None
 
@@ -196,55 +197,39 @@ def _numpy_pick(h: Any, y: Any) -> Any:
     return (h * (np.asarray(y)[..., None] == np.arange(h.shape[-1]))).sum(-1)
 
 
-_OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "negative": np.negative,
-    "power": np.power, "less": np.less, "less_equal": np.less_equal, "equal": np.equal, "not_equal": np.not_equal,
-    "where": np.where, "maximum": np.maximum, "minimum": np.minimum, "abs": np.abs, "sign": np.sign,
+_OF_BOTH: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "negative": operator.neg, "less": operator.lt, "less_equal": operator.le, "equal": operator.eq,
+    "not_equal": operator.ne, "total": lambda h: h.sum(-1), "total_of_all": lambda h: h.sum(-1),
+}  # fmt: skip
+"""Operation -> its function of arrays and of tensors."""
+_OPERATIONS: dict[str, Callable[..., Any]] = _OF_BOTH | {
+    "power": np.power, "where": np.where, "maximum": np.maximum, "minimum": np.minimum, "abs": np.abs, "sign": np.sign,
     "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh,
     "sin": np.sin, "cos": np.cos, "erf": _special("erf"), "sigmoid": _special("expit"), "ndtr": _special("ndtr"),
-    "softplus": lambda z: np.logaddexp(z, 0 * z), "total": lambda h: np.sum(h, -1),
-    "total_of_all": lambda h: np.sum(h, -1), "logsumexp": _numpy_logsumexp, "pick": _numpy_pick,
+    "softplus": lambda z: np.logaddexp(z, 0 * z), "logsumexp": _numpy_logsumexp, "pick": _numpy_pick,
 }  # fmt: skip
 """Operation -> its function of NumPy's arrays."""
 ELEMENTARY = ("exp", "expm1", "log", "log1p", "tanh", "erf", "sigmoid", "softplus", "ndtr")
 """Functions that the engine has kernels of."""
 _REDUCTIONS = frozenset({"total", "total_of_all", "logsumexp", "pick"})
 SUMS = ("total", "total_of_all")
-_UFUNCS = {"absolute": "abs", "true_divide": "divide", "greater": "", "fabs": "abs"}
+_UFUNCS = {"absolute": "abs", "fabs": "abs"}
 
 
 def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
     """Return an operation on tensors; at kinks its derivative is that of `derivative`."""
     own: dict[str, Callable[..., Any]] = {
-        "add": operator.add,
-        "subtract": operator.sub,
-        "multiply": operator.mul,
-        "divide": operator.truediv,
         "power": operator.pow,
-        "less": operator.lt,
-        "less_equal": operator.le,
-        "equal": operator.eq,
-        "not_equal": operator.ne,
-        "maximum": lambda a, b: _larger(torch, *_both(torch, a, b)),
-        "minimum": lambda a, b: -_larger(torch, *(-one for one in _both(torch, a, b))),
+        "maximum": lambda a, b: torch.where((a > b) | (a != a), a, b),  # noqa: PLR0124 - NaN stays
+        "minimum": lambda a, b: torch.where((a < b) | (a != a), a, b),  # noqa: PLR0124
         "where": lambda chosen, a, b: (a if chosen else b) if isinstance(chosen, bool) else torch.where(chosen, a, b),
         "ndtr": torch.special.ndtr,
         "softplus": lambda z: torch.logaddexp(z, torch.zeros_like(z)),  # torch's own is only z from 20 on
-        "total": lambda h: h.sum(-1),
-        "total_of_all": lambda h: h.sum(-1),
         "logsumexp": lambda h: torch.logsumexp(h, -1),
         "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1),
     }
-    return own.get(name) or getattr(torch, name)
-
-
-def _both(torch: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    like = a if isinstance(a, torch.Tensor) else b
-    return tuple(one if isinstance(one, torch.Tensor) else torch.full_like(like, one) for one in (a, b))
-
-
-def _larger(torch: Any, a: Any, b: Any) -> Any:
-    return torch.where((a > b) | a.isnan(), a, b)
+    return own.get(name) or _OF_BOTH.get(name) or getattr(torch, name)
 
 
 def _named(name: str, doc: str) -> Callable[..., Array]:
@@ -385,21 +370,8 @@ def gradient(node: Expression, by: Expression) -> Expression:
     Of a `node` of level `EACH` the sum over the outputs is differentiated.
     """
     table = node.table
-    order: list[Expression] = []
-    seen: set[Expression] = set()
-
-    def visit(at: Expression) -> None:
-        if at in seen or not isinstance(at, Expression):
-            return
-        seen.add(at)
-        for one in at.arguments:
-            if isinstance(one, Expression):
-                visit(one)
-        order.append(at)
-
-    visit(node)
     found: dict[Expression, Expression] = {node: constant(table, 1.0)}
-    for at in reversed(order):
+    for at in reversed(ordered([node])):
         arrived = found.get(at)
         if arrived is None or at is by or _number(arrived) == 0:
             continue
@@ -427,16 +399,13 @@ def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any
     """Return the values of expressions on arrays or tensors that stand for their symbols."""
     values: dict[Expression, Any] = {}
     torch: Any = _torch_of(given.values())
-    tensor: Any = type(None) if torch is None else torch.Tensor
-    arrays: list[Any] = [one for one in given.values() if isinstance(one, (tensor, np.ndarray)) and one.ndim]
+    array: Any = next((one for one in given.values() if getattr(one, "ndim", 0)), None)
 
     def typed(number: float) -> Any:
         """Return a number in the precision of the arrays."""
-        if not arrays:
+        if array is None:
             return number
-        if isinstance(arrays[0], tensor):
-            return arrays[0].new_tensor(number, dtype=arrays[0].dtype)
-        return arrays[0].dtype.type(number)
+        return array.dtype.type(number) if torch is None else array.new_tensor(number, dtype=array.dtype)
 
     def value(at: Expression) -> Any:
         if at not in values:

@@ -49,16 +49,8 @@ class Activation(Kind):
         """
 
     @final
-    def derivative(self, z: Array) -> Array:
-        """Return `sigma'(z)`, of the shape of `z`, an array or a tensor."""
-        return self._differentiated(z, 1)
-
-    @final
-    def second_derivative(self, z: Floats) -> Floats:
-        """Return `sigma''(z)`, of the shape of `z`; kinks count as 0."""
-        return np.asarray(self._differentiated(z, 2))
-
-    def _differentiated(self, z: Array, order: int) -> Array:
+    def derivative(self, z: Array, order: int = 1) -> Array:
+        """Return `sigma'(z)`, or a higher derivative, of the shape of `z`, an array or a tensor; of kinks it is 0."""
         try:
             return tracing.slopes(self, z, order)
         except formulas.NotAFormulaError:

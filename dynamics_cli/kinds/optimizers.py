@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from dynamics_cli.errors import alternatives
-from dynamics_cli.kinds import tracing
+from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.kinds.arrays import Array
 from dynamics_cli.kinds.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.clocks import Clock, GridClock
 from dynamics_cli.kinds.data import Dataset
+from dynamics_cli.kinds.formulas import zeros_like
 from dynamics_cli.kinds.registry import OneOf, all_kinds
+from dynamics_cli.kinds.tracing import OptimizerMemory, StepNumbers, facts, obstacle
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,7 +88,7 @@ class Descent(Optimizer):
         """Return a smaller step."""
         return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
 
-    def updated(self, w: Array, g: Array, memory: MutableMapping[str, Array], step: tracing.StepNumbers) -> Array:
+    def updated(self, w: Array, g: Array, memory: MutableMapping[str, Array], step: StepNumbers) -> Array:
         """Return a weight after an update, given its gradient `g`, its memory, and numbers of the step.
 
         A formula. `memory["name"]` is 0 at first, then the value that the update before assigned; it is kept in the
@@ -136,7 +137,49 @@ class Descent(Optimizer):
             loss: of the batch, before the update.
 
         """
-        tracing.update_tensors(self, parameters, gradients, names, state, tracing.StepNumbers(lr, iteration, loss))
+        _update_tensors(self, parameters, gradients, names, state, StepNumbers(lr, iteration, loss))
+
+
+class Remembered(OptimizerMemory):
+    """The memory for a tensor, or as a whole, as tensors in the state of an optimizer."""
+
+    def __init__(self, state: MutableMapping[str, Any], name: str, like: Any) -> None:
+        self._kept, self._name, self._like = state, name, like
+
+    def __getitem__(self, key: str) -> Any:
+        name = f"{self._name}{key}"
+        return self._kept[name] if name in self._kept else zeros_like(self._like)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._kept[f"{self._name}{key}"] = value
+
+
+def _update_tensors(
+    optimizer: Descent, parameters: Sequence[Any], gradients: Sequence[Any], names: Sequence[str],
+    state: MutableMapping[str, Any], step: StepNumbers,
+) -> None:  # fmt: skip
+    """Update tensors in place by the formula of an optimizer; where it sums over all of them, joined.
+
+    Raises:
+        InputError: an update that is no formula sums over all of them.
+    """
+    known = facts(optimizer)
+    if len(parameters) > 1 and known is not None and known.over_all:
+        import torch
+
+        flat, slopes = (torch.cat([one.flatten() for one in many]) for many in (parameters, gradients))
+        _update_tensors(optimizer, [flat], [slopes], ["all"], state, step)
+        parts = flat.split([one.numel() for one in parameters])  # type: ignore[no-untyped-call]
+        for parameter, part in zip(parameters, parts, strict=True):
+            parameter.copy_(part.view_as(parameter))
+        return
+    if len(parameters) > 1 and known is None and "total_of_all" in type(optimizer).updated.__code__.co_names:
+        told = f"optimizer.kind {optimizer.kind!r}: `total_of_all` needs an update that is a formula"
+        raise InputError(f"{told}, and this one is none: {obstacle(optimizer)}")
+    for name, w, g in zip(names, parameters, gradients, strict=True):
+        step.memory = Remembered(state, f"{name}/whole/", g.new_empty(()))
+        flat = w.flatten()
+        w.copy_(optimizer.updated(flat, g.flatten(), Remembered(state, f"{name}/", flat), step).view_as(w))
 
 
 class Minibatch(Descent):

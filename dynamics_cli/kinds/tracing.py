@@ -1,10 +1,21 @@
-"""Formulas of kinds as they are traced: activations, losses and updates, and their derivatives."""
+"""Formulas of kinds as they are traced: activations, losses and updates, and their derivatives.
+
+A kind is traced with symbols in place of its arguments and of its own float settings, so that one compiled function
+serves all their values. Gradient descent with momentum, line by line:
+
+    def updated(self, w, g, memory, step):                    # w, g: EACH (a weight, its gradient)
+        memory["v"] = self.momentum * memory["v"] - step.lr * g   # reads the symbol `weight_v`, EACH, and writes a new
+        return w + memory["v"]                                # value; `number_momentum` and `lr`: NUMBER
+
+`update` returns the new weight `w + (number_momentum * weight_v - lr * g)` and what was written, under the same name
+`v`. `step.memory` is of level `WHOLE`: a number of the tensor, such as a running norm of its gradient, whose symbol is
+`whole_...` and whose value comes from `total(g * g)`; that of `total_of_all` belongs to all weights of the network.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from types import CodeType
 from typing import Any
 
 from dynamics_cli.errors import InputError
@@ -28,18 +39,14 @@ class Trace:
 
     def symbolic(self) -> Any:
         """Return the kind with symbols in place of its numbers."""
-        numbers = {
-            key: value for key in type(self.kind).model_fields if type(value := getattr(self.kind, key)) is float
-        }
-        self.numbers = numbers
-        return self.kind.model_copy(update={key: symbol(self.table, f"number_{key}", NUMBER) for key in numbers})
+        self.numbers = {key: value for key, value in self.kind if type(value) is float}
+        return self.kind.model_copy(update={key: symbol(self.table, f"number_{key}", NUMBER) for key in self.numbers})
 
 
 def traced(kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]) -> tuple[list[Expression], Trace]:
     """Return the operations of `formula(kind, trace)`; where it asks for the value of a number of the kind, with it.
 
-    Raises:
-        NotAFormulaError: it cannot be traced.
+    Raises NotAFormulaError: it cannot be traced.
     """
     for symbolic in (True, False):
         trace = Trace(kind)
@@ -86,7 +93,7 @@ def operations(kind: Any) -> int | None:
 
 def obstacle(kind: Any) -> str | None:
     """Return why an activation, loss or update is no formula, so that autograd trains it; else None."""
-    if kind.section not in ("activation", "loss", "optimizer") or not hasattr(kind, _METHODS[kind.section]):
+    if not hasattr(kind, _METHODS.get(kind.section, "")):
         return None
     found = _looked_at(kind)
     return found if isinstance(found, str) else None
@@ -95,34 +102,33 @@ def obstacle(kind: Any) -> str | None:
 _METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
 
 
-def _settings(kind: Any) -> tuple[Any, ...]:
-    """Return the identity of a kind's formula: numbers are its arguments."""
-    return (type(kind), *((key, "number" if type(value) is float else repr(value)) for key, value in kind))
+def _settings(kind: Any, *, numbers: bool) -> tuple[Any, ...]:
+    """Return the key of a kind's formula, with or without its numbers, which are arguments of most formulas."""
+    values = vars(kind).values()
+    plain = (value if type(value) in _PLAIN else repr(value) for value in values)
+    return (type(kind), *(float if type(value) is float and not numbers else value for value in plain))
 
 
 def _looked_at(kind: Any) -> Facts | str:
-    values = [value if type(value) in _PLAIN else repr(value) for value in vars(kind).values()]
-    every = (type(kind), *(float if type(value) is float else value for value in values))
-    if every in _FORMULAS:
-        return _FORMULAS[every]
-    this = (type(kind), *values)
-    if this not in _FORMULAS:
-        formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
-        try:
-            found, trace = traced(kind, formula)
-        except NotAFormulaError as error:
-            _FORMULAS[this] = str(error)
-            return str(error)
-        nodes = formulas.ordered(found)
-        # a formula that branches on its numbers has other operations for other numbers
-        _FORMULAS[every if trace.numbers else this] = known = Facts(
-            sum(one.operation in formulas.ELEMENTARY for one in nodes),
-            any(one.operation in formulas.SUMS or _named(one, "whole_") for one in nodes),
-            any(one.operation == "total_of_all" for one in nodes),
-            any(_named(one, "loss") for one in nodes),
-        )
+    every, this = (_settings(kind, numbers=numbers) for numbers in (False, True))
+    known = _FORMULAS.get(every) or _FORMULAS.get(this)
+    if known is not None:
         return known
-    return _FORMULAS[this]
+    formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
+    try:
+        found, trace = traced(kind, formula)
+    except NotAFormulaError as error:
+        _FORMULAS[this] = str(error)
+        return str(error)
+    nodes = formulas.ordered(found)
+    # a formula that branches on its numbers has other operations for other numbers
+    _FORMULAS[every if trace.numbers else this] = known = Facts(
+        sum(one.operation in formulas.ELEMENTARY for one in nodes),
+        any(one.operation in formulas.SUMS or _named(one, "whole_") for one in nodes),
+        any(one.operation == "total_of_all" for one in nodes),
+        any(_named(one, "loss") for one in nodes),
+    )
+    return known
 
 
 def _named(node: Expression, name: str) -> bool:
@@ -148,11 +154,7 @@ def is_identity(sigma: Any) -> bool:
 
 
 def slopes(sigma: Any, z: Any, order: int) -> Any:
-    """Return the derivative of some order of an activation at an array or a tensor.
-
-    Raises:
-        NotAFormulaError: the activation is no formula.
-    """
+    """Return the derivative of some order of an activation at an array or a tensor; `NotAFormulaError` without one."""
     nodes, trace = traced(sigma, lambda kind, trace: curve(kind, trace, order))
     (value,) = formulas.evaluated(nodes[-1:], {"z": z, **trace.values})
     return value + formulas.zeros_like(z)
@@ -180,8 +182,7 @@ def bend(loss: Any, trace: Trace) -> list[Expression]:
 def loss_slopes(loss: Any, h: Any, y: Any) -> Any:
     """Return `dl/dh`, of the shape of the outputs `h` (..., n) or (..., n, C), for labels `y` (n,) or (n, C).
 
-    Raises:
-        NotAFormulaError: the loss is no formula.
+    Raises NotAFormulaError: the loss is no formula.
     """
     return _of_samples(loss, lambda kind, trace: loss_and_slope(kind, trace)[1:2], h, y)
 
@@ -201,13 +202,29 @@ def _of_samples(loss: Any, formula: Callable[[Any, Trace], Sequence[Expression]]
 # -- updates
 
 
-class Memory(MutableMapping[str, Any]):
-    """The memory of an optimizer for a weight, as its formula is traced: 0 at first."""
+class OptimizerMemory(MutableMapping[str, Any]):
+    """The memory of an optimizer: values by name, 0 at first, of which nothing is deleted."""
+
+    _kept: Any
+
+    def __delitem__(self, name: str) -> None:
+        raise NotAFormulaError("an entry of the memory cannot be deleted")
+
+    def __iter__(self) -> Any:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+class Memory(OptimizerMemory):
+    """The memory for a weight, or as a whole, as a formula is traced."""
 
     def __init__(self, table: dict[Any, Expression], level: int) -> None:
         self._table, self._level = table, level
         self.read: dict[str, Expression] = {}
         self.written: dict[str, Expression] = {}
+        self._kept = self.read
 
     def __getitem__(self, name: str) -> Expression:
         if name in self.written:
@@ -219,15 +236,6 @@ class Memory(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         _ = self[name]
         self.written[name] = formulas.constant(self._table, value)
-
-    def __delitem__(self, name: str) -> None:
-        raise NotAFormulaError("a memory forgets nothing")
-
-    def __iter__(self) -> Any:
-        return iter(self.read)
-
-    def __len__(self) -> int:
-        return len(self.read)
 
 
 @dataclass
@@ -256,18 +264,14 @@ def update(optimizer: Any, trace: Trace) -> tuple[Expression, Memory, Memory]:
 
 
 def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
-    """Return the new weight and all that is remembered.
-
-    Raises:
-        NotAFormulaError: the optimizer says how tensors are updated, not weights.
-    """
+    """Return the new weight and all that is remembered; `NotAFormulaError` where an optimizer updates whole tensors."""
     if not optimizer.by_formula:
         raise NotAFormulaError(f"{type(optimizer).__name__} is no formula of a weight")
     weight, memory, whole = update(optimizer, trace)
-    sums = {one.operation for one in formulas.ordered([weight, *memory.written.values(), *whole.written.values()])}
-    if sums.issuperset(formulas.SUMS):
+    found = [weight, *memory.written.values(), *whole.written.values()]
+    if {one.operation for one in formulas.ordered(found)}.issuperset(formulas.SUMS):
         raise InputError(f"optimizer.kind {optimizer.kind!r}: an update has `total` or `total_of_all`, not both")
-    return [weight, *memory.written.values(), *whole.written.values()]
+    return found
 
 
 _LINEAR_UPDATES: dict[Any, bool] = {}
@@ -279,7 +283,7 @@ def linear(optimizer: Any) -> bool:
 
     True of gradient descent with or without momentum, not of a weight decay or of Adam.
     """
-    key = _settings(optimizer)
+    key = _settings(optimizer, numbers=False)
     if key not in _LINEAR_UPDATES:
         _LINEAR_UPDATES[key] = _is_linear(optimizer)
     return _LINEAR_UPDATES[key]
@@ -300,60 +304,3 @@ def _is_linear(optimizer: Any) -> bool:
     given = {one.arguments[0]: 0.0 if one.level == EACH else 0.7 for one in everything if one.operation == "symbol"}
     at_zero = formulas.evaluated(nodes, given)
     return all(stays) and all(one.level != EACH for one in slopes.values()) and not any(at_zero)
-
-
-class Remembered(MutableMapping[str, Any]):
-    """The memory of an optimizer for a tensor, or as a whole, as tensors in its state: 0 at first."""
-
-    def __init__(self, state: MutableMapping[str, Any], name: str, like: Any) -> None:
-        self._state, self._name, self._like = state, name, like
-
-    def __getitem__(self, key: str) -> Any:
-        name = f"{self._name}{key}"
-        return self._state[name] if name in self._state else formulas.zeros_like(self._like)
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self._state[f"{self._name}{key}"] = value
-
-    def __delitem__(self, key: str) -> None:
-        raise TypeError("an entry of the memory cannot be deleted")
-
-    def __iter__(self) -> Any:
-        return iter(self._state)
-
-    def __len__(self) -> int:
-        return len(self._state)
-
-
-def _names_in(code: CodeType) -> set[str]:
-    """Return the names that the code of a function uses, those of functions inside it too."""
-    inner = (_names_in(one) for one in code.co_consts if isinstance(one, CodeType))
-    return set(code.co_names).union(*inner)
-
-
-def update_tensors(
-    optimizer: Any, parameters: Sequence[Any], gradients: Sequence[Any], names: Sequence[str],
-    state: MutableMapping[str, Any], step: StepNumbers,
-) -> None:  # fmt: skip
-    """Update tensors in place by the formula of an optimizer; where it sums over all of them, joined.
-
-    Raises:
-        InputError: an update that is no formula sums over all of them.
-    """
-    known = facts(optimizer)
-    if len(parameters) > 1 and known is not None and known.over_all:
-        import torch
-
-        flat, slopes = (torch.cat([one.flatten() for one in many]) for many in (parameters, gradients))
-        update_tensors(optimizer, [flat], [slopes], ["all"], state, step)
-        parts = flat.split([one.numel() for one in parameters])  # type: ignore[no-untyped-call]
-        for parameter, part in zip(parameters, parts, strict=True):
-            parameter.copy_(part.view_as(parameter))
-        return
-    if len(parameters) > 1 and known is None and "total_of_all" in _names_in(type(optimizer).updated.__code__):
-        told = f"optimizer.kind {optimizer.kind!r}: `total_of_all` needs an update that is a formula"
-        raise InputError(f"{told}, and this one is none: {obstacle(optimizer)}")
-    for name, w, g in zip(names, parameters, gradients, strict=True):
-        step.memory = Remembered(state, f"{name}/whole/", g.new_empty(()))
-        flat = w.flatten()
-        w.copy_(optimizer.updated(flat, g.flatten(), Remembered(state, f"{name}/", flat), step).view_as(w))
