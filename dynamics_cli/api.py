@@ -260,7 +260,8 @@ def sweep(
         ConfigError: a point of the grid is not a valid config.
         UsageError: the grid makes no sense, or the directory holds another sweep.
     """
-    from dynamics_cli.sweeps.sweep import by_dask, by_executor, run_sweep
+    from dynamics_cli.sweeps.sweep import run_sweep
+    from dynamics_cli.sweeps.train import by_dask, by_executor
 
     planned = plan_sweep(
         config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, messages=messages,

@@ -210,9 +210,6 @@ def audit(
     wanted = _changed(asked.wanted(preset), changes)
     chosen = chosen_nulls(asked, nulls) if wanted else {}
     planned = [(null, _under(change, wanted)) for null, change in chosen.items()]
-    if source.messages is not None:
-        made = [runs for _, runs in planned if not isinstance(runs, str)]
-        source.messages(f"{asked.id} under {len(made)} nulls: {source.cost_in_words(made)}")
     with placed(asked, changes):
         claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]

@@ -18,12 +18,13 @@ from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
 from dynamics_cli.reproduction.document import SEEDS, beside, write_document
 from dynamics_cli.reproduction.figure import Figure
-from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource, by_role
+from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import alone_in
+from dynamics_cli.sweeps.train import ProgressDisplay
 from dynamics_cli.text import Table, html_table
 from dynamics_cli.training.signals import Interrupted
 
@@ -100,9 +101,11 @@ def reproduce(
     _check(chosen, preset, seeds, formats)
     if source is None:
         source = RunSource(device, force, progress, messages)
-        _say_cost(chosen, source, preset, changes, seeds)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
 
+    count = sum(one.replicas for one in chosen.wanted(preset).values())
+    if source.messages is not None and chosen.presets.get(preset):
+        source.messages(f"{chosen.id}, preset {preset}: {count} networks")
     runs = _obtain(chosen, source, preset, changes)
     with placed(chosen, changes):
         evidence = chosen.evidence(by_role(runs))
@@ -129,8 +132,8 @@ def reproduce(
         if table is not None:
             written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
         pictures = list(written)
-        if seeds > 1:
-            over = {**about, "seeds": seeds, "claims": [one.as_dict() for one in joined]}
+        if len(claims) > 1:
+            over = {**about, "seeds": len(claims), "claims": [one.as_dict() for one in joined]}
             written.append(write_document(beside(file, SEEDS), over, [], [*runs, *more]))
         of_first = {**about, **described, "claims": [one.first.as_dict() for one in joined]}
         written.append(write_document(file, of_first, pictures, runs))
@@ -144,17 +147,13 @@ def reproduce_figures(
 ) -> Iterator[tuple[str, FigureResult | DynError]]:  # fmt: skip
     """Reproduce several figures one by one, and name each; a figure that fails gives its error, and the next follows.
 
-    Long runs are trained first, side by side;
-    those that figures share are trained once, even under `force`. Options are those of `reproduce`. An
-    interruption by a signal ends everything.
+    All runs are trained first; those that figures share are trained once, even under `force`. Options are those of
+    `reproduce`. An interruption by a signal ends everything.
     """
     source, figure_ids = RunSource(device, force, progress, messages), list(figure_ids)
-    preset, overrides, seeds = (
-        options.get(key, by) for key, by in (("preset", "default"), ("overrides", ()), ("seeds", 1))
-    )
-    for figure in _figures(figure_ids, variant, **options):
-        _say_cost(figure, source, preset, overrides, seeds)
-    source.prepare((one.wanted(preset) for one in _figures(figure_ids, variant, **options)), overrides)
+    preset, overrides = options.get("preset", "default"), override_texts(options.get("overrides", ()))
+    if len(figure_ids) > 1:
+        source.train((one.wanted(preset) for one in _figures(figure_ids, variant, **options)), overrides)
     make = partial(reproduce, variant=variant, source=source, messages=messages, **options)
     for figure_id, result in one_by_one(figure_ids, make):
         yield figure_id if variant is None else f"{figure_id}-{variant}", result
@@ -196,13 +195,6 @@ def placed(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
             raise
         changed = f" (the runs have --set {' --set '.join(overrides)})" if overrides else ""
         raise InputError(f"the figure's code fails: {place or repr(error)}{changed}") from error
-
-
-def _say_cost(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str], seeds: int) -> None:
-    """Say how many networks a larger preset trains, and how long that may take, before it begins."""
-    if source.messages is not None and figure.presets.get(preset):
-        cost = source.cost_in_words([figure.wanted(preset)], overrides, seeds)
-        source.messages(f"{figure.id}, preset {preset}: {cost}")
 
 
 def _figures(

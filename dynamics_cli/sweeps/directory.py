@@ -152,8 +152,8 @@ class Sweep:
             return rows
         try:
             results = Results(self.path, self.described)
-            for task in results.tasks:
-                results.read(task)
+            for batch in results.batches:
+                results.read(batch)
         except (UsageError, LookupError, TypeError, ValueError) as error:
             raise CorruptRunError(self.path / SWEEP, f"it describes no sweep ({error})", _DELETE) from error
         return results.as_table()

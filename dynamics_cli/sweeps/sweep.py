@@ -1,38 +1,28 @@
-"""Training the jobs of a sweep that are not done; nothing is done twice.
-
-A task is claimed by the lock of its run directory, and done when its run is: any driver, engine or worker may die.
-"""
+"""Training the jobs of a sweep that are not done; nothing is done twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.config import RunConfig
-from dynamics_cli.errors import DynError, RunError, UsageError
+from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, read_sweep, write_sweep, write_table
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.table import Results
-from dynamics_cli.sweeps.tasks import Task, order, train, work
-from dynamics_cli.sweeps.workers import STOPPED, run_in_processes
+from dynamics_cli.sweeps.train import Engine, Task, train_all
+from dynamics_cli.sweeps.workers import STOPPED
 from dynamics_cli.training.replicas import divide
 from dynamics_cli.training.session import identity_of
 from dynamics_cli.training.signals import Interrupted
 
-CONNECT_SECONDS = 10
-"""How long a Dask scheduler may take to answer."""
 Shard = tuple[int, int]
 """`(3, 50)`: the third of fifty parts of a sweep."""
-Engine = Callable[[Iterator[tuple[Any, ...]]], Iterator[tuple[int, str]]]
-"""Calls `work` with each of some arguments; yields the place of each that has ended, and why it failed."""
 
 
 def run_sweep(
@@ -66,17 +56,22 @@ def run_sweep(
         described = _claim(directory, planned)
         results = Results(directory, described)
         own, (k, n) = _Own(planned), shard or (1, 1)
-        todo = [task for task in results.tasks[k - 1 :: n] if not results.read(task, own)]
+        todo = [batch for batch in results.batches[k - 1 :: n] if not results.read(batch, own)]
         if described.pop("table", None) and todo:
             write_sweep(directory, described)
         if report is not None:
             report(len(results.rows))
+        trained = [Task([planned[n].config for n in batch.numbers], directory / batch.name) for batch in todo]
         try:
-            for task, why in _train(planned, todo, directory, engine, workers):
-                if not results.read(task, own if why else None) or why:
-                    results.fail(task, why or "its run is not there")
+            for place, ended in train_all(trained, engine=engine, workers=workers):
+                if isinstance(ended, DynError):
+                    results.fail(todo[place], str(ended))
+                else:
+                    results.read(todo[place])
                 if report is not None:
                     report(len(results.rows))
+        except Interrupted as error:
+            raise Interrupted(STOPPED, error.number) from error
         except KeyboardInterrupt:  # between two runs, or before training began
             raise KeyboardInterrupt(STOPPED) from None
         if shard is None:
@@ -115,7 +110,7 @@ def _claim(directory: Path, planned: PlannedSweep) -> dict[str, Any]:
     described = known_sweep(directory, planned)
     if described is None:
         _refuse_others(directory)
-        division = divide([job.config for job in planned], timed=True)
+        division = divide([job.config for job in planned])
         batches = [*division.batches, *(numbers for numbers, _ in division.refused if len(numbers) > 1)]
         described = {**planned.described(), "batches": batches}
         write_sweep(directory, described)
@@ -137,31 +132,6 @@ class _Own:
             self._datasets[id(config.dataset)] = dataset
             configs.append(config.model_copy(update={"dataset": dataset}))
         return run.hash == identity_of(configs, str(run.info.get("device")), str(run.info.get("backend")))
-
-
-def _train(
-    planned: PlannedSweep, todo: Sequence[Task], directory: Path, engine: Engine | None, workers: int | None
-) -> Iterator[tuple[Task, str]]:
-    """Yield tasks as they end, and why they failed.
-
-    By default this process trains batches, by all cores, and processes of one thread each train single jobs.
-    """
-
-    def configs(task: Task) -> list[RunConfig]:
-        return [planned[number].config for number in task.numbers]
-
-    here = [task for task in todo if engine is None and workers is None and (len(task.numbers) > 1 or len(todo) == 1)]
-    for task in here:
-        try:
-            yield task, train(task, directory, configs(task))
-        except Interrupted as error:
-            raise Interrupted(STOPPED, error.number) from error
-        except DynError as error:
-            yield task, str(error)
-    rest = todo if not here else [task for task in todo if len(task.numbers) == 1 < len(todo)]
-    orders = (order(task, directory, configs(task)) for task in rest)
-    for k, why in (engine or partial(run_in_processes, call=work, workers=workers))(orders):
-        yield rest[k], why
 
 
 @dataclass(frozen=True)
@@ -188,48 +158,8 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
         UsageError: the directory holds another sweep.
     """
     directory = out or default_directory(planned)
-    division, known = divide([job.config for job in planned], timed=True), known_sweep(directory, planned)
+    division, known = divide([job.config for job in planned]), known_sweep(directory, planned)
     done = len(Sweep(directory).rows) if known else 0
     refused = [*dict.fromkeys(message for _, message in division.refused)]
     batches, alone = len(division.batches), len(division.singles)
     return SweepProspect(directory, len(planned), done, refused, batches, alone, round(planned.disk_bytes()))
-
-
-def by_executor(executor: Executor, look: Callable[[], object] | None = None) -> Engine:
-    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as that of Parsl.
-
-    While it waits, `look` is called a few times a second.
-    """
-    return lambda orders: run_in_processes(orders, call=work, executor=executor, look=look)
-
-
-def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> Engine:
-    """Return an engine that gives tasks to the workers of a Dask scheduler, which see the directory of the sweep.
-
-    Each time that the last worker has gone, `messages` is told; the sweep goes on when another comes.
-
-    Raises:
-        UsageError: Dask is not installed.
-    """
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise UsageError("--dask needs dask.distributed: pip install 'dynamics-cli[dask]'") from error
-
-    def run(orders: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, str]]:
-        try:
-            client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise RunError(f"no Dask scheduler answers at {scheduler}: {error}") from error
-        with client:
-            alone = False
-
-            def look() -> None:
-                nonlocal alone
-                before, alone = alone, not client.scheduler_info()["workers"]
-                if alone and not before and messages is not None:
-                    messages(f"no Dask worker is at {scheduler}: the sweep waits, and goes on when one comes")
-
-            yield from by_executor(client.get_executor(pure=False), look)(orders)
-
-    return run

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,19 @@ from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.run import FEW_NUMBERS, Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.sweeps.jobs import settings_of
-from dynamics_cli.sweeps.tasks import Task, alone, tasks_of
 from dynamics_cli.text import Table
 
 Row = dict[str, Any]
+
+
+class Batch(NamedTuple):
+    """Jobs that are trained together, often a single one."""
+
+    name: str
+    """Their run directory, below that of the sweep."""
+    numbers: Sequence[int]
+
+
 COLUMNS: dict[str, Callable[[Run], Any]] = {
     "status": lambda run: run.info.get("replica_statuses", [run.status]),
     "iterations": lambda run: run.info.get("replica_iterations", [run.iterations]),
@@ -36,44 +45,40 @@ class Results:
 
     Attributes:
         rows: the number of each job that has ended -> its row.
-        tasks: all of them.
+        batches: all of them, those of several jobs first.
     """
 
     def __init__(self, directory: Path, described: Mapping[str, Any]) -> None:
         """Begin with no job that has ended."""
-        self.directory, self.tasks, self.rows = directory, tasks_of(described), dict[int, Row]()
-        self._settings = settings_of(described)
+        self.directory, self.rows, self._settings = directory, dict[int, Row](), settings_of(described)
+        several: list[list[int]] = described["batches"]
+        alone = sorted({*range(described["jobs"])}.difference(*several))
+        batches = [Batch(f"batches/{numbers[0]:06d}", numbers) for numbers in several]
+        self.batches = [*batches, *(Batch(f"jobs/{number:06d}", [number]) for number in alone)]
         self._measures: dict[str, tuple[int, int, int]] = {}
         """Name of a number -> the first job that has it, and its place there, by which columns stand."""
 
-    def read(self, task: Task, is_own: Callable[[Run, Sequence[int]], bool] | None = None) -> bool:
-        """Note how the jobs of a task ended, if they have, by runs that are the task's own; say whether all have."""
-        if self._take(task.name, task.numbers, is_own):
-            return True
-        apart = task.numbers if len(task.numbers) > 1 and files.exists(self.directory / alone(task.numbers[0])) else ()
-        ended = [self._take(alone(number), [number], is_own) for number in apart]
-        return bool(ended) and all(ended)
+    def read(self, batch: Batch, is_own: Callable[[Run, Sequence[int]], bool] | None = None) -> bool:
+        """Note how the jobs of a batch ended, if they have, by a run that is the batch's own; say whether they have."""
+        if not files.exists(self.directory / batch.name):
+            return False
+        with suppress(DynError):  # a run that cannot be read is trained again, which tells why
+            run = Run(self.directory / batch.name)
+            count = len(run.info.get("replicas", [0]))
+            own = count == len(batch.numbers) and (is_own is None or is_own(run, batch.numbers))
+            if run.status in ENDED and own:
+                self._note(run, *batch)
+                return True
+        return False
 
-    def fail(self, task: Task, message: str) -> None:
-        """Note that those jobs of a task failed which have not ended."""
-        for number in task.numbers:
-            if number not in self.rows:
-                self.rows[number] = self._begun(number) | {"status": "failed", "path": task.name, "message": message}
+    def fail(self, batch: Batch, message: str) -> None:
+        """Note that the jobs of a batch failed."""
+        for number in batch.numbers:
+            self.rows[number] = self._begun(number) | {"status": "failed", "path": batch.name, "message": message}
 
     def _begun(self, number: int) -> Row:
         settings, seed = self._settings[number]
         return {"job": number, **settings, "seed": seed}
-
-    def _take(self, name: str, numbers: Sequence[int], is_own: Callable[[Run, Sequence[int]], bool] | None) -> bool:
-        if not files.exists(self.directory / name):
-            return False
-        with suppress(DynError):  # a run that cannot be read is trained again, which tells why
-            run = Run(self.directory / name)
-            count = len(run.info.get("replicas", [0]))
-            if run.status in ENDED and count == len(numbers) and (is_own is None or is_own(run, numbers)):
-                self._note(run, name, numbers)
-                return True
-        return False
 
     def _note(self, run: Run, name: str, numbers: Sequence[int]) -> None:
         columns = {column: of(run) for column, of in COLUMNS.items()}

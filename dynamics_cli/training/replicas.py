@@ -47,15 +47,20 @@ class Division:
     """Configs that no network can be trained with, and why."""
 
 
-def divide(configs: Sequence[RunConfig], *, timed: bool = False) -> Division:
-    """Sort configs into batches, which are also cut by predicted time if `timed`; no data is drawn.
+def divide(configs: Sequence[RunConfig]) -> Division:
+    """Sort configs into batches; data are drawn only where nothing else says how many samples a seed has.
 
     Configs that differ only in seed, learning rate and numbers of the initial weights are asked as one.
     """
     texts: dict[tuple[str, int], str] = {}
-    kinds: dict[tuple[str, ...], list[int]] = {}
+    sized: dict[int, bool] = {}
+    kinds: dict[tuple[Any, ...], list[int]] = {}
     for k, config in enumerate(configs):
-        kinds.setdefault(tuple(_bound(key, value, texts) for key, value in config), []).append(k)
+        data = config.dataset
+        if id(data) not in sized:
+            sized[id(data)] = not data.seeded or data.sizes() is not None
+        own = None if sized[id(data)] else config.seed
+        kinds.setdefault((own, *(_bound(key, value, texts) for key, value in config)), []).append(k)
     groups: dict[str, list[int]] = {}
     first: dict[str, Problem] = {}
     division = Division([], [], [])
@@ -76,7 +81,7 @@ def divide(configs: Sequence[RunConfig], *, timed: bool = False) -> Division:
             division.singles.extend(group)
             continue
         group.sort()
-        size = batch_size(first[key], len(group) if timed else 0, timed=timed)
+        size = batch_size(first[key], len(group))
         division.batches.extend(group[k : k + size] for k in range(0, len(group), size))
     division.singles.sort()
     return division
@@ -99,14 +104,14 @@ def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
     return texts[key, id(value)]
 
 
-def build_problems(configs: Sequence[RunConfig], *, drawn: bool = True) -> list[Problem]:
+def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
     """Build the problems of configs (see `build_problem`); data sets that are the same are built once.
 
     Raises:
         DynError: there is no such problem.
     """
     datasets: dict[str, Samples] = {}
-    return [build_problem(config, dataset=dataset_of(config, datasets, drawn=drawn)) for config in configs]
+    return [build_problem(config, dataset=_dataset_of(config, datasets)) for config in configs]
 
 
 @blamed()
@@ -145,7 +150,7 @@ def _way(problem: Problem) -> str | None:
 
 
 def belong_together(problems: Sequence[Problem]) -> bool:
-    """Whether problems have one `batch_key`; problems that share their sections are asked once.
+    """Whether problems have one `batch_key`, and so can be trained together; those that share sections are asked once.
 
     Raises:
         InputError: a config asks for a measure that its problem does not offer.
@@ -155,27 +160,26 @@ def belong_together(problems: Sequence[Problem]) -> bool:
         sections = {key: value for key, value in problem.config if key not in ("seed", "name", "initialization")}
         shared = *(id(one) if isinstance(one, Section) else one for one in sections.values()), id(problem.dataset)
         asked[*shared, type(problem.config.initialization)] = problem
-    return len({batch_key(problem) for problem in asked.values()}) == 1
+    keys = {batch_key(problem) for problem in asked.values()}
+    return len(keys) == 1 and None not in keys
 
 
-def dataset_of(config: RunConfig, there: dict[str, Samples], *, drawn: bool = True) -> Samples:
+def _dataset_of(config: RunConfig, there: dict[str, Samples]) -> Samples:
     """Return the data set of a config (see `samples_of`), built unless it is there."""
     section = config.dataset
     key = f"{section.model_dump_json()} {config.seed if section.seeded else None}"
     if key not in there:
-        there[key] = samples_of(config, drawn=drawn)
+        there[key] = samples_of(config)
     return there[key]
 
 
-def batch_size(problem: Problem, total: int, *, timed: bool = True) -> int:
-    """Return how many of `total` networks like this one are trained together, by memory and, if `timed`, by time.
+def batch_size(problem: Problem, total: int) -> int:
+    """Return how many of `total` networks like this one are trained together, by memory and predicted time.
 
     The time is that of the static cost model on a CPU, so that every machine cuts a sweep in the same way.
     """
     bytes_each = 8 * problem.dtype.itemsize * problem.parameter_count + 1024
     most = max(1, min(max(BATCH_SIZE, -(-total // MOST_BATCHES)), BATCH_BYTES // bytes_each))
-    if not timed:
-        return most
     on_cpu = problem.config.model_copy(update={"device": "cpu"})
     with suppress(DynError):  # a problem that cannot be trained is refused when it is planned
         seconds = estimate(problem, choose([replace(problem, config=on_cpu)] * 2)).seconds

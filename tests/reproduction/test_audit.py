@@ -17,7 +17,6 @@ from dynamics_cli.reproduction import audit
 from dynamics_cli.reproduction.claims import at_most, claim
 from dynamics_cli.reproduction.document import figures_in, verify_figure
 from dynamics_cli.reproduction.figure import Figure, Wanted
-from dynamics_cli.reproduction.obtain import RunSource
 from dynamics_cli.runs import CorruptRunError
 from dynamics_cli.runs.store.sealed import seal
 from dynamics_cli.training.problem import build_problem
@@ -168,13 +167,6 @@ def test_initial_weights_are_rescaled() -> None:
     plain, larger = (build_problem(load_config(path, changes)) for changes in ([], ["initialization.rescale=100"]))
     for name, weights in plain.initial_parameters().items():
         assert larger.initial_parameters()[name] == pytest.approx(100 * weights, rel=1e-6)
-
-
-def test_sets_of_seeds_share_none() -> None:
-    wanted = {"a": Wanted("x", ("seed=3",)), "b": Wanted("x", ("seed=7",), replicas=2)}
-    source = RunSource()
-    source._config = lambda one, *_: type("C", (), {"seed": int(one.overrides[0][5:])})  # type: ignore[assignment, method-assign, return-value]
-    assert source._span(wanted, ()) == 6  # seeds 3 to 8
 
 
 def test_the_command_prints_a_table_and_is_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import InputError
-from dynamics_cli.reproduction import obtain
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.reproduction.obtain import RunSource
-from dynamics_cli.training.session import Plan, plan_run
 
 CONFIG = """\
 name: small
@@ -69,22 +66,3 @@ def test_what_cannot_be_trained_together_is_refused(config: str) -> None:
     batches = "optimizer={kind: sgd, lr: 0.1, epochs: 1, batch_size: 5}"
     with pytest.raises(InputError, match="batch_size is 5, the training set has 2 samples"):
         RunSource().obtain({"many": Wanted(config, (batches,), 3)})
-
-
-def test_what_was_planned_ahead_is_not_planned_again(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    planned = []
-
-    def noted(asked: RunConfig, **more: bool) -> Plan:
-        planned.append(asked.seed)
-        return plan_run(asked, **more)
-
-    monkeypatch.setattr(obtain, "plan_run", noted)
-    monkeypatch.setattr(obtain.os, "cpu_count", lambda: 2)
-    wanted = {f"seed {k}": Wanted(config, (f"seed={k}",)) for k in range(3)}
-    source, change = RunSource(), ("optimizer.iterations=5",)
-    source.prepare([wanted, wanted], change)
-    assert [one.run.iterations for one in source.obtain(wanted, change)] == [5, 5, 5]
-    assert planned == [0, 1, 2]
-    assert {one.reused for one in source.obtain(wanted, change)} == {True}
-    assert [one.seed for one in source.obtain(wanted, change, seed_offset=1)] == [3, 4, 5]
-    assert planned[3:] == [0, 1, 2, 3, 4, 5]

@@ -21,9 +21,8 @@ from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
-from dynamics_cli.sweeps.sweep import by_executor, run_sweep
-from dynamics_cli.sweeps.table import Results
-from dynamics_cli.sweeps.tasks import Task, train
+from dynamics_cli.sweeps.sweep import run_sweep
+from dynamics_cli.sweeps.train import Task, by_executor, train_all
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -210,7 +209,6 @@ SHORT, GRID = ["optimizer.iterations=20"], ["architecture.width=2,3", "optimizer
     "left",
     [
         lambda directory: (directory / "batches/000000/config.yaml").unlink(),
-        lambda directory: [(directory / "batches/000000" / name).unlink() for name in ("run.json", "config.yaml")],
         lambda directory: shutil.rmtree(directory / "batches"),
     ],
 )
@@ -251,18 +249,10 @@ def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):
     first = own.rows[0]["path"]
     numbers = [row["job"] for row in own.rows if row["path"] == first]
     shutil.rmtree(tmp_path / first)
-    train(Task(first, numbers), tmp_path, [of[1][number].config for number in numbers])
+    list(train_all([Task([of[1][number].config for number in numbers], tmp_path / first)]))
     assert "another run" in verify_sweep(tmp_path)[0].problem
     again = run_sweep(of[0], out=tmp_path)
     assert again.counts()["failed"] == len(numbers)
     assert "holds a run of another config" in again.rows[0]["message"]
     found = verify_sweep(tmp_path)
     assert (len(found), found[0].problem[:13]) == (len(numbers), "job 0 failed:")
-
-
-def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
-    planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"])
-    assert train(Task("batches/000000", [0, 1]), tmp_path, [job.config for job in planned]) == ""
-    results = Results(tmp_path, {**planned.described(), "batches": [[0, 1]]})
-    assert results.read(results.tasks[0])
-    assert [row["path"] for row in results.rows.values()] == ["jobs/000000", "jobs/000001"]
