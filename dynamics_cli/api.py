@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dynamics_cli.pages import Page
     from dynamics_cli.plotting.time_axis import LogAxes
     from dynamics_cli.reproduction.audit import Audit
-    from dynamics_cli.reproduction.obtain import ProgressDisplay
     from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Run
     from dynamics_cli.runs.compare import Comparison
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
     from dynamics_cli.sweeps.sweep import SweepProspect
+    from dynamics_cli.sweeps.train import ProgressDisplay
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
 
