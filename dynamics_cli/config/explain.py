@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,10 +15,8 @@ from dynamics_cli.errors import alternatives, did_you_mean
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.kinds.registry import SECTIONS, of_one_paper
 
-MAX_ALIKE = 5
-"""Problems told about the values of one list; of the rest only the number is."""
-MAX_EXPLAINED = 200
-"""Problems explained of one config; of the rest only the number is told."""
+MAX_EXPLAINED = 1000
+"""Problems of one config that are explained."""
 OTHERS = "; `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
@@ -34,19 +31,7 @@ def explain(error: ValidationError, source: Written) -> list[Mistake]:
         path, message = _message(detail, path, source.data)
         if not source.is_broken(path):
             told[path] = message
-    lists: Counter[KeyPath] = Counter()
-    problems = []
-    for path, message in told.items():
-        root = _without_places(path)
-        lists[root] += root != path
-        if root == path or lists[root] <= MAX_ALIKE:
-            problems.append(source.problem(path, message))
-    for root, count in lists.items():
-        if count > MAX_ALIKE:
-            problems.append(source.problem(root, f"and {count - MAX_ALIKE} more values like these"))
-    if error.error_count() > MAX_EXPLAINED:
-        problems.append(source.problem((), f"and {error.error_count() - MAX_EXPLAINED} more problems"))
-    return problems
+    return [source.problem(path, message) for path, message in told.items()]
 
 
 def _without_places(path: KeyPath) -> KeyPath:
@@ -80,7 +65,7 @@ def _message(  # noqa: PLR0911 - one return a mistake
         case "extra_forbidden":
             return path, _unknown_key(path, data)
         case "missing":
-            return path, f"is missing; it must be {describe(node or {})}"
+            return path, f"is missing; it must be {describe(node)}"
         case "union_tag_not_found":
             return (*path, "kind"), f"is missing; allowed are {listing(general(kinds(path, data)))}"
         case "union_tag_invalid":
@@ -92,8 +77,8 @@ def _message(  # noqa: PLR0911 - one return a mistake
             return path, f"unknown kind {kind!r}; allowed are {listing(general(allowed))}{close}{OTHERS}"
     if isinstance(found, str) and found in kinds(path, data):
         return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
-    message = f"must be {describe(node or {}, found)}, not {show(found)}"
-    return path, message + _hint(node or {}, found)
+    message = f"must be {describe(node, found)}, not {show(found)}"
+    return path, message + _hint(node, found)
 
 
 def general(names: list[str]) -> list[str]:

@@ -21,7 +21,7 @@ from dynamics_cli.kinds import Finding, Kind, RunConfig, Section, Sections
 from dynamics_cli.kinds.base import LENIENT, kinds_in
 from dynamics_cli.kinds.registry import find_kind, one_of
 
-MAX_TOLD = 250
+MAX_TOLD = 50
 """Problems told of one config; of the rest only the number is."""
 
 

@@ -5,7 +5,6 @@ Scalars follow the core schema of YAML 1.2, of which JSON is a part: `1e-3` is a
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -19,14 +18,12 @@ from dynamics_cli.config.source import Place, Written
 
 MAX_DEPTH = 20
 """Levels of nesting in a config; the schema needs five."""
-MAX_VALUES = 50_000
+MAX_VALUES = 20_000
 """Values in a config, keys included; larger data belong into a file. Reading so many takes about a second."""
 SPARE = 1_000
 """Values that a text with its aliases may hold beyond that: a config at the limit reads back with its defaults."""
 MAX_DIGITS = 400
 """Characters of an integer; a float has no more, and converting many between bases takes quadratic time."""
-LARGE = 20_000
-"""Characters beyond which LibYAML reads a text, where it is there: in a third of the time, with plainer messages."""
 
 TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 TOO_MANY = f"holds more than {MAX_VALUES} values; write the data to a file (dataset.kind file)"
@@ -49,8 +46,8 @@ class _LimitError(yaml.MarkedYAMLError):
     """The text nests too deeply, or holds too many values, to be a config."""
 
 
-class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
-    """PyYAML's composer with the scalars of YAML 1.2, and limits on nesting and on the number of values."""
+class _Loader(yaml.SafeLoader):
+    """PyYAML's loader with the scalars of YAML 1.2, and limits on nesting and on the number of values."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's registry
     depth = 0
@@ -60,7 +57,7 @@ class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
         """Compose one node, refusing nesting that would exhaust the stack and numbers that would take minutes."""
         self.values += 1
         if self.depth > MAX_DEPTH or self.values > MAX_VALUES + SPARE:
-            mark = self.peek_event().start_mark  # type: ignore[attr-defined] # of the parser beside this class
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise _LimitError(problem=TOO_DEEP if self.depth > MAX_DEPTH else TOO_MANY, problem_mark=mark)
         self.depth += 1
         try:
@@ -70,40 +67,7 @@ class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
 
 
 for _name, _pattern, _first in CORE_SCALARS:
-    _Composer.add_implicit_resolver(_TAG + _name, _pattern, _first)
-
-
-class _Loader(_Composer, yaml.SafeLoader):
-    """Reads with PyYAML's own parser, whose messages say most."""
-
-
-if yaml.__with_libyaml__:
-    from yaml._yaml import CParser
-
-    class _FastLoader(_Composer, CParser):
-        """Reads with LibYAML's parser."""
-
-        def __init__(self, text: str) -> None:
-            CParser.__init__(self, text)
-            yaml.composer.Composer.__init__(self)
-            yaml.resolver.Resolver.__init__(self)
-
-
-def _compose(text: str) -> Node | None:
-    text = _without_tabs(text)
-    loader = _FastLoader if yaml.__with_libyaml__ and len(text) > LARGE else _Loader
-    return loader(text).get_single_node()
-
-
-def _without_tabs(text: str) -> str:
-    """Return JSON that is indented with tabs, which YAML forbids, with spaces instead; other text as it is."""
-    if "\t" not in text or not text.lstrip().startswith("{"):
-        return text
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return text.replace("\t", " ")  # a tab inside a text is written \t in valid JSON
+    _Loader.add_implicit_resolver(_TAG + _name, _pattern, _first)
 
 
 def read_text(text: str, file: str, directory: Path, has_lines: bool = True) -> Written:
@@ -111,7 +75,8 @@ def read_text(text: str, file: str, directory: Path, has_lines: bool = True) -> 
     source = Written(None, {(): Place(file, 1 if has_lines else None, directory)})
     line = None
     try:
-        node = _compose(text)
+        json = text.lstrip().startswith("{")  # may be indented with tabs, which YAML forbids
+        node = _Loader(text.replace("\t", " ") if json else text).get_single_node()
     except yaml.MarkedYAMLError as error:
         told = ", ".join(part for part in (error.context, error.problem) if part)
         if not isinstance(error, _LimitError):
@@ -139,12 +104,13 @@ class _Reader:
         self._count = 0
 
     def _note(self, path: KeyPath, node: Node) -> None:
-        line = node.start_mark.line + 1 if self._has_lines else None
-        self._source.origins[path] = replace(self._of_text, line=line)
+        self._source.origins[path] = replace(self._of_text, line=self._line(node))
+
+    def _line(self, node: Node) -> int | None:
+        return node.start_mark.line + 1 if self._has_lines else None
 
     def _complain(self, node: Node, path: KeyPath, message: str) -> None:
-        line = node.start_mark.line + 1 if self._has_lines else None
-        self._source.problems.append(Mistake(self._of_text.file, line, key_text(path), message))
+        self._source.problems.append(Mistake(self._of_text.file, self._line(node), key_text(path), message))
 
     def convert(self, node: Node, path: KeyPath) -> Any:
         """Return the plain data of `node`, noting the origin of every value below it."""

@@ -24,7 +24,7 @@ from dynamics_cli.text import jsonable
 MAPPING = "<config>"
 """The file name of a config that is a mapping."""
 
-MAX_BYTES = 2**21
+MAX_BYTES = 2**20
 """Size of the largest config file."""
 MAX_CHAIN = 20
 """Files that extend one another."""

@@ -6,7 +6,6 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -14,8 +13,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dynamics_cli.config.errors import KeyPath
-from dynamics_cli.kinds import Kind, PositiveInt, Record, RunConfig, Section, all_kinds
-from dynamics_cli.kinds.registry import SECTIONS
+from dynamics_cli.kinds import Kind, OneOf, PositiveInt, Record, RunConfig, Section, all_kinds
+from dynamics_cli.kinds.registry import SECTIONS, find_kind, one_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Node = dict[str, Any]
@@ -143,92 +142,63 @@ def section_schema(cls: type[Section]) -> Node:
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a config file, for editors.
 
-    A file that extends another may leave out whatever its parent says, so no key is required in it.
+    A file that extends another may leave out whatever its parent says, so no key is required.
     """
-    definitions = deepcopy(_definitions())
-    partial = {f"Partial{name}": _partial(node) for name, node in definitions.items()}
-    partial["PartialRunConfig"]["properties"]["extends"] = {
+    definitions = _editable(_definitions())
+    definitions["RunConfig"]["properties"]["extends"] = {
         "type": "string",
         "minLength": 1,
         "description": "A config that this one extends, relative to it: values here replace values there.",
     }
-    return {
-        "$schema": DIALECT,
-        "title": "dyn config",
-        "description": "One training run: `dyn train FILE`.",
-        "type": "object",
-        "if": {"required": ["extends"]},
-        "then": {"$ref": "#/$defs/PartialRunConfig"},
-        "else": {"$ref": "#/$defs/RunConfig"},
-        "$defs": {**definitions, **partial},
-    }
+    about = {"title": "dyn config", "description": "One training run: `dyn train FILE`."}
+    return {"$schema": DIALECT, **about, "$ref": "#/$defs/RunConfig", "$defs": definitions}
 
 
-def _partial(node: Any) -> Any:
-    """Return a copy of `node` in which no key is required and references point at partial definitions."""
+def _editable(node: Any) -> Any:
+    """Return a copy of `node` in which no key is required; without its kind a section may then fit several."""
     if isinstance(node, list):
-        return [_partial(item) for item in node]
+        return [_editable(item) for item in node]
     if not isinstance(node, dict):
         return node
-    copy = {key: _partial(value) for key, value in node.items() if key not in ("required", "discriminator")}
-    if "oneOf" in copy:  # without its kind a section may fit several
-        copy["anyOf"] = copy.pop("oneOf")
-    if isinstance(reference := copy.get("$ref"), str):
-        copy["$ref"] = reference.replace("#/$defs/", "#/$defs/Partial")
-    return copy
+    kept = {key: _editable(value) for key, value in node.items() if key not in ("required", "discriminator")}
+    return {"anyOf" if key == "oneOf" else key: value for key, value in kept.items()}
 
 
-def _resolved(node: Node) -> Node:
-    while "$ref" in node:
-        node = _definitions()[node["$ref"].rpartition("/")[2]]
-    return node
+def choice_at(path: KeyPath, data: object) -> OneOf | type[Section] | None:
+    """Return the kinds, or the section, that the value at `path` of a config must be; None where it is neither."""
+    *above, key = path
+    if isinstance(key, int):
+        return choice_at(tuple(above), data)
+    cls = section_at(tuple(above), data)
+    if cls is RunConfig and key == "sweep":
+        return SweepSection
+    field = cls.model_fields.get(key) if cls is not None else None
+    if field is None or (note := one_of(field)) is not None:
+        return None if field is None else note
+    return field.annotation if isinstance(field.annotation, type) and issubclass(field.annotation, Section) else None
 
 
-def _branches(node: Node) -> dict[str, Node]:
-    """Return the schema of each kind by name; empty where a section has no kinds."""
-    if "discriminator" in node:
-        options = [_resolved(option) for option in node["oneOf"]]
-        return {option["properties"]["kind"]["const"]: option for option in options}
-    return next((found for option in node.get("anyOf", ()) if (found := _branches(option))), {})
+def section_at(path: KeyPath, data: object) -> type[Section] | None:
+    """Return the class of the section at `path`, where `data` (the whole config) says which kinds hold on the way."""
+    choice = choice_at(path, data) if path else RunConfig
+    if not isinstance(choice, OneOf):
+        return choice
+    value = value_at(path, data)
+    kind = value.get("kind", choice.default) if isinstance(value, Mapping) else value
+    return find_kind(choice.section, kind) if isinstance(kind, str) else None
 
 
-def _default_kind(branches: Mapping[str, Node]) -> str | None:
-    """Return the kind of a section that names none, if there is such a kind."""
-    return next((kind for kind, node in branches.items() if "default" in node["properties"]["kind"]), None)
-
-
-def node_at(path: KeyPath, data: object) -> Node | None:
-    """Return the schema of the value at `path`, where `data` (the whole config) says which kinds hold on the way.
-
-    None when the schema has nothing there. A section that has kinds comes back as the choice between them.
-    """
-    node: Node = _definitions()["RunConfig"]
-    for part in path:
-        node = _section(node, data)
-        if isinstance(part, int):
-            lists = [option for option in node.get("anyOf", [node]) if "items" in option]
-            if not lists:
-                return None
-            node = lists[0]["items"]
-        elif part in node.get("properties", {}):
-            node = node["properties"][part]
-        else:
-            values = [option.get("additionalProperties") for option in node.get("anyOf", [node])]
-            values = [value for value in values if isinstance(value, dict)]  # of a mapping with names of the user
-            if not values:
-                return None
-            node = values[0]
-        data = value_at((part,), data)
-    return _resolved(node)
-
-
-def _section(node: Node, data: object) -> Node:
-    node = _resolved(node)
-    branches = _branches(node)
-    if not branches:
-        return node
-    kind = data.get("kind", _default_kind(branches)) if isinstance(data, Mapping) else data
-    return branches.get(kind, {}) if isinstance(kind, str) else {}
+def node_at(path: KeyPath, data: object) -> Node:
+    """Return the schema of the value at `path` of `data`; empty when the schema has nothing there."""
+    if not path:
+        return {}
+    *above, key = path
+    if isinstance(key, str) and (cls := section_at(tuple(above), data)) is not None:
+        return section_schema(cls)["properties"].get(key, {})  # type: ignore[no-any-return]
+    node = node_at(tuple(above), data)
+    below = "items" if isinstance(key, int) else "additionalProperties"
+    found = (option.get(below) for option in node.get("anyOf", [node]))
+    return next((one for one in found if isinstance(one, dict)), {})
 
 
 def value_at(path: KeyPath, data: object) -> object:
@@ -243,19 +213,17 @@ def value_at(path: KeyPath, data: object) -> object:
 
 def kinds(path: KeyPath, data: object = None) -> list[str]:
     """Return the kinds that the section at `path` has, by name; empty when it has none."""
-    node = node_at(path, data)
-    return [] if node is None else list(_branches(node))
+    choice = choice_at(path, data) if path else None
+    return [*all_kinds(choice.section)] if isinstance(choice, OneOf) else []
 
 
 def known_keys(path: KeyPath, kind: object = None, data: object = None) -> list[str] | None:
     """Return the keys of the section at `path` under `kind`; None when there is no such section or kind."""
-    node = node_at(path, data)
-    if node is None:
+    cls = choice_at(path, data) if path else RunConfig
+    if isinstance(cls, OneOf):
+        kind = cls.default if kind is None else kind
+        cls = find_kind(cls.section, kind) if isinstance(kind, str) else None
+    if cls is None:
         return None
-    branches = _branches(node)
-    if branches:
-        kind = _default_kind(branches) if kind is None else kind
-        node = branches.get(kind) if isinstance(kind, str) else None
-    if node is None or "properties" not in node:
-        return None
-    return sorted(node["properties"], key=lambda key: key != "kind")  # the kind first, inherited keys after it
+    keys = [*cls.model_fields, *(["sweep"] if cls is RunConfig else [])]
+    return sorted(keys, key=lambda key: key != "kind")  # the kind first, inherited keys after it

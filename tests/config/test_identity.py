@@ -91,18 +91,18 @@ def test_files_count_by_their_contents(write: Write, here: Path) -> None:
     assert identity(one) != identity(two)
 
 
-def test_test_data_and_weights_count_too(base: dict[str, Any], here: Path) -> None:
-    base["dataset"] = {"kind": "file", "path": "d.csv", "test_path": "t.csv"}
+def test_weights_count_too(base: dict[str, Any], here: Path) -> None:
+    base["dataset"] = {"kind": "file", "path": "d.csv"}
     base["initialization"] = {"kind": "file", "path": "w.npz"}
     seen = set()
-    for name in ("d.csv", "t.csv", "w.npz"):
+    for name in ("d.csv", "w.npz"):
         (here / name).write_text("1,2\n")
     config = load_config(base)
-    for name in ("d.csv", "t.csv", "w.npz"):
+    for name in ("d.csv", "w.npz"):
         (here / name).write_text("1,3\n")
         seen.add(identity(config))
         assert str(here) not in canonical(config, device="cpu", backend="torch")
-    assert len(seen) == 3
+    assert len(seen) == 2
 
 
 def test_a_file_that_went_away(base: dict[str, Any], here: Path) -> None:

@@ -88,8 +88,7 @@ def test_many_problems_are_counted(base: dict[str, Any], write: Write, problems:
     unknown = {f"key{k}": k for k in range(1000)}
     lines = problems({**base, **unknown})
     assert lines[0].startswith("<config>: key0: unknown key; allowed are name, ")
-    assert lines[-1] == "<config>: and 800 more problems"
-    assert len(lines) == 201
+    assert len(lines) == MAX_TOLD + 1
 
 
 def test_a_problem_is_no_copy_of_the_config(write: Write) -> None:
@@ -121,8 +120,3 @@ def test_labels_of_very_many_classes(base: dict[str, Any], problems: Problems) -
     assert problems(base) == [f"<config>: dataset.y[1]: must be {told} for the loss cross_entropy, not 0.5"]
     base["dataset"]["y"] = [8e18, -1.0]
     assert problems(base) == [f"<config>: dataset.y[1]: must be {told} for the loss cross_entropy, not -1"]
-
-
-def test_a_large_float_for_an_integer(base: dict[str, Any], problems: Problems) -> None:
-    base["architecture"]["width"] = 1e300
-    assert problems(base) == ["<config>: architecture.width: must be an integer >= 1, not 1e+300"]

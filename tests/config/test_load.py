@@ -68,6 +68,7 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
     ("optimizer: {kind: gd, lr: .inf, iterations: 2}", "6: optimizer.lr: must be a finite number > 0, not inf"),
     ("optimizer: {kind: gd, lr: 1e999, iterations: 2}", "6: optimizer.lr: must be a finite number > 0, not inf"),
     ("architecture: {kind: two_layer, width: 0}", "3: architecture.width: must be an integer >= 1, not 0"),
+    ("architecture: {kind: two_layer, width: 1e300}", "3: architecture.width: must be an integer >= 1, not 1e+300"),
     (f"architecture: {{kind: two_layer, width: {10 ** 40}}}",
      "3: architecture.width: must be an integer >= 1 and < 2^63, not an integer of more than 30 digits"),
     ("optimizer: {kind: gd, lr: 1, iterations: 0}", "6: optimizer.iterations: must be an integer >= 1, not 0"),
@@ -121,14 +122,6 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines(write: Write, probl
         "run.yaml:6: optimizer.lr: must be a number > 0, not -1",
         "run.yaml:6: optimizer.iterations: is missing; it must be an integer >= 1",
         "--set: seed: must be an integer >= 0, not -1",
-    ]
-
-
-def test_many_bad_values_of_one_list_are_counted(base: dict[str, Any], problems: Problems) -> None:
-    base["dataset"] |= {"x": [[float("nan")]] * 12, "y": [1.0] * 12}
-    assert problems(base) == [
-        *(f"<config>: dataset.x[{row}][0]: must be a finite number, not nan" for row in range(5)),
-        "<config>: dataset.x: and 7 more values like these",
     ]
 
 
@@ -189,11 +182,10 @@ def test_settings_replace_top_level_keys(write: Write, problems: Problems) -> No
 
 
 def test_paths_are_relative_to_the_file_that_names_them(write: Write, here: Path) -> None:
-    path = write("deep/run.yaml", dataset="dataset: {kind: file, path: d.csv, test_path: ../t.csv}")
-    (here / "deep/d.csv").write_text("1,1\n")
-    (here / "t.csv").write_text("1,1\n")
-    config = load_config(path)
-    assert (config.dataset.path, config.dataset.test_path) == (str(here / "deep/d.csv"), str(here / "t.csv"))
+    path = write("deep/run.yaml", dataset="dataset: {kind: file, path: ../d.csv}")
+    for name in ("d.csv", "t.csv"):
+        (here / name).write_text("1,1\n")
+    assert load_config(path).dataset.path == str(here / "d.csv")
     assert load_config(path, ["dataset.path=t.csv"]).dataset.path == str(here / "t.csv")
 
 

@@ -79,13 +79,6 @@ def test_json_is_valid_input(layout: dict[str, Any], base: dict[str, Any], here:
     assert load_config("run.json") == load_config(base)
 
 
-def test_json_writes_some_characters_as_pairs(base: dict[str, Any], here: Path) -> None:
-    base["initialization"] = {"kind": "file", "path": "\N{SNOWMAN}\U0001f600.npz"}
-    (here / base["initialization"]["path"]).touch()
-    (here / "run.json").write_text(json.dumps(base))
-    assert load_config("run.json") == load_config(base)
-
-
 def test_extends_merges_key_by_key(write: Write) -> None:
     write("parent.yaml")
     child = write("child.yaml", "extends: parent.yaml\nname: wide\narchitecture: {width: 600}\n")

@@ -163,7 +163,7 @@ def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
     for section, name in KINDS.items():
         assert name in registry.all_kinds(section)
         assert definitions[f"{section}.{name}"]["properties"]["kind"]["const"] == name
-    assert "#/$defs/loss.quartic" in definitions["RunConfig"]["properties"]["loss"]["discriminator"]["mapping"].values()
+    assert {"$ref": "#/$defs/loss.quartic"} in definitions["RunConfig"]["properties"]["loss"]["anyOf"]
     config: Any = load_config(CONFIG)
     assert config.architecture.activation.omega == 1.0
     file = write(tmp_path / "written.yaml", to_yaml(config))
