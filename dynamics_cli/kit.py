@@ -30,6 +30,6 @@ from dynamics_cli.plotting.style import COLUMN_WIDTH, MARKER, PALETTE, SERIES, S
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis
 from dynamics_cli.reproduction.claims import (
     Claim, Interval, around, at_least, at_most, claim, exactly, given, less_than, more_than, most, near,
-    theory)
+    printed, theory)
 from dynamics_cli.reproduction.figure import Evidence, Figure, Runs, Variant, Wanted, by_id
 from dynamics_cli.runs import Run

@@ -17,14 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from dynamics_cli import list_configs, list_papers
 from dynamics_cli.config import load_config
-from dynamics_cli.config.describe import (
-    WHOLE,
-    description,
-    find_explained,
-    key_rows,
-    list_kinds,
-    section_example,
-)
+from dynamics_cli.config.describe import WHOLE, description, find_explained, key_rows, list_kinds, section_example
 from dynamics_cli.kinds import Kind, all_kinds, get_kind
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.registry import SECTIONS

@@ -116,16 +116,9 @@ class Adam(Minibatch, kind="adam"):
     """Added to the denominator."""
     weight_decay: NonNegative | None = None
     """lambda of `g + lambda w` (coupled decay); `adamw` has decoupled decay."""
-    keep_norm: Literal[True] | None = None
-    """Scale all weights back to their initial norm before each update, so that the path stays near a sphere (Liu et al.
-    2023)."""
 
     def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.Adam`, or of `AdamW`."""
-        if self.keep_norm:
-            square = formulas.total_of_all(w * w)
-            first = step.memory["square_norm"] = formulas.where(step.iteration == 0, square, step.memory["square_norm"])
-            w = formulas.sqrt(first / square) * w
         if self.weight_decay is not None:
             w, g = ((1 - step.lr * self.weight_decay) * w, g) if self.decoupled else (w, g + self.weight_decay * w)
         m = memory["mean"] = memory["mean"] + (1 - self.beta1) * (g - memory["mean"])

@@ -152,6 +152,14 @@ def claim(
     return Claim(id, statement, source, str(expected), known, verdict, low=low, high=high, always=always)
 
 
+def printed(value: float, last: float = 0.0) -> Interval:
+    """Return a printed number to its digits, four of them at most: rounding in training changes the next.
+
+    `last` is a unit of the last printed digit, for numbers with fewer than four.
+    """
+    return near(value, max(1e-4 * abs(value), last / 2))
+
+
 def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
     """Return a number that says something once training has come so far; NaN, never reproduced, where it has not."""
     return float(number) if happened else math.nan

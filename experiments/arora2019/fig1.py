@@ -59,8 +59,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     return [
         *_over_counts(e, COUNTS),
         kit.claim("scale", "A smaller start gives a smaller error with few entries (share of smaller ones, depths 2 "
-                  "and 3)", "Figure 1, released notebook", kit.exactly(1.0),
-                  float(np.mean(np.concatenate(falls)))),
+                  "and 3)", "Figure 1, released notebook", kit.exactly(1.0), float(np.mean(np.concatenate(falls)))),
         *_over_counts(e, DOUBLED, "-2r", "Twice the rank: "),
     ]
 

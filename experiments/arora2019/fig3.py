@@ -164,5 +164,4 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     nulls={"unbalanced": ("initialization={kind: lecun, scale: 1.0}",)},
-
 )  # fmt: skip

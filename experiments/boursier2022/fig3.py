@@ -59,9 +59,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Fact 1, Figure 3", kit.near(e.saddle_loss, NEAR), saddle.value if saddle else NAN),
         kit.claim("second-saddle", "The second saddle is only left around iteration 11000 (loss down by 1 %)",
                   "Section 5, Figure 3", kit.around(11000), second),
-        kit.claim("small-gradients", "The gradient is small near both saddles, so that no PL inequality "
-                  "holds all the way (the larger of its norms at 4000 and 8000, over the largest of all)",
-                  "Section 3.2, Figure 3",
+        kit.claim("small-gradients", "The gradient is small near both saddles, so that no PL inequality holds all the "
+                  "way (the larger of its norms at 4000 and 8000, over the largest of all)", "Section 3.2, Figure 3",
                   kit.at_most(0.1), kit.given(passed, max(at_saddles) / e.gradients.max())),
         kit.claim("rate", "In the end the loss falls exponentially at a rate ||D-|| at least (rate over ||D-||)",
                   "Section 4.2, Lemma 5", kit.at_least(1.0), rate),

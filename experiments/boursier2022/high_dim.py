@@ -9,16 +9,7 @@ from dynamics_cli.plotting.panels.neurons import polar_scene
 from dynamics_cli.plotting.panels.spectrum import draw_explained_variance
 from dynamics_cli.plotting.scene import draw_scene
 
-from .states import (
-    NAN,
-    LossCurve,
-    NetworkState,
-    draw_profile,
-    horizon,
-    loss_curve,
-    on_flow,
-    state_at,
-)
+from .states import NAN, LossCurve, NetworkState, draw_profile, horizon, loss_curve, on_flow, state_at
 
 CONFIGS = {"high_dim": "boursier2022/high_dim.yaml"}
 SEED_CONFIGS = {"high_dim": "boursier2022/high_dim_seeds.yaml"}
@@ -78,9 +69,8 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     key_directions = directions(aligned_seen, aligned)
     fitted = e.curve.losses[-1] < FITTED * e.curve.start
     return [
-        kit.claim("two-directions",
-                  "Early alignment: neurons align towards two key directions (groups in the plane of the figure)",
-                  "Appendix A.2, Figure 6(b)", kit.exactly(2), key_directions),
+        kit.claim("two-directions", "Early alignment: neurons align towards two key directions (groups in the plane of "
+                  "the figure)", "Appendix A.2, Figure 6(b)", kit.exactly(2), key_directions),
         kit.claim("alignment-loss", "while norms are still negligible (loss over loss at the start)",
                   "Appendix A.2, Figures 6(b), 7(a)",
                   kit.more_than(0.999), kit.given(key_directions == 2, e.curve.at(aligned.iteration) / e.curve.start)),
@@ -92,17 +82,14 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("first-direction", "while keeping a fixed direction (turn in the plane of the figure, degrees)",
                   "Appendix A.2, Figure 6(b), (c)",
                   kit.at_most(SAME), kit.given(first_gain > 0.5, turn(aligned_seen, e.seen(growing), first))),
-        kit.claim("second-cluster",
-                  "In the third phase the other cluster grows (gain of its sum of squared norms from 80000 to 90000, "
-                  "over the final sum)",
-                  "Appendix A.2", kit.more_than(0.5), second_gain),
+        kit.claim("second-cluster", "In the third phase the other cluster grows (gain of its sum of squared norms from "
+                  "80000 to 90000, over the final sum)", "Appendix A.2", kit.more_than(0.5), second_gain),
         kit.claim("second-direction", "in a fixed direction too (turn in the plane of the figure, degrees)",
                   "Appendix A.2",
                   kit.at_most(SAME), kit.given(second_gain > 0.5, turn(aligned_seen, e.seen(e.grown), second))),
-        kit.claim("final-spread",
-                  "In the final state neurons are not exactly aligned with two directions (groups in all dimensions)",
-                  "Appendix A.2, Figure 6(d)",
-                  kit.at_least(3), kit.given(fitted, directions(last.W, last, relative_norm=0.05))),
+        kit.claim("final-spread", "In the final state neurons are not exactly aligned with two directions (groups in "
+                  "all dimensions)", "Appendix A.2, Figure 6(d)", kit.at_least(3),
+                  kit.given(fitted, directions(last.W, last, relative_norm=0.05))),
     ]  # fmt: skip
 
 
@@ -171,13 +158,11 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     """Compare loss and spectrum with Appendix A.2."""
     curve, two = e.curve, float(e.ratios[:2].sum())
     return [
-        kit.claim("saddle", "The dynamics goes through an intermediate saddle "
-                  "(share by which the loss falls in 4000 iterations there)",
-                  "Appendix A.2, Figure 7(a)", kit.less_than(FLAT), e.fall),
+        kit.claim("saddle", "The dynamics goes through an intermediate saddle (share by which the loss falls in 4000 "
+                  "iterations there)", "Appendix A.2, Figure 7(a)", kit.less_than(FLAT), e.fall),
         kit.claim("saddle-time", "around iteration 75000", "Appendix A.2, Figure 7(a)", kit.around(75000), e.saddle),
-        kit.claim("zero-loss",
-                  "The training loss converges to 0 (final loss over initial loss; 1 % is the width of the line)",
-                  "Appendix A.2, Figure 7(a)", kit.less_than(FITTED), curve.losses[-1] / curve.start),
+        kit.claim("zero-loss", "The training loss converges to 0 (final loss over initial loss; 1 % is the width of "
+                  "the line)", "Appendix A.2, Figure 7(a)", kit.less_than(FITTED), curve.losses[-1] / curve.start),
         kit.claim("two-components", "Two principal components explain 80 % of the final hidden weights",
                   "Appendix A.2, Figure 7(b)", kit.around(0.8), two),
         kit.claim("rest", "and the remaining components 20 %", "Appendix A.2", kit.around(0.2), 1 - two),

@@ -76,13 +76,9 @@ def least_cosines(setting: kit.Evidence, state: NetworkState) -> tuple[float, fl
 
 def assumption_claim(setting: kit.Evidence) -> kit.Claim:
     """Return the check of Assumption 3, on which everything else rests."""
-    return kit.theory(
-        "assumption-3",
-        "Both S+,1 and S-,1 hold neurons at initialisation (size of the smaller one)",
-        "Assumption 3",
-        kit.at_least(1),
-        min(int(setting.S_plus.sum()), int(setting.S_minus.sum())),
-    )
+    statement = "Both S+,1 and S-,1 hold neurons at initialisation (size of the smaller one)"
+    size = min(setting.S_plus.sum(), setting.S_minus.sum())
+    return kit.theory("assumption-3", statement, "Assumption 3", kit.at_least(1), size)
 
 
 ITERATIONS = (0, 4000, 8000, 15000)
@@ -118,21 +114,18 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
     return [
         assumption_claim(s),
-        kit.claim("initial-norms",
-                  "At initialisation all neurons are close to 0 (largest norm over largest final norm)",
-                  "Section 5, Figure 2(a)", kit.less_than(1e-2), start.norms.max() / e.last.norms.max()),
+        kit.claim("initial-norms", "At initialisation all neurons are close to 0 (largest norm over largest final "
+                  "norm)", "Section 5, Figure 2(a)", kit.less_than(1e-2), start.norms.max() / e.last.norms.max()),
         kit.claim("aligned-plus", "After the first phase every neuron of S+,1 is aligned with D+ (least cosine)",
                   "Lemma 2 (i), Figure 2(b)", kit.more_than(ALIGNED), plus),
         kit.claim("aligned-minus", "After the first phase every neuron of S-,1 is aligned with -D- (least cosine)",
                   "Lemma 2 (ii), Figure 2(b)", kit.more_than(ALIGNED), minus),
-        kit.claim("aligned-norms", "After the first phase all norms are small (largest)",
-                  "Lemma 2 (iii), Figure 2(b)",
+        kit.claim("aligned-norms", "After the first phase all norms are small (largest)", "Lemma 2 (iii), Figure 2(b)",
                   kit.less_than(0.05), kit.given(min(plus, minus) > ALIGNED, aligned.norms.max())),
         kit.claim("positive-fitted", "After the second phase the positive label is fitted (|h - y|)",
                   "Lemma 3, Figure 2(c)", kit.less_than(FITTED), errors[first].max(initial=0.0)),
         kit.claim("negative-idle", "After the second phase the network is still 0 on the negative label (|h|)",
-                  "Lemma 3 (iii), Figure 2(c)",
-                  kit.less_than(FITTED), kit.given(first_fitted, idle)),
+                  "Lemma 3 (iii), Figure 2(c)", kit.less_than(FITTED), kit.given(first_fitted, idle)),
         kit.claim("one-group", "In the second phase a single group of neurons grows (groups of non-negligible norm)",
                   "Section 4.2, Appendix A.1, Figure 2(c)",
                   kit.exactly(1), kit.cluster_directions(fitted.W, signs=fitted.a).count),
@@ -146,10 +139,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *[kit.claim(f"angle-{k + 1}", f"Group {k + 1} of active neurons points along {name} (angle in degrees)",
                     "Lemma 4 (i), Figure 2(d)", kit.near(angle, 1.0), angles[k] if len(angles) == 2 else NAN)
           for k, (angle, name) in enumerate(expected)],
-        kit.claim("turned",
-                  "Neurons do not turn once they have grown (largest angle in degrees after the second phase)",
-                  "Section 3.2 (limitations), Lemma 4 (iii)",
-                  kit.at_most(1.0),
+        kit.claim("turned", "Neurons do not turn once they have grown (largest angle in degrees after the second "
+                  "phase)", "Section 3.2 (limitations), Lemma 4 (iii)", kit.at_most(1.0),
                   kit.given(first_fitted and idle < FITTED, turns(fitted, e.last)[grown].max(initial=0.0))),
         kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator "
                   f"(sum of |a_j| ||w_j||; that of the linear interpolator is {linear:.4g})",

@@ -138,8 +138,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 def _wanted(scales: tuple[float, ...]) -> dict[str, kit.Wanted]:
     return {
         f"scale {tau:g}": kit.Wanted(
-            "chizat2019/scales.yaml",
-            (f"initialization.scale={tau!r}", f"optimizer.lr={min(10.0, 0.1 / tau**2)!r}"),
+            "chizat2019/scales.yaml", (f"initialization.scale={tau!r}", f"optimizer.lr={min(10.0, 0.1 / tau**2)!r}")
         )
         for tau in scales
     }
@@ -160,5 +159,4 @@ FIGURE = kit.Figure(
     },
     presets={"full": dict(_wanted(MORE_SCALES))},
     nulls={"one scale": ("initialization.scale=0.1",)},
-
 )  # fmt: skip

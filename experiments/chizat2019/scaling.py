@@ -93,8 +93,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   source, kit.at_most(-1.95), power("tanh", "weights")),
         kit.claim("train", "Outputs on the training set stay within O(1 / alpha) of it (power, tanh)",
                   source, kit.at_most(-0.95), power("tanh", "train")),
-        kit.claim("test", "and on held-out samples (power, tanh)",
-                  source, kit.at_most(-0.95), power("tanh", "test")),
+        kit.claim("test", "and on held-out samples (power, tanh)", source, kit.at_most(-0.95), power("tanh", "test")),
     ]
     # fmt: on
 
@@ -140,5 +139,4 @@ FIGURE = kit.Figure(
         )
         for activation in ACTIVATIONS for alpha in ALPHAS
     },
-
 )  # fmt: skip

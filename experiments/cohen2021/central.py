@@ -117,8 +117,7 @@ FIGURE = kit.Figure(
     configs={
         "descent": "cohen2021/random_labels.yaml",
         "flow": kit.Wanted(
-            "cohen2021/random_labels.yaml",
-            ("optimizer={kind: gradient_flow, until: 70.0, points: 700, rtol: 1.0e-6}",),
+            "cohen2021/random_labels.yaml", ("optimizer={kind: gradient_flow, until: 70.0, points: 700, rtol: 1.0e-6}",)
         ),
     },
 )

@@ -40,8 +40,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             kit.claim(f"{key}-after", f"{name}: at the edge it does not (least share of steps that raise it)",
                       "abstract", kit.at_least(0.05), min(one.rises_after for one in edges)),
             kit.claim(f"{key}-falls", f"{name}: yet it falls in the long run (means over ten windows that are below "
-                      "the one before, of 9; the least)", "abstract", kit.at_least(8),
-                      min(one.falls for one in edges)),
+                      "the one before, of 9; the least)", "abstract", kit.at_least(8), min(one.falls for one in edges)),
             kit.claim(f"{key}-half", f"{name}: and falls far (last window over the loss at the crossing; the larger)",
                       "abstract", kit.less_than(0.5), max(one.share_left for one in edges)),
         ]

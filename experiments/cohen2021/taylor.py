@@ -71,8 +71,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "(after how many)", "quadratic model (recalled)", kit.at_most(STEPS),
                   exceeds[0] if diverges else NAN),
         kit.claim("stays", "while that of the network is lower in the end (over its first)",
-                  "quadratic model (recalled)", kit.less_than(1),
-                  p.actual[-1] / p.actual[0] if diverges else NAN),
+                  "quadratic model (recalled)", kit.less_than(1), p.actual[-1] / p.actual[0] if diverges else NAN),
         kit.theory("rate", "The model's loss grows by (eta S - 1)^2 a step (growth over it)",
                    "gradient descent on a quadratic", kit.near(1, 0.01), p.rate / p.predicted),
         kit.claim("resumes", "When the step is halved at the edge, sharpness rises again (its largest over 2/eta of "

@@ -36,7 +36,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the phases of the paper, in words."""
-    none, some, strong = (e.test[k] > RIGHT for k in range(len(DECAYS)))
+    none, some = (e.test[k] > RIGHT for k in range(2))
     fitted = e.train[0].min() > RIGHT  # else test accuracies say nothing of generalisation
     # fmt: off
     return [
@@ -51,9 +51,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("decay", "decay 5: the rule is learnt at more points than without (difference of their numbers)",
                   "abstract (iii)", kit.more_than(0), some.sum() - none.sum()),
         kit.claim("inverts", "decay 5: where it is learnt, replaced labels are ignored at some points (their number)",
-                  "abstract (iii)", kit.at_least(1), np.isin(e.letters[1], ["P", "F"]).sum()),
-        kit.claim("strong", "decay 15: the rule is learnt at fewer points again (difference of the numbers)",
-                  "forgetting", kit.more_than(0), some.sum() - strong.sum()),
+                  "abstract (iii); 1/p and three deviations", kit.at_least(1), (e.letters[1] == "F").sum()),
     ]
     # fmt: on
 
@@ -93,10 +91,10 @@ def _wanted(epochs: int, *size: str) -> dict[str, kit.Wanted]:
 FIGURE = kit.Figure(
     id="doshi2023-diagram",
     caption=(
-        "Addition modulo 31: accuracy on the training pairs as they are labelled (top) and on held-out pairs (bottom) "
-        "after 1 000 epochs of AdamW of three weight decays. M: labels memorised, rule not learnt; C: coexistence, "
-        "both; P and F: partial and full inversion, the rule learnt and some or no replaced labels memorised; no "
-        "letter: neither learnt."
+        "Addition modulo 31, a size of ours: accuracy on the training pairs as they are labelled (top) and on held-out "
+        "pairs (bottom) after 1 000 epochs of AdamW of three weight decays. M: labels memorised, rule not learnt; C: "
+        "coexistence, both; P: partial inversion, the rule learnt and some replaced labels memorised; no letter: "
+        "neither learnt. Modulo 97, the released size, decay 15 is full inversion and 20 is forgetting."
     ),
     configs=_wanted(1000, *smaller(31, 150)),
     presets={"full": _wanted(2000)},

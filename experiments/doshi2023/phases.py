@@ -131,5 +131,4 @@ FIGURE = kit.Figure(
     presets={"full": {PARTIAL: _decay(5.0, 500, 10), FULL: _decay(15.0, 500, 10), FORGET: _decay(20.0, 5000, 100),
                       BATCHES: _batches(2000)}},
     nulls={"without decay": ("optimizer.weight_decay=0.0",)},
-
 )  # fmt: skip

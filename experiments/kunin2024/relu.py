@@ -223,5 +223,4 @@ FIGURE = kit.Figure(
         **{name: _wanted(*values, "kunin2024/circle.yaml", *RELEASED) for name, values in PLANE.items()},
         **_maps(range(17), range(17), *FULL, replicas=16),
     }},
-
 )  # fmt: skip

@@ -218,11 +218,7 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
 def _figure(name: str, caption: str) -> kit.Figure:
     changes = {f"alpha = {alpha:g}": f"initialization.scale={float(alpha / np.sqrt(2))!r}" for alpha in ALPHAS[name]}
     configs = {role: kit.Wanted(f"kunin2025/{name}.yaml", (change,)) for role, change in changes.items()}
-    return kit.Figure(
-        id=f"kunin2025-{name}",
-        caption=caption,
-        configs=configs,
-    )
+    return kit.Figure(id=f"kunin2025-{name}", caption=caption, configs=configs)
 
 
 FIGURES = kit.by_id(

@@ -72,9 +72,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("regular", "At the largest rank all are (largest |estimate / exact - 1|)",
                   "released README: accurate; within 10 %", kit.at_most(0.1), np.max(np.abs(ratio[:k] - 1))),
         kit.claim("singular", "At lower ranks the estimate sees more than the Hessian: it is nearer to the exact "
-                  "coefficient than to half the Hessian's rank (share of networks)",
-                  "abstract, version 1; most: more than half", kit.most(),
-                  kit.given(fitted, np.mean(nearer[k:]))),
+                  "coefficient than to half the Hessian's rank (share of networks)", "abstract, version 1; most: more "
+                  "than half", kit.most(), kit.given(fitted, np.mean(nearer[k:]))),
         kit.theory("printed", "The formula gives the exact coefficients that the released notebook printed (share of "
                    "five)", "DLN_lambdahat_bounds.ipynb, output of cell 20", kit.exactly(1.0), np.mean(exact)),
     ]

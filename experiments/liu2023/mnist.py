@@ -75,5 +75,4 @@ FIGURE = kit.Figure(
             "optimizer.batch_size=200", "optimizer.weight_decay=0.01", "optimizer.iterations=100000",
         )
     },
-
 )  # fmt: skip

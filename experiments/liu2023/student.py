@@ -54,7 +54,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             measured = getattr(two, key)[there[0]] if len(there) else np.nan
             found.append(
                 kit.claim(f"{key}-{epoch}", f"{name} at epoch {epoch}, alpha = 2", SOURCE,
-                          kit.near(number, 0.02 * number + 5e-7), measured)
+                          kit.printed(number, 1e-6), measured)
             )  # fmt: skip
     times = np.array([one.learnt for one in e.of.values()], np.float64)
     delays = times[:, 1] / times[:, 0]
@@ -62,7 +62,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *found,
         kit.claim("delayed", f"At alpha = 2 the held-out loss is below {LEARNT:g} long after the training loss (ratio "
                   "of epochs)", "Section 3 (recalled)", kit.more_than(10), delays[-1]),
-        kit.claim("later", "The larger alpha, the later by this ratio (share of successive alphas)",
+        kit.claim("later", "The larger alpha, the longer the delay as a ratio of epochs (share of successive alphas)",
                   "Section 3 (recalled)", kit.exactly(1),
                   kit.given(bool(np.isfinite(delays).all()), np.mean(np.diff(delays) > 0))),
     ]  # fmt: skip
@@ -86,11 +86,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     losses.plot([*PRINTED], [test for _, test, _ in PRINTED.values()], **dots, label="printed")
     weights.plot([*PRINTED], [square for *_, square in PRINTED.values()], **dots)
     losses.set(xlabel="epoch", ylabel="loss per output", ylim=(1e-6, 1))
-    losses.axhline(LEARNT, color=kit.PALETTE.muted, lw=0.8)
-    weights.set(xlabel="epoch", ylabel="sum of squared weights")
+    losses.axhline(LEARNT, color=kit.PALETTE.muted, lw=0.8, label="learnt")
+    weights.set(
+        xlabel="epoch", ylabel="sum of squared weights", yticks=(50, 100, 200, 400), yticklabels=(50, 100, 200, 400)
+    )
+    weights.minorticks_off()
     for panel, title in enumerate(("Losses", "Weights")):
         kit.panel_label(figure.axes[panel], panel, title)
-    kit.figure_legend(figure, losses.get_legend_handles_labels()[0], columns=5)
+    kit.figure_legend(figure, losses.get_legend_handles_labels()[0], columns=3)
     return figure
 
 

@@ -84,21 +84,18 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
     # fmt: off
     if text:
         of_text = [
-            kit.theory("same-label",
-                       "A pair of data is very likely to be positively correlated if it has the same label (share)",
-                       f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), data.same),
+            kit.theory("same-label", "A pair of data is very likely to be positively correlated if it has the same "
+                       "label (share)", f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), data.same),
             kit.theory("different-label", "and negatively correlated if it has different labels (share)",
                        f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), data.different),
-            kit.theory("opposite", "cos(x+, x-) is almost -1; after centring x+ = -x-",
-                       "Section 4, Final convergence", kit.near(-1.0, 1e-6),
-                       kit.cosines(e.x_plus[None], e.x_minus)[0]),
+            kit.theory("opposite", "cos(x+, x-) is almost -1; after centring x+ = -x-", "Section 4, Final convergence",
+                       kit.near(-1.0, 1e-6), kit.cosines(e.x_plus[None], e.x_minus)[0]),
             kit.claim("aligned", "After about 2000 iterations all neurons achieve good alignment (least cosine)",
                       f"{good} (second, band)", kit.at_least(0.9), at(2000, history.least)),
             kit.claim("aligned-mean", "and so do the mean neurons (smaller cosine of the two)",
                       f"{good} (second, lines)", kit.at_least(0.9), at(2000, history.smaller)),
-            kit.claim("loss-falls",
-                      "After about 3000 iterations the norm grows and the loss decreases (first loss below 0.9)",
-                      f"Section 4, {figure} (third)", kit.around(3000), falls[0.9]),
+            kit.claim("loss-falls", "After about 3000 iterations the norm grows and the loss decreases (first loss "
+                      "below 0.9)", f"Section 4, {figure} (third)", kit.around(3000), falls[0.9]),
             kit.claim("rank-one", "The stable rank is almost 1 at the end",
                       "Section 4, Final convergence", kit.around(1.0), history.stable_rank[-1]),
             kit.claim("w-plus", "At the end the mean neuron of V+ shows good alignment with x+ (cosine)",
@@ -111,14 +108,12 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
                    "Permuted labels give no such shares of positive and negative pairs (larger p-value of the two)",
                    f"{figure} (left); {PERMUTATIONS} permutations", kit.less_than(0.05), e.chance),
         *of_text,
-        kit.claim("alignment-drops",
-                  "When the loss starts to decrease the alignment drops (drop after a loss of 0.99, share of all)",
-                  "Section 4, Alignment phase", kit.most(), dropped),
+        kit.claim("alignment-drops", "When the loss starts to decrease the alignment drops (drop after a loss of 0.99, "
+                  "share of all)", "Section 4, Alignment phase", kit.most(), dropped),
         kit.claim("rank-below-2", "The stable rank decreases below 2 (at the end)",
                   f"Section 4, Theorem 1, {figure} (third)", kit.less_than(2.0), history.stable_rank[-1]),
-        kit.claim("loss-end", "The loss converges to 0 (last loss over the first)",
-                  f"Theorem 1, {figure} (third); a fifth is our reading of the figure",
-                  kit.at_most(0.2), losses[-1] / losses[0]),
+        kit.claim("loss-end", "The loss converges to 0 (last loss over the first)", f"Theorem 1, {figure} (third); a "
+                  "fifth is our reading of the figure", kit.at_most(0.2), losses[-1] / losses[0]),
     ]
     # fmt: on
 

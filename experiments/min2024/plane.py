@@ -194,32 +194,26 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
                   "Appendix A.1", kit.more_than(0.0), correlation(x, y).mu),
         kit.claim("small", "At initialisation all neurons have small norm (largest over the largest at the end)",
                   f"{source} (a)", kit.less_than(0.01), first.largest / last.largest),
-        kit.claim("cosine-plus",
-                  "After alignment neurons in S+ are well aligned with x+ (least cosine, median of networks)",
-                  f"{source} (b); 0.9 is our reading", kit.at_least(0.9), np.median(cosines[:, 0])),
+        kit.claim("cosine-plus", "After alignment neurons in S+ are well aligned with x+ (least cosine, median of "
+                  "networks)", f"{source} (b); 0.9 is our reading", kit.at_least(0.9), np.median(cosines[:, 0])),
         kit.claim("cosine-minus", "and neurons in S- with x- (least cosine, median of networks)",
                   f"{source} (b); 0.9 is our reading", kit.at_least(0.9), np.median(cosines[:, 1])),
-        kit.claim("all-placed",
-                  "Around the end of alignment all neurons are in S+, S- or Sdead (share of networks without live ones "
-                  "elsewhere)",
-                  f"{source} (b); more than half is our reading", kit.most(), np.mean(outside == 0)),
+        kit.claim("all-placed", "Around the end of alignment all neurons are in S+, S- or Sdead (share of networks "
+                  "without live ones elsewhere)", f"{source} (b); more than half is our reading", kit.most(),
+                  np.mean(outside == 0)),
         kit.claim("two-drops",
                   "The loss experiences two sharp decreases (iteration of the second over that of the first)",
                   "Appendix A.1", kit.more_than(1.5), drops[1] / max(drops[0], 1) if len(drops) == 2 else np.nan),
         kit.claim("to-zero", "before it gets close to zero (loss at the end)",
                   source, kit.at_most(0.05), e.states.losses[-1]),
-        kit.theory("rank",
-                   "The first layer is approximately low-rank: stable rank at most 2, as of any weights in the plane "
-                   "(largest of the last half)", "Theorem 1, Figure 6 (c)", kit.at_most(2.0), rank),
-        kit.claim("flow-ends",
-                  "Balanced gradient flow: V+ ends in S+ or Sdead, V- in S- or Sdead (neurons elsewhere)",
+        kit.theory("rank", "The first layer is approximately low-rank: stable rank at most 2, as of any weights in the "
+                   "plane (largest of the last half)", "Theorem 1, Figure 6 (c)", kit.at_most(2.0), rank),
+        kit.claim("flow-ends", "Balanced gradient flow: V+ ends in S+ or Sdead, V- in S- or Sdead (neurons elsewhere)",
                   "Theorem 1", kit.exactly(0), flow_wrong),
-        kit.claim("flow-stays", "and no neuron ever leaves these regions (departures)",
-                  "Theorem 1, Lemma 12",
+        kit.claim("flow-stays", "and no neuron ever leaves these regions (departures)", "Theorem 1, Lemma 12",
                   kit.exactly(0), kit.given(flow_wrong == 0, _departures(e.flow_reached, e.flow.v))),
-        kit.claim("flow-rate",
-                  "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the flow)",
-                  "Theorem 1", kit.at_most(-1.0), slope(e.flow, e.flow.loss_iterations[-1] * 0.7)),
+        kit.claim("flow-rate", "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the "
+                  "flow)", "Theorem 1", kit.at_most(-1.0), slope(e.flow, e.flow.loss_iterations[-1] * 0.7)),
     ]  # fmt: skip
 
 
@@ -240,7 +234,6 @@ FIGURE_6 = kit.Figure(
         "flow": "min2024/two_drops_flow.yaml",
         "seeds": kit.Wanted("min2024/two_drops.yaml", MANY_6, replicas=SEEDS),
     },
-
 )  # fmt: skip
 
 
@@ -311,10 +304,8 @@ def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
     middle, late = np.where(e.converged, e.others[1:], 0)
     return [
         *_common(e, source, 0.001, aligned=2),
-        kit.claim("some-outside",
-                  "At iteration 7000 there are still live positive neurons outside S+ "
-                  "(share of networks with some that converge later)",
-                  source, kit.most(), np.mean(middle > 0)),
+        kit.claim("some-outside", "At iteration 7000 there are still live positive neurons outside S+ (share of "
+                  "networks with some that converge later)", source, kit.most(), np.mean(middle > 0)),
         kit.claim("one-outside",
                   "In the paper's instance one remains outside S+ at 21000: networks that converge and keep at least "
                   "one are no rarity (share; 5 % is our reading)", source, kit.more_than(0.05), np.mean(late > 0)),

@@ -252,9 +252,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Eq. 7."""
     floor = correlation(TOY_X, TOY_Y).mu ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
     return [
-        kit.theory("inward",
-                   "At every boundary the flow of a live positive neuron points inward (boundaries where not)",
-                   "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
+        kit.theory("inward", "At every boundary the flow of a live positive neuron points inward (boundaries where "
+                   "not)", "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
         kit.theory("floor", "by at least mu^(3/2) X_min (least rate)",
                    "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
     ]  # fmt: skip

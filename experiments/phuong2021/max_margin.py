@@ -130,17 +130,14 @@ def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
 def layer_claims(layer: kit.Evidence, suffix: str, name: str, source: str) -> list[kit.Claim]:
     """Return that a weight matrix has rank two and its rows two directions."""
     return [
-        kit.claim(f"rank{suffix}",
-                  f"{name} has rank two: all singular values but two are effectively zero (third over first)",
-                  source, kit.at_most(ZERO), layer.third),
+        kit.claim(f"rank{suffix}", f"{name} has rank two: all singular values but two are effectively zero (third over "
+                  "first)", source, kit.at_most(ZERO), layer.third),
         kit.claim(f"tail{suffix}", "nor are they something together (their share of all squares, within 10 %)",
                   source, kit.at_most(0.1), layer.tail),
-        kit.claim(f"second{suffix}",
-                  "and not one: the second stands out (over the third; closer to it than to 0 below 2)",
-                  source, kit.more_than(2.0), layer.gap),
-        kit.claim(f"directions{suffix}",
-                  f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane; "
-                  "most, and more than 95 % of Gaussian clouds with these singular values)",
+        kit.claim(f"second{suffix}", "and not one: the second stands out (over the third; closer to it than to 0 below "
+                  "2)", source, kit.more_than(2.0), layer.gap),
+        kit.claim(f"directions{suffix}", f"The rows of {name} align along two main directions (share within {ALONG:g} "
+                  "degrees in the plane; most, and more than 95 % of Gaussian clouds with these singular values)",
                   source, kit.more_than(max(0.5, layer.chance)), np.mean(layer.angles <= ALONG)),
     ]  # fmt: skip
 

@@ -75,7 +75,6 @@ TABLE1 = kit.Figure(
         "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
     ),
-
 )  # fmt: skip
 
 
@@ -159,18 +158,14 @@ def claims_fig4(e: Connected) -> list[kit.Claim]:
     near = lengths < NEAR * lengths.max()
     mixed, chance = e.more_mixed(near, outer)
     return [
-        kit.claim("few",
-                  "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
-                  "(above 10 %)",
-                  "Appendix D, Figure 4a", kit.Interval(3, 10), e.above(SIGNIFICANT)),
-        kit.claim("by-sign",
-                  "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, "
+        kit.claim("few", "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
+                  "(above 10 %)", "Appendix D, Figure 4a", kit.Interval(3, 10), e.above(SIGNIFICANT)),
+        kit.claim("by-sign", "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, "
                   f"of those with a norm above {OUTER:g} of the {MANY:.0%} quantile; most, and more than 95 % of "
-                  "permutations of the signs)",
-                  "Appendix D, Figure 4b", kit.more_than(np.fmax(0.5, e.by_chance(outer))), e.sorted_by_sign(outer)),
-        kit.claim("mixed",
-                  "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: how much "
-                  "less than away from it; more than where places are exchanged at random, 95 % point)",
+                  "permutations of the signs)", "Appendix D, Figure 4b",
+                  kit.more_than(np.fmax(0.5, e.by_chance(outer))), e.sorted_by_sign(outer)),
+        kit.claim("mixed", "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: "
+                  "how much less than away from it; more than where places are exchanged at random, 95 % point)",
                   "Appendix D, Figure 4b", kit.more_than(chance), mixed),
     ]  # fmt: skip
 
@@ -254,25 +249,20 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         return kit.more_than(max(0.5, float(np.mean(start))))
 
     return [
-        kit.claim("right",
-                  "Pairs of a class are more to the right than mixed ones "
-                  "(share of layers and classes where it is likelier; most, and more than without training)",
-                  "Appendix D, Figure 3", more(np.array(right_of(e.first)[1:]) > 0.5),
-                  np.mean(np.array(right[1:]) > 0.5)),
-        kit.claim("depth",
-                  "Higher layers are generally more strongly separated (share with a larger gap than the layer before; "
-                  "most, and more than without training)",
-                  "Appendix D, Figure 3", more(np.diff(gaps_of(e.first)) > 0), np.mean(np.diff(gaps) > 0)),
+        kit.claim("right", "Pairs of a class are more to the right than mixed ones (share of layers and classes where "
+                  "it is likelier; most, and more than without training)", "Appendix D, Figure 3",
+                  more(np.array(right_of(e.first)[1:]) > 0.5), np.mean(np.array(right[1:]) > 0.5)),
+        kit.claim("depth", "Higher layers are generally more strongly separated (share with a larger gap than the "
+                  "layer before; most, and more than without training)", "Appendix D, Figure 3",
+                  more(np.diff(gaps_of(e.first)) > 0), np.mean(np.diff(gaps) > 0)),
         kit.claim("blue-left", "Up the layers the blue distribution shifts leftward (share of layers, mean deviations)",
                   "Appendix D, Figure 3", kit.most(), np.mean(np.diff(across) < 0)),
         kit.claim("others-right", "and the others keep shifting rightward (share of layers and classes)",
                   "Appendix D, Figure 3", kit.most(), np.mean([np.diff(one) > 0 for one in others])),
-        kit.claim("last-gap",
-                  f"Layer {last} is more strongly separated than the input (gap there minus gap of the input)",
-                  "Appendix D, Figure 3", kit.more_than(0.0), gaps[-1] - gaps[0]),
-        kit.claim("separable",
-                  f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the ReLU)",
-                  "Appendix D, Figure 3, Eq. 1", kit.exactly(1), e.before[-1].share),
+        kit.claim("last-gap", f"Layer {last} is more strongly separated than the input (gap there minus gap of the "
+                  "input)", "Appendix D, Figure 3", kit.more_than(0.0), gaps[-1] - gaps[0]),
+        kit.claim("separable", f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the "
+                  "ReLU)", "Appendix D, Figure 3, Eq. 1", kit.exactly(1), e.before[-1].share),
     ]  # fmt: skip
 
 

@@ -55,9 +55,8 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
     # fmt: off
     for name, title in PAIRS.items():
         listed += [
-            kit.claim(f"{name}-{part}",
-                      f"Digits {title}: the share of {part} points outside the linear regime converges to zero",
-                      "Section 5.1, Figure 2", nearly_zero(part, e[name].sizes[part]), share[-1])
+            kit.claim(f"{name}-{part}", f"Digits {title}: the share of {part} points outside the linear regime "
+                      "converges to zero", "Section 5.1, Figure 2", nearly_zero(part, e[name].sizes[part]), share[-1])
             for part, share in e[name].outside.items()
         ]
         listed += [*_entrance(e[name], name, title), _linear(e[name], name, title)]
@@ -68,28 +67,18 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
 def _entrance(one: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
     """Return that the network enters the linear regime at some point in the training process."""
     return [
-        kit.claim(
-            f"{name}-{part}-enters",
-            f"Digits {title}: the network enters the linear regime at some point "
-            f"(least share of {part} points outside, of all recorded states)",
-            "Appendix D.2",
-            nearly_zero(part, one.sizes[part]),
-            share.min(),
-        )
+        kit.claim(f"{name}-{part}-enters", f"Digits {title}: the network enters the linear regime at some point (least "
+                  f"share of {part} points outside, of all recorded states)", "Appendix D.2",
+                  nearly_zero(part, one.sizes[part]), share.min())
         for part, share in one.outside.items()
-    ]
+    ]  # fmt: skip
 
 
 def _linear(one: kit.Evidence, name: str, title: str) -> kit.Claim:
     """Return that the learned classifier is effectively linear over the data."""
-    return kit.claim(
-        f"{name}-linear",
-        f"Digits {title}: the learned classifier is effectively linear over the data (of {sum(one.sizes.values())} "
-        "points, those that the network and the classifier w_bar - u_bar decide differently)",
-        "Section 5.1",
-        kit.exactly(0),
-        one.differ,
-    )
+    return kit.claim(f"{name}-linear", f"Digits {title}: the learned classifier is effectively linear over the data "
+                     f"(of {sum(one.sizes.values())} points, those that the network and the classifier w_bar - u_bar "
+                     "decide differently)", "Section 5.1", kit.exactly(0), one.differ)  # fmt: skip
 
 
 def claims_fig6(e: Evidence) -> list[kit.Claim]:
@@ -99,8 +88,7 @@ def claims_fig6(e: Evidence) -> list[kit.Claim]:
     for name, title in MORE_PAIRS.items():
         listed += [
             *_entrance(e[name], name, title),
-            *[kit.claim(f"{name}-{part}",
-                        f"Digits {title}: and is there at the end (share of {part} points outside)",
+            *[kit.claim(f"{name}-{part}", f"Digits {title}: and is there at the end (share of {part} points outside)",
                         "Appendix D.2, Figure 6", nearly_zero(part, e[name].sizes[part]), share[-1])
               for part, share in e[name].outside.items()],
             _linear(e[name], name, title),

@@ -56,17 +56,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     fitted = min(accuracy(small), accuracy(large))
     of_fitted = 1.0 if fitted == 1 else np.nan
     return [
-        kit.claim("small-linear",
-                  "Small initialisation: the boundary is very close to linear (share of directions decided otherwise)",
-                  "Figure 1(b)", kit.less_than(SMALL), share_of_directions(small)),
+        kit.claim("small-linear", "Small initialisation: the boundary is very close to linear (share of directions "
+                  "decided otherwise)", "Figure 1(b)", kit.less_than(SMALL), share_of_directions(small)),
         kit.claim("small-outside", "Small initialisation: no point lies outside the linear regime (share)",
                   "Section 5.1", kit.less_than(SMALL), outside(small)),
-        kit.claim("small-clusters",
-                  "Small initialisation: neurons form two groups of well-aligned vectors (linked by 5 degrees)",
-                  "Figure 1(d)", kit.exactly(2), clusters[0]),
-        kit.claim("large-not-linear",
-                  "Large initialisation: the boundary is not linear (share of directions decided otherwise)",
-                  "Figure 1(a)", kit.more_than(SMALL), of_fitted * share_of_directions(large)),
+        kit.claim("small-clusters", "Small initialisation: neurons form two groups of well-aligned vectors (linked by "
+                  "5 degrees)", "Figure 1(d)", kit.exactly(2), clusters[0]),
+        kit.claim("large-not-linear", "Large initialisation: the boundary is not linear (share of directions decided "
+                  "otherwise)", "Figure 1(a)", kit.more_than(SMALL), of_fitted * share_of_directions(large)),
         kit.claim("large-clusters", "Large initialisation: neurons are not in two groups",
                   "Figure 1(c)", kit.more_than(2), of_fitted * clusters[1]),
         kit.claim("separated", "Both separate the training data (accuracy of the worse)",

@@ -11,15 +11,7 @@ from dynamics_cli.measures.least_distance import InfeasibleError
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import (
-    DASHED,
-    EpochCurve,
-    Groups,
-    draw_neurons,
-    draw_over_epochs,
-    plane,
-    read_groups,
-)
+from .groups import DASHED, EpochCurve, Groups, draw_neurons, draw_over_epochs, plane, read_groups
 from .theory import agreement
 
 DIMENSIONS = (10, 50, 100)
@@ -34,9 +26,8 @@ def evidence_fig8(runs: kit.Runs) -> Mapping[int, kit.Evidence]:
 def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
     """Compare the last shares with Appendix I."""
     return [
-        kit.claim(f"{kind}-{dim}",
-                  f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at the end)",
-                  "Appendix I, Figure 8", kit.exactly(1), share[-1])
+        kit.claim(f"{kind}-{dim}", f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at "
+                  "the end)", "Appendix I, Figure 8", kit.exactly(1), share[-1])
         for dim, one in e.items() for kind, share in one.shares.items()
     ]  # fmt: skip
 

@@ -62,20 +62,17 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("boundary", "The decision boundary is a straight line (bend in degrees)",
                   "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(boundary_directions(H_3, A_3, ALPHA_3))),
-        kit.theory("output",
-                  "The output is not a linear function (share of its variance that no linear function explains)",
-                  "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
-        kit.theory("corollary-6.1",
-                  f"Perfectly clustered networks decide linearly (other signs among {NETWORKS * POINTS} random points)",
-                  "Corollary 6.1", kit.exactly(0), e.clustered),
+        kit.theory("output", "The output is not a linear function (share of its variance that no linear function "
+                   "explains)", "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
+        kit.theory("corollary-6.1", "Perfectly clustered networks decide linearly (other signs among "
+                   f"{NETWORKS * POINTS} random points)", "Corollary 6.1", kit.exactly(0), e.clustered),
         kit.theory("theorem-5.1", "In the linear regime the sign is that of <w_bar - u_bar, x> "
                   f"(violations at {e.inside} points in it)", "Theorem 5.1", kit.exactly(0), e.violations),
         kit.theory("sharp", "(1 - alpha) / (1 + alpha) may replace the constant 2 (largest "
                    "|<w_bar - u_bar, x>| / (r ||x||) at which the signs of a random network differ, over it)",
                    "derived, see sharp_constant", kit.at_most(1), e.sharp),
-        kit.theory("attained",
-                   "and nothing smaller: two neurons u on either side of 0 attain it (the same, least of four slopes)",
-                   "derived, see sharpest", kit.near(1, 1e-6), e.attained),
+        kit.theory("attained", "and nothing smaller: two neurons u on either side of 0 attain it (the same, least of "
+                   "four slopes)", "derived, see sharpest", kit.near(1, 1e-6), e.attained),
     ]  # fmt: skip
 
 
@@ -97,7 +94,6 @@ FIGURE_3 = kit.Figure(
         "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
-
 )  # fmt: skip
 
 
@@ -140,12 +136,10 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("leaky-linear", "Leaky ReLU: the decision boundary is linear (bend in degrees)",
                   "Appendix D.1, Figure 5(a); Theorem 5.1",
                   kit.near(0, 1e-9), bend(boundary_directions(H_5, A_5, ALPHA_5))),
-        kit.theory("relu-zero",
-                  "ReLU: the output is 0 in a sector (opening angle in degrees; 180 minus the angle of w and u)",
-                  "Appendix D.1, Figure 5(b)", kit.near(180 - between, 0.01), float(360 * np.mean(zero))),
-        kit.theory("relu-not-linear",
-                  "ReLU: the boundary is not linear, whichever label 0 gets (directions that the best line gets wrong)",
-                  "Appendix D.1, Figure 5(b)", kit.more_than(0), least),
+        kit.theory("relu-zero", "ReLU: the output is 0 in a sector (opening angle in degrees; 180 minus the angle of w "
+                   "and u)", "Appendix D.1, Figure 5(b)", kit.near(180 - between, 0.01), float(360 * np.mean(zero))),
+        kit.theory("relu-not-linear", "ReLU: the boundary is not linear, whichever label 0 gets (directions that the "
+                   "best line gets wrong)", "Appendix D.1, Figure 5(b)", kit.more_than(0), least),
     ]  # fmt: skip
 
 
@@ -173,7 +167,6 @@ FIGURE_5 = kit.Figure(
         "Decision regions of a network of two neurons with leaky ReLU (a) and with ReLU (b); in the white sector the "
         "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
     ),
-
 )  # fmt: skip
 
 

@@ -101,14 +101,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.25)
     left.semilogx(LAYERS, e.flow, color=kit.PALETTE.theory, marker=kit.MARKER, label=r"flow, step $1/(n s^{2-2/n})$")
     left.plot(LAYERS, e.best, color=kit.PALETTE.measured, marker=kit.MARKER, label="descent, best step")
-    left.plot(
-        [n + 1 for n in TRAINED],
-        e.trained,
-        color=kit.SERIES[2],
-        marker="x",
-        ls="",
-        label="networks near flow",
-    )
+    left.plot([n + 1 for n in TRAINED], e.trained, color=kit.SERIES[2], marker="x", ls="", label="networks near flow")
     left.plot(LAYERS, e.deep, color=kit.SERIES[2], marker="s", mfc="none", ls="", label="networks, descent")
     left.axhline(e.limit, color=kit.PALETTE.theory, ls="--", lw=0.8, label="infinite depth, Eq. 17")
     left.set(xlabel="layers $N_l$", ylabel="iterations to $u = 0.99 s$", ylim=(0, 1.3 * e.limit))
@@ -159,5 +152,4 @@ FIGURE = kit.Figure(
             for n in (N - 1 for N in LAYERS) for c in LARGE_STEPS
         },
     },
-
 )  # fmt: skip

@@ -109,9 +109,8 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
                   "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), largest_error(e.curves)),
         kit.claim("sigmoidal", "A sigmoidal shape appears here too (trained curves of four that are convex, then "
                   "concave)", source, kit.exactly(len(e.curves)), sum(sigmoidal(one.t, one.P) for one in e.curves)),
-        kit.claim("equal-weights",
-                  "The weights in a row stay equal while they are trained (largest relative difference)",
-                  "Appendix B", kit.at_most(1e-8),
+        kit.claim("equal-weights", "The weights in a row stay equal while they are trained (largest relative "
+                  "difference)", "Appendix B", kit.at_most(1e-8),
                   if_learnt(reached(e.curves), max(one.imbalance for one in e.curves))),
         kit.claim("larger-norm", f"Larger ||x|| converge faster: the time to P = 0.99 is as ||x||^(-2/N) (norm 2 over "
                   f"norm 1, N = {N})", "Section 4, Appendix B; Eq. 5", kit.near(exact[0], 1e-3), gains[0]),

@@ -176,5 +176,4 @@ FIGURE = kit.Figure(
     ),
     configs=wanted(1),
     presets={"full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")},
-
 )  # fmt: skip

@@ -96,5 +96,4 @@ FIGURE = kit.Figure(
             (SUM, "loss.kind=hinge", "optimizer.lr=5.0e-4", "optimizer.iterations=5000", "record.snapshots.interval=2"),
         ),
     },
-
 )  # fmt: skip

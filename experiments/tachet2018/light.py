@@ -137,7 +137,6 @@ CATS_AND_DOGS = kit.Figure(
             "architecture.width_multiplier=0.5", "record.snapshots.interval=1500",
         )
     },
-
     nulls={"no light": ("dataset.light_effect=false",)}, substitute="tachet2018-table2-digits",
 )  # fmt: skip
 DIGITS = replace(

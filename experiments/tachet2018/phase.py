@@ -162,9 +162,8 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("larger-norm", "A larger ||x|| converges faster (largest ratio of the times to P = 0.9, ||x|| = 2 to "
                   "||x|| = 1, same c)", "Section 3.2, Figure 2 right", kit.less_than(1),
                   max(late[k + 1] / max(late[k], 1e-9) for k in range(0, len(late), 2))),
-        kit.claim("regions",
-                  "Trained networks end as the diagram says (cells that do not, more than one cell from a boundary)",
-                  "Section 3.3, Figure 2 left", kit.exactly(0), grid.disagree_inside),
+        kit.claim("regions", "Trained networks end as the diagram says (cells that do not, more than one cell from a "
+                  "boundary)", "Section 3.3, Figure 2 left", kit.exactly(0), grid.disagree_inside),
         kit.claim("case-1", "c_1, on the line y = -||x|| z, converges to 0 and never gets there: y falls like "
                   "exp(-||x|| t / 2) (trained rate in the end)", "Section 3.3, case 1; A.6",
                   kit.near(grid.norm / 2, 0.01 * grid.norm / 2), decay),
@@ -172,9 +171,8 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
                   "Section 3.3, case 2", kit.exactly(Outcome.SOLVED), ends[1]),
         kit.claim("case-3", "c_3, below it: the neuron dies in finite time (outcome; 3: dead)",
                   "Section 3.3, case 3", kit.exactly(Outcome.DIES), ends[2]),
-        kit.claim("failure",
-                  "Even under H2 training fails from a set of positive measure (share of dead neurons among y0 > 0)",
-                  "Section 3.3, failure modes (the area of the triangle below the line)",
+        kit.claim("failure", "Even under H2 training fails from a set of positive measure (share of dead neurons among "
+                  "y0 > 0)", "Section 3.3, failure modes (the area of the triangle below the line)",
                   kit.near(grid.norm / 4, 0.01), np.sum(grid.trained == Outcome.DIES) / (grid.trained.size / 2)),
         kit.theory("invariant", "y^2 - ||x||^2 z^2 is conserved (largest drift of the ODE solution)",
                    "Section 3.2, Eq. 13", kit.at_most(1e-8), e.drift),
@@ -199,7 +197,6 @@ FIGURE_2 = kit.Figure(
         "form (lines) and trained networks (dots)."
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs()},
-
 )  # fmt: skip
 
 
@@ -257,14 +254,12 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("stops",
                   "Learning stops when the output reaches 1 (largest final output; a step may pass it by its own size)",
                   "Theorem 5.1", kit.near(1.0, 5 * e.diagram.step), max(float(one.P[-1]) for one in curves)),
-        kit.claim("regions",
-                  "Trained networks end as the diagram says (cells that do not, more than one cell from a boundary)",
-                  "C.1, Figure 9 left", kit.exactly(0), grid.disagree_inside),
+        kit.claim("regions", "Trained networks end as the diagram says (cells that do not, more than one cell from a "
+                  "boundary)", "C.1, Figure 9 left", kit.exactly(0), grid.disagree_inside),
         kit.claim("death", "In case 3 the neuron dies at |theta_0| / (2 p ||x||) (trained time over it)",
                   "Eq. 27 with z_0 < 0", kit.near(1.0, 0.01), e.death / float(hinge_death_time(y3, z3, grid.norm))),
-        kit.claim("general",
-                  "A class of several points, full batches: outputs follow C.2, piece by piece (largest difference)",
-                  "C.2; limit of small steps", kit.at_most(1e-3),
+        kit.claim("general", "A class of several points, full batches: outputs follow C.2, piece by piece (largest "
+                  "difference)", "C.2; limit of small steps", kit.at_most(1e-3),
                   if_learnt(float(e.outputs[-1].min()), float(np.abs(e.outputs - e.theory).max()))),
     ]  # fmt: skip
 
@@ -290,7 +285,6 @@ FIGURE_9 = kit.Figure(
         **configs(*FINE),
         "general": GENERAL,
     },
-
 )  # fmt: skip
 
 

@@ -191,7 +191,6 @@ FIGURE_6 = kit.Figure(
         "paper draws."
     ),
     configs=configs(fair=True),
-
     draw=lambda e: draw(e, columns=3),
 )  # fmt: skip
 
@@ -233,7 +232,6 @@ FIGURE_10 = kit.Figure(
             0.1, False, "optimizer.lr=0.02", "optimizer.iterations=50000", "record.snapshots.interval=50"
         ),
     },
-
     draw=lambda e: draw(e, columns=4),
 )  # fmt: skip
 
@@ -246,9 +244,8 @@ CONFIDENCES = tuple(f"{100 * value:g} %" for value in TABLE_1_CONFIDENCES)
 def claims_table1(e: kit.Floats) -> list[kit.Claim]:
     """Compare all eight cells."""
     return [
-        *(kit.theory(f"cell-{i + 1}-{j + 1}",
-                     f"Confidence {CONFIDENCES[i]}, lambda = {LAMBDAS[j]:g} (rounded percentage)",
-                     "Table 1, Eq. 7", kit.exactly(float(PRINTED[i, j])), float(np.rint(e[i, j])))
+        *(kit.theory(f"cell-{i + 1}-{j + 1}", f"Confidence {CONFIDENCES[i]}, lambda = {LAMBDAS[j]:g} (rounded "
+                     "percentage)", "Table 1, Eq. 7", kit.exactly(float(PRINTED[i, j])), float(np.rint(e[i, j])))
           for i, j in np.ndindex(2, 4)),
     ]  # fmt: skip
 

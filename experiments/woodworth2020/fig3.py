@@ -51,10 +51,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                      "Figure 3(b)", kit.exactly(1.0),
                      float(np.mean(np.diff(e.ratios[depth]) < 1e-9)) if abs(e.ratios[depth][0] - 1) < 0.01 else 0.0)
           for depth in DEPTHS),
-        kit.theory("exponential", "D = 2: alpha must be exponentially small in the accuracy, sqrt(d) ratio - 1 = "
-                   "g / (ln(1/mu) - 1 - g), g = ln(d)/2 (worst over that, mu 1e-6 to 1e-16)", "Section 4; next order "
-                   "2 / z, z = 1 / (mu sqrt(d))", kit.near(1.0, 1e-3),
-                   e.approach[np.abs(e.approach - 1).argmax()]),
+        kit.theory("exponential", "D = 2: alpha must be exponentially small in the accuracy, sqrt(d) ratio - 1 = g / "
+                   "(ln(1/mu) - 1 - g), g = ln(d)/2 (worst over that, mu 1e-6 to 1e-16)", "Section 4; next order 2 / "
+                   "z, z = 1 / (mu sqrt(d))", kit.near(1.0, 1e-3), e.approach[np.abs(e.approach - 1).argmax()]),
         *(kit.theory(f"power-{depth}", f"D = {depth}: polynomially, as alpha^(D - 2) (power)", "Section 4",
                      kit.near(depth - 2.0, 0.05 * (depth - 2)), power) for depth, power in e.powers.items()),
         kit.theory("deeper", "Deeper networks reach the error with a larger mu = alpha^D (share of N, where any does, "

@@ -25,16 +25,7 @@ from dynamics_cli.measures.neurons import norms
 from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, loss_factor, plain_violations, times_of
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .alignment import (
-    D_minus,
-    D_plus,
-    D_sign,
-    S_minus_1,
-    S_plus_1,
-    labels_differ,
-    orthogonality,
-    require_orthogonal,
-)
+from .alignment import D_minus, D_plus, D_sign, S_minus_1, S_plus_1, labels_differ, orthogonality, require_orthogonal
 from .minimum_norm import interpolating_neuron
 
 ALIGNMENTS = 40.0

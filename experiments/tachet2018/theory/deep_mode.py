@@ -21,14 +21,7 @@ from scipy.special import hyp1f1
 
 from dynamics_cli.measures.arrays import Floats, Ints
 
-from .logistic_integral import (
-    LARGE,
-    log_residual,
-    logit_at,
-    progress,
-    scaled_power_integral,
-    solve_increasing,
-)
+from .logistic_integral import LARGE, log_residual, logit_at, progress, scaled_power_integral, solve_increasing
 
 
 def _front(depth: int, norm: ArrayLike, p: ArrayLike) -> Floats:

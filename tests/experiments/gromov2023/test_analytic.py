@@ -10,9 +10,7 @@ from dynamics_cli._bundled.experiments.gromov2023.theory.analytic import (
     phase_sums,
     strongest,
 )
-from dynamics_cli._bundled.experiments.gromov2023.theory.analytic import (
-    outputs as sums,
-)
+from dynamics_cli._bundled.experiments.gromov2023.theory.analytic import outputs as sums
 
 
 def test_analytic_weights_add() -> None:

@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import (
-    balanced_logit,
-    deep_logit,
-)
+from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import balanced_logit, deep_logit
 from scipy.integrate import solve_ivp
 from scipy.special import expi, expit
 

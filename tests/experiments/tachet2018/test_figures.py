@@ -12,10 +12,7 @@ from dynamics_cli._bundled.experiments.tachet2018.trained import crossing, outpu
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.reproduce import reproduce
-from tests.experiments.helpers import (
-    evidence_of,
-    one_run,
-)
+from tests.experiments.helpers import evidence_of, one_run
 
 
 def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Optimizers that only this paper needs."""
