@@ -22,7 +22,8 @@ from dynamics_cli.measures.neurons import (
     angle_of, balancedness, cosines, directions, kinks, norms, parameter_norm_squared, relative_movement, signs)
 from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values, stable_rank
 from dynamics_cli.plotting.time_axis import decimate
-from dynamics_cli.plotting.layout import figure_legend, format_number, panel_label, place_legend, set_axis_label
+from dynamics_cli.plotting.layout import (
+    figure_legend, format_number, panel_label, panel_labels, place_legend, set_axis_label)
 from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.panels.neurons import round_up, sign_handle
 from dynamics_cli.plotting.panels.table import table_figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +37,12 @@ def panel_label(axes: Axes, letter: str | int, title: str = "") -> Text:
     """Write `(a) title` above the left end of the panel. `letter` may be its number, 0 for a."""
     letter = chr(ord("a") + letter) if isinstance(letter, int) else letter
     return axes.set_title(f"({letter}) {title}".rstrip(), loc="left")
+
+
+def panel_labels(axes: Iterable[Axes], *titles: str) -> None:
+    """Write `(a) title`, `(b) title`, ... above panels, as many as there are titles."""
+    for k, (panel, title) in enumerate(zip(axes, titles, strict=False)):
+        panel_label(panel, k, title)
 
 
 @styled

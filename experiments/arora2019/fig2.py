@@ -50,10 +50,10 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
           for one in (two, three)),
         kit.claim("norm", "Depth 3 has the norm of the truth (distance from it over that of the minimum)", source,
                   kit.less_than(0.1), abs(three.norm - truth.norm) / (truth.norm - least.norm)),
-        kit.claim("rank", "and its effective rank (over that of the truth)", source, kit.around(1.0),
+        kit.claim("rank", "The effective rank of depth 3 is that of the truth (ratio)", source, kit.around(1.0),
                   three.rank / truth.rank),
-        kit.claim("rank-less", "which is less than that of depth 2 and of the minimum (over the smaller)", source,
-                  kit.less_than(1.0), three.rank / min(two.rank, least.rank)),
+        kit.claim("rank-less", "The effective rank of depth 3 is less than that of depth 2 and of the minimum (over "
+                  "the smaller)", source, kit.less_than(1.0), three.rank / min(two.rank, least.rank)),
         kit.claim("many", "With many entries all have the least norm (largest distance, relative)", source,
                   kit.less_than(0.01), max(abs(np.array(norms) - 1))),
     ]

@@ -97,8 +97,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Figure 3, N = 1", kit.near(1.0, 0.03), one.error / one.unseen),
         kit.claim("ranks", "The deeper, the lower the effective rank (steps from N = 1 to 2 to 3 that lower it)",
                   "Figure 3", kit.exactly(2), np.sum(np.diff(ranks) < 0)),
-        kit.claim("gaps", "and the wider the gaps between singular values as they rise (first over last of the truth's "
-                  "when the first is half there, N = 3 over N = 2)", "Section 3, Figure 3", kit.more_than(1),
+        kit.claim("gaps", "The deeper, the wider the gaps between singular values as they rise (first over last of the "
+                  "truth's when the first is half there, N = 3 over N = 2)", "Section 3, Figure 3", kit.more_than(1),
                   three.gap / two.gap),
         kit.claim("diagonal", "U^T grad L V is dominated by its diagonal, N = 2 (mean size of its entries over that of "
                   "the rest, least while values are learnt)", "Figure 3, last column", kit.more_than(2), ratio),

@@ -103,9 +103,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "cosines exceed 0.99)", "Section 4.2, Lemma 2", kit.less_than(DONE), fall),
         kit.claim("lemma-2-cosine", f"At -eps ln(lambda)/||D-|| neurons are aligned (least cosine), eps = {eps:.3g}",
                   "Lemma 2 (i), (ii): 1 - 2 lambda^eps", kit.at_least(cosine_bound), cosine),
-        kit.claim("lemma-2-norm", f"and all norms are small then (the largest over its bound), eps = {eps:.3g}",
-                  "Lemma 2 (iii): 2 c lambda^(1 - r eps)",
-                  kit.at_most(1.0), kit.given(cosine >= cosine_bound, norm / norm_bound)),
+        kit.claim("lemma-2-norm", "All norms are small at the end of alignment (the largest over its bound), eps = "
+                  f"{eps:.3g}", "Lemma 2 (iii): 2 c lambda^(1 - r eps)", kit.at_most(1.0),
+                  kit.given(cosine >= cosine_bound, norm / norm_bound)),
         kit.claim("lemma-3", f"Positive labels are fitted by (1 + 3 eps) times -ln(lambda)/||D+||, eps = {EPSILON:g} "
                   "(multiple)", "Lemma 3, Figure 1", kit.at_most(1 + 3 * EPSILON), positive / first),
         kit.claim("lemma-4", f"Negative labels are fitted by (1 + 3 r eps) times -ln(lambda)/||D-||, eps = {EPSILON:g} "

@@ -74,8 +74,8 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("alignment-loss", "while norms are still negligible (loss over loss at the start)",
                   "Appendix A.2, Figures 6(b), 7(a)",
                   kit.more_than(0.999), kit.given(key_directions == 2, e.curve.at(aligned.iteration) / e.curve.start)),
-        kit.claim("alignment-norm", "and neurons lie on the circle of norm 0 (largest norm over largest final norm)",
-                  "Figure 6(b)", kit.less_than(0.01), aligned.norms.max() / last.norms.max()),
+        kit.claim("alignment-norm", "Neurons lie on the circle of norm 0 at the start (largest norm over largest final "
+                  "norm)", "Figure 6(b)", kit.less_than(0.01), aligned.norms.max() / last.norms.max()),
         kit.claim("first-cluster", "In the second phase a first cluster grows, and not yet the other "
                   "(its share of the sum of squared norms at 80000)",
                   "Appendix A.2, Figure 6(c)", kit.at_least(0.9), mass[sign] / (mass[1] + mass[-1])),
@@ -165,7 +165,8 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
                   "the line)", "Appendix A.2, Figure 7(a)", kit.less_than(FITTED), curve.losses[-1] / curve.start),
         kit.claim("two-components", "Two principal components explain 80 % of the final hidden weights",
                   "Appendix A.2, Figure 7(b)", kit.around(0.8), two),
-        kit.claim("rest", "and the remaining components 20 %", "Appendix A.2", kit.around(0.2), 1 - two),
+        kit.claim("rest", "Components after the first two explain 20 % of the variance", "Appendix A.2",
+                  kit.around(0.2), 1 - two),
     ]  # fmt: skip
 
 

@@ -84,8 +84,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     left.minorticks_off()
     right.plot(e.taus, e.online / e.online.max(), kit.MARKER + "-", color=kit.SERIES[2])
     right.set(xscale="log", yscale="log", xlabel=r"scale $\tau$", ylabel=r"loss of SGD / largest")
-    kit.panel_label(left, 0, "Width")
-    kit.panel_label(right, 1, "Fresh samples")
+    kit.panel_labels((left, right), "Width", "Fresh samples")
     kit.figure_legend(figure, handles)
     return figure
 

@@ -93,7 +93,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   source, kit.at_most(-1.95), power("tanh", "weights")),
         kit.claim("train", "Outputs on the training set stay within O(1 / alpha) of it (power, tanh)",
                   source, kit.at_most(-0.95), power("tanh", "train")),
-        kit.claim("test", "and on held-out samples (power, tanh)", source, kit.at_most(-0.95), power("tanh", "test")),
+        kit.claim("test", "Outputs on held-out samples stay within O(1 / alpha) of it (power, tanh)", source,
+                  kit.at_most(-0.95), power("tanh", "test")),
     ]
     # fmt: on
 

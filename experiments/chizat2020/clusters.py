@@ -145,8 +145,7 @@ def _draw(e: kit.Evidence, label: str) -> kit.Drawing:
     errors.set(xlabel=label, ylabel="held-out error", ylim=(0, 0.55))
     margins.set(xlabel=label, ylabel=r"$\mathcal{F}_1$ margin", ylim=(0, None))
     errors.legend()
-    for panel, title in enumerate(("Errors", "Margins")):
-        kit.panel_label(figure.axes[panel], panel, title)
+    kit.panel_labels(figure.axes, "Errors", "Margins")
     return figure
 
 

@@ -98,9 +98,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     loss.set_ylim(0, 1.05 * float(e.losses.max()))
     top.set_ylabel(r"eigenvalue $\times\ \eta/2$")
     away.set_ylabel("distance from descent")
-    kit.panel_label(loss, 0, "Loss")
-    kit.panel_label(top, 1, "Eigenvalues")
-    kit.panel_label(away, 2, "Distance")
+    kit.panel_labels((loss, top, away), "Loss", "Eigenvalues", "Distance")
     kit.figure_legend(figure, loss.get_legend_handles_labels()[0], columns=3)
     return figure
 

@@ -85,8 +85,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     sharp.set_ylim(0, None)
     sharp.set_ylabel(r"sharpness; dashed: $2/\eta$")
     away.set_ylabel("distance / distance moved")
-    kit.panel_label(sharp, 0, "Progressive sharpening")
-    kit.panel_label(away, 1, "Distance; dotted: crossing")
+    kit.panel_labels((sharp, away), "Progressive sharpening", "Distance; dotted: crossing")
     kit.figure_legend(figure, sharp.get_legend_handles_labels()[0], columns=3)
     return figure
 

@@ -77,8 +77,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("resumes", "When the step is halved at the edge, sharpness rises again (its largest over 2/eta of "
                   "the old step)", "step size drop (recalled)", kit.at_least(1.05),
                   later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN),
-        kit.claim("new-edge", "and hovers at, or just above, that of the new one (median after the crossing over it)",
-                  "step size drop (recalled)", BAND, later.band if np.isfinite(e.cut.crossing) else NAN),
+        kit.claim("new-edge", "The sharpness hovers at, or just above, the bound of the new step (median after the "
+                  "crossing over it)", "step size drop (recalled)", BAND,
+                  later.band if np.isfinite(e.cut.crossing) else NAN),
     ]
     # fmt: on
 

@@ -66,12 +66,12 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   cleared["share"]),
         kit.claim("low-test", "there the rule is known, as nothing is memorised (test accuracy)", "README; 100 %",
                   kit.near(1, 0.01), cleared["test"]),
-        kit.claim("low-improves", "and better than before pruning (difference of test accuracies)", "abstract (ii)",
-                  kit.more_than(0), cleared["test"] - low["test"][0]),
-        kit.claim("low-kept", "and all kept labels are right (accuracy on them)", "README; 100 %", kit.near(1, 0.01),
-                  cleared["kept"]),
-        kit.claim("low-plateau", "and the training accuracy is 1 - noise (1 - 1/p)", "derived; picture",
-                  kit.near(one.plateau, 0.02 * one.plateau), cleared["train"]),
+        kit.claim("low-improves", "The lowest IPR first: the rule is known better than before pruning (difference of "
+                  "test accuracies)", "abstract (ii)", kit.more_than(0), cleared["test"] - low["test"][0]),
+        kit.claim("low-kept", "The lowest IPR first: all kept labels are right (accuracy on them)", "README; 100 %",
+                  kit.near(1, 0.01), cleared["kept"]),
+        kit.claim("low-plateau", "The lowest IPR first: the training accuracy is 1 - noise (1 - 1/p)",
+                  "derived; picture", kit.near(one.plateau, 0.02 * one.plateau), cleared["train"]),
         kit.claim("high-rule", "the highest IPR first: the rule is lost soon (share of pruned neurons at which fewer "
                   "than half of the test pairs are right)", "abstract (ii); picture", kit.at_most(SHOWN[HIGHEST]),
                   lost["share"]),
@@ -91,8 +91,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     low.set_ylabel("accuracy")
     neurons.hist(e.ipr, bins=np.linspace(0, 1, 41).tolist(), color=kit.PALETTE.measured)
     neurons.set(xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
-    for panel, title in enumerate(("Lowest IPR first", "Highest IPR first", "All neurons")):
-        kit.panel_label(figure.axes[panel], panel, title)
+    kit.panel_labels(figure.axes, "Lowest IPR first", "Highest IPR first", "All neurons")
     kit.figure_legend(figure, low.get_legend_handles_labels()[0])
     return figure
 

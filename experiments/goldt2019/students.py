@@ -122,7 +122,7 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
         *(kit.theory(f"plateau-{K}", f"Symmetric plateau, K = M = {K}, small step (test error of the ODE over theory)",
                      "Saad and Solla 1995", kit.near(1.0, 0.05), found[0] / plateau_theory(K)[0])
           for K, found in e.plateaus.items()),
-        *(kit.theory(f"plateau-R-{K}", f"and its overlap with the teacher, K = M = {K} (over theory)",
+        *(kit.theory(f"plateau-R-{K}", f"Overlap of the student with the teacher, K = M = {K} (over theory)",
                      "Saad and Solla 1995", kit.near(1.0, 0.05), found[1] / plateau_theory(K)[1])
           for K, found in e.plateaus.items()),
     ]
@@ -150,8 +150,7 @@ def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
         axes[1].plot(first.alpha[1:], first.R_ode[1:, j], label=f"$v_{k + 1}R_{{{k + 1}{m + 1}}}$", **look)
     axes[1].set(xscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel="overlaps $v_kR_{km}$")
     axes[1].legend(loc="upper left")
-    kit.panel_label(axes[0], 0, "Test error")
-    kit.panel_label(axes[1], 1, f"Overlaps, {first.name}".replace("K", "$K$"))
+    kit.panel_labels(axes, "Test error", f"Overlaps, {first.name}".replace("K", "$K$"))
     line = axes[1].plot([], [], color="black", label="ODE")[0]
     kit.figure_legend(figure, [*handles, line, value])
     return figure

@@ -67,8 +67,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         spectrum.plot(np.abs(np.fft.rfft(values)), color=color, marker=".", ms=2, lw=0.9)
     row.set(xlabel="$n$", ylabel="$U_{kn}$")
     spectrum.set(xlabel="frequency", ylabel="Fourier modulus", xlim=(-0.5, 10))
-    for panel, title in enumerate(("Accuracy", "Two rows of U", "Their spectra")):
-        kit.panel_label(figure.axes[panel], panel, title)
+    kit.panel_labels(figure.axes, "Accuracy", "Two rows of U", "Their spectra")
     return figure
 
 

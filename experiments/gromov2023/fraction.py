@@ -62,8 +62,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for color, (value, one) in zip(kit.SERIES[2:], e.decays.items(), strict=False):
         decay.semilogx(one.epochs[1:], one.test[1:], color=color, label=f"decay {value:g}")
     decay.set(xlabel="epoch", ylabel="test accuracy", ylim=(-0.03, 1.05))
-    for panel, title in enumerate(("When learnt", "Final accuracy", "AdamW, one half")):
-        kit.panel_label(figure.axes[panel], panel, title)
+    kit.panel_labels(figure.axes, "When learnt", "Final accuracy", "AdamW, one half")
     times.plot([], [], color=kit.PALETTE.muted, ls=":", marker=".", label="training pairs")
     handles = times.get_legend_handles_labels()[0] + decay.get_legend_handles_labels()[0]
     kit.figure_legend(figure, handles, columns=4)

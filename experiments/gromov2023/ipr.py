@@ -53,8 +53,7 @@ def draw(e: Evidence) -> kit.Drawing:
     histogram.set(xlabel="IPR of a neuron's row of $U$", ylabel="neurons")
     histogram.legend(loc="upper center")
     spectrum.legend(loc="best")  # where the peak is not
-    for panel, title in enumerate(("AdamW", "The median neuron", "Its spectrum", "All neurons")):
-        kit.panel_label(axes[panel], panel, title)
+    kit.panel_labels(axes, "AdamW", "The median neuron", "Its spectrum", "All neurons")
     return figure
 
 

@@ -111,7 +111,7 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
                   "difference)", "Figure 3, right; closed form", kit.less_than(1e-3), max(gap)),
         kit.claim("lazy-first", "Downstream learning is lazy at first (kernel distance at t = 5, delta = -4)",
                   "Figure 3, right", kit.less_than(0.1), kit.given(rich > 0.6, late.at(late.S, 5.0))),
-        kit.claim("rich-later", "and rich in the end: delayed rich (at t = 15)",
+        kit.claim("rich-later", "Downstream neurons are rich in the end: delayed rich (at t = 15)",
                   "Figure 3, right; limit 0.895", kit.more_than(0.6), rich),
         kit.claim("sooner", "The larger delta, the sooner w is aligned (share of larger delta that are aligned sooner)",
                   "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
@@ -145,7 +145,7 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
                   "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([one.error for one in white])),
         kit.claim("ends", "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
                   "distance)", "Figure 4(b), Theorem 3.2", kit.less_than(1e-4), max(gaps)),
-        kit.claim("fits", "which all fit it (largest final error)", "Figure 4(b)", kit.less_than(1e-4),
+        kit.claim("fits", "All neurons fit the sample (largest final error)", "Figure 4(b)", kit.less_than(1e-4),
                   max(abs(float((one.predictor[-1] - one.beta) @ one.beta)) / float(np.linalg.norm(one.beta))
                       for one in single)),
     ]
@@ -202,8 +202,7 @@ def draw_fig4(paths: list[NeuronPath]) -> kit.Drawing:
     line_of = beta + np.array([places.min() - 0.2, places.max() + 0.6])[:, None] * across  # beyond the last cross
     axes[1].plot(*line_of.T, color=kit.PALETTE.muted, lw=1.0, zorder=0)
     axes[1].annotate("fits the sample", line_of[-1], xytext=(8, 0), textcoords="offset points", va="center")
-    kit.panel_label(axes[0], 0, "White inputs")
-    kit.panel_label(axes[1], 1, "One sample")
+    kit.panel_labels(axes, "White inputs", "One sample")
     kit.figure_legend(figure, [*handles, dashes, cross], columns=5)
     return figure
 

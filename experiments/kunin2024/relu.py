@@ -117,11 +117,11 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "0.1, t = 100)", drawn, kit.at_most(0.25), at(e.test, 100, 1.0) / at(e.test, 100, -1.0)),
         kit.claim("flips-up", "as their activations change at once (Hamming distance of 50, delta = 1, t = 100)",
                   drawn, kit.Interval(18, 21), at(e.flips, 100, 1.0)),
-        kit.claim("flips-down", "and those of downstream networks, which turn later, do not (delta = -1)", drawn,
+        kit.claim("flips-down", "Patterns of downstream networks, which turn later, do not flip (delta = -1)", drawn,
                   kit.less_than(3), kit.given(delayed, at(e.flips, 100, -1.0))),
         kit.claim("lazy-first", "Downstream networks, rich later, are lazy at first (kernel distance, tau = 0.1, "
                   "delta = -1, t = 100)", drawn, kit.less_than(0.08), kit.given(delayed, at(e.kernel, 100, -1.0))),
-        kit.claim("rich-later", "and rich later: delayed rich (t = 1000)", drawn, rich_later, later),
+        kit.claim("rich-later", "Downstream networks become rich: delayed rich (t = 1000)", drawn, rich_later, later),
         kit.claim("where", "The largest kernel distance is that of a small, slightly downstream network (tau = 0.1, "
                   "delta from -0.4 to 0, and the distance is the one printed: 1 if so)", drawn, kit.exactly(1), where),
         *(kit.claim(id, statement, "printed in the released notebook", kit.around(value), extremes[id])

@@ -69,9 +69,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("one-by-one", "Modes learnt at epochs 1 000, 10 000, 100 000 and in the end are 0, 1, 2, 3 (share of "
                   "these; learnt: half of the template's amplitude)", "cell 23", kit.exactly(1.0),
                   kit.given(there, np.mean(np.array(counts) == np.arange(len(counts))))),
-        kit.claim("order", "in decreasing order of their amplitudes (share of modes learnt later than the one before)",
-                  "abstract", kit.exactly(1.0), kit.given(there, np.mean(np.diff(e.times) > 0))),
-        kit.claim("not-before", "and none before a neuron of that mode, aligned from the start, would have norm 1 "
+        kit.claim("order", "Modes are learnt in decreasing order of their amplitudes (share of modes learnt later than "
+                  "the one before)", "abstract", kit.exactly(1.0), kit.given(there, np.mean(np.diff(e.times) > 0))),
+        kit.claim("not-before", "No mode is learnt before a neuron of it, aligned from the start, would have norm 1 "
                   "(least epoch over this bound)", "cell 19", kit.at_least(1.0), np.min(e.times / e.bounds)),
         kit.claim("neurons", "In the end most neurons of norm 1 or more have one mode (share whose output weights have "
                   "more than half of their power at one frequency)", "cell 23; most: more than half", kit.most(),
@@ -105,25 +105,20 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         axes[1].axhline(e.sizes[k], color=color, ls=":", lw=1.0)
         bound = axes[1].axvline(e.bounds[k], color=color, ls=(0, (4, 2)), lw=1.0, label="not before")
     axes[1].set(xscale="log", xlim=(100, epochs[-1]), xlabel="epoch", ylabel="amplitude in the output")
-    axes[2].plot(e.target, "o", color=kit.PALETTE.data, ms=4, label="target")
-    for shade, epoch in zip((0.25, 0.5, 0.75, 1.0), (*SHOWN, int(e.epochs[-1])), strict=True):
-        if epoch <= e.epochs[-1]:
-            axes[2].plot(
-                e.outputs[int(np.searchsorted(e.epochs, epoch))],
-                color=kit.PALETTE.measured,
-                alpha=shade,
-                label=f"epoch {epoch:,}".replace(",", " "),
-            )
+    shown = [epoch for epoch in (*SHOWN, int(e.epochs[-1])) if epoch <= e.epochs[-1]]
+    for color, epoch in zip((kit.PALETTE.muted, *kit.SERIES[1:]), shown, strict=False):  # the mode learnt last
+        output = e.outputs[int(np.searchsorted(e.epochs, epoch))]
+        axes[2].plot(output, color=color, label=f"epoch {epoch:,}".replace(",", " "))
+    axes[2].plot(e.target, color="black", ls=":", lw=1.2, label="its label")
     axes[2].set(xlabel="entry of the output", ylabel="output", xticks=range(0, e.p + 1, 5))
-    kit.place_legend(axes[2], axes[2].get_legend_handles_labels()[0], "inside")
+    kit.place_legend(axes[2], axes[2].get_legend_handles_labels()[0], "below", columns=2)
     order = np.lexsort((-e.spectra.max(axis=1), e.spectra.argmax(axis=1)))
     image = axes[3].imshow(e.spectra[order], aspect="auto", cmap="Greys", vmin=0)
     axes[3].set(xlabel="frequency", ylabel="neuron, sorted", xticks=range(0, e.p // 2 + 1, 2))
     figure.colorbar(image, ax=axes[3], label="modulus")
-    for k, name in enumerate(
-        ("Loss", "Amplitudes of modes", f"Output for {PAIR[0]} + {PAIR[1]}", "Output weights in the end")
-    ):
-        kit.panel_label(axes[k], k, name)
+    kit.panel_labels(
+        axes, "Loss", "Amplitudes of modes", f"Output for {PAIR[0]} + {PAIR[1]}", "Output weights in the end"
+    )
     kit.figure_legend(figure, [*handles, bound], columns=4)
     return figure
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap
 
 from dynamics_cli import kit
 from dynamics_cli.theory.assumptions import loss_factor, times_of
@@ -92,7 +95,7 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("nearer", "The smaller alpha, the nearer to alternating flow: the largest relative deviation of a "
                   f"jump (share of smaller alpha with less, {SMALL:g} to {least.alpha:g})", "abstract: the limit",
                   kit.exactly(1.0), kit.given(np.isfinite(late).all(), np.mean(np.diff(late) < 0))),
-        kit.claim("rate", "and that deviation falls like 1/ln(1/alpha), the next order (power)", "derived",
+        kit.claim("rate", "The largest deviation of a jump falls like 1/ln(1/alpha), the next order (power)", "derived",
                   kit.around(-1.0), np.log(late[-1] / late[0]) / np.log(scales[-1] / scales[0])),
         kit.claim("levels", f"Between jumps the loss is that of the saddles (alpha = {least.alpha:g}, half way on the "
                   "logarithm; the loss over it that is farthest from 1)", "the loss in the limit",
@@ -130,8 +133,8 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
                   "end", kit.less_than(least.alpha), kit.given(made, abs(asleep / e.limit.betas[1, 0]))),
         kit.claim("turn", "Half way between the second and the third jump its u and v are equal again (time)",
                   "cell 15: the tick between the two times", kit.around(turn), crossed[-1] if len(crossed) else np.nan),
-        kit.claim("other-sign", "and it becomes active with the other sign (product of both signs)", "Algorithm 1",
-                  kit.exactly(-1.0), kit.given(made, np.sign(early) * np.sign(least.beta[-1, 0]))),
+        kit.claim("other-sign", "The first coordinate becomes active again with the other sign (product of both signs)",
+                  "Algorithm 1", kit.exactly(-1.0), kit.given(made, np.sign(early) * np.sign(least.beta[-1, 0]))),
     ]
     # fmt: on
 
@@ -139,16 +142,25 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
 DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.1}
 
 
+def colors(e: kit.Evidence) -> kit.Floats:
+    """Return a colour (n, 4) for each network, darker for smaller alpha."""
+    return np.asarray(colormaps["viridis"](np.linspace(0.92, 0.0, len(e.runs))))
+
+
 def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
     """Draw the losses of all networks over rescaled times, and the steps of alternating flow up to the last `t`."""
-    handles: list[Any] = []
-    for one in e.runs:
-        shade = 0.2 + 0.8 * len(handles) / (len(e.runs) - 1)
-        label = rf"$\alpha = {one.alpha:g}$" if one.alpha > SMALL else rf"$\alpha = 10^{{{np.log10(one.alpha):.0f}}}$"
-        handles += axes.plot(one.t, one.loss, color=kit.PALETTE.positive, alpha=shade, lw=1.4, label=label)
+    shades, n = colors(e), len(e.runs)
+    for one, color in zip(e.runs, shades, strict=True):
+        axes.plot(one.t, one.loss, color=color, lw=1.4)
+    scale = ScalarMappable(BoundaryNorm(range(n + 1), n), ListedColormap(shades))
+    bar = axes.figure.colorbar(scale, ax=axes, ticks=np.arange(n) + 0.5, label=r"scale of the start $\alpha$")
+    bar.ax.set_yticklabels(
+        [f"{one.alpha:g}" if one.alpha > SMALL else f"$10^{{{np.log10(one.alpha):.0f}}}$" for one in e.runs]
+    )
+    bar.ax.minorticks_off()
     steps = axes.plot(t, e.limit.at(e.limit.losses, t), **DASHES, label=r"alternating flow, $\alpha \to 0$")
     axes.set(yscale="log", xlabel=TIME, ylabel=r"loss $\frac{1}{2n}\|X\beta - y\|^2$")
-    return [*handles, *steps]
+    return steps  # type: ignore[no-any-return]
 
 
 def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
@@ -166,7 +178,7 @@ TIME = r"time over $\ln(1/\alpha)$"
 
 def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
     """Draw losses, coefficients, accumulated forces, and how much later than predicted networks jump."""
-    figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.75)
+    figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.45)
     t, one = np.geomspace(1e-3, 1e3, 4000), e.runs[-1]
     handles = _draw_loss(axes[0], e, t)
     axes[0].set(xscale="log", xlim=(1e-3, 1e3), ylim=(1e-5, 300))
@@ -188,10 +200,7 @@ def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
     axes[3].set_yticks([0.02, 0.05, 0.1, 0.2, 0.4], ["0.02", "0.05", "0.1", "0.2", "0.4"])
     axes[3].minorticks_off()
     smallest = r"$\alpha = 10^{-16}$"
-    for k, name in enumerate(
-        ("Loss", f"Coefficients, {smallest}", f"Accumulated forces, {smallest}", "Delay of jumps")
-    ):
-        kit.panel_label(axes[k], k, name)
+    kit.panel_labels(axes, "Loss", f"Coefficients, {smallest}", f"Accumulated forces, {smallest}", "Delay of jumps")
     kit.figure_legend(figure, [*handles, *axes[2].get_legend_handles_labels()[0], *guide], columns=5)
     return figure
 
@@ -204,13 +213,12 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
     grid = np.stack(np.meshgrid(np.linspace(-0.9, 1.1, 80), np.linspace(-0.3, 2.3, 80)), axis=-1)
     loss = np.mean((grid @ e.x.T - e.y) ** 2, axis=-1) / 2
     axes[1].contour(*grid.transpose(2, 0, 1), loss, levels=np.geomspace(0.02, 20, 10), colors=kit.PALETTE.faint)
-    for one, handle in zip(e.runs, handles, strict=False):
-        axes[1].plot(*one.beta.T, color=kit.PALETTE.positive, alpha=handle.get_alpha(), lw=1.4)
+    for one, color in zip(e.runs, colors(e), strict=True):
+        axes[1].plot(*one.beta.T, color=color, lw=1.4)
     axes[1].plot(*e.constrained.betas.T, "o", color=kit.PALETTE.theory, ms=4)
     axes[1].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
     _draw_s(axes[2], e, 4.5)
-    for k, name in enumerate(("Loss", "Plane of coefficients", r"Forces, $\alpha = 10^{-6}$")):
-        kit.panel_label(axes[k], k, name)
+    kit.panel_labels(axes, "Loss", "Plane of coefficients", r"Forces, $\alpha = 10^{-6}$")
     kit.figure_legend(figure, [*handles, *axes[2].get_legend_handles_labels()[0]], columns=5)
     return figure
 

@@ -89,26 +89,26 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     looks = (("largest rank", slice(0, k), kit.SERIES[0]), ("lower rank", slice(k, None), kit.SERIES[1]))
     at = np.arange(len(e.exact))
     for name, part, color in looks:
-        look: dict[str, Any] = {
-            "fmt": kit.MARKER,
-            "ms": 4,
-            "color": color,
-            "capsize": 2.5,
-            "lw": 1.0,
-            "label": f"estimate, {name}",
-        }
+        look: dict[str, Any] = {"fmt": kit.MARKER, "ms": 4, "color": color, "capsize": 2.5, "lw": 1.0, "zorder": 2}
+        look["label"] = f"estimate, {name}"
         handles.append(axes[0].errorbar(e.exact[part], e.mean[part], SPREADS * e.spread[part], **look))
         axes[1].errorbar(at[part], (e.mean / e.exact)[part], SPREADS * (e.spread / e.exact)[part], **look)
-    cross: dict[str, Any] = {"ls": "", "marker": "x", "ms": 5, "color": kit.PALETTE.muted, "label": "printed estimate"}
-    handles += axes[0].plot(e.exact[:k], e.printed, **cross)
-    axes[1].plot(at[:k], e.printed / e.exact[:k], **cross)
-    axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)))
+    cross: dict[str, Any] = {
+        "ls": "",
+        "marker": "x",
+        "ms": 5,
+        "color": "black",
+        "label": "printed estimate",
+        "zorder": 3,
+    }
+    handles += axes[0].plot(e.exact[:k], e.printed, **cross, label="printed estimate")
+    axes[1].plot(at[:k] + 0.3, e.printed / e.exact[:k], **cross)
+    axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), zorder=1)
     for values, marker, color, name in (
-        (e.hessian, "_", kit.SERIES[2], "half the rank of the Hessian"),
+        (e.hessian, "s", kit.SERIES[2], "half the rank of the Hessian"),
         (e.weights / 2, "+", kit.SERIES[3], "half the number of weights"),
     ):
-        ls: dict[str, Any] = {"ls": "", "marker": marker, "ms": 8, "mew": 1.5, "color": color, "label": name}
-        handles += axes[1].plot(at, values / e.exact, **ls)
+        handles += axes[1].plot(at - 0.3, values / e.exact, marker, ms=4.5, color=color, label=name)
     axes[0].set(xscale="log", yscale="log", xlabel=r"exact learning coefficient $\lambda$",
                 ylabel=r"estimate $\hat\lambda(w^*)$")  # fmt: skip
     axes[1].set(yscale="log", ylabel=r"share of $\lambda$", xticks=at, xticklabels=e.names)

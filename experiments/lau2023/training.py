@@ -125,8 +125,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     colors = dict(zip(SAMPLERS, (kit.SERIES[1], kit.SERIES[0]), strict=True))
     handles: list[Any] = []
     for name, label in SAMPLERS.items():
-        look: dict[str, Any] = {"fmt": kit.MARKER, "ms": 2.2, "lw": 0.5, "color": colors[name], "label": label}
-        handles.append(axes[1].errorbar(e.states, *e.curves[name].T, **look))
+        mean, spread = e.curves[name].T
+        handles += axes[1].plot(e.states, mean, lw=1.0, color=colors[name], label=label)
+        axes[1].fill_between(e.states, mean - spread, mean + spread, color=colors[name], alpha=0.25, lw=0)
     ranks = np.array(RANKS)
     steps_of_theory = [regular(r) for r in RANKS]
     for value in steps_of_theory:
@@ -135,23 +136,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     axes[1].set(xscale="log", xlabel="SGD step", ylabel=r"estimate $\hat\lambda(w)$", xlim=axes[0].get_xlim())
     for k, name in enumerate(SAMPLERS):
         mean, spread = e.at_rank[name].T[:2]
-        axes[2].errorbar(ranks + 0.12 * (k - 0.5), mean, spread, fmt=kit.MARKER, ms=4, capsize=2.5, color=colors[name])
-    printed: dict[str, Any] = {"marker": "x", "ls": "", "ms": 5, "color": kit.PALETTE.muted, "label": "printed, mean"}
-    expected: dict[str, Any] = {
-        "marker": "_",
-        "ls": "",
-        "ms": 11,
-        "color": kit.SERIES[2],
-        "label": "expected, released step",
-    }
-    handles += axes[2].plot(ranks, [PRINTED[r][1] for r in RANKS], **printed)
-    handles += axes[2].plot(ranks, e.expected, **expected)
-    axes[2].plot(ranks, steps_of_theory, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+        axes[2].errorbar(ranks + 0.5 * (k - 0.5), mean, spread, fmt=kit.MARKER, ms=4, capsize=2.5, color=colors[name])
+    axes[2].plot(ranks, steps_of_theory, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)), zorder=1)
+    handles += axes[2].plot(ranks, e.expected, "_", ms=11, color=kit.SERIES[2], label="expected, released step")
+    handles += axes[2].plot(ranks, [PRINTED[r][1] for r in RANKS], "x", ms=5, color="black", label="printed, mean")
     line = axes[2].axhline(e.exact[0], color="black", lw=0.8, ls=":", label=r"exact $\lambda$")
     axes[1].axhline(e.exact[0], color="black", lw=0.8, ls=":")
     axes[2].set(xlabel="rank of the saddle", ylabel=r"mean of $\hat\lambda$", xticks=ranks)
-    for k, name in enumerate(("Loss", "Along training", "At the saddles")):
-        kit.panel_label(axes[k], k, name)
+    kit.panel_labels(axes, "Loss", "Along training", "At the saddles")
     kit.figure_legend(figure, [*handles, dashed, line], columns=3)
     return figure
 

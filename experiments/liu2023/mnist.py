@@ -51,8 +51,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         panel.set(xlabel="iteration", ylabel="accuracy", ylim=(0, 1.03))
         axes[2].loglog(one.steps[1:], one.norm[1:], color=color, label=f"norm, start times {factor:g}")
     axes[2].set(xlabel="iteration", ylabel="norm")
-    for k, title in enumerate(("Default start", "8 times as large", "Norms")):
-        kit.panel_label(axes[k], k, title)
+    kit.panel_labels(axes, "Default start", "8 times as large", "Norms")
     kit.figure_legend(figure, [*axes[0].get_legend_handles_labels()[0], *axes[2].get_legend_handles_labels()[0]])
     return figure
 

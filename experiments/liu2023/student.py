@@ -91,8 +91,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         xlabel="epoch", ylabel="sum of squared weights", yticks=(50, 100, 200, 400), yticklabels=(50, 100, 200, 400)
     )
     weights.minorticks_off()
-    for panel, title in enumerate(("Losses", "Weights")):
-        kit.panel_label(figure.axes[panel], panel, title)
+    kit.panel_labels(figure.axes, "Losses", "Weights")
     kit.figure_legend(figure, losses.get_legend_handles_labels()[0], columns=3)
     return figure
 

@@ -86,13 +86,13 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
         of_text = [
             kit.theory("same-label", "A pair of data is very likely to be positively correlated if it has the same "
                        "label (share)", f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), data.same),
-            kit.theory("different-label", "and negatively correlated if it has different labels (share)",
+            kit.theory("different-label", "A pair of data is negatively correlated if it has different labels (share)",
                        f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), data.different),
             kit.theory("opposite", "cos(x+, x-) is almost -1; after centring x+ = -x-", "Section 4, Final convergence",
                        kit.near(-1.0, 1e-6), kit.cosines(e.x_plus[None], e.x_minus)[0]),
             kit.claim("aligned", "After about 2000 iterations all neurons achieve good alignment (least cosine)",
                       f"{good} (second, band)", kit.at_least(0.9), at(2000, history.least)),
-            kit.claim("aligned-mean", "and so do the mean neurons (smaller cosine of the two)",
+            kit.claim("aligned-mean", "Mean neurons reach good alignment (smaller cosine of the two)",
                       f"{good} (second, lines)", kit.at_least(0.9), at(2000, history.smaller)),
             kit.claim("loss-falls", "After about 3000 iterations the norm grows and the loss decreases (first loss "
                       "below 0.9)", f"Section 4, {figure} (third)", kit.around(3000), falls[0.9]),

@@ -60,7 +60,8 @@ def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("norms-first", "There is no phase in which only directions change: norms change most in the first "
                   "epoch shown", "Figure 13", kit.exactly(1), _peak(e, e.norms)),
-        kit.claim("directions-first", "and so do directions", "Figure 13", kit.exactly(1), _peak(e, e.directions)),
+        kit.claim("directions-first", "There is no alignment phase: directions change most in the first epoch shown",
+                  "Figure 13", kit.exactly(1), _peak(e, e.directions)),
         kit.claim("together", "Both decay together (correlation of the two curves)",
                   "Figure 13; 0.9 is our reading of together", kit.at_least(0.9), kit.given(decayed, together)),
     ]  # fmt: skip

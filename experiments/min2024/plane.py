@@ -196,7 +196,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
                   f"{source} (a)", kit.less_than(0.01), first.largest / last.largest),
         kit.claim("cosine-plus", "After alignment neurons in S+ are well aligned with x+ (least cosine, median of "
                   "networks)", f"{source} (b); 0.9 is our reading", kit.at_least(0.9), np.median(cosines[:, 0])),
-        kit.claim("cosine-minus", "and neurons in S- with x- (least cosine, median of networks)",
+        kit.claim("cosine-minus", "Neurons in S- align with x- (least cosine, median of networks)",
                   f"{source} (b); 0.9 is our reading", kit.at_least(0.9), np.median(cosines[:, 1])),
         kit.claim("all-placed", "Around the end of alignment all neurons are in S+, S- or Sdead (share of networks "
                   "without live ones elsewhere)", f"{source} (b); more than half is our reading", kit.most(),
@@ -210,8 +210,9 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
                    "plane (largest of the last half)", "Theorem 1, Figure 6 (c)", kit.at_most(2.0), rank),
         kit.claim("flow-ends", "Balanced gradient flow: V+ ends in S+ or Sdead, V- in S- or Sdead (neurons elsewhere)",
                   "Theorem 1", kit.exactly(0), flow_wrong),
-        kit.claim("flow-stays", "and no neuron ever leaves these regions (departures)", "Theorem 1, Lemma 12",
-                  kit.exactly(0), kit.given(flow_wrong == 0, _departures(e.flow_reached, e.flow.v))),
+        kit.claim("flow-stays", "Balanced gradient flow: no neuron ever leaves S+, S- and Sdead (departures)",
+                  "Theorem 1, Lemma 12", kit.exactly(0),
+                  kit.given(flow_wrong == 0, _departures(e.flow_reached, e.flow.v))),
         kit.claim("flow-rate", "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the "
                   "flow)", "Theorem 1", kit.at_most(-1.0), slope(e.flow, e.flow.loss_iterations[-1] * 0.7)),
     ]  # fmt: skip
@@ -283,7 +284,7 @@ def _common(e: kit.Evidence, source: str, angle: float, *, aligned: int = 1) -> 
         kit.theory("mu", "The correlation of the two points", source, kit.near(float(np.sin(angle)), 1e-9), mu),
         kit.claim("cosine", f"Positive neurons in S+ are aligned with x+ (least cosine at {ITERATIONS[aligned]})",
                   source, kit.more_than(0.95), least),
-        kit.claim("converges", "and then grow for final convergence (loss at iteration 21000)",
+        kit.claim("converges", "After alignment neurons grow for final convergence (loss at iteration 21000)",
                   source, kit.less_than(FITTED), e.states.losses[-1]),
     ]  # fmt: skip
 

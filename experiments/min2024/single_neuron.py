@@ -60,11 +60,11 @@ def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
     return [
         kit.theory("pushed", "At w(0) the non-zero sigma'(0) pushes the neuron (speed)",
                    source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(W, V)[0])),
-        kit.theory("not-staying", "so staying is no solution: its defect at t = 1 is the speed",
+        kit.theory("not-staying", "Staying is no solution: its defect at t = 1 is the speed",
                    source, kit.near(SLOPE, 1e-9), PUSHED.defect(times, stays)),
-        kit.theory("not-entering", "but inside Sdead there is no flow: descent moves in one step only",
+        kit.theory("not-entering", "Inside Sdead there is no flow: descent moves in one step only",
                    source, kit.exactly(1), moves),
-        kit.theory("limit", "and its path tends to staying as the step falls (distance over step)",
+        kit.theory("limit", "The path of descent tends to staying as the step falls (distance over step)",
                    source, kit.near(SLOPE, 1e-9), distance),
         kit.theory("zero", "With sigma'(0) = 0 staying is a solution (defect)",
                    source, kit.exactly(0.0), CaratheodoryNeuron(X, -1.0).defect(times, stays)),
@@ -81,8 +81,7 @@ def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
         axes[1].semilogy(times[1:], moved[1:], color=kit.SERIES[k], label=f"step {step:g}", ls=("-", "--", "-.")[k])
     axes[1].set(xlabel="time $t$", ylabel=r"$\|w(t)-w(0)\|$", ylim=(1e-4, 1))
     axes[1].legend(loc="upper right")
-    kit.panel_label(axes[0], 0, "flow at $v=1$")
-    kit.panel_label(axes[1], 1, "gradient descent")
+    kit.panel_labels(axes, "flow at $v=1$", "gradient descent")
     return figure
 
 
@@ -119,8 +118,7 @@ def draw_fig21(e: kit.Evidence) -> kit.Drawing:
         axes[1].plot(e.times, path[:, 0], color=color, label=label, ls=("-", "--", "-.", ":")[k])
     axes[1].set(xlabel="time $t$", ylabel=r"$\langle x, w(t)\rangle$")
     axes[1].legend(loc="upper left")
-    kit.panel_label(axes[0], 0, "flow at $v=1$")
-    kit.panel_label(axes[1], 1, "four solutions")
+    kit.panel_labels(axes, "flow at $v=1$", "four solutions")
     return figure
 
 

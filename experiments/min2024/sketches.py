@@ -91,7 +91,7 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("active", "x1 and x2 lie inside the half-space of w (active points)",
                    "Figure 1", kit.exactly(2), np.count_nonzero(X_1 @ e.w > 0)),
-        kit.theory("sum", "so x_a(w) = x1 - x2 (largest deviation)",
+        kit.theory("sum", "Here x_a(w) = x1 - x2 (largest deviation)",
                    "Figure 1, Eq. 5", kit.at_most(1e-12), np.abs(e.x_a - (X_1[0] - X_1[1])).max()),
         kit.theory("towards", "The flow pushes w towards x_a (change of their cosine)",
                    "Figure 1", kit.more_than(0.0), turn),

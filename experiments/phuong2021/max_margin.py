@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 
-from .panels import GRAY, HIGH, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
+from .panels import (
+    GRAY,
+    HIGH,
+    dot_handle,
+    draw_correlations,
+    draw_plane,
+    draw_values,
+    ray_handles,
+    sign_handles,
+    two_colors,
+)
 from .theory.separability import separability_violations
 
 USUAL = {"usual-start": ("initialization.factor=1.0",)}
@@ -132,10 +142,10 @@ def layer_claims(layer: kit.Evidence, suffix: str, name: str, source: str) -> li
     return [
         kit.claim(f"rank{suffix}", f"{name} has rank two: all singular values but two are effectively zero (third over "
                   "first)", source, kit.at_most(ZERO), layer.third),
-        kit.claim(f"tail{suffix}", "nor are they something together (their share of all squares, within 10 %)",
-                  source, kit.at_most(0.1), layer.tail),
-        kit.claim(f"second{suffix}", "and not one: the second stands out (over the third; closer to it than to 0 below "
-                  "2)", source, kit.more_than(2.0), layer.gap),
+        kit.claim(f"tail{suffix}", "Other singular values are nothing together (their share of all squares, within 10 "
+                  "%)", source, kit.at_most(0.1), layer.tail),
+        kit.claim(f"second{suffix}", "The rank is not one: the second value stands out (over the third; closer to it "
+                  "than to 0 below 2)", source, kit.more_than(2.0), layer.gap),
         kit.claim(f"directions{suffix}", f"The rows of {name} align along two main directions (share within {ALONG:g} "
                   "degrees in the plane; most, and more than 95 % of Gaussian clouds with these singular values)",
                   source, kit.more_than(max(0.5, layer.chance)), np.mean(layer.angles <= ALONG)),
@@ -195,9 +205,8 @@ def draw_fig1(e: kit.Evidence) -> kit.Drawing:
     draw_values(axes[0], e.layer.values)
     draw_plane(axes[1], e.layer.points, two_colors(e.signs), e.layer.means, rays)
     draw_correlations(axes[2], e.correlations, e.signs)
-    for k, title in enumerate(("Singular values", "Neurons", "Correlations")):
-        kit.panel_label(axes[k], k, title)
-    legend_of_colors(figure, "$a_j > 0$", "$a_j < 0$", *ray_handles())
+    kit.panel_labels(axes, "Singular values", "Neurons", "Correlations")
+    kit.figure_legend(figure, [*sign_handles("$a_j > 0$", "$a_j < 0$"), *ray_handles()])
     return figure
 
 
@@ -257,7 +266,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     """Draw panels a to g: spectra above, planes below, the histogram on the right."""
     columns = len(e.layers) + 1
-    figure, axes = kit.new_figure(columns, 2, width=7.2, aspect=0.86, extra_height=0.25)
+    figure, axes = kit.new_figure(columns, 2, width=7.2, aspect=1.0)
     for k, layer in enumerate(e.layers):
         draw_values(axes[k], layer.values)
         kit.panel_label(axes[k], k, f"values of $W_{k + 1}$")
@@ -269,9 +278,10 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     last = axes[columns - 1]
     draw_correlations(last, e.correlations, e.closest)
     kit.panel_label(last, 2 * len(e.layers), "correlations")
-    figure.delaxes(axes[-1])
-    others = Line2D([], [], color=GRAY, marker=kit.MARKER, ls="none", ms=4.5, label="rows of other layers")
-    legend_of_colors(figure, "rows of $W_1$ closer to $w_+$", "closer to $w_-$", others, *ray_handles())
+    signs = sign_handles("rows of $W_1$ closer to $w_+$", "closer to $w_-$")
+    high = Line2D([], [], color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.9, label="correlation 0.9")
+    axes[-1].axis("off")
+    axes[-1].legend(handles=[*signs, dot_handle(GRAY, "rows of other layers"), *ray_handles(), high], loc="center")
     return figure
 
 

@@ -11,7 +11,7 @@ from dynamics_cli import _bundled, kit
 from dynamics_cli.architectures.convolutional import Convolutional
 from dynamics_cli.config import load_config
 
-from .panels import draw_plane, draw_values, legend_of_colors, two_colors
+from .panels import draw_plane, draw_values, sign_handles, two_colors
 from .theory.separability import PairProducts, pair_products
 
 CONFIGS: dict[str, str | kit.Wanted] = {"mnist": "phuong2021/mnist.yaml"}
@@ -49,7 +49,7 @@ def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
                   kinds[kinds.index(2) :].count(2)),
         kit.theory("w7-rows", "W7 has 128 rows", "Appendix D", kit.exactly(128), rows),
-        kit.theory("w7-columns", "and 3136 columns", "Appendix D", kit.exactly(3136), columns),
+        kit.theory("w7-columns", "W7 has 3136 columns", "Appendix D", kit.exactly(3136), columns),
         kit.theory("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
                   sum(f"bias_{layer.number}" in e.shapes for layer in e.layers)),
     ]  # fmt: skip
@@ -175,9 +175,8 @@ def draw_fig4(e: Connected) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.25)
     draw_values(axes[0], e.values)
     draw_plane(axes[1], e.points, two_colors(e.signs))
-    kit.panel_label(axes[0], 0, "Singular values of $W_7$")
-    kit.panel_label(axes[1], 1, "Neurons")
-    legend_of_colors(figure, "$W_8[j] > 0$", "$W_8[j] < 0$")
+    kit.panel_labels(axes, "Singular values of $W_7$", "Neurons")
+    kit.figure_legend(figure, [*sign_handles("$W_8[j] > 0$", "$W_8[j] < 0$")])
     return figure
 
 
@@ -257,7 +256,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
                   more(np.diff(gaps_of(e.first)) > 0), np.mean(np.diff(gaps) > 0)),
         kit.claim("blue-left", "Up the layers the blue distribution shifts leftward (share of layers, mean deviations)",
                   "Appendix D, Figure 3", kit.most(), np.mean(np.diff(across) < 0)),
-        kit.claim("others-right", "and the others keep shifting rightward (share of layers and classes)",
+        kit.claim("others-right", "Other distributions keep shifting rightward (share of layers and classes)",
                   "Appendix D, Figure 3", kit.most(), np.mean([np.diff(one) > 0 for one in others])),
         kit.claim("last-gap", f"Layer {last} is more strongly separated than the input (gap there minus gap of the "
                   "input)", "Appendix D, Figure 3", kit.more_than(0.0), gaps[-1] - gaps[0]),

@@ -29,11 +29,14 @@ def two_colors(side: NDArray[Any]) -> list[str]:
     return [kit.PALETTE.positive if s > 0 else kit.PALETTE.negative for s in side]
 
 
-def legend_of_colors(figure: kit.Drawing, positive: str, negative: str, *others: Line2D) -> None:
-    """Name under the panels the dots of both signs and the other marks."""
-    dot: dict[str, Any] = {"marker": kit.MARKER, "ls": "none", "ms": 4.5}
-    colors = [Line2D([], [], color=kit.PALETTE.sign(s), label=t, **dot) for s, t in ((1, positive), (-1, negative))]
-    kit.figure_legend(figure, [*colors, *others])
+def dot_handle(color: str, label: str) -> Line2D:
+    """Return the legend handle of dots."""
+    return Line2D([], [], color=color, label=label, marker=kit.MARKER, ls="none", ms=4.5)
+
+
+def sign_handles(positive: str, negative: str) -> list[Line2D]:
+    """Return the legend handles of the dots of both signs."""
+    return [dot_handle(kit.PALETTE.positive, positive), dot_handle(kit.PALETTE.negative, negative)]
 
 
 def ray_handles() -> list[Line2D]:

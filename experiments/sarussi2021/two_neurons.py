@@ -71,8 +71,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("sharp", "(1 - alpha) / (1 + alpha) may replace the constant 2 (largest "
                    "|<w_bar - u_bar, x>| / (r ||x||) at which the signs of a random network differ, over it)",
                    "derived, see sharp_constant", kit.at_most(1), e.sharp),
-        kit.theory("attained", "and nothing smaller: two neurons u on either side of 0 attain it (the same, least of "
-                   "four slopes)", "derived, see sharpest", kit.near(1, 1e-6), e.attained),
+        kit.theory("attained", "No smaller constant will do: two neurons u on either side of 0 attain it (the same, "
+                   "least of four slopes)", "derived, see sharpest", kit.near(1, 1e-6), e.attained),
     ]  # fmt: skip
 
 
@@ -147,13 +147,13 @@ def draw_fig5(e: kit.Evidence) -> kit.Drawing:
     """Draw the regions of both networks with their neurons."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     left, right = (draw_scene(axes[k], scene, 0).handles for k, scene in enumerate((e.leaky, e.relu)))
-    for k, name in enumerate(("leaky ReLU", "ReLU")):
-        kit.panel_label(axes[k], k, name)
+    kit.panel_labels(axes, "leaky ReLU", "ReLU")
+    for panel in axes:
         for vector, sign, label in ((H_5[0], 1, "$w$"), (H_5[1], -1, "$u$")):
             color = kit.PALETTE.sign(sign)
             arrow = {"arrowstyle": "-|>", "color": color, "lw": 1.2, "shrinkA": 0, "shrinkB": 0}
-            axes[k].annotate("", vector, (0, 0), arrowprops=arrow, zorder=4)
-            axes[k].annotate(label, vector, xytext=(3, 3), textcoords="offset points", color=color)
+            panel.annotate("", vector, (0, 0), arrowprops=arrow, zorder=4)
+            panel.annotate(label, vector, xytext=(3, 3), textcoords="offset points", color=color)
     white = next(handle for handle in right if handle.get_label() == "$N(x)=0$")
     white.set(edgecolor=kit.PALETTE.muted, linewidth=0.6)
     named = [handle for handle in left if handle.get_label() != white.get_label()]

@@ -65,13 +65,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("exact", "From a decoupled start the first mode follows Eq. 12 (largest difference over s, over the "
                   "error of Euler's method, lambda s ln(s/u0)/8)", "Eq. 12; error derived", kit.near(1, 0.2),
                   exact.deviation / (lr * s * np.log(s / U0) / 8)),
-        kit.claim("exact-half", "and reaches half its strength later by the share lambda s/2 (measured over it)",
-                  "Eq. 12; error derived", kit.near(1, 0.2), exact.delays[0] / (lr * s / 2)),
+        kit.claim("exact-half", "From a decoupled start the first mode reaches half its strength later by the share "
+                  "lambda s/2 (measured over it)", "Eq. 12; error derived", kit.near(1, 0.2),
+                  exact.delays[0] / (lr * s / 2)),
         kit.claim("order", "From small random weights modes are learnt in the order of their strengths (modes that "
                   "reach half later than the one before)", "Figure 3", kit.exactly(len(MODES) - 1),
                   np.sum(np.diff((1 + linear) * half_time(e.paths["linear"].s[chosen], U0)) > 0)),
-        kit.claim("random", "and on average later than by Eq. 12 (mean delay of these modes)", "Figure 3 right",
-                  kit.more_than(0), linear.mean()),
+        kit.claim("random", "Modes are learnt later than by Eq. 12 on average (mean delay of these modes)",
+                  "Figure 3 right", kit.more_than(0), linear.mean()),
         kit.claim("tanh", "tanh networks later than linear ones (modes of seven)", "Figure 3 right",
                   kit.exactly(len(MODES)), np.sum(tanh > linear)),
     ]
@@ -97,8 +98,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     right.axhline(0, color=kit.PALETTE.theory, lw=0.7)
     right.set_xticks(x, [str(mode) for mode in MODES])
     right.set(xlabel="mode", ylabel="relative delay at half strength")
-    kit.panel_label(left, 0, f"Modes {', '.join(map(str, MODES))}")
-    kit.panel_label(right, 1, "Delay")
+    kit.panel_labels((left, right), f"Modes {', '.join(map(str, MODES))}", "Delay")
     kit.figure_legend(figure, left.get_legend_handles_labels()[0])
     return figure
 

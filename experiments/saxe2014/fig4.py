@@ -73,10 +73,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("rising", "At the step 1/(n s^(2-2/n)) the time grows with depth (least growth)", "Eq. 15",
                    kit.more_than(0), np.diff(e.flow).min()),
-        kit.theory("finite", "but stays below that of infinite depth (largest over it)", "Eqs. 16, 17",
+        kit.theory("finite", "The learning time stays below that of infinite depth (largest over it)", "Eqs. 16, 17",
                    kit.less_than(1), e.flow.max() / e.limit),
-        kit.theory("limit", "which it tends to (time of 10 001 layers over it)", "Eqs. 16, 17", kit.near(1, 0.02),
-                   1e4 * time_between(U0, U, S, 10000) / e.limit),
+        kit.theory("limit", "The learning time tends to that of infinite depth (time of 10 001 layers over it)",
+                   "Eqs. 16, 17", kit.near(1, 0.02), 1e4 * time_between(U0, U, S, 10000) / e.limit),
         kit.theory("saturates", "Gradient descent at its best step: 101 layers take hardly longer than 51 (ratio)",
                    "Figure 4; range ours", kit.less_than(1.25), e.best[-1] / e.best[-2]),
         kit.claim("trained", "Networks of 4, 5, 6 and 9 layers from a decoupled start have every mode half learnt when "
@@ -114,8 +114,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         axes.minorticks_off()
     handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0][1:]]
     kit.figure_legend(figure, handles)
-    kit.panel_label(left, 0, "Learning time")
-    kit.panel_label(right, 1, "Step")
+    kit.panel_labels((left, right), "Learning time", "Step")
     return figure
 
 

@@ -80,8 +80,7 @@ def draw(e: Mapping[str, kit.Evidence]) -> kit.Drawing:
     left.set(xlabel="matrices $n$", ylabel="iterations", ylim=(1, None))
     right.axhline(LEFT, color=kit.PALETTE.theory, ls=":", lw=0.8)
     right.set(xlabel="iteration", ylabel="loss / zero network's")
-    kit.panel_label(left, 0, "Best step")
-    kit.panel_label(right, 1, f"$n = {DEPTHS[-1]}$; dotted: 1 %")
+    kit.panel_labels((left, right), "Best step", f"$n = {DEPTHS[-1]}$; dotted: 1 %")
     kit.figure_legend(figure, left.get_legend_handles_labels()[0])
     return figure
 

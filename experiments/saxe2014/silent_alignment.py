@@ -121,23 +121,23 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   kit.at_most(0.02), max(abs(one.half / one.predicted - 1) for one in e.two)),
         kit.claim("slope", "later by 1/2 for each unit of ln sigma^-2 (slope)", "A, C.1", kit.near(0.5, 0.01),
                   -slope(2 * np.log([one.sigma for one in e.two]), np.array([one.half for one in e.two]))),
-        kit.claim("same", "but alignment comes at the same time (latest over earliest 90 %, sigma^2 <= 1e-3)",
-                  "A, Section 3", kit.at_most(1.02), np.max(aligned) / np.min(aligned)),
+        kit.claim("same", "Alignment comes at the same time for all scales (latest over earliest 90 %, sigma^2 <= "
+                  "1e-3)", "A, Section 3", kit.at_most(1.02), np.max(aligned) / np.min(aligned)),
         kit.claim("silent", "while the loss has hardly fallen (least loss over the first then, sigma^2 <= 1e-3)",
                   "A, Section 3", kit.more_than(0.9), np.min([one.left for one in small])),
         kit.claim("three-half", "Three matrices: half the loss at a time ~ 1/sigma (power of sigma)", "A, Figure 3",
                   kit.near(-1, 0.1), power(e.three, halved)),
         kit.claim("three-aligned", "the first layer aligned at a time ~ 1/sigma too (power; cosine 1/2)", "A, Figure 3",
                   kit.near(-1, 0.1), power(e.three, turned)),
-        kit.claim("three-first", "and before (its time over that of half the loss, the larger)", "A, Figure 3",
-                  kit.less_than(1), np.max(np.divide(turned, halved))),
+        kit.claim("three-first", "Alignment comes before learning (its time over that of half the loss, the larger)",
+                  "A, Figure 3", kit.less_than(1), np.max(np.divide(turned, halved))),
         kit.claim("anisotropic", "The less white the inputs, the more the kernel moves while the loss falls (range of "
                   "the alignment after the first tenth, over its end: least growth from one gamma to the next)",
                   "A, Figure 4; order", kit.more_than(0), np.diff([one.moves for one in e.anisotropic]).min()),
         kit.claim("relu-last", "A ReLU network on white inputs is regression with its last kernel (relative distance "
                   "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), kit.given(fitted, e.relu_last)),
-        kit.claim("relu-first", "and not with its first (distance, over that from the last)", "A, Figure 1",
-                  kit.more_than(1), e.relu_first / e.relu_last if fitted else np.nan),
+        kit.claim("relu-first", "A ReLU network is not regression with its first kernel (distance, over that from the "
+                  "last)", "A, Figure 1", kit.more_than(1), e.relu_first / e.relu_last if fitted else np.nan),
     ]
     # fmt: on
 
@@ -154,8 +154,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         axes[panel].axhline(final_alignment(runs[0].depth), color=kit.PALETTE.theory, ls=":", lw=0.9)
         kit.set_time_axis(axes[panel], max((one.times for one in runs), key=lambda t: float(t[-1])), label="time")
     axes[0].set_ylabel("loss; dashed: $A$")
-    kit.panel_label(axes[0], 0, r"$L = 2$; dotted: $A_{\mathrm{final}}$")
-    kit.panel_label(axes[1], 1, "$L = 3$")
+    kit.panel_labels(axes, r"$L = 2$; dotted: $A_{\mathrm{final}}$", "$L = 3$")
     last = [e.two[-1], e.three[-1], *e.deeper]
     axes[2].plot(
         [one.depth for one in last], [one.final for one in last], color=kit.PALETTE.measured, marker=kit.MARKER, ls=""

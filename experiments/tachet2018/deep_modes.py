@@ -118,8 +118,8 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
                   "Section 4, Appendix B; Eq. 5", kit.near(exact[1], 1e-3), gains[0] / gains[-1]),
         kit.claim("deeper", f"The deeper the network, the faster the learning (times to P = 0.99, N = {M} to N = {N}, "
                   f"u0 = {U0:g}, the larger of both norms')", source, kit.less_than(1), sooner[1]),
-        kit.claim("deeper-early", "and the faster from early on (the same to P = 0.9)", source, kit.less_than(1),
-                  sooner[0]),
+        kit.claim("deeper-early", "The deeper the network, the faster from early on (ratio of the times to P = 0.9, "
+                  "the larger of both norms)", source, kit.less_than(1), sooner[0]),
     ]  # fmt: skip
 
 
@@ -154,8 +154,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         panel.set(xlim=(0, end), xlabel="time $t$", ylabel=label)
     axes[0].set_ylim(0, None)
     axes[1].set_ylim(0.5, 1.01)
-    kit.panel_label(axes[0], 0, "Logit")
-    kit.panel_label(axes[1], 1, "Confidence")
+    kit.panel_labels(axes, "Logit", "Confidence")
     kit.figure_legend(figure, [*lines, trained_handle(), mark], columns=3)
     return figure
 

@@ -204,11 +204,11 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("green", "From (0.1, 0.1, 0.1) beta reaches 0 (trained beta at t = 50)",
                   "Figure 3, caption", kit.near(0, ZERO), green.trained[-1, 1]),
-        kit.claim("green-P", "and the confidence on D_1 tends to 1 (trained, t = 50)",
+        kit.claim("green-P", "From (0.1, 0.1, 0.1) the confidence on D_1 tends to 1 (trained, t = 50)",
                   "Figure 3, caption", kit.at_least(0.99), green.confidences[0][-1]),
         kit.claim("yellow", "From (0.2, 0.9, 0.2) alpha reaches 0 (trained alpha at t = 50)",
                   "Figure 3, caption", kit.near(0, ZERO), yellow.trained[-1, 0]),
-        kit.claim("yellow-2", "and that on D_2 to 1",
+        kit.claim("yellow-2", "From (0.2, 0.9, 0.2) the confidence on D_2 tends to 1 (trained, t = 50)",
                   "Figure 3, caption", kit.at_least(0.99), yellow.confidences[1][-1]),
         kit.claim("failure", "From (1, 0, -1.1) alpha tends to 0 (trained alpha at t = 50)",
                   "Figure 3, caption", kit.near(0, ZERO), failed.trained[-1, 0]),
@@ -221,7 +221,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
                   "Theorem 3.4, Figure 3 left", kit.exactly(1), float(e.winners.mean())),
         kit.theory("yellow-P", "Once alpha is 0 the confidence on D_1 is 0.5, from the second start",
                    "Figure 3, caption", kit.exactly(0.5), yellow.confidences[0][-1]),
-        kit.theory("failure-P", "and from the third", "Figure 3, caption", kit.exactly(0.5), failed.confidences[0][-1]),
+        kit.theory("failure-P", "Once alpha is 0 the confidence on D_1 is 0.5, from the third start",
+                   "Figure 3, caption", kit.exactly(0.5), failed.confidences[0][-1]),
         kit.theory("invariant", "Trajectories stay on their hyperboloid, also after a value has reached 0 (largest "
                    "relative drift)", "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in (*learning, failed))),
         kit.theory("separatrix", "From the curve C_c neurons go to the stationary point (least distance, Eq. 4)",
@@ -232,31 +233,31 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
 
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     """Draw the hyperboloid and the three learning curves."""
-    figure, (flat, right) = kit.new_figure(2, 1, width=kit.TEXT_WIDTH, aspect=0.95, extra_height=0.42)
+    figure, (flat, *axes) = kit.new_figure(2, 2, aspect=0.85, extra_height=0.42)
     flat.remove()
-    left: Axes3D = figure.add_subplot(1, 2, 1, projection="3d")
-    draw_sheets(left, C_3, e.trajectories, elevation=24, azimuth=52)
+    sheet: Axes3D = figure.add_subplot(2, 2, 1, projection="3d")
+    draw_sheets(sheet, C_3, e.trajectories, elevation=24, azimuth=52)
     inside = (np.abs(e.curve) <= 2.0).all(axis=1)
-    left.plot(*e.curve[inside].T, color="black", lw=1.8, zorder=6)
-    left.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
-    kit.panel_label(left, 0, "Trajectories, $c=1$")
-    styles = ("-", (0, (4, 2)), (0, (4, 1.5, 1, 1.5)))
-    starts = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)")
-    colors = {r"$\alpha_t$": "#0072B2", r"$\beta_t$": "#D55E00", "$P_t(D_1)$": "#222222"}
-    lines = [Line2D([], [], color=color, label=name) for name, color in colors.items()]
-    for k, (one, ls, start) in enumerate(zip(e.three, styles, starts, strict=True)):
+    sheet.plot(*e.curve[inside].T, color="black", lw=1.8, zorder=6)
+    sheet.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
+    starts, lines = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)"), []
+    for k, (one, color, start) in enumerate(zip(e.three, kit.SERIES, starts, strict=False)):
         alpha, beta, _ = one.trained.T
         series = ((one.ode.alpha, alpha), (one.ode.beta, beta), (one.ode.confidence_1, one.confidences[0]))
-        for (theory, trained), color in zip(series, colors.values(), strict=True):
-            if k == 2 and trained is beta:
-                continue  # 0 from the start
-            right.plot(one.ode.t, theory, ls=ls, color=color, lw=1.2)
-            dots = slice(14 + 22 * k, int(len(one.ode.t) * SHOWN / END), 66)
-            draw_trained(right, one.ode.t[dots], trained[dots], color, size=2.6)
-        lines.append(Line2D([], [], ls=ls, color=kit.PALETTE.muted, label=start))
-    right.set(xlim=(0, SHOWN), ylim=(-0.06, 2.5), xlabel="time $t$", ylabel=r"$\alpha_t$, $\beta_t$ and $P_t(D_1)$")
-    kit.panel_label(right, 1, "Three starts")
-    right.set_box_aspect(0.95)
+        dots = slice(14 + 22 * k, int(len(one.ode.t) * SHOWN / END), 66)
+        for panel, (theory, trained) in zip(axes, series, strict=True):
+            panel.plot(one.ode.t, theory, color=color, lw=1.2)
+            draw_trained(panel, one.ode.t[dots], trained[dots], color, size=2.6)
+        lines.append(Line2D([], [], color=color, label=start))
+    for panel, label, top in zip(axes, (r"$\alpha_t$", r"$\beta_t$", "$P_t(D_1)$"), (2.5, 2.5, 1.05), strict=True):
+        panel.set(xlim=(0, SHOWN), ylim=(-0.03 * top, top), xlabel="time $t$", ylabel=label)
+    kit.panel_labels(
+        (sheet, *axes),
+        "Trajectories, $c=1$",
+        r"Weight $\alpha$, three starts",
+        r"Weight $\beta$",
+        "Confidence in $D_1$",
+    )
     kit.figure_legend(figure, [*handles(separatrix=True), *lines], columns=3)
     return figure
 
@@ -264,9 +265,9 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
 FIGURE_3 = kit.Figure(
     id="tachet2018-fig3",
     caption=(
-        "Left: solutions of Eq. 4 on the hyperboloid c = 1, green where D_1 prevails, yellow where D_2 does, and the "
-        "separatrix between them. Right: alpha, beta and the confidence in D_1 from three starts. Dots are trained "
-        "networks."
+        "(a) Solutions of Eq. 4 on the hyperboloid c = 1, green where D_1 prevails, yellow where D_2 does, and the "
+        "separatrix between them. (b-d) alpha, beta and the confidence in D_1 from three starts (alpha, beta, z). Dots "
+        "are trained networks."
     ),
     configs={
         "shared": "tachet2018/shared.yaml",

@@ -215,8 +215,8 @@ def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("bound-curves", "Eq. 7 holds for the curves of the figure (largest confidence minus bound)",
                    "Theorem 6.1", kit.at_most(1e-12),
                    max((one.truth - bound).max() for one, bound in zip(e.fine, *e.bounds.values(), strict=True))),
-        kit.theory("random", f"and for random starts with alpha0 >= beta0 / lambda > 0 (violations in {DRAWS} cases)",
-                   "Theorem 6.1", kit.exactly(0), violations),
+        kit.theory("random", f"Eq. 7 holds for random starts with alpha0 >= beta0 / lambda > 0 (violations in {DRAWS} "
+                   "cases)", "Theorem 6.1", kit.exactly(0), violations),
     ]  # fmt: skip
 
 

@@ -82,8 +82,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         )
     axes[1].set(xscale="log", yscale="log", xlabel=r"$\mu=\alpha^D$", ylabel=r"$Q(e_1)\,/\,Q(1_d/\sqrt{d})$")
     axes[2].set(yscale="log", xlabel="samples $N$", ylabel=f"largest $\\mu$ with\nerror $\\leq$ {THRESHOLD}")
-    for k, name in enumerate(("Penalty", "From L2 to L1", "Samples")):
-        kit.panel_label(axes[k], k, name)
+    kit.panel_labels(axes, "Penalty", "From L2 to L1", "Samples")
     kit.figure_legend(figure, handles)
     return figure
 

@@ -68,7 +68,7 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("printed", "Loss of the fixed point that is the minimum", "released notebook, output of cell 6",
                    kit.near(END, 1e-8), e.levels[-1]),
-        kit.theory("start", "and of the fixed point 0 on these sequences (first loss over theory)", "theory",
+        kit.theory("start", "Loss of the fixed point 0 on these sequences (first loss over theory)", "theory",
                    kit.around(1), e.losses[0] / e.levels[0]),
         kit.claim("one-drop", "The loss drops once (maxima of its speed that stand out by a thousandth of the largest)",
                   "abstract", kit.exactly(1), kit.given(down, e.drops)),
@@ -79,8 +79,8 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("white-time", "White inputs: the loss falls when the closed form says (ratio of half times)",
                   "analytical time course of the abstract", kit.around(1),
                   fallen(e.white, e.white_levels) / fallen(e.sigmoid, e.white_levels)),
-        kit.claim("white-width", "and as fast (ratio of the times from 20 to 80 % of the fall)", "analytical time "
-                  "course of the abstract", kit.around(1), width / exact),
+        kit.claim("white-width", "White inputs: the loss falls as fast as the closed form (ratio of the times from 20 "
+                  "to 80 % of the fall)", "analytical time course of the abstract", kit.around(1), width / exact),
     ]
     # fmt: on
 

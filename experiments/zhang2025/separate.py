@@ -146,14 +146,13 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             panel.plot(one.losses, color=kit.PALETTE.measured, lw=0.9, label="networks")
         panel.plot(e.networks[role][0].predicted, color=kit.SERIES[1], ls="--", lw=0.9, label="population, first")
         panel.set(ylabel="loss", ylim=(0, 1.1))
-        by_label = dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
-        kit.place_legend(panel, list(by_label.values()), "below", columns=1)
     for d, eigenvalue in enumerate(first.eigenvalues):
         axes[2].plot(first.at, first.s[:, d], color=kit.SERIES[d], label=rf"$\lambda = {eigenvalue:.2g}$")
-        axes[2].plot(first.at, first.predicted_s[:, d], color=kit.SERIES[d], ls="--", lw=0.9)
-    axes[2].set(ylabel="strength of an eigenvector", ylim=(-0.1, 1.2))
-    kit.place_legend(axes[2], axes[2].get_legend_handles_labels()[0], "below", columns=2)
-    for k, title in enumerate(("Loss, $s = 0.01$", "Loss, $s = 0.02$", "Strengths, $s = 0.01$")):
+        axes[2].plot(first.predicted_s[:, d], color=kit.SERIES[d], ls="--", lw=0.9)
+    axes[2].set(ylabel="strength", ylim=(-0.1, 1.2))
+    handles = [handle for panel in axes[1:] for handle in panel.get_legend_handles_labels()[0]]
+    kit.figure_legend(figure, handles, columns=4)
+    for k, title in enumerate(("Loss, $s = 0.01$", "Loss, $s = 0.02$", "Strengths")):
         axes[k].set(xlabel="iteration", xlim=(0, len(first.losses) - 1))
         kit.panel_label(axes[k], k, title)
     return figure
@@ -166,8 +165,8 @@ FIGURE = kit.Figure(
         "Linear attention with separate keys and queries of rank one on in-context linear regression, D = 4. (a) Loss "
         "of networks of consecutive seeds from the released start s = 0.01, the levels of the saddles, and descent on "
         "the population loss. (b) The same from s = 0.02, where drops come as early as in the released picture. (c) "
-        "Strength of each eigenvector of the inputs' covariance in the first network, 1 where it is learnt; dashed: "
-        "descent on the population loss."
+        "Strength of each eigenvector of the inputs' covariance in the first network of (a), 1 where it is learnt; "
+        "dashed: descent on the population loss."
     ),
     configs={
         RELEASED: kit.Wanted(CONFIG, replicas=3), LARGER: LARGE_START,
