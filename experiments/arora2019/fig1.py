@@ -74,12 +74,12 @@ def _over_counts(e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "
     return [
         kit.claim("many" + suffix, f"{of}With many entries all depths recover the matrix (largest error)", source,
                   kit.less_than(1e-2), max(many[depth] for depth in DEPTHS)),
-        kit.claim("many-least" + suffix, f"{of}and so does the least nuclear norm (error)", source,
-                  kit.less_than(1e-6), many[0], always=ALWAYS),
+        kit.claim("many-least" + suffix, f"{of}With many entries the least nuclear norm recovers the matrix (error)",
+                  source, kit.less_than(1e-6), many[0], always=ALWAYS),
         kit.claim("few" + suffix, f"{of}With few depths 3 and 4 do far better than depth 2 (error of depth 2 over "
                   "theirs, the smaller)", source, kit.more_than(10), few[2] / max(few[3], few[4])),
-        kit.claim("few-least" + suffix, f"{of}and than the least nuclear norm (its error over theirs, the smaller)",
-                  source, kit.more_than(10), few[0] / max(few[3], few[4])),
+        kit.claim("few-least" + suffix, f"{of}With few entries deeper networks err less than the least nuclear norm "
+                  "(its error over theirs, the smaller)", source, kit.more_than(10), few[0] / max(few[3], few[4])),
         kit.claim("alike" + suffix, f"{of}Depths 3 and 4 are alike (error of 3 over that of 4, the farthest from 1 of "
                   "three numbers of entries)", "Section 2.3 (recalled); number ours", kit.Interval(0.1, 10),
                   kit.given(fitted, alike)),

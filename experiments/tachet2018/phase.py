@@ -158,7 +158,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
                   "curves of six that are convex, then concave)", "Abstract; Section 3.2, Figure 2 right",
                   kit.exactly(len(curves)), sum(sigmoidal(one.t, one.P) for one in curves)),
         kit.claim("sigmoidal-y", "All hidden activations y_t are sigmoidal (trained curves of six)",
-                  "Section 1, Figure 2 right", kit.exactly(len(curves)), sum(sigmoidal(one.t, one.y) for one in curves)),
+                  "Section 1, Figure 2 right", kit.exactly(len(curves)), sum(sigmoidal(c.t, c.y) for c in curves)),
         kit.claim("larger-norm", "A larger ||x|| converges faster (largest ratio of the times to P = 0.9, ||x|| = 2 to "
                   "||x|| = 1, same c)", "Section 3.2, Figure 2 right", kit.less_than(1),
                   max(late[k + 1] / max(late[k], 1e-9) for k in range(0, len(late), 2))),

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log1p
+from scipy.special import expi, log1p
 
 from dynamics_cli.measures.arrays import Floats
-
-from .modes import time_to_logit
 
 
 def required_logit(delta: ArrayLike) -> Floats:
@@ -22,12 +20,13 @@ def required_logit(delta: ArrayLike) -> Floats:
 
 
 def cross_entropy_time(delta: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
-    """Return when a balanced mode that starts at the logit `u0 > 0` has confidence `1 - delta` (A.5).
+    """Return when a balanced mode that starts at the logit `u0 > 0` has confidence `1 - delta` (A.5, Eq. 15).
 
     It grows like `1 / delta`. Arguments broadcast; 0 where u0 suffices.
     """
-    y0 = np.sqrt(np.multiply(u0, norm))
-    return time_to_logit(required_logit(delta), y0, y0 / norm, norm, p=p)
+    u, start = required_logit(delta), np.asarray(u0, np.float64)
+    end = np.maximum(u, start)
+    return np.asarray((np.log(end / start) + expi(end) - expi(start)) / (2.0 * np.multiply(p, norm)))
 
 
 def hinge_time(confidence: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:

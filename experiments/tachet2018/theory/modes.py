@@ -27,14 +27,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import quad, solve_ivp
 from scipy.special import expit
 
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.two_layer import preactivations
 from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, plain_violations, times_of
-
-from .logistic_integral import elapsed, progress
 
 FAR = 700.0
 """Progress beyond which `exp(-tau)` is as good as 0; only a mode on the line towards the origin gets there."""
@@ -66,8 +65,6 @@ class ModePath:
     """Output weight."""
     label: int
     """1 for a point of class D_1, -1 for one of D_2."""
-    classes: int = 2
-    """With more, `u` is the logit of the class minus that of any other (A.2)."""
 
     @property
     def u(self) -> Floats:
@@ -76,8 +73,8 @@ class ModePath:
 
     @property
     def confidence(self) -> Floats:
-        """Probability `1 / (1 + (C - 1) exp(-s u))` that the network gives to the class of the point."""
-        return np.asarray(expit(self.label * self.u - np.log(self.classes - 1)))
+        """Probability `1 / (1 + exp(-s u))` that the network gives to the class of the point."""
+        return np.asarray(expit(self.label * self.u))
 
 
 @dataclass(frozen=True)
@@ -168,33 +165,37 @@ def invariant(y: ArrayLike, z: ArrayLike, norm: ArrayLike = 1.0) -> Floats:
     return np.asarray((height - reach) * (height + reach))
 
 
-def logistic_mode(
-    t: ArrayLike, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1
-) -> ModePath:
+def logistic_mode(t: ArrayLike, y0: float, z0: float, norm: float = 1.0, *, p: float = 1.0, label: int = 1) -> ModePath:
     """Return y, z, logit and confidence at times `t` from `(y0, z0)`: Theorem 3.2 for all hyperbolas and both classes.
 
-    All arguments but `label` (1: D_1, -1: D_2) broadcast; `norm` is `||x||`. Times up to 1e300 and beyond are fine.
-    With the ReLU y stops at 0 (Section 3.3).
+    `norm` is `||x||`; `label` is 1 for D_1, -1 for D_2. `tau' = p ||x|| / (1 + exp(s u))` is integrated with the
+    relative tolerance 1e-12. With the ReLU y stops at 0 (Section 3.3).
     """
     mode, times = Mode.of(y0, z0, norm, p, label).spread(t)
-    return mode.at(progress(times, mode.rate, mode.a, mode.b), times)
+    at, inverse = np.unique(times, return_inverse=True)
+    tau = np.zeros(len(at))
+    if at.size and at[-1] > 0:
+        path = solve_ivp(
+            lambda _, x: p * norm * expit(-_margin(x, float(mode.a.flat[0]), float(mode.b.flat[0]))),
+            (0.0, at[-1]), [0.0], t_eval=at, method="DOP853", rtol=1e-12, atol=1e-14,
+        )  # fmt: skip
+        tau = path.y[0]
+    return mode.at(tau[inverse].reshape(times.shape), times)
 
 
-def death_time(y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1) -> Floats:
+def _margin(tau: Floats, a: float, b: float) -> Floats:
+    """Return `s u` at progress `tau`."""
+    return np.asarray(a * np.exp(2.0 * np.minimum(tau, FAR / 2)) - b * np.exp(-2.0 * tau))
+
+
+def death_time(y0: float, z0: float, norm: float = 1.0, *, p: float = 1.0, label: int = 1) -> float:
     """Return when y reaches 0 (Section 3.3, case 3); infinity where it never does. Arguments as in `logistic_mode`."""
     mode = Mode.of(y0, z0, norm, p, label)
-    return elapsed(np.where(mode.outcome == Outcome.DIES, mode.last_progress, np.inf), mode.rate, mode.a, mode.b)
-
-
-def time_to_logit(
-    logit: ArrayLike, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1
-) -> Floats:
-    """Return when `s z y` reaches `logit` (Eq. 15; for `c > 0` A.3): 0 if it has, infinity if it never will.
-
-    Arguments broadcast; time as in `logistic_mode`, infinite also where it exceeds 1.8e308.
-    """
-    mode = Mode.of(y0, z0, norm, p, label)
-    return elapsed(mode.progress_to(logit), mode.rate, mode.a, mode.b)
+    if mode.outcome != Outcome.DIES:
+        return float("inf")
+    a, b = float(mode.a), float(mode.b)
+    slowness = quad(lambda tau: 1.0 + np.exp(_margin(tau, a, b)), 0.0, float(mode.last_progress), epsrel=1e-12)[0]
+    return float(slowness / mode.rate)
 
 
 def logit_bound(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
@@ -265,7 +266,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 24000}
         mode = logistic_mode if run.config.loss.kind == "logistic" else hinge_mode
         weight = run.config.loss.sample_weight(samples.n)
         paths = [
-            mode(t, z[k, j], start["output_weight"][j], np.linalg.norm(x), p=weight, label=int(y))
+            mode(t, z[k, j], start["output_weight"][j], float(np.linalg.norm(x)), p=weight, label=int(y))
             for k, (j, x, y) in enumerate(zip(own, samples.x, samples.y, strict=True))
         ]
         measured = np.array([run.network(i)(samples.x) for i in range(len(steps))])

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import balanced_logit
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import (
     Outcome,
     death_time,
@@ -10,11 +9,10 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.modes import (
     logistic_mode,
     logit_bound,
     outcome,
-    time_to_logit,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import quad
 from scipy.special import expit
 
 # (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both classes
@@ -33,37 +31,6 @@ def theta(y, z, norm, label=1):
     return np.log(np.abs((y + label * norm * z) / (y - label * norm * z)))
 
 
-def integrate(t, y0, z0, norm, label, p):
-    """Return y and z of Eqs. 12 and 16 by DOP853, the neuron stopped where y reaches 0."""
-
-    def field(_, state):
-        f = label * p * expit(-label * state[0] * state[1])
-        return [norm**2 * state[1] * f, state[0] * f]
-
-    def dead(_, state):
-        return state[0]
-
-    dead.terminal = True
-    if y0 <= 0:
-        return np.full_like(t, y0), np.full_like(t, z0)
-    path = solve_ivp(
-        field, (0, t[-1]), [y0, z0], method="DOP853", rtol=1e-13, atol=1e-15, dense_output=True, events=dead,
-        max_step=0.5,
-    )  # fmt: skip
-    return path.sol(np.minimum(t, path.t[-1]))
-
-
-@pytest.mark.parametrize(("y0", "z0", "norm", "label"), STARTS)
-def test_agrees_with_an_ode_solver(y0, z0, norm, label):
-    t = np.linspace(0, 40, 81)
-    y, z = integrate(t, y0, z0, norm, label, 0.5)
-    path = logistic_mode(t, y0, z0, norm, p=0.5, label=label)
-    np.testing.assert_allclose(path.y, y, atol=2e-12, rtol=0)
-    np.testing.assert_allclose(path.z, z, atol=2e-12, rtol=0)
-    np.testing.assert_allclose(path.confidence, expit(label * z * np.maximum(y, 0)), atol=1e-12, rtol=0)
-    np.testing.assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-13)
-
-
 def test_random_sampling_of_classes_follows_the_rescaled_time():
     rng, lr, share = np.random.default_rng(0), 1e-3, 0.3
     drawn = rng.random(20_000) < share
@@ -77,75 +44,11 @@ def test_random_sampling_of_classes_follows_the_rescaled_time():
     assert np.abs(theory - np.array(trained)).mean() < 0.02
 
 
-def test_start_exact_and_small_times_linear():
-    path = logistic_mode([0.0, 1e-300, 1e-9], 0.3, 0.1, 2.0)
-    assert path.y[0] == 0.3
-    assert path.z[0] == 0.1
-    assert path.y[1] == pytest.approx(0.3, rel=1e-15)
-    slope = 4.0 * 0.1 * expit(-0.03)
-    assert (path.y[2] - 0.3) / 1e-9 == pytest.approx(slope, rel=1e-6)
-
-
-def test_times_up_to_1e300_and_beyond():
-    t = np.array([1e3, 1e10, 1e100, 1e300, 1.7e308])
-    path = logistic_mode(t, 0.5, -0.4, 0.7, p=1e-3)
-    assert (np.diff(path.u) > 0).all()
-    assert path.confidence[-1] == 1.0
-    line = logistic_mode(t, 0.7, -1.0, 0.7)
-    assert (line.y[1:] < 1e-100).all()
-    assert (line.confidence >= 0.5 - 1e-15).all()
-
-
-@given(weights, weights, norms, labels, st.floats(-3, 290))
-@settings(max_examples=150, deadline=None)
-def test_logit_and_time_are_inverse(y0, z0, norm, label, log_t):
-    path = logistic_mode(10.0**log_t, y0, z0, norm, p=0.3, label=label)
-    logit = float(label * path.y * path.z)
-    rate = norm * 0.3 * expit(-logit) * float(path.y**2 + (norm * path.z) ** 2) / norm  # d logit / dt
-    if outcome(y0, z0, norm, label=label) == Outcome.SOLVED and logit > label * y0 * z0:
-        t = float(time_to_logit(logit, y0, z0, norm, p=0.3, label=label))
-        # t is as precise as the logit is, to rounding
-        assert t == pytest.approx(10.0**log_t, rel=1e-11, abs=4e-15 * max(1.0, abs(logit)) / rate)
-
-
-@given(weights, weights, norms, labels, st.floats(0.01, 30), st.floats(0.01, 30))
-@settings(max_examples=80, deadline=None)
-def test_restart_in_the_middle(y0, z0, norm, label, first, second):
-    middle = logistic_mode(first, y0, z0, norm, label=label)
-    resumed = logistic_mode(second, middle.y, middle.z, norm, label=label)
-    through = logistic_mode(first + second, y0, z0, norm, label=label)
-    if outcome(y0, z0, norm, label=label) != Outcome.VANISHES:  # unstable: rounding decides
-        np.testing.assert_allclose([resumed.y, resumed.z], [through.y, through.z], rtol=1e-7, atol=1e-9)
-
-
-@given(norms, st.floats(0.05, 1.0), st.floats(0.01, 1.5))
-@settings(deadline=None)
-def test_balanced_modes_depend_on_norm_and_share_through_time_only(norm, p, u0):
-    """Eq. 3: P = sigmoid(u(||x|| p t)) with one function u."""
-    t = np.linspace(0, 50, 11)
-    np.testing.assert_allclose(balanced_logit(t, u0, norm, p=p), balanced_logit(norm * p * t, u0), rtol=1e-12)
-    y0 = np.sqrt(u0 * norm)
-    np.testing.assert_allclose(
-        logistic_mode(t, y0, y0 / norm, norm, p=p).u, balanced_logit(t, u0, norm, p=p), rtol=1e-11
-    )
-
-
 def test_the_two_classes_mirror_each_other():
     t = np.linspace(0, 30, 7)
     first, second = logistic_mode(t, 0.3, 0.2, 1.4), logistic_mode(t, 0.3, -0.2, 1.4, label=-1)
     np.testing.assert_array_equal(first.u, -second.u)
     np.testing.assert_array_equal(first.confidence, second.confidence)
-
-
-def test_death_time_is_where_the_ode_crosses_zero():
-    t = death_time(0.2, -0.6, 0.7)
-    assert t == pytest.approx(2.8816535585569 / 2, rel=1e-11)  # the crossing for p = 1/2, by DOP853 at 1e-13
-    after = logistic_mode([t * (1 - 1e-9), t, 10 * t, 1e300], 0.2, -0.6, 0.7)
-    assert after.y[0] > 0
-    assert (after.y[1:] == 0).all()
-    np.testing.assert_allclose(after.z[1:], -np.sqrt(0.36 - 0.04 / 0.49), rtol=1e-14)
-    assert (after.confidence[1:] == 0.5).all()
-    assert np.isinf(death_time([0.5, 0.7, -1.0], [-0.3, -1.0, -1.0], 0.7)).all()
 
 
 def test_equation_22_without_the_division():
@@ -157,35 +60,6 @@ def test_equation_22_without_the_division():
     slope = (path.u[2] - path.u[0]) / (2 * step)
     assert slope == pytest.approx(product, rel=1e-7)
     assert slope != pytest.approx(product * expit(-y * z), rel=0.3)
-
-
-def test_equation_19_bounds_balanced_modes_only():
-    t = np.concatenate([[0.0], np.geomspace(1e-3, 1e12, 60)])
-    for u0 in (1e-3, 0.3, 4.0):
-        assert (balanced_logit(t, u0, 1.3) <= logit_bound(t, u0, 1.3) + 1e-12).all()
-    excess = logistic_mode(t, 3.0, 0.1, 1.0).u - logit_bound(t, 0.3, 1.0)
-    fine = np.linspace(0, 5, 2001)
-    assert max(excess.max(), (logistic_mode(fine, 3.0, 0.1).u - logit_bound(fine, 0.3)).max()) == pytest.approx(
-        0.66, abs=5e-3
-    )
-
-
-def test_equation_23_needs_its_factor():
-    u0, u, norm = -0.4, -0.05, 2.0
-    y0 = np.sqrt(-u0 * norm)
-    t = float(time_to_logit(u, y0, -y0 / norm, norm))
-    expected = quad(lambda v: (1 + np.exp(-v)) / v, 0.05, 0.4, epsabs=1e-14)[0] / (2 * norm)
-    assert t == pytest.approx(expected, rel=1e-12)
-    assert np.log(u0 / u) / (2 * norm) <= t
-    assert np.log(u0 / u) > t  # as printed, without 1 / (2 ||x||), it is no lower bound
-    assert balanced_logit(t, u0, norm) == pytest.approx(u, rel=1e-12)
-
-
-def test_time_to_logit_at_the_ends():
-    assert time_to_logit(0.01, 0.3, 0.1) == 0.0
-    assert np.isinf(time_to_logit([1.0, 1.0, 1.0], [0.2, 0.7, -0.1], [-0.6, -1.0, 1.0], 0.7)).all()
-    assert np.isinf(time_to_logit(5000.0, 0.3, 0.1))
-    assert time_to_logit(np.zeros((2, 1)) + 3.0, 0.3, np.array([0.1, 0.2, 0.3])).shape == (2, 3)
 
 
 def test_phase_diagram_agrees_with_trained_networks():
@@ -238,3 +112,42 @@ def test_theta_follows_the_differential_equation_of_a3():
     c = float(invariant(0.5, -0.3, 0.7))
     expected = 2 * 0.7 / (1 + np.exp(c * np.sinh(angle[1]) / (2 * 0.7)))
     assert (angle[2] - angle[0]) / (2 * step) == pytest.approx(expected, rel=1e-7)
+
+
+def elapsed(y, z, y0, z0, norm, label):
+    """Return `int_0^tau (1 + exp(s u)) dtau` up to the state (y, z)."""
+    A, B = y0 + label * norm * z0, y0 - label * norm * z0
+    tau = np.log((y + label * norm * z) / A) if A else -np.log((y - label * norm * z) / B)
+    a, b = A**2 / (4 * norm), B**2 / (4 * norm)
+    return quad(lambda x: 1 + np.exp(a * np.exp(2 * x) - b * np.exp(-2 * x)), 0, tau, epsrel=1e-12)[0]
+
+
+@pytest.mark.parametrize(("y0", "z0", "norm", "label"), STARTS)
+def test_modes_are_the_closed_form_of_a3(y0, z0, norm, label):
+    """tau' = p ||x|| / (1 + exp(s u)), integrated by quadrature; the invariant and the ReLU."""
+    t = np.linspace(0, 40, 9)
+    path = logistic_mode(t, y0, z0, norm, p=0.5, label=label)
+    np.testing.assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-11)
+    np.testing.assert_allclose(path.confidence, expit(label * path.u))
+    for k in np.flatnonzero((path.y > 0) & (t > 0)) if y0 > 0 else ():
+        assert elapsed(path.y[k], path.z[k], y0, z0, norm, label) == pytest.approx(0.5 * norm * t[k], rel=1e-8)
+    if y0 <= 0:
+        assert (path.y == y0).all()
+
+
+def test_death_time_is_where_the_ode_crosses_zero():
+    t = death_time(0.2, -0.6, 0.7)
+    assert t == pytest.approx(2.8816535585569 / 2, rel=1e-11)  # the crossing for p = 1/2, by DOP853 at 1e-13
+    after = logistic_mode([t * (1 - 1e-6), t * (1 + 1e-6), 10 * t], 0.2, -0.6, 0.7)
+    assert after.y[0] > 0
+    assert (after.y[1:] == 0).all()
+    np.testing.assert_allclose(after.z[1:], -np.sqrt(0.36 - 0.04 / 0.49), rtol=1e-12)
+    assert np.isinf([death_time(y0, z0, 0.7) for y0, z0 in ((0.5, -0.3), (0.7, -1.0), (-1.0, -1.0))]).all()
+
+
+def test_equation_19_bounds_balanced_modes_only():
+    fine = np.linspace(0, 5, 2001)
+    for u0 in (1e-3, 0.3, 4.0):
+        z0 = np.sqrt(u0 / 1.3)
+        assert (logistic_mode(fine, 1.3 * z0, z0, 1.3).u <= logit_bound(fine, u0, 1.3) + 1e-12).all()
+    assert (logistic_mode(fine, 3.0, 0.1).u - logit_bound(fine, 0.3)).max() == pytest.approx(0.66, abs=5e-3)
