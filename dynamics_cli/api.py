@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.reader import Overrides
     from dynamics_cli.datasets.files.store import Published
+    from dynamics_cli.instruments import Measured
     from dynamics_cli.pages import Page
     from dynamics_cli.plotting.time_axis import LogAxes
     from dynamics_cli.reproduction.audit import Audit
@@ -824,29 +825,35 @@ def measure(
     measures: Sequence[Any] = USUAL_MEASURES,
     checkpoints: Any = None,
     start: Any = None,
+    step: int | None = None,
+    parameters: str | Sequence[str] | None = None,
     x_test: Any = None,
     y_test: Any = None,
     seed: int = 0,
     dtype: Literal["float32", "float64"] = "float64",
     progress: Counted | None = None,
-) -> Table:
+) -> Measured:
     """Measure a network of torch, as runs are measured.
 
     At its weights, or at each of several checkpoints. A copy of the model computes, in its eval mode, in blocks of
-    samples on the CPU; the model itself stays as it is.
+    samples on the CPU, outside of `torch.autocast`, `torch.no_grad` and `torch.inference_mode`; the model itself stays
+    as it is. No derivative is taken of weights without `requires_grad`.
 
     Args:
-        model: a module with one tensor of inputs and one of outputs, samples along the first axis; or a function of
-            weights by name and inputs, whose weights are `checkpoints`.
-        x: inputs (n, ...): images, tokens, rows; or a `DataLoader` of pairs of inputs and labels, without `y`.
+        model: a module with one tensor of outputs, samples along the first axis; or a function of weights by name and
+            inputs, whose weights are `checkpoints`.
+        x: inputs (n, ...): images, tokens, rows; a tuple of them for several arguments, a dictionary for arguments by
+            name; or a `DataLoader` of pairs of inputs and labels, without `y`.
         y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes.
         loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives a number for each
             sample, or their mean or sum, such as `torch.nn.functional.cross_entropy`.
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
             All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
-            of training.
+            of training; with their iterations as `{100: state_dict}` or `[(100, state_dict)]`.
         start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
+        step: the iteration of a single checkpoint, or of the model's own weights.
+        parameters: patterns of names, such as `"layer4.*"`: of other weights no derivative is taken.
         x_test: held-out inputs, for `test_loss` and `test_accuracy`.
         y_test: held-out labels.
         seed: of random vectors, as that of a run.
@@ -855,9 +862,10 @@ def measure(
         progress: called with how many numbers are measured, of how many.
 
     Returns:
-        A row for each checkpoint: the file as `checkpoint`, `iteration` (the last number in the name of the file, or
-        the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are columns
-        `name.1`, `name.2`, ..., more are an array in the column `name`.
+        A row for each checkpoint: the file as `checkpoint`, `iteration` (as given, the last number in the name of the
+        file, or the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are
+        columns `name.1`, `name.2`, ..., more are an array in the column `name`. `to_xarray()` has all as arrays along
+        `iteration`.
 
     Raises:
         InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
@@ -866,8 +874,8 @@ def measure(
     from dynamics_cli.instruments import measure
 
     return measure(
-        model, x, y, loss=loss, measures=measures, checkpoints=checkpoints, start=start, x_test=x_test, y_test=y_test,
-        seed=seed, dtype=dtype, progress=progress,
+        model, x, y, loss=loss, measures=measures, checkpoints=checkpoints, start=start, step=step,
+        parameters=parameters, x_test=x_test, y_test=y_test, seed=seed, dtype=dtype, progress=progress,
     )  # fmt: skip
 
 

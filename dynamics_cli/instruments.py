@@ -1,21 +1,24 @@
 """Measures of a network that somebody else made and trained: `dyn.measure`.
 
-A module of torch becomes an `Architecture`, data become `Samples`, a function of outputs and labels a `Loss`. Measures,
-derivatives and random streams are those of runs.
+A module of torch becomes an `Architecture` (`Given`), data become `Samples`, a function of outputs and labels a `Loss`
+(`OwnLoss`). Measures, derivatives and random streams are those of runs. Begin with `measure`.
 """
 
 from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +30,7 @@ from torch.nn.parameter import is_lazy
 
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import InputError, needing
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.runs.columns import column_names
@@ -35,6 +38,9 @@ from dynamics_cli.runs.run import FEW_NUMBERS
 from dynamics_cli.text import Table, jsonable, shorten
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import check_labels
+
+if TYPE_CHECKING:
+    import xarray
 
 NESTED = ("state_dict", "model_state_dict", "model")
 """Keys under which checkpoints of training loops hold the state dict."""
@@ -45,16 +51,39 @@ _ROUNDING = 1e-4
 Reduction = Literal["mean", "sum"]
 
 
+class Measured(Table):
+    """The table of `dyn.measure`."""
+
+    arrays: dict[str, list[kinds.Floats]]
+    """What each measure gave at each checkpoint."""
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the measures as an `xarray.Dataset` along `iteration`.
+
+        Raises UsageError: xarray is not installed.
+        """
+        with needing("to_xarray", "xarray"):
+            import xarray
+        variables = {
+            name: (("iteration", *(f"{name}_{k}" for k in range(found[0].ndim))), np.stack(found))
+            for name, found in self.arrays.items()
+        }
+        files = {"checkpoint": ("iteration", self.column("checkpoint"))} if "checkpoint" in self.columns else {}
+        return xarray.Dataset(variables, coords={"iteration": self.column("iteration"), **files})
+
+
 @contextmanager
-def _exits_told() -> Iterator[None]:
-    """Turn the `sys.exit()` of a model or a loss into an error."""
+def _own_modes() -> Iterator[None]:
+    """Compute in the modes of runs whatever the caller's are; turn the `sys.exit()` of a model into an error."""
+    plain = (torch.autocast(device, enabled=False) for device in ("cpu", "cuda"))
     try:
-        yield
+        with torch.inference_mode(False), torch.enable_grad(), next(plain), next(plain):
+            yield
     except SystemExit as error:
         raise InputError(f"the model or the loss ended the process: {_told(error)}") from error
 
 
-@_exits_told()
+@_own_modes()
 def measure(
     model: Any,
     x: Any,
@@ -64,19 +93,22 @@ def measure(
     measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]],
     checkpoints: Any = None,
     start: Any = None,
+    step: int | None = None,
+    parameters: str | Sequence[str] | None = None,
     x_test: Any = None,
     y_test: Any = None,
     seed: int = 0,
     dtype: Literal["float32", "float64"] = "float64",
     progress: Callable[[int, int | None], None] | None = None,
-) -> Table:
+) -> Measured:
     """See `api.measure`."""
-    listed = _listed(checkpoints)
+    listed = _listed(checkpoints, step)
     data, held_out = _data(x, y), None if x_test is None else _data(x_test, y_test)
     samples = kinds.make_samples(
         data.rows, data.labels, x_test=held_out and held_out.rows, y_test=held_out and held_out.labels, origin="measure"
     )
-    network = Given.of(_copied(model, listed[0][2], torch.float64 if dtype == "float64" else torch.float32), data)
+    module = _copied(model, listed[0][2], torch.float64 if dtype == "float64" else torch.float32)
+    network = Given.of(_chosen(module, parameters), data)
     config = _config(loss, measures, network, samples, seed=seed, dtype=dtype)
     if isinstance(loss, str | Mapping | Loss):
         check_labels(samples, config.loss, config.model_copy(update={"architecture": network}))
@@ -96,14 +128,19 @@ def measure(
 
     chosen = chosen_measures(problem_of(None))
     memories: dict[str, dict[str, Any]] = {name: {} for name in chosen}
-    table, done = Table(), 0
+    table, done = Measured(), 0
+    table.arrays = {name: [] for name in chosen}
     for iteration, file, weights in listed:
         problem, shared = problem_of(weights), dict[str, Any]()
         row: dict[str, Any] = {"iteration": iteration} if file is None else {"checkpoint": file, "iteration": iteration}
         for name, one in chosen.items():
             now, memory = _parameters(problem), memories[name]
             state = Checkpoint(problem, now, lambda: _parameters(first()), iteration, memory, shared, origin=first)
-            row |= _columns(problem.config, name, _numbers(one, state))
+            numbers = _numbers(one, state)
+            table.arrays[name].append(numbers)
+            row |= _columns(problem.config, name, numbers)
+            if told := one.doubt(numbers):
+                warnings.warn(f"{name} at iteration {iteration}: {told}", stacklevel=4)
             done += 1
             if progress is not None:
                 progress(done, len(listed) * len(chosen))
@@ -179,15 +216,25 @@ class Checkpoint(State):
         return State(self.origin(), self.start, self._start, 0)
 
 
-def _listed(checkpoints: Any) -> list[tuple[int, str | None, Any]]:
+def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, Any]]:
     """Return iteration, file and weights of the checkpoints; None stands for the weights of the model."""
+    if isinstance(checkpoints, Mapping) and checkpoints and all(isinstance(key, int) for key in checkpoints):
+        checkpoints = list(checkpoints.items())
     if checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
         checkpoints = [checkpoints]
-    files = [os.fspath(one) if isinstance(one, str | os.PathLike) else None for one in checkpoints]
-    numbers = [int(found[-1]) for file in files if file and (found := re.findall(r"\d+", Path(file).stem))]
+    given = [one if isinstance(one, tuple) and len(one) == 2 else (None, one) for one in checkpoints]
+    files = [os.fspath(one) if isinstance(one, str | os.PathLike) else None for _, one in given]
     if not files:
         raise InputError("checkpoints is an empty list")
-    return list(zip(numbers if len(set(numbers)) == len(files) else range(len(files)), files, checkpoints, strict=True))
+    if step is not None:
+        if len(files) > 1:
+            raise InputError(f"step is of a single checkpoint, there are {len(files)}: give [(step, checkpoint), ...]")
+        given = [(step, given[0][1])]
+    numbers = [int(found[-1]) for file in files if file and (found := re.findall(r"\d+", Path(file).stem))]
+    places = numbers if len(set(numbers)) == len(files) else range(len(files))
+    return [
+        (place if at is None else at, file, one) for place, (at, one), file in zip(places, given, files, strict=True)
+    ]
 
 
 def _tensors(given: Any) -> dict[str, Tensor]:
@@ -206,7 +253,8 @@ def _tensors(given: Any) -> dict[str, Tensor]:
     if isinstance(found, Mapping):
         found = next((found[key] for key in NESTED if isinstance(found.get(key), Mapping)), found)
         if all(isinstance(k, str) and isinstance(v, Tensor | np.ndarray) for k, v in found.items()):
-            return {k: v if isinstance(v, Tensor) else torch.from_numpy(np.array(v)) for k, v in found.items()}
+            found = {k: v if isinstance(v, Tensor) else torch.from_numpy(np.array(v)) for k, v in found.items()}
+            return {k.replace("_orig_mod.", ""): v for k, v in found.items()}  # which `torch.compile` adds
     raise InputError("a checkpoint is no state dict: names with tensors")
 
 
@@ -236,18 +284,47 @@ def _copied(model: Any, weights: Any, dtype: torch.dtype) -> nn.Module:
         given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         needed = "a torch.nn.Module, or a function of weights and inputs whose weights are checkpoints"
         raise InputError(f"the model is {given}, needed is {needed}")
-    if isinstance(model, nn.Module) and any(map(is_lazy, (*model.parameters(), *model.buffers()))):
-        raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
+    if isinstance(model, nn.Module):
+        model = _opened(model)
+        tensors = (*model.parameters(), *model.buffers())
+        if any(map(is_lazy, tensors)):
+            raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
+        if any(tensor.is_meta for tensor in tensors):
+            raise InputError("the model has weights without values (device meta): load them first")
     try:
         model = copy.deepcopy(model) if isinstance(model, nn.Module) else _Function(model, _tensors(weights))
+        for inner in list(model.modules()):
+            for name, child in inner.named_children():
+                setattr(inner, name, _opened(child))
     except InputError:
         raise
     except Exception as error:
         raise InputError(f"the model cannot be copied: {_told(error)}") from error
     copied: nn.Module = model.to("cpu", dtype).eval()
-    if not any(weight.requires_grad for weight in copied.parameters()):
-        raise InputError("the model has no weights that are trained (requires_grad)")
     return copied
+
+
+def _opened(model: nn.Module) -> nn.Module:
+    """Return the module within wrappers of `torch.compile` and of parallel training."""
+    while True:
+        inner = getattr(model, "_orig_mod", None)
+        if inner is None and isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            inner = model.module
+        if not isinstance(inner, nn.Module):
+            return model
+        model = inner
+
+
+def _chosen(module: nn.Module, patterns: str | Sequence[str] | None) -> nn.Module:
+    """Freeze the weights whose names match no pattern; InputError: all would be frozen."""
+    wanted = ["*"] if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
+    for name, weight in module.named_parameters():
+        weight.requires_grad_(weight.requires_grad and any(fnmatchcase(name, one) for one in wanted))
+    if not any(weight.requires_grad for weight in module.parameters()):
+        there = shorten(", ".join(name for name, _ in module.named_parameters()), _LONGEST)
+        told = "the model has no weights that are trained (requires_grad)"
+        raise InputError(told if patterns is None else f"parameters {wanted} match no trained weight of: {there}")
+    return module
 
 
 def _parameters(problem: Problem) -> Parameters:
@@ -300,15 +377,20 @@ class Given(kinds.Architecture):
         probe._module, probe._data = module, data
         try:
             alone = [probe._run(module, module.forward, x[k : k + 1]) for k in range(len(x))]
+            places, names = probe._inputs(module, x)
+            with torch.no_grad():  # where attention may take another way
+                fast = module(*places, **names)
             with saved_tensors_hooks(keep, lambda tensor: tensor):
                 h = probe._run(module, module.forward, x)
         except Exception as error:
-            raise InputError(f"the model does not take inputs {(1, *data.shape)}: {_told(error)}") from error
+            raise InputError(f"the model does not take inputs {data.shapes}: {_told(error)}") from error
         if not isinstance(h, Tensor) or h.shape[:1] != x.shape[:1]:
             gives = tuple(h.shape) if isinstance(h, Tensor) else type(h).__name__
             raise InputError(f"the model gives {gives} for {len(x)} samples, needed is a tensor with a row for each")
         if not torch.allclose(torch.cat(alone), h, rtol=_ROUNDING, atol=_ROUNDING):
             raise InputError("the model mixes samples, or draws random numbers: its outputs change with the batch")
+        if fast.shape != h.shape or not torch.allclose(fast, h.detach(), rtol=_ROUNDING, atol=_ROUNDING):
+            raise InputError("without gradients the model gives other outputs: switch the fast path of attention off")
         count = h[0].numel()
         found = cls(outputs=count if count > 1 else None, train=trained if len(trained) < len(weights) else None)
         found._module, found._data, found._shape = module, data, tuple(h.shape[1:])
@@ -327,17 +409,34 @@ class Given(kinds.Architecture):
         """
         found = self.model_copy()
         found._module = copy.deepcopy(self._module)
+        tensors, names = _tensors(weights), found._module.state_dict()
+        if all(k.startswith("module.") for k in tensors) and not any(k.startswith("module.") for k in names):
+            tensors = {k.removeprefix("module."): v for k, v in tensors.items()}  # which parallel wrappers add
         try:
-            found._module.load_state_dict(_tensors(weights))
+            found._module.load_state_dict(tensors)
         except RuntimeError as error:
             named = os.fspath(weights) if isinstance(weights, str | os.PathLike) else "checkpoint"
             raise InputError(f"{named}: it does not fit the model: {_told(error)}") from error
         return found
 
-    def _run(self, module: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        dtype = torch.long if self._data.counted else next(module.parameters()).dtype
+    def _inputs(self, module: nn.Module, x: Tensor) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Return rows of numbers as the arguments of the module, by place and by name."""
+        own, at = next(module.parameters()).dtype, 0
+        places, names = list[Tensor](), dict[str, Tensor]()
+        for name, shape, dtype in self._data.inputs:
+            size = math.prod(shape)
+            part = x[:, at : at + size].reshape(len(x), *shape).to(dtype or own)
+            at += size
+            if name is None:
+                places.append(part)
+            else:
+                names[name] = part
+        return places, names
+
+    def _run(self, module: nn.Module, forward: Callable[..., Tensor], x: Tensor) -> Tensor:
+        places, names = self._inputs(module, x)
         with _differentiable():
-            return forward(x.reshape(len(x), *self._data.shape).to(dtype))
+            return forward(*places, **names)
 
     def build(self, d: int) -> nn.Module:
         """Return a copy of the module whose inputs are (n, d), and whose outputs are (n,) or (n, C)."""
@@ -375,41 +474,53 @@ class Given(kinds.Architecture):
 class _Data(NamedTuple):
     rows: kinds.Floats
     labels: kinds.Floats
-    shape: tuple[int, ...]
-    """Of the inputs of a sample."""
-    counted: bool
-    """Whether inputs are integers, as tokens are."""
+    inputs: list[tuple[str | None, tuple[int, ...], torch.dtype | None]]
+    """Name, shape of a sample, and dtype of each input; None for inputs by place, and for the dtype of the weights."""
     label_shape: tuple[int, ...]
     classes: bool
     """Whether labels are integers."""
+
+    @property
+    def shapes(self) -> str:
+        """The shapes of the inputs of a sample, for messages."""
+        return ", ".join(str((1, *shape)) for _, shape, _ in self.inputs)
 
     def as_labels(self, rows: Tensor, h: Tensor) -> Tensor:
         """Return rows of labels in their own shape, as integers or in the precision of the outputs."""
         return rows.reshape(len(rows), *self.label_shape).to(torch.long if self.classes else h.dtype)
 
 
+def _named(x: Any) -> list[tuple[str | None, Tensor]]:
+    """Return name and tensor of each input: of a mapping, of a tuple, or of a single one."""
+    several = x.items() if isinstance(x, Mapping) else [(None, one) for one in (x if isinstance(x, tuple) else [x])]
+    return [(name, torch.as_tensor(one).detach().cpu()) for name, one in several]
+
+
 def _data(x: Any, y: Any) -> _Data:
     """Return inputs and labels, or those of a `DataLoader` without labels beside it, as rows of numbers."""
     try:
-        if y is None:
-            pairs = [(torch.as_tensor(one), torch.as_tensor(other)) for one, other in x]
-            x, y = (torch.cat([pair[k] for pair in pairs]) for k in (0, 1))
-        x, y = (torch.as_tensor(one).detach().cpu() for one in (x, y))
+        batches = [(x, y)] if y is not None else [(one, other) for one, other in x]
+        parts = [_named(one) for one, _ in batches]
+        inputs = [(own[0][0], torch.cat([one for _, one in own])) for own in zip(*parts, strict=True)]
+        y = torch.cat([torch.as_tensor(other).detach().cpu() for _, other in batches])
     except (TypeError, ValueError, RuntimeError) as error:
         needed = "tensors or arrays, or a DataLoader of pairs (inputs, labels) in place of both"
         raise InputError(f"inputs and labels must be {needed}: {_told(error)}") from error
-    if not (x.ndim and y.ndim and x.numel() and len(x) == len(y)):
-        raise InputError(f"inputs {tuple(x.shape)} and labels {tuple(y.shape)} must be as many, a row for each sample")
-    rows, labels = (one.double().reshape(len(one), -1).numpy() for one in (x, y))
+    if {len(one) for _, one in inputs} != {len(y)} or not all(one.numel() for _, one in inputs):
+        shapes = ", ".join(str(tuple(one.shape)) for _, one in inputs)
+        raise InputError(f"inputs {shapes} and labels {tuple(y.shape)} differ in length, or are empty")
+    rows = np.concatenate([one.double().reshape(len(one), -1).numpy() for _, one in inputs], axis=1)
+    labels = y.double().reshape(len(y), -1).numpy()
     labels = labels[:, 0] if labels.shape[1] == 1 else labels
-    counted, classes = not x.is_floating_point(), not y.is_floating_point()
-    return _Data(rows, labels, tuple(x.shape[1:]), counted, tuple(y.shape[1:]), classes)
+    kept = [(name, tuple(one.shape[1:]), None if one.is_floating_point() else one.dtype) for name, one in inputs]
+    return _Data(rows, labels, kept, tuple(y.shape[1:]), not y.is_floating_point())
 
 
 class OwnLoss(Loss):
     """A function of outputs and labels, of the shapes that the network and the data give them."""
 
     _each: Any = PrivateAttr()
+    _whole: Any = PrivateAttr()
     _shape: tuple[int, ...] = PrivateAttr()
     _data: Any = PrivateAttr()
 
@@ -417,8 +528,16 @@ class OwnLoss(Loss):
         """Return the loss of each sample (n,)."""
         if isinstance(h, formulas.Expression):
             raise formulas.NotAFormulaError("a function of outputs and labels is no formula")
+        return self._each(*self._shaped(h, y))
+
+    def _shaped(self, h: Any, y: Any) -> tuple[Tensor, Tensor]:
         h, y = torch.as_tensor(h), torch.as_tensor(y)
-        return self._each(h.reshape(len(h), *self._shape), self._data.as_labels(y, h))
+        return h.reshape(len(h), *self._shape), self._data.as_labels(y, h)
+
+    def whole(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
+        """Return the loss of some samples as the function gives it, which may weight them."""
+        found = self._whole(*self._shaped(h, y))
+        return found.mean() if found.ndim else found
 
 
 class OwnClasses(OwnLoss):
@@ -440,6 +559,8 @@ def _own_loss(function: Callable[[Tensor, Tensor], Tensor], network: Given, data
     """
     h = torch.from_numpy(network.function(network.weights())(data.rows)).reshape(len(data.rows), *network._shape)
     y = data.as_labels(torch.from_numpy(data.labels), h)
+    if isinstance(function, nn.Module):  # weights of classes are in single precision
+        function = copy.deepcopy(function).to("cpu", h.dtype)
 
     def singly(h: Tensor, y: Tensor) -> Tensor:
         return torch.func.vmap(lambda h, y: function(h[None], y[None]).reshape(()))(h, y)
@@ -448,15 +569,21 @@ def _own_loss(function: Callable[[Tensor, Tensor], Tensor], network: Given, data
         whole = function(h, y)
         each = function if whole.ndim else singly
         values = each(h, y)
+        reductions: dict[Reduction, Tensor] = {"mean": values.mean(), "sum": values.sum()}
+        fits = [name for name, one in reductions.items() if whole.ndim or torch.allclose(whole, one, rtol=_ROUNDING)]
+        if not fits and getattr(function, "reduction", None) == "mean":  # weights of classes, or classes left out
+            apart: Any = copy.deepcopy(function)
+            apart.reduction = "none"
+            share = float(whole / apart(h, y).mean())
+            each, fits = (lambda h, y: share * apart(h, y)), ["mean"]
+            values = each(h, y)
     except Exception as error:
         raise InputError(f"the loss of outputs {tuple(h.shape)} and labels {tuple(y.shape)}: {_told(error)}") from error
-    reductions: dict[Reduction, Tensor] = {"mean": values.mean(), "sum": values.sum()}
-    fits = [name for name, one in reductions.items() if whole.ndim or torch.allclose(whole, one, rtol=_ROUNDING)]
     if values.shape != y.shape[:1] or not fits:
         needed = "a number for each sample, nor their mean or sum"
         raise InputError(f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither {needed}")
     one_of = data.classes and data.labels.ndim == 1 and len(network._shape) == 1 and network.outputs is not None
     within = one_of and data.labels.min() >= 0 and data.labels.max() < network._shape[0]
     own = (OwnClasses if within else OwnLoss)(reduction=fits[0])
-    own._each, own._shape, own._data = each, network._shape, data
+    own._each, own._whole, own._shape, own._data = each, function, network._shape, data
     return own

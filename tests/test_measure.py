@@ -204,6 +204,7 @@ OWN = {"activation_flips", "balancedness", "dead_neurons", "fourier_concentratio
 SETTINGS: dict[str, dict[str, Any]] = {
     "alignment": {"directions": [[1.0, 0.0]]},
     "spectral_density": {"probes": 1, "steps": 3},
+    "llc": {"burn_in": 5, "draws": 5, "chains": 1},
     **{kind: {"layer": "{first}"} for kind in ("singular_values", "stable_rank", "effective_rank")},
 }
 
@@ -298,7 +299,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no such class": (lambda: dyn.measure(MODULE, X, Y + 3), "y.2. is 5, the cross_entropy loss needs a class number"),
     "shapes": (lambda: dyn.measure(MODULE, X.float().reshape(7, 3, 1), Y), r"does not take inputs \(1, 3, 1\): "),
     "no loader": (lambda: dyn.measure(MODULE, X), "a DataLoader of pairs"),
-    "as many": (lambda: dyn.measure(MODULE, X, Y[:3]), r"inputs \(7, 3\) and labels \(3,\)"),
+    "as many": (lambda: dyn.measure(MODULE, X, Y[:3]), r"inputs \(7, 3\) and labels \(3,\) differ"),
     "no model": (lambda: dyn.measure("net.py", X, Y), "the model is a str, needed is"),
     "function alone": (lambda: dyn.measure(lambda w, x: x, X, Y), "whose weights are checkpoints"),
     "no start": (lambda: dyn.measure(MODULE, X, Y, measures=["distance"]), "start is missing"),

@@ -124,6 +124,10 @@ class Measure(Kind):
         """Return the cost of the measure: on how many samples the network is evaluated."""
         return 0
 
+    def doubt(self, found: Floats) -> str | None:
+        """Return why measured numbers cannot be trusted, if they cannot."""
+        return None
+
 
 def _geometric() -> Snapshots:
     return get_kind("snapshots", "geometric")()  # type: ignore[return-value]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, State, stream
+from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
@@ -82,26 +85,41 @@ class Curvature(Measure):
 class OfBlocks(Curvature):
     """The base of measures of the Hessian as a whole, or of its diagonal blocks."""
 
-    blocks: Literal["layer"] | None = None
-    """Measure the block of the Hessian that belongs to each trained array of weights, in the order of the network."""
+    blocks: Literal["layer"] | Annotated[dict[str, str], Field(min_length=1)] | None = None
+    """Measure the block of the Hessian that belongs to each trained array of weights, in the order of the network; or
+    blocks of weights whose names match patterns, `{head: "weight_3*", rest: "*_[12]"}`."""
 
     @property
     def name(self) -> str:
-        """The kind, and whether it is by layer."""
-        return self.kind if self.blocks is None else f"{self.kind}_by_layer"
+        """The kind, and whether it is by layer or by blocks."""
+        return self.kind if self.blocks is None else f"{self.kind}_by_{'layer' if self.blocks == 'layer' else 'block'}"
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of the weights of the blocks, where the columns of the inputs are known."""
+        """Return the names of the blocks; of layers, where the columns of the inputs are known."""
+        if isinstance(self.blocks, dict):
+            return list(self.blocks)
         sizes = None if self.blocks is None else sections["dataset"].sizes()
         architecture = sections["architecture"]
         return () if sizes is None else trained_among(architecture, architecture.shapes(sizes.d))
 
-    def places(self, derivatives: Derivatives) -> list[slice]:
-        """Return the places of the blocks among the trained weights; a single block is the whole."""
+    def places(self, derivatives: Derivatives) -> list[Ints]:
+        """Return the places of the blocks among the trained weights; a single block is the whole.
+
+        Raises:
+            InputError: a pattern matches the name of no trained weight.
+        """
         if self.blocks is None:
-            return [slice(0, derivatives.size)]
+            return [np.arange(derivatives.size)]
         ends = np.cumsum([0, *(math.prod(derivatives.problem.shapes[name]) for name in derivatives.names)]).tolist()
-        return [slice(first, last) for first, last in pairwise(ends)]
+        own = {name: np.arange(*bounds) for name, bounds in zip(derivatives.names, pairwise(ends), strict=True)}
+        if self.blocks == "layer":
+            return list(own.values())
+        found = [[own[name] for name in own if fnmatchcase(name, pattern)] for pattern in self.blocks.values()]
+        for pattern, matched in zip(self.blocks.values(), found, strict=True):
+            if not matched:
+                there = ", ".join(derivatives.names)
+                raise InputError(f"record.measures: {self.kind}.blocks: {pattern!r} is no trained weight of: {there}")
+        return [np.concatenate(matched) for matched in found]
 
 
 class Sharpness(OfBlocks, kind="sharpness"):
@@ -122,7 +140,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     def products(self, problem: Problem) -> int:
         """Return ten products for each eigenvalue, or the cost of the whole Hessian."""
-        blocks = 1 if self.blocks is None else len(trained_names(problem))
+        blocks = len(trained_names(problem)) if self.blocks == "layer" else len(self.blocks or "1")
         return super().products(problem) if self.exact else 10 * self.top * blocks
 
     def columns(self, sections: Sections) -> Sequence[str]:
@@ -135,10 +153,10 @@ class Sharpness(OfBlocks, kind="sharpness"):
         places, H = self.places(derivatives), derivatives.hessian() if self.exact else None
         values, vectors = np.full((len(places), self.top), np.nan), np.zeros((self.top, derivatives.size)).T
         for found, place in zip(values, places, strict=True):
-            size = place.stop - place.start
+            size = len(place)
             k = min(self.top, size)
             if H is not None:
-                found[:k] = eigenvalues(H[place, place])[:k]
+                found[:k] = eigenvalues(H[np.ix_(place, place)])[:k]
                 continue
             start = _first(size, 1.0 if near is None else NUDGE / size**0.5)
             if near is not None:
@@ -257,7 +275,7 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
         places = self.places(derivatives)
         if self.probes is None:
             H = derivatives.hessian()
-            found = [np.trace(H[place, place]) for place in places]
+            found = [H.diagonal()[place].sum() for place in places]
         else:
             signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.probes, derivatives.size))
             turned = [derivatives.hessian_product(v) for v in signs]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
 from dynamics_cli.kinds.tracing import operations
+from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
 from dynamics_cli.memory import threads_for
 
@@ -111,7 +112,7 @@ class Derivatives(ABC):
         product = self.hessian_product if whole else self.gauss_newton_product
         return largest_eigenvalues(product, start, k, tolerance=self.tolerance)[:2]
 
-    def largest_of_block(self, block: slice, start: Floats, k: int = 1) -> tuple[Floats, Floats]:
+    def largest_of_block(self, block: Ints, start: Floats, k: int = 1) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues, descending, of a diagonal block of the Hessian, and their vectors."""
         v = np.zeros(self.size)
 

@@ -96,7 +96,8 @@ class TrainLoss(OfSamples, kind="train_loss"):
 
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
         """Return the loss, reduced as that of the training samples."""
-        return float(problem.loss.total(h, problem.loss.numbered(y)))
+        whole = getattr(problem.loss, "whole", problem.loss.total)  # a function of torch may weight the samples
+        return float(whole(h, problem.loss.numbered(y)))
 
 
 class TestLoss(TrainLoss, kind="test_loss"):

@@ -18,6 +18,10 @@ STIFFEST = 0.1
 """The default step times the largest curvature of the sampled density: its bias is a quarter of it, 2.5 %."""
 MOST_HALVINGS = 60
 """Halvings of the default step that are tried at most, where chains diverge."""
+LEAST, LONGEST = 300, 10_000
+"""Steps of a burn-in, and steps that count, at least and at most, where the config does not give them."""
+AGREE = 1.05
+"""Split R-hat above which chains disagree (Gelman et al. 2013, Section 11.4, ask for 1.1; Vehtari et al. 2021 1.01)."""
 
 
 class LocalLearningCoefficient(Curvature, kind="llc"):
@@ -26,11 +30,12 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     `L_n` is the mean loss of the training samples. The expectation is over the density proportional to
     `exp(-n beta L_n(w) - gamma/2 |w - w*|^2)` of the trained weights, by stochastic gradient Langevin dynamics from w*
     (Welling and Teh 2011), `w <- w - step/2 (n beta grad L_B(w) + gamma (w - w*)) + sqrt(step) xi`, for batches B and
-    standard Gaussians xi. Recorded are the mean over the chains, and the standard deviation from chain to chain, NaN
-    for a single chain. Both are NaN where a chain diverges with the `step` that is given. The default step is halved
-    until no chain does, and all of them start over with the same draws: where curvature is 0, as at a saddle, it says
-    nothing of the curvature nearby. The draws are a function of the seed and the iteration. A state takes
-    `chains x (burn_in + draws)` gradients: give it a schedule.
+    standard Gaussians xi. Recorded are the mean over the chains, the standard deviation from chain to chain (NaN for a
+    single chain), and split R-hat of the losses: above 1.05 chains disagree, are too short, or have not left w*. All
+    are NaN where a chain diverges with the `step` that is given. The default step is halved until no chain does, and
+    all of them start over with the same draws: where curvature is 0, as at a saddle, it says nothing of the curvature
+    nearby. The draws are a function of the seed and the iteration. A state takes `chains x (burn_in + draws)`
+    gradients, by default up to 80 000 that count and as many before: give it a schedule.
     """
 
     example = "{kind: llc, at: {kind: list, include: [100]}}"
@@ -44,10 +49,12 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     it, a quarter, ... where a chain diverges."""
     chains: PositiveInt = 4
     """Independent chains, side by side."""
-    burn_in: Annotated[int, Field(ge=0)] = 300
-    """First steps of a chain, which do not count."""
-    draws: PositiveInt = 300
-    """Steps that count, those of a chain in a row."""
+    burn_in: Annotated[int, Field(ge=0)] | None = None
+    """First steps of a chain, which do not count; by default `3 / (step gamma)`, 300 to 10 000: in directions without
+    curvature, the slowest, chains are then as far from w* as they get, up to 5 %."""
+    draws: PositiveInt | None = None
+    """Steps that count, those of a chain in a row; by default as many as the burn-in, twice as many anew while R-hat is
+    above 1.05, up to 10 000."""
     batch_size: PositiveInt | None = None
     """Samples for a step, drawn with replacement; all of them when absent."""
     labels: Literal["data", "own"] = "data"
@@ -75,15 +82,29 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         return super().offered(problem)
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of the two numbers."""
-        return "mean", "standard deviation over chains"
+        """Return the names of the three numbers."""
+        return "mean", "standard deviation over chains", "R-hat"
 
     def samples(self, problem: Problem) -> int:
         """Return the cost of the gradients: three evaluations of a batch each."""
-        return 3 * (self.batch_size or problem.dataset.n) * self.chains * (self.burn_in + self.draws)
+        steps = (LONGEST if self.burn_in is None else self.burn_in) + (self.draws or LONGEST)
+        return 3 * (self.batch_size or problem.dataset.n) * self.chains * steps
 
     def measure(self, state: State) -> Floats:
-        """Return the mean over chains, and their standard deviation."""
+        """Return the mean over chains, their standard deviation, and split R-hat."""
+        coefficients = self.trace(state)
+        found = coefficients.mean(0)
+        spread = found.std(ddof=1) if self.chains > 1 else np.nan
+        return np.array([found.mean(), spread, split_r_hat(coefficients)])
+
+    def doubt(self, found: Floats) -> str | None:
+        """Return that chains disagree, if they do."""
+        if not found[2] > AGREE:
+            return None
+        return f"chains disagree (split R-hat {found[2]:.3g}, above {AGREE:g}): take more draws, or a larger gamma"
+
+    def trace(self, state: State) -> Floats:
+        """Return `n beta (L_n(w) - L_n(w*))` of the steps that count (draws, chains); NaN where a chain diverges."""
         derivatives, problem, loss = derivatives_of(state), state.problem, state.problem.loss
         n, outputs = problem.dataset.n, np.asarray(state.network(problem.dataset.x), np.float64)
         labels = outputs if self.labels == "own" else problem.dataset.y
@@ -95,26 +116,41 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
             at_star = float(np.mean(np.asarray(loss.values(outputs, classes))))
             for _ in range(1 if self.step else 1 + MOST_HALVINGS):
                 rng = stream(problem.config.seed, self.kind, state.iteration)
-                found = nbeta * (self._mean_losses(potential, w_star, nbeta, step, rng, n) - at_star)
-                if np.isfinite(found).all():
+                losses = self._losses(potential, w_star, nbeta, step, rng, n)
+                if np.isfinite(losses).all():
                     break
                 step /= 2
-            return np.array([found.mean(), found.std(ddof=1) if self.chains > 1 else np.nan])
+            return nbeta * (losses - at_star)
 
-    def _mean_losses(
+    def _losses(
         self, potential: Potential, w_star: Floats, nbeta: float, step: float, rng: np.random.Generator, n: int
     ) -> Floats:
-        """Return the mean loss along each chain (chains,); NaN where any chain diverges."""
-        w, summed = np.tile(w_star, (self.chains, 1)), np.zeros(self.chains)
-        for t in range(self.burn_in + self.draws):
-            rows = rng.integers(n, size=(self.chains, self.batch_size)) if self.batch_size else None
-            losses, gradients = potential(w, rows)
-            summed += losses if t >= self.burn_in else 0.0
-            drift = nbeta * gradients + self.gamma * (w - w_star)
-            w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
-            if not np.isfinite(w).all():
-                return np.full(self.chains, np.nan)
-        return summed / self.draws
+        """Return the losses of the steps that count (draws, chains); NaN where any chain diverges."""
+        w = np.tile(w_star, (self.chains, 1))
+
+        def walk(steps: int) -> Floats:
+            nonlocal w
+            found = np.full((steps, self.chains), np.nan)
+            for t in range(steps):
+                rows = rng.integers(n, size=(self.chains, self.batch_size)) if self.batch_size else None
+                losses, gradients = potential(w, rows)
+                drift = nbeta * gradients + self.gamma * (w - w_star)
+                w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
+                if not np.isfinite(w).all():
+                    break
+                found[t] = losses
+            return found
+
+        slowest = 3 / (step * self.gamma) if self.gamma else LONGEST
+        burn_in = int(np.clip(slowest, LEAST, LONGEST)) if self.burn_in is None else self.burn_in
+        if burn_in and not np.isfinite(walk(burn_in)).all():
+            return np.full((1, self.chains), np.nan)
+        draws = self.draws or int(np.clip(burn_in, LEAST, LONGEST))
+        losses = walk(draws)
+        while not self.draws and split_r_hat(losses) > AGREE and 2 * draws <= LONGEST:
+            draws *= 2  # what was drawn becomes a part of the burn-in
+            losses = walk(draws)
+        return losses
 
     def _curvature(self, derivatives: Derivatives, state: State) -> float:
         """Return the largest eigenvalue of the Hessian of `L_n` at the state, at least 0."""
@@ -122,3 +158,17 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         n, own = state.problem.dataset.n, self.labels == "own"  # whose residuals are 0: the Gauss-Newton part is all
         value = derivatives.largest(start, whole=not own)[0][0] / (state.problem.loss.sample_weight(n) * n)
         return max(float(value), 0.0)
+
+
+def split_r_hat(trace: Floats) -> float:
+    """Return the split R-hat of numbers (draws, chains): near 1 where halves of all chains have one mean.
+
+    `sqrt(V / W)`, W the mean variance within halves of chains, `V = (1 - 1/h) W + B / h`, B / h the variance of the
+    means of halves of length h (Gelman et al. 2013, Bayesian Data Analysis, Section 11.4).
+    """
+    h = len(trace) // 2
+    if h < 2:
+        return float("nan")
+    halves = np.concatenate([trace[:h], trace[h : 2 * h]], axis=1)  # (h, 2 chains)
+    within = halves.var(0, ddof=1).mean()
+    return float(np.sqrt(1 - 1 / h + halves.mean(0).var(ddof=1) / within))

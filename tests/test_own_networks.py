@@ -1,0 +1,291 @@
+"""Networks of users, row by row: each number is that of a dense matrix, or the network is refused in one line."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, hessian, jacrev
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
+
+import dynamics_cli as dyn
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import stream
+from tests.test_measure import Elementary
+
+torch.manual_seed(1)
+LLC = {"kind": "llc", "nbeta": 4.0, "gamma": 2.0, "step": 0.01, "burn_in": 0, "draws": 3, "chains": 1}
+
+
+class Block(nn.Module):
+    """A residual block of convolutions with batch norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(2, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.Conv2d(2, 2, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+def residual() -> nn.Module:
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), Block(), nn.Dropout(0.5), nn.Flatten(), nn.Linear(8, 3))
+    model(torch.randn(9, 1, 4, 4))  # running means are no longer 0
+    return model.eval()
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.readout = nn.GRU(2, 2, batch_first=True), nn.Linear(2, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.readout(self.layer(x)[0][:, -1])
+
+
+class Tied(nn.Module):
+    """One weight at both ends, a buffer between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(3, 3)
+        self.last = nn.Linear(3, 3, bias=False)
+        self.last.weight = self.first.weight
+        self.register_buffer("scale", torch.tensor([0.5, 1.0, 2.0]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(torch.tanh(self.first(x)) * self.scale)
+
+
+class Two(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(2, 3), nn.Embedding(4, 3)
+
+    def forward(self, x: Tensor, token: Tensor) -> Tensor:
+        return torch.tanh(self.left(x)) * self.right(token)
+
+
+class Masked(nn.Module):
+    """A transformer layer whose padded tokens are masked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.readout = nn.Embedding(5, 2), nn.Linear(2, 3)
+        self.layer = nn.TransformerEncoderLayer(2, 1, 2, dropout=0.1, batch_first=True)
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        h = self.layer(self.embedding(input_ids), src_key_padding_mask=mask)
+        return self.readout(h[:, 0])
+
+
+def frozen() -> nn.Module:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+    model[0].requires_grad_(False)
+    return model
+
+
+X, Y = torch.randn(8, 3), torch.arange(8) % 3
+TOKENS = torch.randint(0, 5, (8, 3))
+MASK = torch.arange(3) >= torch.tensor([3, 2, 1, 3, 2, 3, 1, 2])[:, None]
+WEIGHTED = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 0.5]))
+LEFT_OUT = nn.CrossEntropyLoss(ignore_index=1)
+# fmt: off
+ROWS: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
+    "residual, batch norm, dropout": (residual, torch.randn(8, 1, 4, 4), cross_entropy),
+    "GRU": (Recurrent, torch.randn(8, 4, 2), cross_entropy),
+    "tied weights, a buffer": (Tied, X, cross_entropy),
+    "two inputs": (Two, (torch.randn(8, 2), torch.arange(8) % 4), cross_entropy),
+    "transformer with a mask": (Masked, {"input_ids": TOKENS, "mask": MASK}, cross_entropy),
+    "frozen layers": (frozen, X, cross_entropy),
+    "float16": (lambda: Tied().half(), X, cross_entropy),
+    "bfloat16": (lambda: Tied().bfloat16(), X, cross_entropy),
+    "compiled": (lambda: torch.compile(Tied()), X, cross_entropy),
+    "weighted classes": (Tied, X, WEIGHTED),
+    "classes left out": (Tied, X, LEFT_OUT),
+}
+# fmt: on
+
+
+def flat(found: dict[str, Tensor] | tuple[Tensor, ...]) -> Tensor:
+    return torch.cat([one.flatten() for one in (found.values() if isinstance(found, dict) else found)])
+
+
+class Dense:
+    """Loss, gradient, Hessian, and Jacobian of a network, on all trained weights as a vector, in float64."""
+
+    def __init__(self, model: nn.Module, x: Any, loss: Any) -> None:
+        self.model = copy.deepcopy(getattr(model, "_orig_mod", model)).double().eval()
+        for part in self.model.modules():
+            if isinstance(part, nn.LayerNorm):
+                part.__class__ = Elementary
+        self.loss = copy.deepcopy(loss).double() if isinstance(loss, nn.Module) else loss
+        double = lambda one: one.double() if one.is_floating_point() else one  # noqa: E731
+        self.args = tuple(map(double, x)) if isinstance(x, tuple) else () if isinstance(x, dict) else (double(x),)
+        self.named = x if isinstance(x, dict) else {}
+        self.weights = {k: w for k, w in self.model.named_parameters() if w.requires_grad}
+        self.theta = flat({k: w.detach() for k, w in self.weights.items()})
+
+    def outputs(self, theta: Tensor) -> Tensor:
+        parts = theta.split([w.numel() for w in self.weights.values()])
+        weights = {k: part.view_as(w) for (k, w), part in zip(self.weights.items(), parts, strict=True)}
+        with sdpa_kernel(SDPBackend.MATH):
+            return functional_call(self.model, weights, self.args, self.named)
+
+    def total(self, theta: Tensor) -> Tensor:
+        return self.loss(self.outputs(theta), Y)
+
+    def numbers(self) -> dict[str, float]:
+        H = hessian(self.total)(self.theta).detach().numpy()
+        J = jacrev(lambda theta: self.outputs(theta).flatten())(self.theta).detach().numpy()
+        K, y = J @ J.T, np.eye(3)[Y] - np.eye(3)[Y].mean(0)
+        return {
+            "sharpness": float(np.linalg.eigvalsh(H)[-1]),
+            "hessian_trace": float(np.trace(H)),
+            "gradient_norm": float(torch.func.grad(self.total)(self.theta).norm()),
+            "kernel_alignment": float(y.ravel() @ K @ y.ravel() / (np.linalg.norm(K) * (y**2).sum())),
+            "llc.mean": self.llc(),
+        }
+
+    def llc(self) -> float:
+        """Return the coefficient of three Langevin steps, with the draws of the program."""
+        rng, theta, losses = stream(0, "llc", 0), self.theta.clone(), []
+        for _ in range(3):
+            losses.append(float(self.total(theta)))
+            drift = 4.0 * torch.func.grad(self.total)(theta) + 2.0 * (theta - self.theta)
+            theta = theta - 0.005 * drift + 0.1 * torch.from_numpy(rng.standard_normal((1, len(theta)))[0])
+        return 4.0 * (float(np.mean(losses)) - losses[0])
+
+
+MEASURES = ["sharpness", "hessian_trace", "gradient_norm", "kernel_alignment", LLC]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script_method.*:DeprecationWarning")  # of torch.compile
+@pytest.mark.parametrize("row", ROWS)
+def test_every_number_is_that_of_dense_matrices(row: str) -> None:
+    make, x, loss = ROWS[row]
+    model = make()
+    expected = Dense(model, x, loss).numbers()
+    if row in ("weighted classes", "classes left out"):
+        del expected["kernel_alignment"]
+    measures = [one for one in MEASURES if isinstance(one, dict) or one in expected]
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    (found,) = dyn.measure(model, x, Y, loss=loss, measures=measures)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    "mode", [lambda: torch.autocast("cpu", torch.bfloat16), torch.no_grad, torch.inference_mode], ids=str
+)
+def test_modes_of_the_caller_change_nothing(mode: Any) -> None:
+    model = Tied()
+    expected = dyn.measure(model, X, Y, measures=MEASURES)
+    with mode():
+        assert repr(dyn.measure(model, X, Y, measures=MEASURES)) == repr(expected)
+        loader = DataLoader(TensorDataset(X, Y), batch_size=3)
+        assert repr(dyn.measure(model, loader, measures=MEASURES)) == repr(expected)
+        inner = dyn.measure(copy.deepcopy(model), X.clone(), Y.clone(), measures=["sharpness"])
+    assert inner[0]["sharpness"] == expected[0]["sharpness"]
+
+
+def padded() -> nn.Module:
+    layer = nn.TransformerEncoderLayer(4, 2, 4, batch_first=True)
+
+    class Padded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = nn.TransformerEncoder(layer, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            mask = torch.tensor([False, True]).expand(len(x), 2)
+            return self.encoder(x, src_key_padding_mask=mask).flatten(1)[:, -3:]
+
+    return Padded()
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "meta": (lambda: dyn.measure(nn.Linear(3, 3, device="meta"), X, Y), "weights without values .device meta."),
+    "lazy": (lambda: dyn.measure(nn.Sequential(nn.LazyLinear(3)), X, Y), "call it once with inputs"),
+    "fast path": (lambda: dyn.measure(padded(), torch.randn(8, 2, 4), Y), "without gradients the model gives other"),
+    "no such weight": (lambda: dyn.measure(Tied(), X, Y, parameters="head.*"), "'head.*'. match no trained weight of"),
+    "no such block": (
+        lambda: dyn.measure(Tied(), X, Y, measures=[{"kind": "sharpness", "blocks": {"a": "b*"}}]),
+        "sharpness.blocks: 'b.' is no trained weight of: first.weight",
+    ),
+    "two lengths": (lambda: dyn.measure(Two(), (X[:5, :2], Y), Y), r"inputs \(5, 2\), \(8,\) and labels \(8,\) differ"),
+    "several steps": (
+        lambda: dyn.measure(Tied(), X, Y, checkpoints=[Tied(), Tied()], step=3),
+        "of a single checkpoint",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals_are_one_line(case: str) -> None:
+    call, told = REFUSED[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch, about nested tensors
+        with pytest.raises(InputError, match=told) as error:
+            call()
+    assert "\n" not in str(error.value)
+
+
+def test_checkpoints_have_steps_and_names_of_wrappers() -> None:
+    models = [Tied() for _ in range(3)]
+    plain = dyn.measure(models[0], X, Y, checkpoints=[model.state_dict() for model in models])
+    assert plain.column("iteration") == [0, 1, 2]
+    wrapped = [{f"module._orig_mod.{k}": v for k, v in model.state_dict().items()} for model in models]
+    steps = [5, 10, 100]
+    for checkpoints in (dict(zip(steps, wrapped, strict=True)), list(zip(steps, wrapped, strict=True))):
+        table = dyn.measure(models[0], X, Y, checkpoints=checkpoints)
+        assert table.column("iteration") == steps
+        assert table.column("sharpness") == plain.column("sharpness")
+    assert dyn.measure(models[1], X, Y, step=7)[0] == pytest.approx({**plain[1], "iteration": 7}, rel=1e-6)
+    pytest.importorskip("xarray")
+    data = dyn.measure(models[0], X, Y, checkpoints=checkpoints, measures=["sharpness", "hessian_spectrum"]).to_xarray()
+    assert data["sharpness"].dims == ("iteration",)
+    assert data["hessian_spectrum"].shape == (3, 12)
+    assert data["iteration"].values.tolist() == steps
+
+
+def test_parameters_and_blocks_are_chosen_by_name() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+    dense = Dense(model, X, cross_entropy)
+    H = hessian(dense.total)(dense.theta).detach().numpy()
+    blocks = {"weights": "*.weight", "biases": "*.bias", "last": "2.*"}
+    places = {"weights": np.r_[0:12, 16:28], "biases": np.r_[12:16, 28:31], "last": np.r_[16:31]}
+    (row,) = dyn.measure(model, X, Y, measures=[{"kind": k, "blocks": blocks} for k in ("sharpness", "hessian_trace")])
+    for name, at in places.items():
+        part = H[np.ix_(at, at)]
+        assert row[f"sharpness_by_block.{name}"] == pytest.approx(np.linalg.eigvalsh(part)[-1], rel=1e-6)
+        assert row[f"hessian_trace_by_block.{name}"] == pytest.approx(np.trace(part), rel=1e-9)
+    (chosen,) = dyn.measure(model, X, Y, parameters="2.*", measures=["sharpness", "hessian_trace"])
+    last = H[16:, 16:]
+    assert chosen["sharpness"] == pytest.approx(np.linalg.eigvalsh(last)[-1], rel=1e-6)
+    assert chosen["hessian_trace"] == pytest.approx(np.trace(last), rel=1e-9)
+
+
+def test_held_out_losses_are_weighted_by_their_own_classes() -> None:
+    model = Tied().double()
+    (row,) = dyn.measure(model, X, Y, loss=WEIGHTED, measures=["train_loss", "test_loss"], x_test=X[:4], y_test=Y[:4])
+    loss = copy.deepcopy(WEIGHTED).double()
+    with torch.no_grad():
+        expected = [float(loss(model(X[:n].double()), Y[:n])) for n in (8, 4)]
+    assert [row["train_loss"], row["test_loss"]] == pytest.approx(expected, rel=1e-12)
+
+
+def test_chains_that_disagree_are_told() -> None:
+    with pytest.warns(UserWarning, match=r"^llc at iteration 0: chains disagree \(split R-hat [0-9.]+, above 1.05\)"):
+        (row,) = dyn.measure(Tied(), X, Y, measures=[{**LLC, "step": 1e-4, "draws": 50, "chains": 4}])
+    assert row["llc.R-hat"] > 1.05
+    assert math.isfinite(row["llc.mean"])
