@@ -204,7 +204,7 @@ OWN = {"activation_flips", "balancedness", "dead_neurons", "fourier_concentratio
 SETTINGS: dict[str, dict[str, Any]] = {
     "alignment": {"directions": [[1.0, 0.0]]},
     "spectral_density": {"probes": 1, "steps": 3},
-    "llc": {"burn_in": 5, "draws": 5, "chains": 1},
+    "llc": {"burn_in": 5, "draws": 3},
     **{kind: {"layer": "{first}"} for kind in ("singular_values", "stable_rank", "effective_rank")},
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import re
 import sys
+import warnings
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,9 @@ def measure(
         _check_output(output, data)
     samples: dict[str, Any] = {**read_samples(data)}
     shown = CountBar("measure", shown=not (quiet or as_json))
-    with redirect_stdout(sys.stderr), shown as bar:  # stdout belongs to our data, whatever the model prints
+    # stdout belongs to our data, whatever the model prints
+    with redirect_stdout(sys.stderr), shown as bar, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
         model = _object(named, "--model")
         from torch.nn import Module
 
@@ -88,6 +91,8 @@ def measure(
             loss=_object(loss, "--loss") if ".py:" in loss else loss, measures=measures or api.USUAL_MEASURES,
             checkpoints=checkpoints, start=start, progress=bar, **options,
         )  # fmt: skip
+    for text in dict.fromkeys(str(one.message) for one in told):
+        click.echo(f"Warning: {text}", err=True)
     if output is not None:
         from dynamics_cli.runs.store.files import save_csv
 
