@@ -55,6 +55,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     "--measure", "measures", multiple=True, metavar="KIND", shell_complete=_complete,
     help="A kind or its keys as YAML; can be repeated (default: train_loss, gradient_norm, sharpness).",
 )  # fmt: skip
+@click.option("--parameters", multiple=True, metavar="PATTERN")
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -69,7 +70,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @json_option
 def measure(
     *, named: str, data: Path, patterns: tuple[str, ...], start: Path | None, loss: str, measures: tuple[str, ...],
-    output: Path | None, quiet: bool, as_json: bool, **options: Any,
+    parameters: tuple[str, ...], output: Path | None, quiet: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     checkpoints = sorted({file for pattern in patterns for file in _files(pattern)}, key=_natural) or None
     from dynamics_cli.datasets.files.tables import read_samples
@@ -89,7 +90,7 @@ def measure(
         table = api.measure(
             model if not callable(model) or isinstance(model, Module) else _called(model, named), **samples,
             loss=_object(loss, "--loss") if ".py:" in loss else loss, measures=measures or api.USUAL_MEASURES,
-            checkpoints=checkpoints, start=start, progress=bar, **options,
+            checkpoints=checkpoints, start=start, parameters=parameters or None, progress=bar, **options,
         )  # fmt: skip
     for text in dict.fromkeys(str(one.message) for one in told):
         click.echo(f"Warning: {text}", err=True)

@@ -88,6 +88,9 @@ def test_a_table_of_checkpoints(dyn: Dyn, place: Path) -> None:
     assert rows[0]["hessian_spectrum"].count(",") == 25  # 26 weights, more than are columns
     assert dyn(*BASE, "-o", "t.csv", "-q").out == "t.csv\n"  # a table of its own it writes again
     assert dyn("measure", "--model", "net.py:Narrow", "--data", "d.npz", "-q").code == 0
+    short = "{kind: llc, burn_in: 0, draws: 40, step: 1.0e-6}"
+    told = dyn(*BASE, "--parameters", "2.*", "--measure", short, "-q").err.splitlines()[-1]
+    assert told.startswith("Warning: llc at iteration 0: chains disagree (split R-hat ")
     assert dyn(*BASE, "-q").out.split()[:4] == ["iteration", "train_loss", "gradient_norm", "sharpness"]
 
 
