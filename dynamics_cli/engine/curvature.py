@@ -64,13 +64,13 @@ def forward_tangents(state: Curvature, net: Network) -> int:
 @piece
 def loss_tangents(state: Curvature, net: Network, at: int, C: int) -> None:
     """Set the tangents of the deltas of the outputs (n, C), which begin at `at`."""
-    z, delta, n = offset(state.tangent_z, at), offset(state.tangent_deltas, at), state.samples
+    z, delta, n, scale = offset(state.tangent_z, at), offset(state.tangent_deltas, at), state.samples, net.output_scale
     for k in range(n * C):
-        z[k] *= net.output_scale
+        z[k] *= scale
     given = offset(net.activations, at), state.y, z, delta, n, C, state.sample_weight, net.loss_numbers
     call(state.loss_curvature, given)
     for k in range(n * C):
-        delta[k] *= net.output_scale
+        delta[k] *= scale
 
 
 @piece
@@ -109,14 +109,14 @@ def backward_tangents(state: Curvature, net: Network, at: int) -> None:
 @unit
 def hessian_product(state: Curvature, v: Floats, out: Floats) -> None:
     """Set `out` to the Hessian, or unless `whole` its Gauss-Newton part, times `v`, both of trained weights."""
-    net = state.network
+    net, places, direction, result = state.network, state.places, state.direction, state.result
     for i in range(state.trained):
-        state.direction[state.places[i]] = v[i]
+        direction[places[i]] = v[i]
     at = forward_tangents(state, net)
     loss_tangents(state, net, at, offset(net.layers, net.layer_count - 1).outputs)
     backward_tangents(state, net, at)
     for i in range(state.trained):
-        out[i] = state.result[state.places[i]]
+        out[i] = result[places[i]]
 
 
 # -- Lanczos iterations
@@ -211,8 +211,9 @@ def residual_of(state: Lanczos, m: int, length: float) -> Any:
 @piece
 def draw_direction(state: Lanczos, m: int) -> Any:
     """Set vector m to one that is orthogonal to those before; return its length."""
-    w, seed = offset(state.directions, m * state.size), np.uint64(m)
-    for i in range(state.size):
+    P, seed = state.size, np.uint64(m)
+    w = offset(state.directions, m * P)
+    for i in range(P):
         seed = seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         w[i] = np.float64(seed >> np.uint64(11)) / 2.0**53 - 0.5
     subtract_projections(state, m)
@@ -225,20 +226,20 @@ def extend(state: Lanczos) -> None:
 
     All ends at the limit, where there is no further direction, or where the residual is within the tolerance.
     """
-    m, P, k = state.count + 1, state.size, state.wanted
+    m, P, k, alpha, beta = state.count + 1, state.size, state.wanted, state.alpha, state.beta
     subtract_projections(state, m)
-    state.alpha[m - 1] = -state.projections[m - 1]
+    alpha[m - 1] = -state.projections[m - 1]
     length, largest = np.sqrt(subtract_projections(state, m)), 0.0  # twice is enough (Parlett)
-    state.beta[m - 1] = length
+    beta[m - 1] = length
     for i in range(m):
-        largest = max(largest, abs(state.alpha[i]), state.beta[i])
+        largest = max(largest, abs(alpha[i]), beta[i])
     exhausted = not length > 1e-14 * largest
     finished = exhausted or m == state.limit
     if m >= k > 0 and (finished or 2 < m < 9 or (m > 9 and m % 2 == 0)):
         state.residual = residual_of(state, m, length)
         finished = finished or state.residual <= state.tolerance
     elif finished and m < k:  # the start lies in an invariant space of fewer than k dimensions
-        finished, state.beta[m - 1] = False, 0.0
+        finished, beta[m - 1] = False, 0.0
         length = draw_direction(state, m)
     if not finished:
         w = offset(state.directions, m * P)
@@ -265,11 +266,11 @@ def iterate(state: Lanczos) -> None:
 @piece
 def decompose(state: Lanczos, r: int) -> None:
     """Set `values`, and in `rows` (m, r) the first entries of the eigenvectors of the tridiagonal matrix."""
-    m = state.count
+    m, rows = state.count, state.rows
     for i in range(m):
         for q in range(r):
-            state.rows[i * r + q] = 1.0 if i == q else 0.0
-    call(state.eigen, (state.alpha, state.beta, m, state.values, state.scratch, state.rows, r))
+            rows[i * r + q] = 1.0 if i == q else 0.0
+    call(state.eigen, (state.alpha, state.beta, m, state.values, state.scratch, rows, r))
 
 
 @unit

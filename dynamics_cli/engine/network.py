@@ -227,16 +227,20 @@ def diagonal_loss_and_gradient(
 
 
 @piece
+def copy_rows(samples: Ints, size: int, source: Reals, target: Reals, columns: int) -> None:
+    """Copy rows of `source` (n, columns), by their numbers `samples` (size,), to `target`."""
+    for q in range(size):
+        row, own = offset(source, samples[q] * columns), offset(target, q * columns)
+        for i in range(columns):
+            own[i] = row[i]
+
+
+@piece
 def gather_batch(task: Task, x: Reals, y: Reals, base: Reals, samples: Ints, size: int) -> None:
     """Copy the samples of a batch, by their numbers, to `batch_x`, `batch_y` and `batch_base`."""
-    for q in range(size):
-        k = samples[q]
-        for i in range(task.columns):
-            task.batch_x[q * task.columns + i] = x[k * task.columns + i]
-        for i in range(task.labels):
-            task.batch_y[q * task.labels + i] = y[k * task.labels + i]
-        for i in range(task.outputs):
-            task.batch_base[q * task.outputs + i] = base[k * task.outputs + i]
+    copy_rows(samples, size, x, task.batch_x, task.columns)
+    copy_rows(samples, size, y, task.batch_y, task.labels)
+    copy_rows(samples, size, base, task.batch_base, task.outputs)
 
 
 @piece
@@ -244,10 +248,10 @@ def sum_over_chunks(
     task: Task, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, y: Reals, base: Reals, size: int, weight: Real
 ) -> Any:
     """Return the summed losses of samples, and leave the gradient in `gradient`: chunks are summed in their order."""
-    net, total = task.network, 0.0
+    net, gradient, total = task.network, task.gradient, 0.0
     for first in range(0, size, task.chunk):
         n = min(task.chunk, size - first)
-        g = task.chunk_gradient if first else task.gradient
+        g = task.chunk_gradient if first else gradient
         total += call_number(
             net.loss_and_gradient,
             (
@@ -257,7 +261,7 @@ def sum_over_chunks(
         )  # fmt: skip
         if first and task.gradients:
             for i in range(task.weights):
-                task.gradient[i] += g[i]
+                gradient[i] += g[i]
     return total
 
 
