@@ -22,7 +22,7 @@ from dynamics_cli.engine.native import Floats, address_of, call, offset, piece, 
 from dynamics_cli.engine.network import loss_and_gradient
 from dynamics_cli.engine.products import dots, product
 from dynamics_cli.engine.records import CURVATURE, LANCZOS, Curvature, Lanczos, Network
-from dynamics_cli.engine.units import activation_unit, loss_curvature_unit, pulling_unit
+from dynamics_cli.engine.units import activation_unit, label_unit, loss_curvature_unit
 
 if TYPE_CHECKING:
     from dynamics_cli.kinds import Problem
@@ -453,6 +453,6 @@ class Engine:
         for k in range(C):
             work, labels = Work(self._layout, n), np.tile(np.eye(C)[k], n)
             work.write(parameters)
-            work.net.loss = pulling_unit()
+            work.net.loss = label_unit().address
             self._gradient(*self._arguments(work, samples, labels, 1.0), True)
             yield work.layers

@@ -4,7 +4,7 @@
 the kernel that calls them, in the precision of their argument, and a loop over an array becomes vector instructions.
 For use in compiled functions only. They hold for every argument: denormal numbers, both zeros, infinities and NaN;
 `exp(-inf)` is 0 and `log(-1)` NaN, without an exception. Errors are at most 4 units in the last place in float32, 2 in
-float64 (4: `erf`, `erfc`, `ndtr`); tests/engine/test_elementary.py compares with mpmath.
+float64 (4: `ndtr`); tests/engine/test_elementary.py compares with mpmath.
 
 The caller may use any of `reassoc`, `contract`, `nsz` and `arcp` and gets the same bits: every operation carries a flag
 that means nothing to it, since numba adds the caller's flags only to operations without flags. A product and a sum are
@@ -39,8 +39,6 @@ class _Format:
     """The exponent's."""
     ln2: tuple[float, float]
     """Two numbers whose sum is ln 2; the first has zeros at its end, so that its product with an exponent is exact."""
-    root: tuple[float, float]
-    """Two numbers whose sum is the square root of 2."""
     exp: Sequence[float]
     """Of `(exp(r) - 1 - r) / r^2`, `|r| <= ln(2) / 2`."""
     log: Sequence[float]
@@ -67,7 +65,6 @@ class _Format:
 
 _SINGLE = _Format(
     integer=ir.IntType(32), digits=23, bias=127, ln2=(0.693145751953125, 1.42860676533018704e-06),
-    root=(1.41421353816986084, 2.4203234208964185e-08),
     exp=(0.0013946495, 0.00836660899, 0.0416662805, 0.166665435, 0.5),
     log=(0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693),
     tanh=((5.70498872745e-3, -2.06390887954e-2, 5.37397155531e-2, -1.33314422036e-1, 3.33332819422e-1), (1.0,)),
@@ -80,7 +77,6 @@ _SINGLE = _Format(
 )  # fmt: skip
 _DOUBLE = _Format(
     integer=ir.IntType(64), digits=52, bias=1023, ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
-    root=(1.4142135623730951, -9.6672933134529135e-17),
     exp=(
         2.5114523296865093e-08, 2.7626377498273302e-07, 2.7557227811412441e-06, 2.480150432566799e-05,
         0.00019841269903169434, 0.0013888888932470987, 0.0083333333333145392, 0.041666666666573378,
@@ -289,15 +285,6 @@ def _scaled_erfc(y: _Real) -> tuple[_Real, _Real]:
     return t.polynomial(y.format.erfc) * quotient, (quotient * -1.0).times_plus(slope, 1.0)
 
 
-def _tail(y: _Real, rate: float, argument: _Real, height: float) -> _Real:
-    """Return `height exp(-rate y^2)` times the scaled erfc; the square has two parts, since its error counts."""
-    upper = y.truncated()
-    r, g, c, t = _reduced(upper * upper * -rate, (y - upper) * (y + upper) * -rate)
-    factor, rest = _scaled_erfc(argument)
-    factor = factor * height
-    return _scaled(factor.times_plus(r + (g + (c + rest.times_plus(r, rest))), factor), t)
-
-
 @_elementary
 def exp(x: _Real) -> _Real:
     """Return `exp(x)`."""
@@ -386,17 +373,12 @@ def erf(x: _Real) -> _Real:
 
 
 @_elementary
-def erfc(x: _Real) -> _Real:
-    """Return `1 - erf(x)`, accurate for large x."""
-    y = abs(x).clipped(0.0, x.format.last * math.sqrt(0.5))
-    high, low = x.format.root
-    tail = _tail(y, 1.0, y.times_plus(high, y * low), 1.0)
-    return (2.0 - tail).where(x < 0.0, tail)
-
-
-@_elementary
 def ndtr(x: _Real) -> _Real:
-    """Return the distribution function of a standard Gaussian, `erfc(-x / sqrt(2)) / 2`, accurate for negative x."""
+    """Return the distribution function of a standard Gaussian, accurate for negative x."""
     y = abs(x).clipped(0.0, x.format.last)
-    tail = _tail(y, 0.5, y, 0.5)
+    upper = y.truncated()  # the square has two parts, since its error counts
+    r, g, c, t = _reduced(upper * upper * -0.5, (y - upper) * (y + upper) * -0.5)
+    factor, rest = _scaled_erfc(y)
+    factor = factor * 0.5
+    tail = _scaled(factor.times_plus(r + (g + (c + rest.times_plus(r, rest))), factor), t)
     return (1.0 - tail).where(x > 0.0, tail)
