@@ -21,7 +21,6 @@ PARTS = {
     "numba.core.event": ("register", "compiling.py"),
     "numba.core.cgutils": ("alloca_once", "engine/native.py"),
     "numba.core.typing.templates": ("AttributeTemplate", "engine/native.py"),
-    "yaml._yaml": ("CParser", "config/nodes.py"),
 }
 """Module of another package -> what is taken from it, and the module that takes it."""
 IMPORTED = re.compile(r"^ *(?:from|import) (numba\.(?:core|np)[\w.]*|(?!dynamics_cli)\w[\w.]*\._[\w.]+)", re.MULTILINE)
