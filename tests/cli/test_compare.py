@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.runs import load_run
-from dynamics_cli.runs.compare import loss_difference, parameter_differences, settings_that_differ
+from dynamics_cli.runs.compare import loss_difference, parameter_differences
 
 from .conftest import Dyn
 
@@ -26,9 +26,12 @@ def test_the_same_run(dyn: Dyn) -> None:
 
 def test_other_settings_and_numbers(dyn: Dyn) -> None:
     dyn("train", "toy.yaml", "--out", "a")
-    dyn("train", "toy.yaml", "--out", "b", "--set", "optimizer.lr=0.02", "--set", "optimizer.iterations=20")
+    dyn("train", "toy.yaml", "--out", "b", "--set", "optimizer.kind=adam", "--set", "optimizer.iterations=20")
     found = dyn("compare", "a", "b", "--json").json
-    assert found["settings"] == {"optimizer.lr": [0.01, 0.02], "optimizer.iterations": [30, 20]}
+    assert found["settings"].items() >= {
+        "optimizer.kind": ["gd", "adam"], "optimizer.iterations": [30, 20], "optimizer.beta1": [None, 0.9],
+        "optimizer.loss_scaled": [False, None],
+    }.items()  # fmt: skip
     assert [run["iterations"] for run in found["runs"]] == [30, 20]
     a, b = load_run("a"), load_run("b")
     apart = np.abs(a.losses[:21] - b.losses[:21])
@@ -38,7 +41,7 @@ def test_other_settings_and_numbers(dyn: Dyn) -> None:
     common = np.intersect1d(a.snapshot_iterations, b.snapshot_iterations)
     assert found["parameters"]["hidden_weight"]["common"] == len(common)
     lines = dyn("compare", "a", "b").out.splitlines()
-    assert any(line.split() == ["optimizer.lr", "0.01", "0.02"] for line in lines)
+    assert any(line.split() == ["optimizer.beta1", "-", "0.9"] for line in lines)
     assert any(line.split() == ["iterations", "30", "20"] for line in lines)
 
 
@@ -64,13 +67,3 @@ def test_a_diverged_run_is_infinitely_far_from_a_finite_one(dyn: Dyn) -> None:
     assert loss_difference(a, c).relative == np.inf
     assert loss_difference(a, c).iteration == a.iterations
     assert dyn("compare", "a", "c", "--json").json["loss"]["relative"] is None
-
-
-def test_keys_that_only_one_config_has(dyn: Dyn) -> None:
-    dyn("train", "toy.yaml", "--out", "a")
-    dyn("train", "toy.yaml", "--out", "b", "--set", "optimizer.kind=adam")
-    found = settings_that_differ(load_run("a").config, load_run("b").config)
-    assert found["optimizer.kind"] == ("gd", "adam")
-    assert found["optimizer.beta1"] == (None, 0.9)
-    assert found["optimizer.loss_scaled"] == (False, None)
-    assert any(line.split() == ["optimizer.beta1", "-", "0.9"] for line in dyn("compare", "a", "b").out.splitlines())

@@ -201,20 +201,19 @@ def counts(names: Sequence[str]) -> dict[str, int]:
     return {ending: endings.count(ending) for ending in sorted(set(endings))}
 
 
-def test_every_kind_of_run_its_pictures_and_figures(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [("compiled", "flow", "file"), pytest.param(tuple(RUNS), marks=pytest.mark.long)])
+def test_runs_their_pictures_and_figures(names: Sequence[str], tmp_path: Path) -> None:
     a, b = worlds(tmp_path, FILES)
-    runs = [trained(name) for name in RUNS]
+    runs = [trained(name) for name in names]
     others = [
         pictures("compiled", "--panel", "loss"), pictures("flow", "--panel", "polar"), sweep("compiled", *GRID),
-        sweep("file", "--grid", "optimizer.lr=1e-4,2e-4"), reproduced("boursier2022-fig3", formats=("svg",)),
         reproduced("tachet2018-table1"),
     ]  # fmt: skip
     a.run([*runs, *others])
     b.run([*reversed(runs), *reversed(others)])
     found = counts(assert_same(a, b))
-    assert (found[".pdf"], found[".png"], found[".svg"], found[".csv"]) == (3, 3, 3, 3)
-    assert found[".npy"] > 100
-    assert found[".npz"] >= len(RUNS)  # checkpoints
+    assert (found[".pdf"], found[".png"], found[".svg"], found[".csv"]) == (3, 3, 2, 2)
+    assert found[".npz"] >= len(names)  # checkpoints
 
 
 @pytest.mark.long

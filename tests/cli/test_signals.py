@@ -25,6 +25,8 @@ CASES: dict[str, dict[str, Any]] = {
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7}},
     "gan": {**RUNS["gan"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 7, "iterations": 10**9}},
 }
+SHAPES = ("--grid", "architecture.width=4,5,6")
+"""Jobs that cannot be trained together."""
 LIGHT = {"snapshots": {"kind": "list"}, "loss_every": 10**5, "measures": [], "parameters": "none"}
 
 
@@ -68,7 +70,7 @@ def test_training_saves_and_ends(place: Path, name: str, number: int, code: int)
 
 
 def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Path) -> None:
-    process = start(place, "sweep", config(place, "autograd"), "--seeds", 3, "--workers", 2, "--out", "sweep", "-q")
+    process = start(place, "sweep", config(place, "compiled"), *SHAPES, "--workers", 2, "--out", "sweep", "-q")
     wait_until(lambda: len(runs_begun(place)) == 2, process)
     workers = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)  # to the parent only: a terminal would tell the workers too
@@ -83,7 +85,7 @@ def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Pat
 
 
 def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
-    process = start(place, "sweep", config(place, "autograd"), "--seeds", 2, "--workers", 1, "--out", "sweep", "-q")
+    process = start(place, "sweep", config(place, "compiled"), *SHAPES, "--workers", 1, "--out", "sweep", "-q")
     wait_until(lambda: bool(runs_begun(place)), process)
     workers = psutil.Process(process.pid).children(recursive=True)
     assert workers

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dynamics_cli.sweeps import sweep as sweeps
+from dynamics_cli.sweeps import train
 
 from .conftest import CONFIG, ROOT, Dyn
 
@@ -16,15 +17,15 @@ GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log
 
 def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Let the sweep stop, as by Ctrl-C, after some of its tasks."""
-    run, calls = sweeps.train, []
+    run, calls = train._train_here, []
 
-    def stopping(*arguments: object) -> str:
+    def stopping(*arguments: Any) -> object:
         calls.append(arguments)
         if len(calls) > after:
             raise KeyboardInterrupt
-        return run(*arguments)  # type: ignore[arg-type]
+        return run(*arguments)
 
-    monkeypatch.setattr(sweeps, "train", stopping)
+    monkeypatch.setattr(train, "_train_here", stopping)
 
 
 def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
