@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
-from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.document import AUDIT, FORMAT
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
-from dynamics_cli.reproduction.reproduce import check_preset, placed
+from dynamics_cli.reproduction.reproduce import chosen_figure, placed
 from dynamics_cli.runs import CorruptRunError, outputs_root
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
@@ -139,19 +138,17 @@ class Audit:
         return {**broken, **dict.fromkeys(never, NEVER)}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and rows: claim by null."""
-        header = ["claim", *(one.null for one in self.outcomes), "why it must hold"]
-        rows = []
-        for claim in self.claims:
-            cells = [_cell(claim, outcome) for outcome in self.outcomes]
-            rows.append([claim.id, *cells, claim.always])
-        return header, rows
+        """Return header and rows: claim by null; a dash where the null or the verdict leaves nothing to ask."""
+        words = {None: "–", True: "HOLDS", False: "fails"}
+        rows = [[one.id, *(words[outcome.held.get(one.id)] for outcome in self.outcomes), one.always]
+                for one in self.claims]  # fmt: skip
+        return ["claim", *(one.null for one in self.outcomes), "why it must hold"], rows
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
         return {
             "figure": self.figure, "claims": [one.as_dict() for one in self.claims],
-            "nulls": [{"null": o.null, "held": dict(o.held), "reason": o.reason} for o in self.outcomes],
+            "nulls": [asdict(one) for one in self.outcomes],
         }  # fmt: skip
 
 
@@ -165,8 +162,7 @@ def read_audit(path: Path) -> Audit | None:
     try:
         found = read_sealed(path, FORMAT)
         claims = [Claim(**one) for one in found["claims"]]
-        outcomes = [NullOutcome(one["null"], one["held"], one["reason"]) for one in found["nulls"]]
-        return Audit(found["figure"], claims, outcomes)
+        return Audit(found["figure"], claims, [NullOutcome(**one) for one in found["nulls"]])
     except FileNotFoundError:
         return None
     except (LookupError, TypeError) as error:
@@ -178,43 +174,24 @@ def seal_audit(content: Mapping[str, Any]) -> bytes:
     return seal({"format": FORMAT, **content})
 
 
-def _cell(claim: Claim, outcome: NullOutcome) -> str:
-    if claim.verdict != "reproduced" or (not outcome.held and outcome.reason):
-        return "–"
-    return "HOLDS" if outcome.held[claim.id] else "fails"
-
-
-def chosen_nulls(figure: Figure, names: Sequence[str]) -> dict[str, Change]:
-    """Return the nulls of these names, of all the standard and the figure's own without any.
-
-    Raises UsageError: there is no such null.
-    """
-    known = {**NULLS, **{name: _fixed(changes) for name, changes in figure.nulls.items()}}
-    for name in names:
-        if name not in known:
-            raise UsageError(f"no null {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}")
-    return {name: known[name] for name in names or known}
-
-
-def _fixed(changes: Sequence[str]) -> Change:
-    return lambda config: list(changes)
-
-
 def audit(
     figure: str, *, nulls: Sequence[str] = (), enough: bool = False,
     preset: str = "default", overrides: Overrides = (), out: str | Path | None = None, source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
     """See `api.audit`; `enough` leaves out further nulls once each claim has failed under one beside `untrained`."""
-    asked, source, changes = load_figure(figure), source or RunSource(), override_texts(overrides)
-    check_preset(asked, preset)
-    wanted = _changed(asked.wanted(preset), changes)
-    chosen = chosen_nulls(asked, nulls) if wanted else {}
-    planned = [(null, _under(change, wanted)) for null, change in chosen.items()]
+    asked, source, changes = chosen_figure(figure, preset), source or RunSource(), override_texts(overrides)
+    wanted = {
+        role: replace(one, overrides=(*one.overrides, *changes)) for role, one in asked.wanted(preset).items()
+    }  # fmt: skip
+    chosen = _chosen_nulls(asked, nulls) if wanted else {}
+    planned = {null: _under(change, wanted) for null, change in chosen.items()}
+    if not enough:
+        source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
     with placed(asked, changes):
         claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]
     outcomes: list[NullOutcome] = []
-    for null, under in planned:
+    for null, under in planned.items():
         outcomes.append(_outcome(asked, source, null, under, reproduced))
         if enough and NEVER not in Audit(asked.id, claims, outcomes).unfalsified().values():
             break
@@ -224,8 +201,16 @@ def audit(
     return found
 
 
-def _changed(wanted: Mapping[str, Wanted], changes: Sequence[str]) -> dict[str, Wanted]:
-    return {role: replace(one, overrides=(*one.overrides, *changes)) for role, one in wanted.items()}
+def _chosen_nulls(figure: Figure, names: Sequence[str]) -> dict[str, Change]:
+    """Return the nulls of these names, all the standard and the figure's own without any.
+
+    Raises UsageError: there is no such null.
+    """
+    known = NULLS | {name: lambda config, own=own: list(own) for name, own in figure.nulls.items()}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no null {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}")
+    return {name: known[name] for name in names or known}
 
 
 def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:

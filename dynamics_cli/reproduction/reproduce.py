@@ -92,20 +92,17 @@ def reproduce(
     messages: Messages | None = None, source: RunSource | None = None,
 ) -> FigureResult:  # fmt: skip
     """See `api.reproduce`; `source` gives the runs in place of one made of `device`, `force` and the rest."""
-    from dynamics_cli.plotting.style import save, style
+    from dynamics_cli.plotting.style import check_formats, save, style
 
     began = time.monotonic()
-    chosen, changes = load_figure(figure), override_texts(overrides)
-    if variant is not None:
-        chosen = chosen.as_variant(variant)
-    _check(chosen, preset, seeds, formats)
-    if source is None:
-        source = RunSource(device, force, progress, messages)
+    chosen, changes = chosen_figure(figure, preset, variant), override_texts(overrides)
+    check_formats(formats)
+    source = source or RunSource(device, force, progress, messages)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-
-    count = sum(one.replicas for one in chosen.wanted(preset).values())
     if source.messages is not None and chosen.presets.get(preset):
+        count = sum(one.replicas for one in chosen.wanted(preset).values())
         source.messages(f"{chosen.id}, preset {preset}: {count} networks")
+
     runs = _obtain(chosen, source, preset, changes)
     with placed(chosen, changes):
         evidence = chosen.evidence(by_role(runs))
@@ -142,7 +139,7 @@ def reproduce(
 
 
 def reproduce_figures(
-    figure_ids: Iterable[str], *, variant: str | None = None, device: str | None = None, force: bool = False,
+    figure_ids: Sequence[str], *, variant: str | None = None, device: str | None = None, force: bool = False,
     progress: ProgressDisplay | None = None, messages: Messages | None = None, **options: Any,
 ) -> Iterator[tuple[str, FigureResult | DynError]]:  # fmt: skip
     """Reproduce several figures one by one, and name each; a figure that fails gives its error, and the next follows.
@@ -150,10 +147,13 @@ def reproduce_figures(
     All runs are trained first; those that figures share are trained once, even under `force`. Options are those of
     `reproduce`. An interruption by a signal ends everything.
     """
-    source, figure_ids = RunSource(device, force, progress, messages), list(figure_ids)
-    preset, overrides = options.get("preset", "default"), override_texts(options.get("overrides", ()))
+    source, preset = RunSource(device, force, progress, messages), options.get("preset", "default")
     if len(figure_ids) > 1:
-        source.train((one.wanted(preset) for one in _figures(figure_ids, variant, **options)), overrides)
+        wanted = []
+        for figure_id in figure_ids:
+            with suppress(DynError):  # the figure says so in its turn
+                wanted.append(chosen_figure(figure_id, preset, variant).wanted(preset))
+        source.train(wanted, override_texts(options.get("overrides", ())))
     make = partial(reproduce, variant=variant, source=source, messages=messages, **options)
     for figure_id, result in one_by_one(figure_ids, make):
         yield figure_id if variant is None else f"{figure_id}-{variant}", result
@@ -197,24 +197,6 @@ def placed(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
         raise InputError(f"the figure's code fails: {place or repr(error)}{changed}") from error
 
 
-def _figures(
-    figure_ids: Iterable[str],
-    variant: str | None,
-    *,
-    preset: str = "default",
-    seeds: int = 1,
-    formats: Sequence[str] = (),
-    **_: object,
-) -> Iterator[Figure]:
-    """Yield figures; a figure that cannot be reproduced says so in its turn."""
-    for figure_id in figure_ids:
-        with suppress(DynError):
-            figure = load_figure(figure_id)
-            figure = figure if variant is None else figure.as_variant(variant)
-            _check(figure, preset, seeds, formats)
-            yield figure
-
-
 def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str]) -> list[ObtainedRun]:
     """Obtain the runs of a figure; where data are missing, offer the figure that does without."""
     try:
@@ -226,21 +208,16 @@ def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[
         raise DataMissingError(f"{error}; {offer}") from error
 
 
-def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> None:
-    """Refuse contradictory options before any run is trained."""
-    from dynamics_cli.plotting.style import check_formats
+def chosen_figure(figure_id: str, preset: str, variant: str | None = None) -> Figure:
+    """Return a figure, or a variant of it.
 
-    check_preset(figure, preset)
-    if seeds < 1:
-        raise UsageError(f"the number of seeds must be at least 1, not {seeds}")
-    check_formats(formats)
-
-
-def check_preset(figure: Figure, preset: str) -> None:
-    """Raise UsageError when a figure has no such preset."""
+    Raises UsageError: there is no such figure, preset or variant.
+    """
+    figure = load_figure(figure_id)
     known = [*PRESETS, *(name for name in figure.presets if name not in PRESETS)]
     if preset not in known:
         raise UsageError(f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}")
+    return figure if variant is None else figure.as_variant(variant)
 
 
 def _finite(numbers: Mapping[str, SupportsFloat]) -> dict[str, float | None]:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
-from dynamics_cli.reproduction import audit
+from dynamics_cli.reproduction import audit, reproduce
 from dynamics_cli.reproduction.claims import at_most, claim
 from dynamics_cli.reproduction.document import figures_in, verify_figure
 from dynamics_cli.reproduction.figure import Figure, Wanted
@@ -42,7 +42,7 @@ def _final_loss(runs):  # type: ignore[no-untyped-def]
 def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     own = {"short": ("optimizer.iterations=10",)}
-    monkeypatch.setattr(audit, "load_figure", lambda _: _figure(_final_loss, nulls=own))
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss, nulls=own))
     found = audit.audit("any", nulls=["untrained", "early", "short"])
     held = {one.null: dict(one.held) for one in found.outcomes}
     assert held == {key: {"fitted": False, "shape": True} for key in ("untrained", "early", "short")}
@@ -84,7 +84,7 @@ def test_settings_and_presets_are_those_of_the_audited_runs(tmp_path: Path, monk
         lengths.append(runs["net"].iterations)
         return 0.0
 
-    monkeypatch.setattr(audit, "load_figure", lambda _: _figure(evidence, presets=full))
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(evidence, presets=full))
     audit.audit("any", nulls=["untrained"], overrides={"optimizer.iterations": 20})
     audit.audit("any", nulls=["untrained"], preset="full")
     assert lengths == [20, 20, 30, 30]
@@ -94,7 +94,7 @@ def test_settings_and_presets_are_those_of_the_audited_runs(tmp_path: Path, monk
 
 def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
-    monkeypatch.setattr(audit, "load_figure", lambda _: _figure(_final_loss))
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss))
     found = audit.audit("any", enough=True)
     assert [one.null for one in found.outcomes] == ["untrained", "early"]  # "early" is a further null, and enough
     assert found.unfalsified() == {}
@@ -116,7 +116,7 @@ def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
             raise ValueError("no plateau")
         return loss
 
-    monkeypatch.setattr(audit, "load_figure", lambda _: _figure(evidence))
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(evidence))
     (outcome,) = audit.audit("any", nulls=["untrained"]).outcomes
     assert not any(outcome.held.values())
     assert outcome.reason == "ValueError: no plateau"
