@@ -17,7 +17,7 @@ WRITTEN = {"initialization": {"scale": 0.5}, "dataset": {"y": [-1.0, 3.0]}, "los
         (["-(1 + 2) * 3 - +4"], -13),
         (["dataset.y[1] * max(width, 3)"], 21.0),
         (["round(sqrt(2), 2) + abs(-1) + log(exp(3))"], pytest.approx(5.41)),
-        (["int(7 / 2)", "a * 2 ** 3"], 24),
+        (["int(7 / 2)", "int(a * 2 ** 3)"], 24),
     ],
 )
 def test_values_are_computed_in_the_order_written(expressions, value):
