@@ -71,18 +71,12 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     halves = np.where(reached.any(0), iterations[reached.argmax(0)], np.nan)
     at = s[iterations == halves[0]]
     return kit.Evidence(
-        depth=depth,
-        iterations=iterations,
-        values=s,
+        depth=depth, iterations=iterations, values=s,
         gap=float(at[0, 0] / at[0, len(truth) - 1]) if len(at) else float("nan"),
-        learning=(iterations >= halves[0]) & ~(iterations >= halves[-1]),
-        on=on / n,
-        off=(along.sum((1, 2)) - on) / (n * n - n),
-        truth=truth,
-        error=float(errors[-1]),
-        least=float(errors.min()),
+        learning=(iterations >= halves[0]) & ~(iterations >= halves[-1]), on=on / n,
+        off=(along.sum((1, 2)) - on) / (n * n - n), truth=truth, error=float(errors[-1]), least=float(errors.min()),
         unseen=float(np.sum(samples.y_test**2) / matrix.size),
-    )
+    )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

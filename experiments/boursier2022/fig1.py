@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from .orthogonal import ALIGNED, CONFIGS, NULLS, VARIANTS, assumption_claim, lea
 from .states import LOSS_FACTOR, NAN, NetworkState, clock, horizon, loss_curve, state_at
 from .theory.growth import Saddle
 from .theory.phases import PhaseTimes, largest_epsilon, leading_time, phase_times
-from .timeline import Instant, Phase, draw_timeline
 
 EPSILON = 0.05
 """The epsilon of the predicted times: any up to `largest_epsilon`, 1/8 for these data, is allowed."""
@@ -121,27 +121,49 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     return {"multiple of -ln(lambda)/||D-|| at which the intermediate saddle is left": e.ends[3] / e.leading[1]}
 
 
+PHASES = (
+    ("early alignment (Lemma 2)", "#4A6FA5"), ("fitting positive labels (Lemma 3)", "#5B2A8C"),
+    ("intermediate saddle (Fact 1)", "#555555"), ("fitting negative labels (Lemma 4)", "#B34700"),
+    ("final convergence", "#00614A"),
+)  # fmt: skip
+FORMULAS = {
+    "aligned": r"$-\varepsilon\,\ln\lambda\,/\,\Vert D_-\Vert$",
+    "first_fitted": r"$-(1+3\varepsilon)\,\ln\lambda\,/\,\Vert D_+\Vert$",
+    "saddle_left": r"$-(1-\varepsilon)\,\ln\lambda\,/\,\Vert D_-\Vert$",
+    "second_fitted": r"$-(1+3r\varepsilon)\,\ln\lambda\,/\,\Vert D_-\Vert$",
+}
+"""Times of `PhaseTimes`."""
+
+
+@kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the measured phases as a bar and the predicted times below."""
-    figure, _ = kit.new_figure(width=kit.TEXT_WIDTH, aspect=0.28)
-    names = (
-        "early alignment (Lemma 2)",
-        "fitting positive labels (Lemma 3)",
-        "intermediate saddle (Fact 1)",
-        "fitting negative labels (Lemma 4)",
-        "final convergence",
-    )
-    phases = [Phase(name, *ends) for name, ends in zip(names, pairwise(e.ends), strict=True)]
-    formulas = {
-        r"$\frac{-\varepsilon\ln\lambda}{\Vert D_-\Vert}$": "aligned",
-        r"$\frac{-(1+3\varepsilon)\ln\lambda}{\Vert D_+\Vert}$": "first_fitted",
-        r"$\frac{-(1-\varepsilon)\ln\lambda}{\Vert D_-\Vert}$": "saddle_left",
-        r"$\frac{-(1+3r\varepsilon)\ln\lambda}{\Vert D_-\Vert}$": "second_fitted",
-    }
-    predicted = [Instant(one, getattr(e.predicted, name)) for one, name in formulas.items() if e.predicted is not None]
-    happened = [one for one in phases if np.isfinite([one.first, one.last]).all()]
-    titles = ("measured", rf"theory, $\varepsilon={EPSILON:g}$")
-    draw_timeline(figure, happened, predicted, end=e.ends[-1], xlabel=e.curve.xlabel, titles=titles)
+    """Draw the measured phases as a bar and the predicted times below, labels in rows of their own."""
+    figure, (axes,) = kit.new_figure(width=kit.TEXT_WIDTH, aspect=0.42)
+    end = float(np.nanmax([*e.ends, 1.0]))
+
+    def flag(time: float, edge: float, height: float, label: str, color: str) -> None:
+        """Write a label beside a line from the `edge` of the bar to a height."""
+        axes.annotate("", (time, edge), (time, height), arrowprops={"arrowstyle": "-|>", "color": kit.PALETTE.muted})
+        side = 1 if time < 0.65 * end else -1
+        look: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "center", "color": color}
+        axes.annotate(label, (time, height), (3 * side, 0), textcoords="offset points", **look)
+
+    for k, ((name, color), (first, last)) in enumerate(zip(PHASES, pairwise(e.ends), strict=True)):
+        if np.isfinite([first, last]).all():
+            axes.barh(0, last - first, left=first, height=1.0, color=color, ec="white")
+            if k == len(PHASES) - 1:
+                axes.text((first + last) / 2, 0, name, ha="center", va="center", color="white")
+            else:
+                flag((first + last) / 2, 0.5, 4.1 - 0.9 * k, name, color)
+    for row, (name, formula) in zip((0, 1, 0, 2), FORMULAS.items() if e.predicted is not None else (), strict=False):
+        time = getattr(e.predicted, name)
+        end = max(end, time)
+        flag(time, -0.5, -1.7 - row, formula, kit.PALETTE.theory)
+    kit.set_time_axis(axes, [0.0, end], label=e.curve.xlabel)
+    axes.set(ylim=(-4.4, 4.7))
+    axes.set_yticks([0, -2.7], labels=["measured", rf"theory, $\varepsilon={EPSILON:g}$"])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     return figure
 
 

@@ -33,8 +33,7 @@ def network(run: kit.Run) -> kit.Evidence:
     last = np.flatnonzero(np.isfinite(weights))[-1]
     return kit.Evidence(
         fits=run.measures["train_accuracy"][last] == 1, both=1 - run.measures["test_accuracy"][last], output=error,
-        f1=np.nanmax(run.measures["margin"] / weights),
-        f1_output=width / (2 * np.abs(b) @ np.linalg.norm(a, axis=1)),
+        f1=np.nanmax(run.measures["margin"] / weights), f1_output=width / (2 * np.abs(b) @ np.linalg.norm(a, axis=1)),
     )  # fmt: skip
 
 

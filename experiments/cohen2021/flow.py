@@ -43,9 +43,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         paths.append(kit.Evidence(edge=edge(run), distance=distance))
     return kit.Evidence(
         times=np.arange(len(there), dtype=np.float64) * EVERY,
-        sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(there)),
-        paths=paths,
-    )
+        sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(there)), paths=paths,
+    )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

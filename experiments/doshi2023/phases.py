@@ -12,7 +12,7 @@ GROKKING, COEXIST, PARTIAL, FULL, FORGET, BATCHES = (
     "grokking", "coexistence", "partial inversion", "full inversion", "forgetting", "mini-batch")  # fmt: skip
 WORDS = {"train": "training accuracy", "test": "test accuracy", "test_loss": "test loss"}
 SHARE = 0.02
-"""A number is that of the notebook if it is within this share of it."""
+"""A plateau is at its level within this share of it."""
 PRINTED: dict[str, tuple[tuple[int, str, float], ...]] = {
     GROKKING: ((10, "train", 0.8163265306), (18, "train", 0.9883078231), (30, "test", 0.2303931987),
                (40, "test", 0.9870350691), (52, "test_loss", 0.00476884), (90, "test_loss", 0.00109574)),
@@ -50,11 +50,12 @@ def claims(e: Evidence) -> list[kit.Claim]:
     # fmt: off
     return [
         *[kit.claim(f"{name.split()[0]}-{key.replace('_', '-')}-{epoch}", f"{name}: {WORDS[key]} at epoch {epoch}",
-                    "printed", kit.near(value, SHARE * value), one.at(key, epoch))
+                    "printed; batches are our draws: around" if name == BATCHES else "printed",
+                    kit.around(value) if name == BATCHES else kit.printed(value), one.at(key, epoch))
           for name, one in e.items() for epoch, key, value in reached(name, one)],
         kit.claim("coexistence-memorises", "coexistence: replaced labels are memorised (accuracy on them)",
                   "abstract (i)", kit.around(1), coexist.replaced[-1]),
-        kit.claim("coexistence-generalises", "coexistence: and the rule is learnt (test accuracy)",
+        kit.claim("coexistence-generalises", "coexistence: the rule is learnt too (test accuracy)",
                   "abstract (i); 100 %", kit.around(1), coexist.test[-1]),
         kit.claim("partial-inverts", "partial inversion: more test than training pairs are right (difference, once the "
                   "rule is learnt)", "name of the phase", kit.more_than(0),

@@ -31,11 +31,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     wave = np.cos(2 * np.pi * np.outer(np.arange(p), s) / p).sum(1) / 2  # (p,): the output, without random phases
     rest = f - wave[(truth[..., None] - np.arange(p)) % p]
     return kit.Evidence(
-        accuracy={p: np.array(one) for p, one in accuracy.items()},
-        rest=float(rest.std()) / np.sqrt(N),
-        ipr=np.stack([participation(one) for one in (U, V, W.T)]),
-        rows=U[:2],
-    )
+        accuracy={p: np.array(one) for p, one in accuracy.items()}, rest=float(rest.std()) / np.sqrt(N),
+        ipr=np.stack([participation(one) for one in (U, V, W.T)]), rows=U[:2],
+    )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

@@ -43,13 +43,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     found = np.array([np.asarray(run.measures["llc"])[-1] for run in finished])
     return kit.Evidence(
         exact=np.array([dln_learning_coefficient(rank, sizes)[0] for sizes, rank in nets]),
-        mean=np.where(fitted, found[:, 0], np.nan),
-        spread=np.where(fitted, found[:, 1], np.nan),
+        mean=np.where(fitted, found[:, 0], np.nan), spread=np.where(fitted, found[:, 1], np.nan),
         hessian=np.array([(rank * (sizes[0] + sizes[-1]) - rank**2) / 2 for sizes, rank in nets]),
         weights=np.array([sum(a * b for a, b in pairwise(sizes)) for sizes, _ in nets]),
         names=["-".join(map(str, sizes)) + f", {rank}" for sizes, rank in nets],
         printed=np.array([estimate for _, _, estimate in PRINTED.values()]),
-    )
+    )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

@@ -68,8 +68,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
     return kit.Evidence(
         steps=steps, losses=losses, states=states, curves=curves, at_rank=at_rank, within=within,
-        counts=[int(one.sum()) for one in saddles],
-        expected=np.array([of_sampler(target[:r]) for r in RANKS]),
+        counts=[int(one.sum()) for one in saddles], expected=np.array([of_sampler(target[:r]) for r in RANKS]),
         exact=np.array([dln_learning_coefficient(r, [SIDE, *[WIDTH] * (DEPTH - 1), SIDE])[0] for r in (0, *RANKS)]),
     )  # fmt: skip
 

@@ -81,9 +81,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="min2024-fig4",
     caption=(
-        "A positive neuron of the balanced run on the data of Figure 6 that starts active on all negative and"
-        " no positive data: filled marks are the points on which it is active, at first and after each "
-        "change (ringed)."
+        "A positive neuron of the balanced run on the data of Figure 6 that starts active on all negative and no "
+        "positive data: filled marks are the points on which it is active, at first and after each change (ringed)."
     ),
     configs={"descent": "min2024/two_drops_flow.yaml"},
 )  # fmt: skip

@@ -107,9 +107,8 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="min2024-fig13",
         caption=(
-            "The quantities of Figure 12 with output weights fixed at 1 or -1: both decay together from the first"
-            " epoch on. Epoch 0 is left out, where directions of weights of size 1e-6 change at a rate of "
-            "millions."
+            "The quantities of Figure 12 with output weights fixed at 1 or -1: both decay together from the first "
+            "epoch on. Epoch 0 is left out, where directions of weights of size 1e-6 change at a rate of millions."
         ),
         configs={"sgd": "min2024/sgd_first.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},

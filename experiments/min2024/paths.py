@@ -81,12 +81,10 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     dead = ends == DEAD
     started = activation_counts(x, y, W)[:, 0] > 0
     return kit.Evidence(
-        constants=constants,
-        maximal_time=travel_time(LARGEST, constants.rate),
+        constants=constants, maximal_time=travel_time(LARGEST, constants.rate),
         paths=sorted((path for path in paths if len(path.times)), key=lambda path: -len(path.times)),
-        lost=lost + int(np.count_nonzero(~dead & (ends != PLUS))),
-        died_active=int(np.count_nonzero(dead & started)),
-    )
+        lost=lost + int(np.count_nonzero(~dead & (ends != PLUS))), died_active=int(np.count_nonzero(dead & started)),
+    )  # fmt: skip
 
 
 def _path(

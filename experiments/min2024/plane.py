@@ -146,13 +146,10 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """
     states, flow = read_states(runs["descent"]), read_states(runs["flow"])
     return kit.Evidence(
-        states=states,
-        flow=flow,
-        moments=[moment(states, iteration) for iteration in (0, ALIGNED, END)],
+        states=states, flow=flow, moments=[moment(states, iteration) for iteration in (0, ALIGNED, END)],
         stable_rank=alignment_history(states.W, states.v, *centres(states.x, states.y)).stable_rank,
-        flow_reached=regions(flow.x, flow.y, flow.W),
-        networks=moments_of(runs["seeds"], ALIGNED),
-    )
+        flow_reached=regions(flow.x, flow.y, flow.W), networks=moments_of(runs["seeds"], ALIGNED),
+    )  # fmt: skip
 
 
 def _departures(reached: kit.Ints, v: kit.Floats) -> int:
@@ -265,14 +262,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     moments = [moment(states, iteration) for iteration in ITERATIONS]
     many = [runs["seeds"]] if "seeds" in runs else []
     return kit.Evidence(
-        states=states,
-        moments=moments,
-        outside=[np.count_nonzero(now.strays) for now in moments],
+        states=states, moments=moments, outside=[np.count_nonzero(now.strays) for now in moments],
         others=np.array(
             [[np.count_nonzero(now.strays) for now in moments_of(run, at)] for run in many for at in ITERATIONS]
         ),
         converged=np.concatenate([np.empty(0, bool), *(np.asarray(run.losses[-1]) < FITTED for run in many)]),
-    )
+    )  # fmt: skip
 
 
 def _common(e: kit.Evidence, source: str, angle: float, *, aligned: int = 1) -> list[kit.Claim]:

@@ -281,9 +281,8 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
 FIGURE_3 = kit.Figure(
     id="min2024-fig3",
     caption=(
-        "A positive neuron orthogonal to x_i (dashed line): under Assumption 1 its x_a has a positive product"
-        " with x_i y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a "
-        "are not to scale."
+        "A positive neuron orthogonal to x_i (dashed line): under Assumption 1 its x_a has a positive product with x_i "
+        "y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a are not to scale."
     ),
 )  # fmt: skip
 
@@ -368,9 +367,8 @@ FIGURES = kit.by_id(
     FIGURE_2,
     FIGURE_3,
     _figure(18, CAUGHT, caught=True, caption=(
-        "A negative and a positive point of positive correlation. The flow of a positive neuron points to the"
-        " boundary of x1 from both sides: no Caratheodory solution goes on. Blue: small steps, which chatter "
-        "along it.")),
+        "A negative and a positive point of positive correlation. The flow of a positive neuron points to the boundary "
+        "of x1 from both sides: no Caratheodory solution goes on. Blue: small steps, which chatter along it.")),
     _figure(19, CROSSED, caught=False, caption=(
         "As Figure 18 with points of negative correlation: the flow points the same way on both sides of the "
         "boundary of x1, so the neuron crosses it once. Blue: small steps.")),

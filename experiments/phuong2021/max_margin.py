@@ -170,12 +170,9 @@ def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
     trained = read_trained(run, "hidden_weight")
     W, a = trained.last["hidden_weight"], trained.last["output_weight"]
     return kit.Evidence(
-        directions=trained.directions,
-        layer=measure_layer(W, a > 0),
-        signs=np.sign(a),
-        correlations=np.where(a > 0, trained.plus, trained.minus),
-        loss=run.final_loss,
-    )
+        directions=trained.directions, layer=measure_layer(W, a > 0), signs=np.sign(a),
+        correlations=np.where(a > 0, trained.plus, trained.minus), loss=run.final_loss,
+    )  # fmt: skip
 
 
 def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
@@ -235,12 +232,9 @@ def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
     closer = trained.plus > trained.minus
     sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
     return kit.Evidence(
-        directions=trained.directions,
-        layers=[measure_layer(*one) for one in zip(last, sides, strict=True)],
-        correlations=np.maximum(trained.plus, trained.minus),
-        closest=np.where(closer, 1.0, -1.0),
-        loss=run.final_loss,
-    )
+        directions=trained.directions, layers=[measure_layer(*one) for one in zip(last, sides, strict=True)],
+        correlations=np.maximum(trained.plus, trained.minus), closest=np.where(closer, 1.0, -1.0), loss=run.final_loss,
+    )  # fmt: skip
 
 
 def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:

@@ -32,8 +32,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     groups, limit = read_groups(runs["sgd"]), read_groups(runs["limit"])
     predicted = agreement.perfect_agreement_directions(groups.data.x, groups.data.y, groups.alpha)
     return kit.Evidence(
-        plane=plane(groups), limit=limit, predicted=predicted,
-        limit_margins=margins(limit, predicted),
+        plane=plane(groups), limit=limit, predicted=predicted, limit_margins=margins(limit, predicted),
         plain_margin=plain_margin(groups, predicted), symmetric=read_groups(runs["symmetric"]),
     )  # fmt: skip
 
@@ -76,13 +75,10 @@ def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
     loss = np.logaddexp(0.0, -y * h).sum(axis=-1)
     norm = np.sqrt(np.sum(H**2, axis=(-2, -1)))
     return kit.Evidence(
-        iterations=groups.iterations,
-        normalised=(y * h).min(axis=-1) / norm,
-        smoothed=smoothed_margin(loss) / norm,
-        late=np.logical_or.accumulate(loss < np.log(2)),
-        largest=agreement.largest_margin(predicted, groups.v, k),
+        iterations=groups.iterations, normalised=(y * h).min(axis=-1) / norm, smoothed=smoothed_margin(loss) / norm,
+        late=np.logical_or.accumulate(loss < np.log(2)), largest=agreement.largest_margin(predicted, groups.v, k),
         needed=agreement.margin_of_assumption_3(x, groups.alpha, groups.v, k),
-    )
+    )  # fmt: skip
 
 
 def symmetric_run(config: str) -> kit.Wanted:

@@ -105,15 +105,13 @@ def clustering(run: kit.Run) -> kit.Evidence:
     W, U, none = groups.W, groups.U, np.full(len(groups.W), np.nan)
     points = {"training": groups.data.x, "held-out": groups.data.x_test}
     return kit.Evidence(
-        epochs=groups.epochs,
-        ratio=clustering_ratio(W, U),
-        angle=np.maximum(largest_angle(W), largest_angle(U)),
+        epochs=groups.epochs, ratio=clustering_ratio(W, U), angle=np.maximum(largest_angle(W), largest_angle(U)),
         outside={
             name: none if x is None else outside_linear_regime(x, W, U).mean(axis=-1) for name, x in points.items()
         },
         differ=sum(int(signs_differ(x, W[-1], U[-1], groups.alpha).sum()) for x in points.values() if x is not None),
         sizes={name: 0 if x is None else len(x) for name, x in points.items()},
-    )
+    )  # fmt: skip
 
 
 def nearly_zero(part: str, size: int) -> kit.Interval:

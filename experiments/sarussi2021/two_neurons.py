@@ -32,13 +32,10 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     worst = [(alpha, *sharpest(alpha)) for alpha in (0.05, 0.2, 0.5, 0.9)]
     return kit.Evidence(
         sets=regions_scene(H_3, A_3, ALPHA_3, WINDOW, LEVELS, shade=(0.1, 0.6)),
-        nonlinearity=float(np.var(h - fitted) / np.var(h)),
-        clustered=int(counts[:, 0].sum()),
-        inside=int(counts[:, 1].sum()),
-        violations=int(counts[:, 2].sum()),
-        sharp=float(counts[:, 3].max()),
+        nonlinearity=float(np.var(h - fitted) / np.var(h)), clustered=int(counts[:, 0].sum()),
+        inside=int(counts[:, 1].sum()), violations=int(counts[:, 2].sum()), sharp=float(counts[:, 3].max()),
         attained=min(tightness(x, W, U, alpha) / sharp_constant(alpha) for alpha, W, U, x in worst),
-    )
+    )  # fmt: skip
 
 
 def random_networks(rng: np.random.Generator) -> kit.Floats:
@@ -111,10 +108,9 @@ def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
     """Cut the plane at the kinks of both networks."""
     angles = (np.arange(DIRECTIONS) + 0.5) * 2 * np.pi / DIRECTIONS
     return kit.Evidence(
-        leaky=regions_scene(H_5, A_5, ALPHA_5, WINDOW),
-        relu=regions_scene(H_5, A_5, 0.0, WINDOW, (-FINE, FINE)),
+        leaky=regions_scene(H_5, A_5, ALPHA_5, WINDOW), relu=regions_scene(H_5, A_5, 0.0, WINDOW, (-FINE, FINE)),
         signs=np.sign(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), H_5, A_5, 0.0)),
-    )
+    )  # fmt: skip
 
 
 def best_linear(signs: kit.Floats) -> float:

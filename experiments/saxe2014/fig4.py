@@ -59,10 +59,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         flow=np.array([(N - 1) * time_between(U0, U, S, N - 1) for N in LAYERS]),
         best=np.array([one.min() for one in steps]),
         rate=np.array([RATES[np.argmin(one)] / (N - 1) for N, one in zip(LAYERS, steps, strict=True)]),
-        limit=infinite_depth(U0, U, S),
-        trained=networks[:, 1, 0],
-        deviations=networks[..., 1],
-    )
+        limit=infinite_depth(U0, U, S), trained=networks[:, 1, 0], deviations=networks[..., 1],
+    )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

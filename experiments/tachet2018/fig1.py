@@ -26,10 +26,9 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     W, Z = weights["hidden_weight"], weights["output_weight"]
     formula = np.array([Z @ np.maximum(W @ point, 0.0) for point in x])
     return kit.Evidence(
-        widths=(INPUTS, shapes["hidden_weight"][0], 1),
-        weights=sum(int(np.prod(shape)) for shape in shapes.values()),
+        widths=(INPUTS, shapes["hidden_weight"][0], 1), weights=sum(int(np.prod(shape)) for shape in shapes.values()),
         difference=float(np.abs(architecture.function(weights)(x) - formula).max()),
-    )
+    )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

@@ -25,13 +25,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     curves = (mode_curve(runs["cross-entropy"], 1), mode_curve(runs["hinge"], 1))
     confidence = 0.5 + 0.4999 * np.linspace(0.03, 1.0, 400)
     return kit.Evidence(
-        confidence=confidence,
-        cross_entropy=cross_entropy_time(1 - confidence, U0),
-        hinge=hinge_time(confidence, U0),
+        confidence=confidence, cross_entropy=cross_entropy_time(1 - confidence, U0), hinge=hinge_time(confidence, U0),
         trained=np.array([[crossing(one.t, one.P, float(level)) for level in LEVELS] for one in curves]),
-        theory=np.array([cross_entropy_time(1 - LEVELS, U0), hinge_time(LEVELS, U0)]),
-        curves=curves,
-    )
+        theory=np.array([cross_entropy_time(1 - LEVELS, U0), hinge_time(LEVELS, U0)]), curves=curves,
+    )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

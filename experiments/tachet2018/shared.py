@@ -183,11 +183,10 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     grid = np.concatenate([above, above * np.array([1.0, 1.0, -1.0])])
     return kit.Evidence(
         trajectories=follow(runs["shared"], np.concatenate([shown, mirrored(shown)]), until=UNTIL, points=600),
-        curve=curve,
-        attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
+        curve=curve, attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
         three=follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
         winners=trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
-    )
+    )  # fmt: skip
 
 
 def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:

@@ -80,8 +80,7 @@ def starve(run: kit.Run) -> kit.Evidence:
     return kit.Evidence(
         lambda_=lambda_, start=start, frequent=frequent, rare=rare, z=a[:, 0, 0],
         error=float(max(np.abs(frequent - path.frequent).max(), np.abs(rare - path.rare).max())),
-        drift=float(np.abs(invariant - invariant[0]).max()),
-        truth=stopping_points(DELTAS, *start, lambda_).rare,
+        drift=float(np.abs(invariant - invariant[0]).max()), truth=stopping_points(DELTAS, *start, lambda_).rare,
     )  # fmt: skip
 
 
@@ -94,12 +93,9 @@ def random_cases(kind: Kind) -> kit.Evidence:
     if kind != "positive":
         beta0 = alpha0 * (lambda_ if kind == "strong" else -1.0) * rng.uniform(0, 1, DRAWS)
     return kit.Evidence(
-        lambda_=lambda_,
-        delta=delta,
-        alpha0=alpha0,
-        beta0=beta0,
+        lambda_=lambda_, delta=delta, alpha0=alpha0, beta0=beta0,
         stop=stopping_points(delta, alpha0, beta0, z0, lambda_),
-    )
+    )  # fmt: skip
 
 
 def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:

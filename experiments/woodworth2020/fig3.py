@@ -31,13 +31,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         excess = np.sqrt(DIM) * ratio(np.array(ends) ** depth, depth) - 1
         powers[depth] = float(np.diff(np.log(excess))[0] / np.diff(np.log(ends))[0])
     return kit.Evidence(
-        mus=mus,
-        ratios={depth: ratio(mus, depth) for depth in DEPTHS},
-        approach=(np.sqrt(DIM) * ratio(SMALL, 2) - 1) / formula,
-        powers=powers,
-        largest=thresholds(next(iter(runs.values())).config.seed)[0],
-        limits=[limit(run) for run in runs.values()],
-    )
+        mus=mus, ratios={depth: ratio(mus, depth) for depth in DEPTHS},
+        approach=(np.sqrt(DIM) * ratio(SMALL, 2) - 1) / formula, powers=powers,
+        largest=thresholds(next(iter(runs.values())).config.seed)[0], limits=[limit(run) for run in runs.values()],
+    )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

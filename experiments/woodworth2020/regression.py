@@ -100,10 +100,9 @@ def limit(run: kit.Run) -> kit.Evidence:
     left = float(run.final_loss / run.losses[0])
     trained = 1.0 if left < 1e-5 else np.nan
     return kit.Evidence(
-        alpha=alpha,
-        dim=len(beta),
+        alpha=alpha, dim=len(beta),
         difference=kit.given(left < 1e-8, np.linalg.norm(beta - least) / np.linalg.norm(least)),
         norm=trained * float(np.abs(beta).sum() / np.abs(minimum_l1(samples.x, samples.y)).sum()),
         drift=trained * float(np.abs(product / product[0] - 1.0).max()),
         movement=trained * float(np.sqrt(moved / size)),
-    )
+    )  # fmt: skip

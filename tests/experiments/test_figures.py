@@ -63,6 +63,12 @@ def test_claims_are_those_committed_and_the_picture_is_drawn(figure_id: str) -> 
     check_pure(figure, evidence)
 
 
+@pytest.mark.parametrize("file", sorted(DOCUMENTS.glob("*-*.json")), ids=lambda file: file.stem)
+def test_claims_read_alone(file: Path) -> None:
+    said = [one.get("statement", "") for one in json.loads(file.read_text())["claims"]]
+    assert [one for one in said if one.split(" ")[0] in ("and", "but", "nor", "which", "with", "so")] == []
+
+
 def differences(
     kept: Sequence[Mapping[str, Any]], fresh: Sequence[Mapping[str, Any]], tolerance: float = SAME
 ) -> list[str]:

@@ -38,10 +38,6 @@ def used_configs() -> set[Path]:
     return used
 
 
-def test_there_are_figures() -> None:
-    assert len(IDS) == len(set(IDS)) >= 8
-
-
 @pytest.mark.parametrize("figure_id", IDS)
 def test_every_entry_loads_and_says_what_it_is(figure_id: str) -> None:
     figure = load_figure(figure_id)

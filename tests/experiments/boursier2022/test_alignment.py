@@ -10,9 +10,6 @@ from experiments.boursier2022.theory.alignment import (
     D_plus,
     S_minus_1,
     S_plus_1,
-    labels_differ,
-    orthogonality,
-    require_orthogonal,
 )
 
 seeds = st.integers(0, 2**32 - 1)
@@ -44,23 +41,3 @@ def test_sets_of_neurons_by_hand():
     assert S_minus_1(x, y, W, a).tolist() == [False, False, False, True, True, False]
     assert S_plus_1(x, y, 1e-20 * W, 1e-20 * a).tolist() == S_plus_1(x, y, W, a).tolist()
     assert S_minus_1(x, -y, W, -a).tolist() == S_plus_1(x, y, W, a).tolist()
-
-
-def test_without_labels_of_a_sign_every_neuron_of_that_sign_counts():
-    assert S_minus_1(np.eye(2), [1.0, 1.0], -np.eye(2), [1.0, -1.0]).tolist() == [False, True]
-    assert D_minus(np.eye(2), [1.0, 1.0]).tolist() == [0.0, 0.0]
-
-
-def test_orthogonality():
-    assert orthogonality([[-0.5, 1.0], [2.0, 1.0]]) == 0.0
-    assert orthogonality([[1.0, 0.0], [1.0, 1.0]]) == pytest.approx(np.sqrt(0.5))
-    assert orthogonality([[1.0, 0.0], [0.0, 0.0]]) == 0.0
-    assert orthogonality([[1e-20, 0.0], [1e-20, 1e-20]]) == pytest.approx(np.sqrt(0.5))
-    with pytest.raises(ValueError, match=r"cosine 0\.707"):
-        require_orthogonal([[1.0, 0.0], [1.0, 1.0]])
-
-
-def test_labels_that_assumption_2_excludes():
-    assert labels_differ(np.eye(2), [2.0, -1.0])
-    assert not labels_differ(np.eye(2), [1.0, -1.0])  # equal sums of squares
-    assert not labels_differ(np.eye(3), [2.0, -1.0, 0.0])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.states import horizon, initial_scale, loss_curve, state_at
 
-from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.catalogue import load_figure
 from tests.experiments.helpers import by_id, check_pure, evidence_of, one_run, verdicts
 
@@ -28,11 +27,6 @@ def test_where_the_theory_says_nothing_claims_are_not_reproduced(figure_id: str,
     evidence = evidence_of(figure, (changed, "optimizer.lr=1e-6", *SHORT))
     assert "not reproduced" in verdicts(figure.claims(evidence)).values()
     check_pure(figure, evidence)
-
-
-def test_figure_2_refuses_inputs_of_more_dimensions() -> None:
-    with pytest.raises(InputError, match="one input and a bias"):
-        evidence_of("boursier2022-fig2", ("dataset.x=[[1.0, 0.0], [0.0, 1.0]]", *SHORT))
 
 
 def test_figure_4_with_seed_0_stays_at_the_saddle_where_no_neuron_is_left_to_leave_it() -> None:

@@ -3,10 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
-    aligned_mass,
     growth_limit,
     growth_loss,
-    growth_rate,
     intermediate_saddle,
     logistic_growth,
     one_sign_saddle_loss,
@@ -62,26 +60,6 @@ def test_logistic_growth_is_exact_for_equal_norms_within_a_sign(sign, factor):
     np.testing.assert_allclose(loss, square_loss(X, Y, W, a, loss_factor=factor), rtol=1e-6)
 
 
-def test_the_papers_constants_for_orthonormal_inputs():
-    y = np.array([3.0, 4.0, -1.0])
-    assert growth_limit(np.eye(3), y, 1) == pytest.approx(3 * np.linalg.norm(D_plus(np.eye(3), y)))
-    assert growth_limit(np.eye(3), y, 1) == pytest.approx(5.0)
-    assert growth_rate(np.eye(3), y, 1) == pytest.approx(2 * 5 / 3)
-    assert growth_rate(np.eye(3), y, 1, loss_factor=2.0) == pytest.approx(4 * 5 / 3)
-
-
-def test_start_limit_and_slope_of_the_logistic():
-    assert logistic_growth(0.0, 1e-12, X, Y) == pytest.approx(1e-12, rel=1e-12)
-    assert logistic_growth(1e6, 1e-12, X, Y) == pytest.approx(growth_limit(X, Y, 1), rel=1e-14)
-    assert logistic_growth(0.0, 1e-40, X, Y) == pytest.approx(1e-40, rel=1e-12)
-    U, step = growth_limit(X, Y, 1), 1e-6
-    u = logistic_growth([3.0 - step, 3.0, 3.0 + step], 1e-2, X, Y)
-    expected = growth_rate(X, Y, 1) * (1 - u[1] / U) * u[1]
-    assert (u[2] - u[0]) / (2 * step) == pytest.approx(expected, rel=1e-7)
-    above = logistic_growth([0.0, 1.0, 1e4], 3 * U, X, Y)
-    assert above[0] > above[1] > above[2] == pytest.approx(U)
-
-
 def test_for_unequal_norms_the_law_holds_while_the_loss_is_small_only():
     x, y = np.diag([1.0, 2.0]), np.array([1.0, 1.0])
     times = np.linspace(0, 40, 41)
@@ -121,26 +99,6 @@ def test_the_saddle_is_stationary_half_fitted_and_strict(flip):
     down = square_loss(x, y, np.stack([saddle.w, 1e-3 * e]), [saddle.a, -flip * 1e-3])
     assert down < saddle.loss
     assert (saddle.loss - down) / 1e-6 == pytest.approx(0.5 * 2.0 / 3, rel=1e-3)  # |y| ||x|| / n
-
-
-def test_loss_of_the_saddle_of_figure_3(two_points):
-    saddle = intermediate_saddle(*two_points, loss_factor=2.0)
-    assert saddle.loss == pytest.approx(0.5)
-    assert saddle.a**2 == pytest.approx(1 / np.sqrt(5))
-    assert intermediate_saddle(*two_points).loss == pytest.approx(0.25)
-
-
-def test_data_for_which_there_is_no_theory_are_refused():
-    with pytest.raises(ValueError, match="sign -1"):
-        growth_limit(np.eye(2), [1.0, 1.0], -1)
-    with pytest.raises(ValueError, match="orthogonal"):
-        growth_limit([[1.0, 0.0], [1.0, 1.0]], [1.0, -1.0], 1)
-    with pytest.raises(ValueError, match="different"):
-        intermediate_saddle(np.eye(2), [1.0, -1.0])
-    with pytest.raises(ValueError, match="positive"):
-        intermediate_saddle(np.eye(2), [1.0, 1.0])
-    with pytest.raises(ValueError, match="no neuron"):
-        aligned_mass(np.eye(2), [1.0, -1.0], [[-1.0, 0.0]], [1.0], 1)
 
 
 def test_the_saddle_of_one_sign_is_the_best_of_many_networks_of_that_sign() -> None:

@@ -8,9 +8,7 @@ from scipy.optimize import minimize
 
 from dynamics_cli.measures.neurons import balancedness, norms, parameter_norm_squared
 from dynamics_cli.measures.two_layer import outputs
-from experiments.boursier2022.theory.alignment import D_minus, D_plus
 from experiments.boursier2022.theory.minimum_norm import (
-    interpolating_neuron,
     linear_norm,
     minimum_norm_interpolator,
     minimum_norm_value,
@@ -46,27 +44,6 @@ def test_interpolator_fits_is_balanced_and_has_the_value(seed):
     assert 2 * np.sum(np.abs(a) * norms(W)) == pytest.approx(minimum_norm_value(x, y), rel=1e-9)  # Eq. 8
 
 
-@given(seeds)
-def test_proposition_1_for_orthonormal_inputs(seed):
-    x, y = orthogonal_data(seed, spread=0.0)
-    lengths = np.linalg.norm(D_plus(x, y)) + np.linalg.norm(D_minus(x, y))
-    assert minimum_norm_value(x, y) == pytest.approx(2 * len(y) * lengths, rel=1e-10)
-    W, a = minimum_norm_interpolator(x, y)
-    n = len(y)
-    for row, D in zip(W, (D_plus(x, y), -D_minus(x, y)), strict=True):
-        length = np.linalg.norm(D)
-        np.testing.assert_allclose(row, np.sqrt(n / length) * D, atol=1e-10)  # Appendix C
-    np.testing.assert_allclose(a**2, [n * np.linalg.norm(D_plus(x, y)), n * np.linalg.norm(D_minus(x, y))])
-
-
-@given(seeds, st.floats(0.1, 10.0))
-def test_value_scales_like_labels_and_inversely_like_inputs(seed, factor):
-    x, y = orthogonal_data(seed)
-    assert minimum_norm_value(x, factor * y) == pytest.approx(factor * minimum_norm_value(x, y), rel=1e-9)
-    assert minimum_norm_value(factor * x, y) == pytest.approx(minimum_norm_value(x, y) / factor, rel=1e-9)
-    assert minimum_norm_value(x, -y) == pytest.approx(minimum_norm_value(x, y), rel=1e-12)
-
-
 def test_no_interpolator_found_by_a_solver_is_shorter():
     """An independent slow solution: SLSQP on four free neurons from random starts, inputs of unequal norms."""
     x = np.diag([1.0, 0.5, 2.0])
@@ -85,22 +62,6 @@ def test_no_interpolator_found_by_a_solver_is_shorter():
             best = min(best, found.fun)
             assert found.fun >= minimum_norm_value(x, y) - 1e-5
     assert best == pytest.approx(minimum_norm_value(x, y), rel=1e-4)
-
-
-def test_one_sign_only_and_zero_labels():
-    x = np.eye(3)
-    W, a = minimum_norm_interpolator(x, [3.0, 4.0, 0.0])
-    np.testing.assert_allclose(a, [np.sqrt(5), 0.0])
-    np.testing.assert_allclose(W, [np.array([3.0, 4.0, 0.0]) / np.sqrt(5), np.zeros(3)])
-    assert minimum_norm_value(x, [3.0, 4.0, 0.0]) == pytest.approx(10.0)
-    assert minimum_norm_value(x, np.zeros(3)) == 0.0
-
-
-def test_what_is_not_covered_is_refused():
-    with pytest.raises(ValueError, match="orthogonal inputs"):
-        minimum_norm_value([[1.0, 0.0], [1.0, 1.0]], [1.0, 1.0])
-    with pytest.raises(ValueError, match="input 0"):
-        interpolating_neuron([[0.0, 0.0], [1.0, 0.0]], [1.0, 1.0], 1)
 
 
 def test_the_linear_interpolator_is_longer_than_the_minimum(two_points):

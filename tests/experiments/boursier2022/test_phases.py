@@ -30,19 +30,6 @@ def test_leading_times_of_figure_3(two_points):
     assert leading_time(*two_points, LAMBDA, -1, loss_factor=2.0) / 1e-3 == pytest.approx(14188, abs=1)
 
 
-def test_small_epsilon_leaves_the_leading_times(two_points):
-    times = phase_times(*two_points, LAMBDA, 1e-9)
-    assert times.first_fitted == pytest.approx(leading_time(*two_points, LAMBDA, 1), rel=1e-8)
-    assert times.saddle_left == pytest.approx(leading_time(*two_points, LAMBDA, -1), rel=1e-8)
-    assert times.second_fitted == pytest.approx(times.saddle_left, rel=1e-7)
-    assert phase_times(*two_points, LAMBDA, 0.0).aligned == 0.0
-
-
-def test_negative_labels_first_when_they_weigh_more(two_points):
-    x, y = two_points
-    assert phase_times(x, -y, LAMBDA, 0.05) == phase_times(x, y, LAMBDA, 0.05)
-
-
 def test_largest_epsilon_satisfies_both_conditions_of_appendix_b2_tightly():
     rng = np.random.default_rng(1)
     for _ in range(20):

@@ -49,11 +49,6 @@ def test_more_columns_than_samples_end_in_an_interpolator_of_few_entries() -> No
         assert (np.diff(found.losses) < 0).all()
 
 
-def test_coordinates_are_not_dormant_from_a_large_start() -> None:
-    with pytest.raises(ValueError, match="dormant at alpha below"):
-        reach_of(0.5)
-
-
 @pytest.mark.parametrize(("p", "mode", "size"), [(20, 3, 5.0), (11, 2, 1.5)])
 def test_no_neuron_has_more_utility_than_the_formula_says(p: int, mode: int, size: float) -> None:
     template = 2 * size / p * np.cos(2 * np.pi * mode * np.arange(p) / p)

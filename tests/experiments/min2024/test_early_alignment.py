@@ -23,27 +23,6 @@ def test_constants_of_two_points(angle: float) -> None:
     assert found.t1 == pytest.approx(16 * np.log(2) * mu**-2.5, rel=1e-6)
 
 
-def test_constants_take_the_initial_directions_into_account() -> None:
-    x, y = np.array([[1.0, 0.1], [-1.0, 0.1]]), np.array([1.0, -1.0])
-    near = np.array([[-1.0, 0.101], [1.0, 0.3]])
-    with_start = early_alignment.alignment_constants(x, y, near, [1.0, 1.0])
-    assert with_start.zeta < 1e-4 < early_alignment.alignment_constants(x, y).zeta
-
-
-def test_without_assumption_1_there_is_no_bound() -> None:
-    with pytest.raises(ValueError, match="mu > 0"):
-        early_alignment.alignment_constants(np.eye(2), np.ones(2))
-
-
-def test_maximal_path_and_its_time() -> None:
-    path = early_alignment.maximal_path(3, 2)
-    assert path.tolist() == [[0, 2], [0, 1], [1, 1], [1, 0], [2, 0], [3, 0]]
-    assert early_alignment.edge_times(path, 2.0) == pytest.approx([1.0, 2.0, 1.0, 2.0, 1.0])
-    assert early_alignment.travel_time(path, 2.0) == pytest.approx(7.0)
-    with pytest.raises(ValueError, match="either label"):
-        early_alignment.maximal_path(0, 2)
-
-
 def random_path(rng: np.random.Generator, n_plus: int, n_minus: int) -> np.ndarray:
     path = [(int(rng.integers(n_plus + 1)), int(rng.integers(1, n_minus + 1)))]
     while path[-1] != (n_plus, 0):
@@ -68,20 +47,6 @@ def test_correspondence_bounds_every_edge_once() -> None:
         assert (early_alignment.edge_times(path, 1.0) <= bounds[partners]).all()
         assert early_alignment.travel_time(path, 1.0) <= early_alignment.travel_time(largest, 1.0)
     assert early_alignment.correspondence(largest, 5, 4).tolist() == list(range(9))
-
-
-@pytest.mark.parametrize(
-    "path", [[[1, 0], [0, 0], [2, 0]], [[2, 0], [1, 0], [2, 0]], [[0, 1], [0, 2], [2, 0]], [[0, 1], [1, 0]], [1, 2]]
-)
-def test_what_is_no_path_is_refused(path: list) -> None:
-    with pytest.raises(ValueError, match="path"):
-        early_alignment.check_path(path, 2, 2)
-
-
-def test_maximal_time_is_below_t1() -> None:
-    x = np.array([[1.0, 0.3], [1.0, 0.4], [-1.0, 0.1], [-1.0, 0.2]])
-    constants = early_alignment.alignment_constants(x, [1, 1, -1, -1])
-    assert early_alignment.travel_time(early_alignment.maximal_path(2, 2), constants.rate) <= constants.t1
 
 
 def test_single_neuron_stays_only_with_slope_zero() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.catalogue import load_figure
-from tests.experiments.helpers import check_pure, evidence_of, verdicts
+from tests.experiments.helpers import evidence_of
 from tests.experiments.test_figures import FEW
 
 
@@ -17,23 +16,6 @@ def test_figure_1_has_the_numbers_of_an_independent_run() -> None:
     assert e.layer.third < 0.05
     assert -0.92 < load_figure("phuong2021-fig1").numbers(e)["cosine of w+ and w-"] < -0.86  # type: ignore[misc]
     assert e.directions.violations == 0
-
-
-@pytest.mark.parametrize("figure_id", ["phuong2021-fig1", "phuong2021-fig2"])
-def test_narrow_networks_are_not_of_rank_two_by_default(figure_id: str) -> None:
-    figure, short = load_figure(figure_id), "optimizer.epochs=1"
-    e = evidence_of(figure, ("architecture.width=2", short))
-    ranks = {id: verdict for id, verdict in verdicts(figure.claims(e)).items() if id.startswith(("rank", "second"))}
-    assert set(ranks.values()) == {"not reproduced"}
-    check_pure(figure, e)
-    with pytest.raises(InputError, match="width of 2 or more"):
-        evidence_of(figure, ("architecture.width=1", short))
-
-
-def test_figures_of_another_architecture_are_refused() -> None:
-    overrides = ("architecture={kind: fully_connected, widths: [5]}", "optimizer.epochs=1")
-    with pytest.raises(InputError, match="needs architecture.kind residual"):
-        evidence_of("phuong2021-fig2", overrides)
 
 
 def test_figure_3_counts_every_pair_and_layer_0_is_the_input() -> None:

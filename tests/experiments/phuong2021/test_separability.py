@@ -58,15 +58,3 @@ def test_distributions_of_all_pairs(monkeypatch, block):
     assert found.share == pytest.approx(right / (23 * 22 / 2))
     exact = np.mean(np.array(pairs["first"])[:, None] > np.array(pairs["across"])[None, :])
     assert found.right("first") == pytest.approx(exact, abs=0.01)
-
-
-def test_equal_points_give_one_value():
-    found = pair_products(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
-    assert found.stds == dict.fromkeys(found.stds, 0.0)
-    assert sum(counts.sum() for counts in found.counts.values()) == 15
-
-
-@pytest.mark.parametrize(("x", "y"), [(np.ones((3, 2)), [0, 1, 1]), (np.ones((3, 2)), [0, 1]), (np.ones(3), [0, 1, 1])])
-def test_what_has_no_pairs_is_refused(x, y):
-    with pytest.raises(ValueError, match="pairs need|do not belong"):
-        pair_products(x, y)

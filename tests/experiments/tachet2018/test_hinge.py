@@ -44,14 +44,6 @@ def test_equation_6_for_balanced_modes(u0, norm, p):
     assert time_to(1.0, root, root / norm, norm, p) == pytest.approx(-np.log(u0) / (2 * p * norm), rel=1e-11)
 
 
-def test_equation_6_otherwise():
-    y0, z0, norm, p = 0.4, 0.1, 1.3, 0.6
-    c, angle = float(invariant(y0, z0, norm)), float(theta(y0, z0, norm))
-    t = np.linspace(0, 5, 51)
-    expected = np.minimum(1.0, c / (2 * norm) * np.sinh(angle + 2 * p * norm * t))
-    np.testing.assert_allclose(hinge_mode(t, y0, z0, norm, p=p).u, expected, rtol=1e-13)
-
-
 def test_death_in_case_3_comes_at_theta_over_twice_the_rate():
     y0, z0, norm, p = 0.2, -0.6, 0.7, 0.5
     t = float(hinge_death_time(y0, z0, norm, p=p))
@@ -59,13 +51,6 @@ def test_death_in_case_3_comes_at_theta_over_twice_the_rate():
     assert hinge_mode(t, y0, z0, norm, p=p).y == 0.0
     assert hinge_mode(t * (1 - 1e-9), y0, z0, norm, p=p).y > 0.0
     assert np.isinf(hinge_death_time([0.5, 0.7, -0.2], [-0.3, -1.0, 1.0], 0.7)).all()
-
-
-def test_margins_above_1_stay_and_are_not_cut():
-    path = hinge_mode([0.0, 5.0], 2.0, 1.0)
-    assert path.u.tolist() == [2.0, 2.0]
-    assert hinge_mode(time_to(0.5, 0.3, 0.1), 0.3, 0.1).u == pytest.approx(0.5, rel=1e-13)
-    assert hinge_mode([0.0, 9.0], -0.4, 1.0).y.tolist() == [-0.4, -0.4]
 
 
 POINTS = np.array([[1.0, 0.5, 0.0], [0.3, 1.0, 0.2], [0.5, 0.5, 2.0]])
@@ -107,20 +92,3 @@ def test_appendix_c2_until_the_first_margin_and_not_after():
     for i, moment in enumerate(satisfied):
         assert hinge_class([moment], POINTS, W0, 0.2)[0][0, i] == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_array_equal(theory[-1], hinge_class([9.0], POINTS, W0, 0.2)[0][0])
-
-
-def test_a_class_of_one_point_is_a_mode():
-    t = np.linspace(0, 4, 9)
-    theory, _ = hinge_class(t, [[0.6, 0.0]], [0.5, 3.0], 0.3)
-    np.testing.assert_allclose(theory[:, 0], hinge_mode(t, 0.3, 0.3, 0.6).u, rtol=1e-12)
-    _, satisfied = hinge_class(t, [[0.6, 0.0], [0.6, 0.0]], [0.5, 3.0], 0.3)
-    np.testing.assert_allclose(satisfied[0], satisfied[1], rtol=1e-12)
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="H1"):
-        hinge_class([1.0], np.eye(2), [1.0, 1.0], 0.1)
-    with pytest.raises(ValueError, match="H2"):
-        hinge_class([1.0], POINTS, -W0, 0.1)
-    with pytest.raises(ValueError, match="H3"):
-        hinge_class([1.0], POINTS, W0, -0.1)

@@ -57,17 +57,6 @@ def test_invariant_and_freezing(alpha0, beta0, z0):
     assert (path.alpha[0], path.beta[0], path.z[0]) == (alpha0, beta0, z0)
 
 
-@given(positive, positive, st.floats(-1.5, 1.5))
-@settings(max_examples=25, deadline=None)
-def test_the_symmetry_between_the_classes(alpha0, beta0, z0):
-    t = np.linspace(0, 20, 21)
-    path = shared_neuron(t, alpha0, beta0, z0)
-    mirror = shared_neuron(t, beta0, alpha0, -z0)
-    if abs(alpha0 - beta0) + abs(z0) > 1e-3:
-        np.testing.assert_allclose(path.alpha, mirror.beta, atol=1e-8)
-        np.testing.assert_allclose(path.z, -mirror.z, atol=1e-8)
-
-
 def test_theorem_3_4_for_c_not_positive():
     rng = np.random.default_rng(1)
     for alpha, beta in rng.uniform(0.05, 1.0, (20, 2)):
@@ -94,25 +83,6 @@ def test_one_class_active_is_a_mode():
     other = shared_neuron(t, 0.0, 0.3, 0.1)
     assert other.alpha_zero == 0.0
     np.testing.assert_array_equal(other.z, logistic_mode(t, 0.3, 0.1, label=-1).z)
-
-
-def test_times_in_any_order_and_restart():
-    path = shared_neuron([5.0, 0.0, 1.0], 0.1, 0.1, 0.1)
-    again = shared_neuron([4.0], path.alpha[2], path.beta[2], path.z[2])
-    np.testing.assert_allclose([again.alpha[0], again.beta[0], again.z[0]], [path.alpha[0], 0.0, path.z[0]], rtol=1e-9)
-    assert path.alpha[1] == 0.1
-    assert shared_neuron([0.0], 0.1, 0.2, 0.3).beta.tolist() == [0.2]
-
-
-def test_the_saddle_is_stationary_with_these_eigenvalues():
-    c = 1.3
-    point = saddle(c)
-    np.testing.assert_allclose(field(point), 0.0, atol=1e-15)
-    assert hyperboloid(*point) == pytest.approx(c, rel=1e-14)
-    step = 1e-6
-    jacobian = np.stack([(field(point + step * e) - field(point - step * e)) / (2 * step) for e in np.eye(3)], axis=1)
-    measured = np.sort(np.linalg.eigvals(jacobian).real)
-    np.testing.assert_allclose(measured, [saddle_eigenvalues(c)[1], 0.0, saddle_eigenvalues(c)[0]], atol=1e-9)
 
 
 def test_numbers_of_the_notes_for_c_equal_1():

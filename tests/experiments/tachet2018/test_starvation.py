@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import hyperboloid
 from dynamics_cli._bundled.experiments.tachet2018.theory.starvation import (
-    assumed_z_star,
     corrected_bound,
     printed_bound,
     simple_bound,
@@ -64,15 +63,6 @@ def test_the_corrected_bound_is_never_violated():
     assert not simple[alpha0 >= beta0 / lambda_].any()  # Theorem 6.1 holds under its hypothesis
 
 
-def test_negative_beta0_keeps_equation_7():
-    lambda_, delta, alpha0, beta0, z0 = draws(120, seed=3)
-    beta0 = -0.9 * np.minimum(beta0, alpha0)
-    end = stopping_points(delta, alpha0, beta0, z0, lambda_)
-    assert (end.rare <= simple_bound(delta, lambda_) + 1e-12).all()
-    np.testing.assert_array_equal(corrected_bound(delta, lambda_, alpha0, beta0, end.z), simple_bound(delta, lambda_))
-    np.testing.assert_array_equal(printed_bound(delta, lambda_, alpha0, beta0, end.z), simple_bound(delta, lambda_))
-
-
 def test_stopping_points_agree_with_the_path_and_with_each_other():
     delta = np.array([[0.2, 0.05], [0.01, 1e-3]])
     end = stopping_points(delta, 0.1, 0.1, 0.2, 0.4)
@@ -83,30 +73,3 @@ def test_stopping_points_agree_with_the_path_and_with_each_other():
     np.testing.assert_allclose(1 - path.frequent, delta.ravel()[order], rtol=1e-8)
     alone = stopping_points(1e-3, 0.1, 0.1, 0.2, 0.4)
     assert alone.beta == pytest.approx(end.beta[1, 1], rel=1e-9)
-
-
-def test_extreme_confidences_and_shares():
-    end = stopping_points([1e-100, 1e-300], 0.1, 0.1, 0.1, 0.1)
-    assert np.isfinite(end.t).all()
-    assert end.t[1] > 1e290
-    none = stopping_points(0.01, 0.1, 0.0, 0.1, 0.0)
-    assert none.beta == 0.0
-    assert none.rare == 0.5
-    always = stopping_points(0.01, 0.1, 0.1, 0.1, 1.0)
-    assert always.beta == pytest.approx(float(always.alpha), rel=1e-12)
-
-
-def test_fig_6_assumes_equal_weights_at_the_end():
-    """z* = alpha* follows from a balanced start without x_2; with it z* is larger."""
-    assert assumed_z_star(0.01) == pytest.approx(np.sqrt(np.log(99)))
-    balanced = stopping_points(0.01, 0.1, 0.0, 0.1, 0.0)
-    assert balanced.z == pytest.approx(float(assumed_z_star(0.01)), rel=1e-10)
-    fair = stopping_points(0.01, 0.1, 0.1, 0.1, 0.5)
-    assert fair.z > assumed_z_star(0.01)
-
-
-def test_starts_that_are_refused():
-    with pytest.raises(ValueError, match="active"):
-        starvation_path([1.0], 0.1, -0.2, 0.1, 0.5)
-    with pytest.raises(ValueError, match="exceed"):
-        stopping_points(0.4, 1.0, 0.1, 1.0, 0.5)
