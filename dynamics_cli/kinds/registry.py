@@ -268,7 +268,9 @@ def place_of(error: BaseException, within: str | None = None) -> str | None:
 
 
 def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".rstrip(": ")
+    hint = "; in a formula, `formulas.where(condition, this, that)` stands for `if`"
+    told = f"{type(error).__name__}: {error}".rstrip(": ")
+    return told + hint * ("Boolean value of Tensor" in told or "truth value of an array" in told)
 
 
 class KindError(RunError):
