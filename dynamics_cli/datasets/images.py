@@ -272,20 +272,8 @@ def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArra
     Each pixel value is halved and rounded down, and 128 is added to bright images: both halves of the scale are used
     fully, and the image stays the same up to one part in 255. The paper states the two ranges only.
 
-    Args:
-        images: pixels (n, ...), one image a row.
-        bright: (n,) whether each image becomes bright; in the paper dogs do, cats become dark.
-
-    Returns:
-        New images of the same shape.
-
-    Raises InputError: the images are not bytes, or there is not one flag for each.
+    `images` (n, ...) are bytes, `bright` (n,) says which become bright; in the paper dogs do, cats become dark.
     """
-    if images.dtype != np.uint8 or bright.shape != images.shape[:1]:
-        raise InputError(
-            f"the light effect needs bytes and one flag an image, not {images.dtype} and {bright.shape} "
-            f"for {images.shape[:1]}"
-        )
     offset = np.where(bright, np.uint8(128), np.uint8(0)).astype(np.uint8)  # (n,)
     halved: NDArray[np.uint8] = np.right_shift(images, np.uint8(1))
     halved += offset.reshape(-1, *[1] * (images.ndim - 1))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
+import psutil
 import pytest
 
 from dynamics_cli.datasets.algorithmic import ModularArithmetic
+from dynamics_cli.datasets.files.tables import read_npz
 from dynamics_cli.datasets.points import File, Points
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Streams, stream
@@ -38,13 +42,19 @@ def test_csv(tmp_path, text):
     np.testing.assert_array_equal(data.y, [3, 6])
 
 
-def test_held_out_fractions(tmp_path):
+def test_held_out_fractions_and_vector_labels(tmp_path):
     np.savetxt(tmp_path / "train.csv", np.arange(20.0).reshape(10, 2), delimiter=",")
     split = file_dataset(tmp_path / "train.csv", test_fraction=0.3)
     assert (split.n, len(split.y_test)) == (7, 3)
     assert sorted([*split.y, *split.y_test]) == list(range(1, 20, 2))
     other = File(path=str(tmp_path / "train.csv"), test_fraction=0.3).load(Streams(1))
     assert not np.array_equal(split.y_test, other.y_test)
+    (tmp_path / "v.csv").write_text("1,2,3,4\n5,6,7,8\n")
+    np.testing.assert_array_equal(file_dataset(tmp_path / "v.csv", outputs=2).y, [[3, 4], [7, 8]])
+    np.savez(tmp_path / "v.npz", x=np.eye(3), y=np.eye(3), x_test=np.ones((1, 3)), y_test=np.ones((1, 3)))
+    assert file_dataset(tmp_path / "v.npz").y_test.shape == (1, 3)
+    with pytest.raises(InputError, match=r"holds x_test and y_test: leave dataset\.test_fraction out"):
+        file_dataset(tmp_path / "v.npz", test_fraction=0.5)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +63,16 @@ def test_held_out_fractions(tmp_path):
         ("", "the file holds no samples"),
         ("x,y\n", "the file holds no samples"),
         ("1\n2\n", "one column only"),
+        ("1;2;3\n4;5;6\n", "is it separated by ';'|one column only"),
         ("1,2\n3,apple\n", r":2: column 2 holds 'apple', not a number"),
         ("1,2\n3,\n", r":2: column 2 holds '', not a number"),
         ("1,2\n3\n", r":2: 1 columns, the lines before have 2"),
         ("1,2\n3,nan\n", r":2: column 2 holds 'nan'; all values must be finite"),
-        ("inf,2\n3,4\n", r":1: column 1 holds 'inf'; all values must be finite"),
+        ("9" * 200_000 + ",1\n", r"not a table of numbers \(field larger than field limit"),
+        ("1," + "x" * 200 + "\n", r"column 2 holds 'x{60}'\.\.\., not a number"),
+        ("1,2\n\x003,4\n", "column 1 holds"),
     ],
+    ids=range(11),
 )
 def test_bad_csv(tmp_path, content, message):
     (tmp_path / "d.csv").write_text(content)
@@ -66,27 +80,24 @@ def test_bad_csv(tmp_path, content, message):
         file_dataset(tmp_path / "d.csv")
 
 
-def test_csv_that_is_no_text(tmp_path):
-    (tmp_path / "d.csv").write_bytes(b"\xff\xfe\x00\x01,\x80")
-    with pytest.raises(InputError, match="not a table of numbers .*utf-8"):
-        file_dataset(tmp_path / "d.csv")
-    (tmp_path / "n.csv").write_bytes(b"1,2\n\x003,4\n")
-    with pytest.raises(InputError):
-        file_dataset(tmp_path / "n.csv")
+TWO = {"x": np.ones((2, 1)), "y": np.ones(2)}
 
 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
+        ({}, "no array 'x'; the file holds nothing"),
+        ({f"a{k}": k for k in range(20)}, "the file holds a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, ..."),
         ({"x": np.ones((3, 2))}, "no array 'y'; the file holds x"),
         ({"x": np.ones((3, 2)), "y": np.ones(4)}, "x has 3 samples but .*y has 4"),
         ({"x": np.ones((3, 2, 1)), "y": np.ones(3)}, r"x has shape \(3, 2, 1\)"),
         ({"x": np.ones((3, 2)), "y": np.ones((3, 2, 1))}, r"y has shape \(3, 2, 1\)"),
         ({"x": np.ones((0, 2)), "y": np.ones(0)}, "x is empty"),
-        ({"x": np.array([["a"]]), "y": np.ones(1)}, "numbers are needed"),
+        ({"x": np.array([["a"]]), "y": np.ones(1)}, "x holds <U1, numbers are needed"),
         ({"x": np.full((2, 1), np.nan), "y": np.ones(2)}, r"x holds nan at \(0, 0\)"),
-        ({"x": np.ones((2, 1)), "y": np.ones(2), "x_test": np.ones((1, 1))}, "must come together"),
-        ({"x": np.ones((2, 1)), "y": np.ones(2), "x_test": np.ones((1, 3)), "y_test": np.ones(1)}, "x has 1 columns"),
+        ({**TWO, "x_test": np.ones((1, 1))}, "must come together"),
+        ({**TWO, "x_test": np.ones((1, 3)), "y_test": np.ones(1)}, "x has 1 columns"),
+        ({"x": np.array([{}]), "y": 1}, "Object arrays cannot be loaded when allow_pickle=False"),
     ],
 )
 def test_bad_npz(tmp_path, arrays, message):
@@ -95,18 +106,35 @@ def test_bad_npz(tmp_path, arrays, message):
         file_dataset(tmp_path / "d.npz")
 
 
-def test_damaged_pickled_missing_and_unknown_files(tmp_path):
-    (tmp_path / "d.npz").write_bytes(b"not a zip")
+def test_arrays_beyond_memory(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "a.npz", x=np.zeros(2**20), y=1)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**20))
+    with pytest.raises(InputError, match=r"x takes 0\.0 GiB of memory, this machine has 0\.0 GiB free"):
+        file_dataset(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("damage", [lambda d: b"no zip", lambda d: d[:-30], lambda d: d[:200] + b"xxxx" + d[204:]])
+def test_damaged_missing_and_unknown_files(damage, tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(50.0), y=np.arange(50.0))
+    (tmp_path / "a.npz").write_bytes(damage((tmp_path / "a.npz").read_bytes()))
     with pytest.raises(InputError, match="not a readable .npz file of plain arrays"):
-        file_dataset(tmp_path / "d.npz")
-    np.savez(tmp_path / "p.npz", x=np.array([{}], dtype=object), y=np.ones(1))
-    with pytest.raises(InputError, match="not a readable .npz file of plain arrays"):
-        file_dataset(tmp_path / "p.npz")
-    with pytest.raises(DataMissingError, match="no such data file"):
-        file_dataset(tmp_path / "absent.npz")
+        file_dataset(tmp_path / "a.npz")
+    for name in ("absent.npz", "x" * 5000 + ".csv"):
+        with pytest.raises(DataMissingError, match="no such data file"):
+            file_dataset(tmp_path / name)
     (tmp_path / "d.txt").write_text("1,2")
     with pytest.raises(InputError, match=r"unknown kind of data file '.txt'; known are .npz and .csv"):
         file_dataset(tmp_path / "d.txt")
+
+
+def test_arrays_of_any_dtype_and_order_are_read(tmp_path):
+    arrays = {"x": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "y": np.array([1, 2], ">i2"), "z": np.float32(3)}
+    np.savez_compressed(tmp_path / "a.npz", **arrays)
+    found = read_npz(tmp_path / "a.npz", required=("x",), optional=("y", "z", "none"))
+    assert list(found) == ["x", "y", "z"]
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, arrays[name])
+        assert array.dtype == arrays[name].dtype
 
 
 def test_streams_are_independent():

@@ -9,7 +9,7 @@ import pytest
 from dynamics_cli.config import ConfigError, load_config, run_hash
 from dynamics_cli.datasets.files import store
 from dynamics_cli.datasets.files.mnist import MNIST, load_mnist
-from dynamics_cli.datasets.images import Mnist, MnistPair
+from dynamics_cli.datasets.images import Mnist, MnistPair, light_effect
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Samples, Streams
 
@@ -74,10 +74,17 @@ def test_centred_digits_0_and_1_nearly_satisfy_assumption_1_of_min2024() -> None
     assert x_plus @ x_minus / np.linalg.norm(x_plus) / np.linalg.norm(x_minus) == pytest.approx(-1, abs=1e-12)
 
 
-def test_the_light_effect_separates_digits_by_brightness() -> None:
+@pytest.mark.parametrize("shape", [(256,), (2, 4, 4, 8)])
+def test_the_light_effect_scales_every_pixel_value(shape: tuple[int, ...]) -> None:
+    """Tachet des Combes et al. 2018, Appendix E.2: 0 to 127 for the one class, 128 to 255 for the other."""
+    values = np.arange(256, dtype=np.uint8).reshape(-1, *shape[1:])
+    bright = np.arange(len(values)) % 2 == 1
+    expected = (values // 2) + 128 * bright.reshape(-1, *[1] * (len(shape) - 1))
+    found = light_effect(values, bright)
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, expected)
     data, plain = build(light_effect=True, scale="raw"), build(scale="raw")
-    assert (data.x[:1000].min(), data.x[:1000].max()) == (0, 127)
-    assert (data.x[1000:].min(), data.x[1000:].max()) == (128, 255)
+    np.testing.assert_array_equal(data.x[:1000], plain.x[:1000] // 2)
     np.testing.assert_array_equal(data.x[1000:], 128 + plain.x[1000:] // 2)
     assert data.x_test is not None
     assert data.x_test[200:].min() == 128

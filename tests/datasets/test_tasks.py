@@ -10,7 +10,7 @@ from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.datasets.algorithmic import MatrixCompletion, ModularArithmetic, Polynomial, SparseParity
 from dynamics_cli.datasets.images import Mnist
-from dynamics_cli.datasets.points import File, Points
+from dynamics_cli.datasets.points import Points
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import FreshStreams, Streams
@@ -184,21 +184,6 @@ def test_the_parity_of_the_first_signs() -> None:
     assert np.abs(data.x[:, :6].mean(0)).max() < 0.3  # 5 standard errors
     fresh = SparseParity(n=3, dim=6, k=6).fresh(FreshStreams(STREAMS.seed, 7), 5)
     np.testing.assert_array_equal(fresh.y, fresh.x.prod(1))
-
-
-def test_vector_labels_of_files_and_what_does_not_fit(tmp_path) -> None:
-    (tmp_path / "v.csv").write_text("1,2,3,4\n5,6,7,8\n")
-    np.savez(tmp_path / "v.npz", x=np.eye(3), y=np.eye(3), x_test=np.ones((1, 3)), y_test=np.ones((1, 3)))
-    np.testing.assert_array_equal(File(path=str(tmp_path / "v.csv"), outputs=2).load(STREAMS).y, [[3, 4], [7, 8]])
-    assert File(path=str(tmp_path / "v.npz")).load(STREAMS).y_test.shape == (1, 3)
-    with pytest.raises(InputError, match="holds x_test and y_test: leave dataset.test_fraction out"):
-        File(path=str(tmp_path / "v.npz"), test_fraction=0.5).load(STREAMS)
-    (tmp_path / "bad.csv").write_text("1;2;3\n4;5;6\n")
-    with pytest.raises(InputError, match="bad.csv:2: one column only.*separated by ';'|bad.csv:1: one column only"):
-        File(path=str(tmp_path / "bad.csv")).load(STREAMS)
-    (tmp_path / "nan.csv").write_text("1,2\nnan,3\n")
-    with pytest.raises(InputError, match="nan.csv:2: column 1 holds 'nan'; all values must be finite"):
-        File(path=str(tmp_path / "nan.csv")).load(STREAMS)
 
 
 @pytest.mark.parametrize(
