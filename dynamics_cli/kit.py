@@ -19,7 +19,7 @@ from dynamics_cli.measures.clusters import Clusters, cluster_directions, distinc
 from dynamics_cli.measures.curves import (
     Plateau, escape_iteration, find_plateaus, first_below, orders_fallen, plateau_at, value_at)
 from dynamics_cli.measures.neurons import (
-    angle_of, balancedness, cosines, directions, kinks, norms, parameter_norm_squared, relative_movement, signs)
+    angle_of, cosines, directions, kinks, norms, parameter_norm_squared, relative_movement, signs)
 from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values, stable_rank
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.plotting.layout import (

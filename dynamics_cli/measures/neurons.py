@@ -53,17 +53,6 @@ def signs(a: ArrayLike) -> Floats:
     return result
 
 
-def balancedness(W: ArrayLike, a: ArrayLike) -> Floats:
-    """Return `a_j^2 - ||w_j||^2` `(..., m)`, constant along gradient flow (Boursier et al. 2022, Lemma 1).
-
-    Computed as a product, so that nearly balanced neurons do not cancel. Raises ValueError on shapes that do not match.
-    """
-    hidden, output = as_network(W, a, batched=True)
-    lengths = norms(hidden)
-    result: Floats = (np.abs(output) - lengths) * (np.abs(output) + lengths)
-    return result
-
-
 def parameter_norm_squared(W: ArrayLike, a: ArrayLike) -> Floats:
     """Return `||theta||^2 = sum_j (||w_j||^2 + a_j^2)`, of the shape of the batch (a 0-d array for one network)."""
     hidden, output = as_network(W, a, batched=True)

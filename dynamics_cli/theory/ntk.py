@@ -1,4 +1,4 @@
-"""Neural tangent kernel of a two-layer network at given weights, and where kernel regression with it ends.
+"""Neural tangent kernel of a two-layer network at given weights, where kernel regression with it ends, and its way.
 
 In the lazy regime (Boursier et al. 2022, Appendix A, Figure 5) training follows
 `f_t(x) = f_0(x) + K(x, X) K(X, X)^+ (1 - exp(-loss_factor K(X, X) t / n)) (y - f_0(X))` (Jacot et al. 2018).
@@ -7,7 +7,6 @@ In the lazy regime (Boursier et al. 2022, Appendix A, Figure 5) training follows
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,45 +36,8 @@ def ntk(
     return K + value(z) @ value(z_2).T if train_output else K
 
 
-@dataclass(frozen=True)
-class NtkRegression:
-    """Gradient flow of the network linearised at `(W, a)`, on `x (n, d)`, `y (n,)`; make it with `ntk_regression`."""
-
-    x: Floats
-    y: Floats
-    W: Floats
-    a: Floats
-    loss_factor: float
-    eigenvalues: Floats
-    """(n,) of K(X, X), descending; those that are 0 to rounding are 0."""
-    eigenvectors: Floats
-    """(n, n) in columns."""
-
-    def predict(self, x: ArrayLike, t: float = np.inf) -> Floats:
-        """Return `f_t(x)` `(n_new,)` for `x (n_new, d)` at time `t`; the default is the interpolator.
-
-        Raises ValueError for a negative time or another dimension.
-        """
-        if not t >= 0:
-            raise ValueError(f"time must not be negative, not {t}")
-        positive = self.eigenvalues > 0
-        values = self.eigenvalues[positive]
-        grown = -np.expm1(-self.loss_factor * values * t / len(self.y)) / values
-        vectors = self.eigenvectors[:, positive]
-        residual = self.y - outputs(self.x, self.W, self.a)
-        coefficients = vectors @ (grown * (vectors.T @ residual))  # (n,)
-        result: Floats = outputs(x, self.W, self.a) + ntk(x, self.x, self.W, self.a) @ coefficients
-        return result
-
-    def __call__(self, x: ArrayLike) -> Floats:
-        """Return the interpolator at `x (n_new, d)`: `f_0(x) + K(x, X) K(X, X)^+ (y - f_0(X))`."""
-        return self.predict(x)
-
-
-def ntk_regression(
-    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, *, loss_factor: float = 1.0
-) -> NtkRegression:
-    """Return kernel regression with the NTK at the initial weights `W (m, d)`, `a (m,)`, the initial function included.
+def ntk_interpolator(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> Callable[[ArrayLike], Floats]:
+    """Return `f_0(x) + K(x, X) K(X, X)^+ (y - f_0(X))`, where kernel regression with the NTK at `W`, `a` ends.
 
     Eigenvalues of K(X, X) below 1e-12 times the largest count as 0 (pseudo-inverse): where K is singular the labels
     are fitted in the least-squares sense. Raises ValueError for shapes that do not match.
@@ -83,9 +45,10 @@ def ntk_regression(
     points, labels = as_points(x, y)
     hidden, output = as_network(W, a)
     values, vectors = np.linalg.eigh(ntk(points, points, hidden, output))
-    values, vectors = values[::-1], vectors[:, ::-1]
-    kept = np.where(values > 1e-12 * max(float(values[0]), 0.0), values, 0.0)
-    return NtkRegression(points, labels, hidden, output, loss_factor, kept, vectors)
+    kept = values > 1e-12 * max(float(values[-1]), 0.0)
+    parts = vectors[:, kept].T @ (labels - outputs(points, hidden, output))
+    coefficients = vectors[:, kept] @ (parts / values[kept])  # (n,)
+    return lambda new: outputs(new, hidden, output) + ntk(new, points, hidden, output) @ coefficients
 
 
 class Linearised(Theory, kind="linearised"):

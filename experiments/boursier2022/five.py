@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.theory.ntk import ntk_regression
+from dynamics_cli.theory.ntk import ntk_interpolator
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .states import LOSS_FACTOR, LineState, draw_profile, draw_states, line_state, loss_curve, on_flow, turns
@@ -144,7 +144,7 @@ def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
     run = runs["large"]
     x, y = run.dataset().x, run.dataset().y
     first, last = line_state(run, 0), line_state(run, run.iterations)
-    kernel = ntk_regression(x, y, first.W, first.a, loss_factor=LOSS_FACTOR)
+    kernel = ntk_interpolator(x, y, first.W, first.a)
     return kit.Evidence(
         x=x, y=y, first=first, last=last, curve=loss_curve(run), small=loss_curve(runs["small"]),
         interpolator=lambda inputs: kernel(np.column_stack([inputs, np.ones_like(inputs)])),

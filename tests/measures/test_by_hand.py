@@ -21,7 +21,6 @@ from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.linear_pieces import bend, boundary_directions
 from dynamics_cli.measures.neurons import (
     angle_of,
-    balancedness,
     cosines,
     directions,
     kinks,
@@ -66,7 +65,6 @@ EXACT: list[tuple[Callable[[], Any], Any]] = [
     (lambda: cosines(np.eye(2), [[2.0, 0.0], [0.0, -3.0]]), [1.0, -1.0]),
     (lambda: kinks([[2.0, 1.0], [-1.0, 3.0], [0.0, 1.0]]), [-0.5, 3.0, NAN]),
     (lambda: signs(OUT), [-1.0, 1.0]),
-    (lambda: balancedness(PAIR, OUT), [0.0, 3.0]),
     (lambda: parameter_norm_squared(PAIR, OUT), 25 + 25 + 1 + 4),
     (lambda: parameter_norm_squared(np.stack([PAIR] * 2), np.stack([OUT] * 2)), [55.0, 55.0]),
     (lambda: relative_movement(np.stack([STILL, MOVED]), STILL), [[0.0, NAN], [0.2, NAN]]),

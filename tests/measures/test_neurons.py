@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.measures.neurons import balancedness, cosines, directions, norms
+from dynamics_cli.measures.neurons import cosines, directions, norms, parameter_norm_squared
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -15,7 +15,7 @@ def test_float32_weights_of_tiny_scale_do_not_underflow(scale):
     W = (scale * np.array([[3.0, 4.0]])).astype(np.float32)
     assert norms(W)[0] == pytest.approx(5 * scale, rel=1e-6)
     assert cosines(W, [4.0, 3.0])[0] == pytest.approx(24 / 25, rel=1e-6)
-    assert balancedness(W, np.float32([6 * scale]))[0] == pytest.approx(11 * scale**2, rel=1e-5)
+    assert parameter_norm_squared(W, np.float32([6 * scale])) == pytest.approx(61 * scale**2, rel=1e-5)
 
 
 def test_norms_do_not_underflow_in_float64_either():

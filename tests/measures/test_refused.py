@@ -12,10 +12,10 @@ from dynamics_cli.measures.clusters import cluster_directions, distinct_kinks, s
 from dynamics_cli.measures.curves import escape_iteration, find_plateaus, first_below, orders_fallen, plateau_at
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.measures.linear_pieces import TooManyPiecesError, level_sets, two_layer_pieces
-from dynamics_cli.measures.neurons import angle_of, balancedness, kinks, relative_movement
+from dynamics_cli.measures.neurons import angle_of, kinks, parameter_norm_squared, relative_movement
 from dynamics_cli.measures.spectra import leading_directions, project, singular_values
 from dynamics_cli.measures.two_layer import activate, preactivations
-from dynamics_cli.theory.ntk import ntk_regression
+from dynamics_cli.theory.ntk import ntk_interpolator
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 ONES = np.ones((3, 2))
@@ -42,16 +42,15 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: level_sets(PIECES, 0.0, WINDOW, np.linspace(0, 50, 30), most=20), TooManyPiecesError, "more than 20"),
     (lambda: kinks(np.ones((3, 4))), ValueError, "1-D inputs"),
     (lambda: angle_of(np.ones((2, 3))), ValueError, "plane"),
-    (lambda: balancedness(ONES, np.ones(4)), ValueError, "not one network"),
+    (lambda: parameter_norm_squared(ONES, np.ones(4)), ValueError, "not one network"),
     (lambda: relative_movement(np.ones(3), ONES), ValueError, "axes"),
     (lambda: leading_directions(ONES, 3), ValueError, r"1\.\.2"),
     (lambda: project(ONES, np.eye(3)), ValueError, "dimension 2 but the basis 3"),
     (lambda: singular_values([[np.nan, 1.0]]), ValueError, "finite"),
     (lambda: activate(np.ones(3), 2.0), ValueError, "slope"),
     (lambda: preactivations(ONES, np.ones((4, 3))), ValueError, "dimension 2 but the neurons 3"),
-    (lambda: ntk_regression(X, Y, W, A).predict(X, -1.0), ValueError, "negative"),
-    (lambda: ntk_regression(X, Y, W, A)(np.ones((2, 4))), ValueError, "dimension"),
-    (lambda: ntk_regression(X, Y[:2], W, A), ValueError, "labels"),
+    (lambda: ntk_interpolator(X, Y, W, A)(np.ones((2, 4))), ValueError, "dimension"),
+    (lambda: ntk_interpolator(X, Y[:2], W, A), ValueError, "labels"),
     (lambda: sphere_flow(X, Y, W, A, [1.0, 0.5]), ValueError, "ascend"),
     (lambda: sphere_flow(X, Y, W, A, [-1.0]), ValueError, "ascend"),
     (lambda: sphere_flow(X, Y, 0 * W, A, [1.0]), ValueError, "no direction"),

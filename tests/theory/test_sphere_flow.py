@@ -52,7 +52,7 @@ def test_a_neuron_of_the_wrong_sign_switches_off_and_stops():
     np.testing.assert_allclose(flow.log_growth[2:, 0], -np.log(np.sqrt(2)), atol=1e-12)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=6)
 @given(seeds)
 def test_against_an_ode_solver_on_orthogonal_inputs(seed):
     x, y, W, a = problem(seed)
