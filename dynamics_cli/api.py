@@ -611,7 +611,8 @@ def _overlaid_run(which: Any) -> Run:
 
 
 def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.analysis.overlay import draw_overlay, overlaid
+    from dynamics_cli.analysis.overlay import overlaid, overlay_chart
+    from dynamics_cli.plotting.chart import draw_charts
 
     runs = [_overlaid_run(one) for one in which]
     for run in runs:
@@ -625,15 +626,15 @@ def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figur
     places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
     digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
     for name in dict.fromkeys(asked.panels) or known:
-        picture = draw_overlay(runs, name, asked.log)
+        picture = draw_charts([overlay_chart(runs, name, asked.log)])
         yield f"{runs[0].config.name}-{name}-{digits}", picture
 
 
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
     """Return the predictions of theories for a run, with the assumptions that it violates.
 
-    Each has `name`, `violated`, `curves` (measured beside predicted) and `deviations`; `draw_prediction` of
-    `dynamics_cli.analysis` draws it. Theories named in `anyway` predict although their assumptions fail.
+    Each has `name`, `violated`, `curves` (measured beside predicted) and `deviations`; `prediction_charts` of
+    `dynamics_cli.analysis` charts it. Theories named in `anyway` predict although their assumptions fail.
 
     Raises:
         UsageError: no theory speaks of this run, or none of a name in `anyway`.
@@ -660,14 +661,16 @@ def list_panels(run: Drawn) -> Table:
         from dynamics_cli.sweeps.pictures import SweepTable, pictures_of
 
         offered = pictures_of(SweepTable(Sweep(directory))).items()
-        return Table({"name": name, "description": picture.description} for name, picture in offered)
+        return Table({"name": name, "description": text} for name, text in offered)
     from dynamics_cli.analysis import panels_of
 
     loaded = open_run(run, whole=True)
     return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
 
 
-def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, live: float = 0.0) -> Page:
+def page(
+    *what: Run | Sweep | FigureResult | str | Path, runs: bool = False, theory: bool = False, live: float = 0.0
+) -> Page:
     """Write one HTML file that shows everything, offline.
 
     Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
@@ -678,6 +681,7 @@ def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, liv
         what: runs as `load_run` takes them, sweeps or their directories, ids of figures that were reproduced, results
             of `reproduce`, JSON files beside figures, keys of papers; by default all papers.
         runs: embed the runs of figures too.
+        theory: add the predictions of theories for a run, which may take long.
         live: seconds after which the page will be written again if a run goes on; its own `live` is 0 if none does.
 
     Returns:
@@ -689,7 +693,7 @@ def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, liv
     """
     from dynamics_cli.pages import page
 
-    return page(*what, runs=runs, live=live)
+    return page(*what, runs=runs, theory=theory, live=live)
 
 
 def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> list[Path]:

@@ -24,7 +24,7 @@ from dynamics_cli.measures.spectra import explained_variance, leading_directions
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.plotting.layout import (
     figure_legend, format_number, panel_label, panel_labels, place_legend, set_axis_label)
-from dynamics_cli.plotting.panels.loss import draw_loss
+from dynamics_cli.plotting.chart import Chart, Level, Line, draw_chart
 from dynamics_cli.plotting.panels.neurons import round_up, sign_handle
 from dynamics_cli.plotting.panels.table import table_figure
 from dynamics_cli.plotting.style import COLUMN_WIDTH, MARKER, PALETTE, SERIES, SMALL, TEXT_WIDTH, new_figure, styled

@@ -1,15 +1,13 @@
-"""From a run to pictures: the panels that a run offers, and its animation."""
+"""From a run to pictures: the panels that a run offers, predictions beside it, several runs together, its animation.
 
-# panels register when their modules are loaded: these first, in the order in which they are listed
-# isort: off
-from dynamics_cli.analysis.panels import training, inputs, neurons  # noqa: F401
+`dyn plot` and pages call it; all that it returns is drawn by `plotting`. Begin with `panels.py`.
+"""
 
-# isort: on
 from dynamics_cli.analysis.animation import animate_run
-from dynamics_cli.analysis.registry import Panel, check_panel, draw_panel, panels_of, states_of
-from dynamics_cli.analysis.theories import Prediction, draw_prediction, predictions
+from dynamics_cli.analysis.panels import Panel, check_panel, draw_panel, panels_of, states_of
+from dynamics_cli.analysis.theories import Prediction, prediction_charts, predictions
 
 __all__ = [
-    "Panel", "Prediction", "animate_run", "check_panel", "draw_panel", "draw_prediction", "panels_of", "predictions",
+    "Panel", "Prediction", "animate_run", "check_panel", "draw_panel", "panels_of", "prediction_charts", "predictions",
     "states_of",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,12 @@ import numpy as np
 from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, FuncAnimation, PillowWriter
 from matplotlib.artist import Artist
 
-from dynamics_cli.analysis.panels.inputs import function_scene
-from dynamics_cli.analysis.panels.neurons import stars_scene
-from dynamics_cli.analysis.panels.training import draw_run_loss
-from dynamics_cli.analysis.registry import PANELS, PRINT
-from dynamics_cli.analysis.view import View, spread
+from dynamics_cli.analysis.curves import losses
+from dynamics_cli.analysis.panels import PANELS
+from dynamics_cli.analysis.view import PRINT, View, spread
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.plotting.chart import draw_chart
 from dynamics_cli.plotting.layout import figure_legend, format_number
 from dynamics_cli.plotting.scene import Scene, draw_scene
 from dynamics_cli.plotting.style import (
@@ -50,7 +50,7 @@ FRAME_STATES = 60
 def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[Path]:
     """Write `<stem>.gif`, and `<stem>.mp4` where ffmpeg exists: the network at up to 100 recorded states of `run`.
 
-    Inputs of one dimension: the learned function, data and neurons; else the neurons in polar coordinates. Beside it is
+    Inputs of one dimension: the learned function, data and neurons; else the neurons as rays. Beside it is
     the loss with a marker that moves. Returns the files. Raises UsageError when nothing of the run can be animated, and
     RunError when a file cannot be written or ffmpeg fails (the GIF is written then).
     """
@@ -64,7 +64,7 @@ def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[
     moving = draw_scene(axes[0], scene, last)
     figure_legend(figure, moving.handles, columns=4)
     if with_loss:
-        draw_run_loss(axes[1], view, plateaus=False)
+        draw_chart(axes[1], replace(losses(view)[0], plateaus=()))
         places = _marker_places(view, axes[1].get_ylim())
         look: dict[str, Any] = {"marker": MARKER, "ms": 6.5, "mfc": PALETTE.highlight, "mec": PALETTE.theory}
         (marker,) = axes[1].plot(*places[last][:, None], mew=0.8, zorder=5, clip_on=False, **look)
@@ -115,13 +115,12 @@ def _scene(view: View) -> tuple[Scene, float]:
     Raises UsageError, with the reasons, for a run that has nothing of the kind.
     """
     states: Ints = spread(view.states, FRAME_STATES)
-    reasons = {name: PANELS[name].missing(view) for name in ("function", "polar")}
-    if reasons["function"] is None:
-        return function_scene(view, [int(i) for i in states], PRINT), 0.8
-    if reasons["polar"] is None:
-        return stars_scene(view, [int(i) for i in states], PRINT), 1.0
-    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    raise UsageError(f"nothing of this run can be animated ({why})")
+    reasons = []
+    for name, aspect in (("function", 0.8), ("rays", 1.0)):
+        if (why := PANELS[name].missing(view)) is None and (describe := PANELS[name].scene) is not None:
+            return describe(view, [int(i) for i in states], PRINT), aspect
+        reasons.append(f"{name}: {why}")
+    raise UsageError(f"nothing of this run can be animated ({'; '.join(reasons)})")
 
 
 def _marker_places(view: View, limits: tuple[float, float]) -> Floats:

@@ -1,114 +1,251 @@
-"""Pieces of panels over training: scales chosen from curves, a grid of panels, marks, a choice of neurons."""
+"""Charts of a run: losses, measures, densities of eigenvalues, and norms, directions and spectra of weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
-from dynamics_cli.analysis.states import ROW_WIDTH
+from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.plotting.layout import format_number, note, panel_label
-from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
-from dynamics_cli.plotting.time_axis import LogAxes, TimeScale, scale_of
+from dynamics_cli.measures.lanczos import density as density_of
+from dynamics_cli.measures.neurons import angle_of, cosines, norms
+from dynamics_cli.measures.spectra import leading_directions, singular_values
+from dynamics_cli.plotting.chart import Chart, Level, Line, look
+from dynamics_cli.plotting.layout import format_number
+from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
+from dynamics_cli.runs import Run
+from dynamics_cli.runs.columns import recorded
+from dynamics_cli.runs.run import columns_of, measured
 
-LOG_RANGE = 20.0
-"""A positive curve whose largest value is so many times its smallest is drawn on a log axis."""
-EARLY = 0.02
-"""Share of the iterations that a linear axis hardly shows."""
+LABELLED = 0.08
+"""Share of the iterations that a plateau covers at least to be underlined: room for its value."""
+ACCURATE = ("train_accuracy", "test_accuracy")
+"""Measures that share an axis."""
+MANY_CURVES = 20
+"""Curves that a measure of several numbers shows at most."""
+NAMES = {
+    "loss": r"loss $L(\theta^t)$",
+    "train_accuracy": "training accuracy",
+    "test_accuracy": "held-out accuracy",
+    "test_loss": "held-out loss",
+    "weight_norm": "norm of all weights",
+}
+"""What measures are called in pictures, where it is not their own name."""
+DENSE_POINTS, WIDTH = 1000, 0.005
+"""Points of a density, and the width of the Gaussians as a share of the range of eigenvalues."""
+DENSITIES = 5
+"""Densities that are drawn at most."""
 MANY_NEURONS = 1000
 """More neurons than this are not all drawn over training; a note says how many are."""
-LETTER = 24.0
-"""Width of the letter of a panel and the gap after it, in points."""
+NAMED_POINTS = 6
+"""Data points up to which their directions are named in the margin of `directions`."""
+NAMED_VALUES = 3
+"""Singular values that have a colour and a name."""
+SVD_SPEED = 5
+"""Multiplications of a decomposition that take as long as reading one weight."""
 
 
-def value_scale(values: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
-    """Return `log` for values that are never negative and span more than a factor `LOG_RANGE`, else `linear`.
-
-    Values of exactly 0 and those that are not finite do not count. What is `asked` for comes first.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    array = array[np.isfinite(array)]
-    positive = array[array > 0]
-    suits = len(positive) > 0 and not (array < 0).any() and float(positive.max()) > LOG_RANGE * float(positive.min())
-    return scale_of("y", asked, suits)
+def called(name: str) -> str:
+    """Return the name of a measure in pictures."""
+    return NAMES.get(name, name.replace("_", " "))
 
 
-def time_scale(iterations: ArrayLike, *curves: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
-    """Return `log` when most of the change of `curves` over `iterations` (k,) is over after `EARLY` of them.
-
-    Each of `curves` is (k,) or (k, m). Their change is the total variation, of the logarithm where `value_scale` is
-    logarithmic; several curves have equal weight, the m columns of one count by their variation. Non-finite values are
-    skipped. What is `asked` for comes first.
-    """
-    steps = np.asarray(iterations, dtype=np.float64)
-    if asked is not None or len(steps) < 8 or steps[-1] <= 100:
-        return scale_of("x", asked, False)
-    early = steps[1:] <= steps[0] + EARLY * (steps[-1] - steps[0])
-    changes = [_variation(np.asarray(curve, dtype=np.float64).reshape(len(steps), -1)) for curve in curves]
-    shares = [change[early].sum() / change.sum() for change in changes if change.sum() > 0]
-    return "log" if shares and float(np.mean(shares)) > 0.5 else "linear"
+# what was recorded: losses, measures, densities ----------------------------------------------------------------------
 
 
-def _variation(array: Floats) -> Floats:
-    """Return how much the columns of (k, m) change from row to row, together (k - 1,)."""
-    if value_scale(array) == "log":
-        array = np.log(np.where(array > 0, array, np.nan))
-    change: Floats = np.abs(np.diff(np.where(np.isfinite(array), array, np.nan), axis=0))
-    return np.asarray(np.nan_to_num(change, nan=0.0).sum(axis=1), dtype=np.float64)
+def no_losses(view: View) -> str | None:
+    """Return why there is no loss to draw, or None."""
+    return None if len(view.run.losses) else "no loss is recorded yet"
 
 
-def draw_over_training(
-    view: View, iteration: int | None, draw: Sequence[Callable[[Axes], object]], *, titles: Sequence[str] = (),
-    aspect: float = 0.72, extra_height: float = 0.0,
-) -> Figure:  # fmt: skip
-    """Return a figure with a panel for each of `draw`, three in a row at most; `iteration` is marked in all of them.
-
-    Several panels get letters, with their `titles`. `aspect` and `extra_height` are those of `new_figure`.
-    """
-    columns = min(len(draw), 3)
-    rows = -(-len(draw) // columns)
-    width = ROW_WIDTH if columns == 3 else None
-    figure, axes = new_figure(columns, rows, width=width, aspect=aspect, extra_height=extra_height)
-    for k, draw_one in enumerate(draw):
-        draw_one(axes[k])
-        if len(draw) > 1:
-            panel_label(axes[k], k, titles[k] if titles else "")
-        mark_iteration(axes[k], view, iteration)
-    for unused in axes[len(draw) :]:
-        unused.remove()
-    return figure
+def losses(view: View, at: int | None = None) -> list[Chart]:
+    """Chart the training loss with its plateaus, and the held-out loss; also over time, where that is no iteration."""
+    run = view.run
+    plateaus = [p for p in plateaus_of(view) if p.length >= LABELLED * float(run.loss_iterations[-1])]
+    lines = [Line(x=run.loss_iterations, y=run.losses, color="measured")]
+    if "test_loss" in run.measures:
+        lines = [
+            Line(x=run.loss_iterations, y=run.losses, name="training", color="measured"),
+            _first(run, "test_loss", name="held-out", color="series-1"),
+        ]
+    charts = [Chart(title="Loss", lines=lines, ylabel=NAMES["loss"], log=view.log, marked=True,
+                    plateaus=[Level(p.value, p.first, p.last) for p in plateaus])]  # fmt: skip
+    if run.times is not None and (finite := np.isfinite(run.times)).sum() > 1:
+        over = Line(x=np.asarray(run.times)[finite], y=np.asarray(run.losses)[finite], color="measured")
+        charts.append(Chart(title="Loss over time", lines=[over], ylabel=NAMES["loss"], xlabel="time", log=view.log))
+    return charts
 
 
-def mark_iteration(axes: Axes, view: View, iteration: int | None) -> None:
-    """Mark an iteration (or the end of the run, if it has fewer) by a dotted line with its number on top."""
-    if iteration is not None:
-        at = min(iteration, view.run.iterations)
-        mark_time(axes, at, format_number(at))
+def _first(run: Run, measure: str, **form: Any) -> Line:
+    """Return the curve of a measure, of several numbers the first."""
+    steps, values = measured(run, measure)
+    return Line(x=steps, y=values[:, 0], **form)
 
 
-def mark_time(axes: Axes, at: float, label: str) -> None:
-    """Mark a time by a dotted line with a label on top, to the right of the panel's letter if it has one."""
-    from_left = float(axes.transData.transform((at, 0))[0] - axes.bbox.x0) * 72 / axes.figure.dpi
-    crowded = bool(axes.get_title(loc="left")) and from_left < LETTER
-    axes.axvline(at, color=PALETTE.theory, lw=0.8, ls=(0, (1, 1.5)), zorder=1.5)
-    axes.annotate(
-        label, (at, 1.0), xycoords=axes.get_xaxis_transform(),
-        xytext=(max(LETTER - from_left, 0.0) if crowded else 0.0, 1.5), textcoords="offset points",
-        ha="left" if crowded else "center", va="bottom", fontsize=SMALL, color=PALETTE.theory,
-    )  # fmt: skip
+def drawn_measures(run: Run) -> list[str]:
+    """Return the names of the measures that are curves; others have panels of their own."""
+    return [name for name in run.measures if recorded(run.config, name, lambda one: one.panel) in (None, "measures")]
 
 
-def some_neurons(m: int) -> Ints:
-    """Return the indices of the neurons that are drawn over training: all, or some at even distances."""
-    return spread(m, MANY_NEURONS)
+def no_measures(view: View) -> str | None:
+    """Return why there are no measures to draw, or None."""
+    if not drawn_measures(view.run):
+        return "no measures are recorded (see record.measures in its config)"
+    return None if len(view.iterations) else "no measures are recorded yet"
 
 
-def note_some(axes: Axes, drawn: int, m: int) -> None:
-    """Say under a panel how many of m neurons are drawn, if not all are."""
-    if drawn < m:
-        note(axes, f"{drawn} of {m} neurons")
+def measures(view: View, at: int | None = None, names: Sequence[str] = ()) -> list[Chart]:
+    """Chart accuracies together and every other measure alone; of `names`, or of all but the held-out loss."""
+    chosen = list(names) or [name for name in drawn_measures(view.run) if name != "test_loss"] or ["test_loss"]
+    accurate = [name for name in ACCURATE if name in chosen]
+    alone = [_measure(view, name) for name in chosen if name not in accurate]
+    if not accurate:
+        return alone
+    lines = [_first(view.run, name, name=called(name).split()[0], **look(k)) for k, name in enumerate(accurate)]
+    return [
+        Chart(title="Accuracy", lines=lines, ylabel="accuracy", reach=(0.5, 1.0), log=view.log, linear=True),
+        *alone,
+    ]
+
+
+def _measure(view: View, name: str) -> Chart:
+    """Chart a measure of one or several numbers a state, with its bound."""
+    (steps, values), bound = measured(view.run, name), bound_of(view.run, name)
+    columns = columns_of(view.run, name)
+    named = columns if len(columns) > 1 else [""]
+    lines = [Line(x=steps, y=column, name=word, **look(k))
+             for k, (word, column) in enumerate(zip(named[:MANY_CURVES], values.T, strict=False))]  # fmt: skip
+    cut = f"{MANY_CURVES} of {len(columns)} numbers" if len(columns) > MANY_CURVES else ""
+    nothing = "" if np.isfinite(values).any() else "no finite value is recorded"
+    return Chart(lines=lines, ylabel=called(name), log=view.log, levels=dict([bound] if bound else []),
+                 note=cut or nothing)  # fmt: skip
+
+
+def bound_of(run: Run, name: str) -> tuple[str, float] | None:
+    """Return the line that a measure of the config has beside its curve."""
+    return recorded(run.config, name, lambda one: one.bound(dict(run.config)))
+
+
+def no_density(view: View) -> str | None:
+    """Return why there are no densities of eigenvalues to draw, or None."""
+    return None if _spectral(view) else "neither spectral_density nor hessian_spectrum is recorded"
+
+
+def _spectral(view: View) -> list[str]:
+    return [name for name in view.run.measures if recorded(view.run.config, name, lambda one: one.of_spectrum)]
+
+
+def density(view: View, at: int | None = None) -> list[Chart]:
+    """Chart densities of eigenvalues of some states, or of the one nearest to `at`, for each measure of spectra."""
+    charts = []
+    for name in _spectral(view):
+        steps, values = measured(view.run, name)
+        chosen = spread(len(steps), DENSITIES) if at is None else np.array([np.argmin(np.abs(steps - at))])
+        rules = [_rules(values[i], view.run.measures[name].shape[1:]) for i in chosen]
+        nodes = np.concatenate([rule[:, 0].ravel() for rule in rules])
+        low, high = float(np.nanmin(nodes)), float(np.nanmax(nodes))
+        width = WIDTH * (high - low) or 1.0
+        x = np.linspace(low - 5 * width, high + 5 * width, DENSE_POINTS)
+        curves = np.stack([density_of(rule, x, width) for rule in rules])
+        shown = np.where(curves > 1e-7 * curves.max(), curves, np.nan)  # tails of Gaussians are no part of it
+        lines = [Line(x=x, y=curve, name=f"iteration {format_number(int(step))}", **look(k))
+                 for k, (curve, step) in enumerate(zip(shown, steps[chosen], strict=True))]  # fmt: skip
+        charts.append(Chart(title=called(name), lines=lines, ylabel="density", xlabel="eigenvalue", log=view.log))
+    return charts
+
+
+def _rules(values: Floats, shape: tuple[int, ...]) -> Floats:
+    """Return the record of a state as rules (probes, 2, steps); of all eigenvalues, each has the same weight."""
+    if len(shape) == 3:
+        return values.reshape(shape)
+    return np.stack([values, np.full(len(values), 1 / len(values))])[None]
+
+
+# weights: norms, directions, spectra ---------------------------------------------------------------------------------
+
+
+def norms_over_training(view: View, at: int | None = None) -> list[Chart]:
+    """Chart the norm of every neuron of two layers, by the sign of its output, or of every layer of a deep network."""
+    if view.two_layer:
+        m, d = view.hidden_shape
+        states, drawn = view.curve_states(m * d), spread(m, MANY_NEURONS)
+        lengths = np.stack([norms(view.weights(i)[drawn]) for i in states])  # (k, m)
+        lines = _by_sign(view, states, lengths, drawn)
+        note = _some(len(drawn), m)
+        return [
+            Chart(title="Norms of neurons", lines=lines, ylabel=r"norm $\Vert w_j^t\Vert$", log=view.log, note=note)
+        ]
+    states = view.curve_states(sum(int(np.prod(view.weight_shape(name))) for name in view.layers))
+    lengths = np.stack([[norms(view.weights(i, name).ravel()) for name in view.layers] for i in states])  # (k, L)
+    lines = [Line(x=view.iterations[states], y=values, name=layer_title(name), **look(k))
+             for k, (name, values) in enumerate(zip(view.layers, lengths.T, strict=True))]  # fmt: skip
+    return [Chart(title="Norms of layers", lines=lines, ylabel=r"norm $\Vert W_\ell^t\Vert_F$", log=view.log)]
+
+
+def _some(drawn: int, m: int) -> str:
+    return f"{drawn} of {m} neurons" if drawn < m else ""
+
+
+def _by_sign(view: View, states: Ints, values: Floats, drawn: Ints) -> list[Line]:
+    """Return the curves (k, m) of some neurons, a line for each sign of their last output weights."""
+    signs, steps = view.signs(view.states - 1)[drawn], view.iterations[states]
+    return [Line(x=steps, y=values[:, signs == sign], name=SIGN_NAMES[sign], color=SIGN_ROLES[sign])
+            for sign in SIGN_NAMES if (signs == sign).any()]  # fmt: skip
+
+
+def layer_title(name: str) -> str:
+    """Return `W_2` in mathtext for `weight_2`, `query1` for `weight_query1`, and `W` for the weights of two layers."""
+    number = name.rpartition("_")[2]
+    return f"$W_{{{number}}}$" if number.isdigit() else "$W$" if number == "weight" else number
+
+
+def directions(view: View, at: int | None = None) -> list[Chart]:
+    """Chart the angles of neurons in the plane, or, in higher dimension, cosines with directions that matter."""
+    m, d = view.hidden_shape
+    states, drawn = view.curve_states(m * d), spread(m, MANY_NEURONS)
+    weights = [view.weights(i)[drawn] for i in states]
+    if d > 2:
+        named = {"cosine with leading direction": leading_directions(view.weights(view.states - 1), 1)[0]}
+        if not view.no_dataset and view.dataset.y.ndim == 1 and not view.classifies:
+            named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
+        lines = [_by_sign(view, states, np.stack([cosines(w, v) for w in weights]), drawn) for v in named.values()]
+        return [Chart(lines=one, ylabel=name, reach=(-1, 1), log=view.log, linear=True, note=_some(len(drawn), m))
+                for name, one in zip(named, lines, strict=True)]  # fmt: skip
+    angles = np.stack([angle_of(w) for w in weights])  # (k, m), in (-180, 180]
+    angles[1:][np.abs(np.diff(angles, axis=0)) > 180] = np.nan  # no line from one end of the axis to the other
+    points = {}
+    if not view.no_dataset and view.dataset.n <= NAMED_POINTS:
+        points = {f"$x_{{{k + 1}}}$": float(a) for k, a in enumerate(angle_of(view.dataset.x)) if np.isfinite(a)}
+    return [Chart(title="Directions of neurons", lines=_by_sign(view, states, angles, drawn), reach=(-180, 180),
+                  ylabel="direction of $w_j^t$ (degrees)", levels=points, log=view.log, linear=True,
+                  note=_some(len(drawn), m))]  # fmt: skip
+
+
+def spectra(view: View, at: int | None = None) -> list[Chart]:
+    """Chart the singular values of every weight matrix, and the stable ranks of all of them."""
+    charts, ranks = [], []
+    for k, name in enumerate(view.layers):
+        steps, values = _spectrum(view, name)
+        top, title = values[:, :1], layer_title(name)
+        shares = np.divide(values, top, out=np.full_like(values, np.nan), where=top > 0)
+        ranks.append(Line(x=steps, y=np.sum(shares**2, axis=1), name=title if len(view.layers) > 1 else "", **look(k)))
+        charts.append(Chart(title=f"Singular values of {title}", lines=[*_named_values(steps, values)], log=view.log,
+                            ylabel=f"singular values $\\sigma_i$ of {title}"))  # fmt: skip
+    return [*charts, Chart(title="Stable rank", lines=ranks, ylabel="stable rank", reach=(1,), log=view.log)]
+
+
+def _named_values(steps: Ints, values: Floats) -> Iterator[Line]:
+    for k, column in enumerate(values.T[:NAMED_VALUES]):
+        yield Line(x=steps, y=column, name=rf"$\sigma_{{{k + 1}}}$", color=f"series-{k}")
+    if values.shape[1] > NAMED_VALUES:
+        yield Line(x=steps, y=values[:, NAMED_VALUES:], name="others", color="muted", width=0.6)
+
+
+def _spectrum(view: View, name: str) -> tuple[Ints, Floats]:
+    """Return iterations (k,) and singular values (k, r) of a weight matrix, of some states where that takes long."""
+    m, d = view.weight_shape(name)
+    states = view.curve_states(m * d * min(m, d) // SVD_SPEED)
+    return view.iterations[states], np.stack([singular_values(view.weights(i, name)) for i in states])

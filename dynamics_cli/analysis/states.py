@@ -1,26 +1,16 @@
-"""Which recorded states a panel shows, their names, and how they stand in a row."""
+"""Which recorded states a figure shows, and the plateaus of the loss that they are chosen by."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from dynamics_cli.analysis.registry import PRINT, DescribeScene, Need, panel
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.curves import Plateau, find_plateaus
-from dynamics_cli.plotting.layout import figure_legend, format_number
-from dynamics_cli.plotting.scene import draw_scene
-from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
+from dynamics_cli.plotting.layout import format_number
 
-ROW_WIDTH = 7.0
-"""Width of a row of four states in inches: that of a page of two columns."""
 LOSSES = 20_000
 """Losses that plateaus are looked for in at most."""
 FLOOR = 1e-3
@@ -123,67 +113,3 @@ def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
         return bool(np.nanmin(np.where(np.isfinite(later), later, np.nan), initial=np.inf) < DROP * plateau.value)
     middle, end = np.interp([(plateau.first + plateau.last) / 2, plateau.last], iterations, losses)
     return bool(abs(middle - end) < STILL * plateau.value)
-
-
-def draw_states(
-    states: Sequence[ShownState], draw: Callable[[Axes, int], Sequence[Artist]], *, aspect: float = 1.05,
-    single: float = 1.0, extra_height: float = 0.28, columns: int = 4, title_pad: float | None = None,
-    one_scale: bool = True,
-) -> Figure:  # fmt: skip
-    """Return a figure with a panel for each of `states` in a row, titled, with one legend of all handles under them.
-
-    `draw` draws a state, by its index, and returns the handles of a legend; on `one_scale` only the first panel keeps
-    its left labels.
-    A panel is a quarter of a page wide, a single one has a column. `aspect` and `single` are the height of a panel of a
-    row, or of the only panel, divided by its width; `columns` are those of the legend.
-    """
-    if len(states) == 1:
-        figure, axes = new_figure(1, 1, width=COLUMN_WIDTH, aspect=single, extra_height=extra_height)
-    else:
-        width = ROW_WIDTH * len(states) / 4
-        figure, axes = new_figure(len(states), 1, width=width, aspect=aspect, extra_height=extra_height)
-    handles: list[Artist] = []
-    for k, (one, state) in enumerate(zip(axes, states, strict=True)):
-        handles += draw(one, state.index)
-        one.set_title(state.title, pad=title_pad)
-        if k > 0 and one_scale:
-            one.set_ylabel("")
-            one.tick_params(labelleft=False)
-    figure_legend(figure, handles, columns=columns)
-    return figure
-
-
-def draw_scenes(
-    view: View, states: Sequence[ShownState], describe: DescribeScene, *, own: bool = False, **look: Any
-) -> Figure:
-    """Return a figure of states of a scene in a row, on common axes or each on its `own`; see `draw_states`."""
-    scene = describe(view, [state.index for state in states], PRINT)
-    order = [name for layer in scene.layers for name in (layer.name, *(role.name for role in layer.roles))]
-    handles: list[Artist] = []
-
-    def draw(axes: Axes, i: int) -> Sequence[Artist]:
-        drawn = draw_scene(axes, scene, i, own=own)
-        if len(states) > 1:  # the panels of a row are narrow
-            axes.set_xlabel(axes.get_xlabel().replace("  (", "\n("))
-            if own:
-                axes.locator_params(nbins=3)
-            if drawn.right is not None and i != states[-1].index:
-                drawn.right.set_ylabel("")
-                drawn.right.tick_params(labelright=False)
-        handles.extend(drawn.handles)
-        return sorted(handles, key=lambda one: order.index(str(one.get_label()))) if i == states[-1].index else ()
-
-    return draw_states(states, draw, one_scale=not own, **look)
-
-
-def scene_panel(name: str, description: str, *needs: Need, **look: Any) -> Callable[[DescribeScene], DescribeScene]:
-    """Register the decorated description of a scene as a panel, with a `look` of its figures; see `draw_scenes`."""
-
-    def register(describe: DescribeScene) -> DescribeScene:
-        @panel(name, description, *needs, scene=describe)
-        def draw(view: View, iteration: int | None) -> Figure:
-            return draw_scenes(view, shown_states(view, iteration), describe, **look)
-
-        return describe
-
-    return register

@@ -6,17 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from dynamics_cli.analysis.curves import time_scale, value_scale
-from dynamics_cli.analysis.panels.training import called
+from dynamics_cli.analysis.curves import called
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds import Curve, Theory, all_kinds
 from dynamics_cli.kinds.base import loaded
-from dynamics_cli.plotting.layout import note, panel_label, place_legend
-from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure, styled
-from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible
+from dynamics_cli.plotting.chart import Chart, Line
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.errors import CorruptRunError
 
@@ -52,46 +47,46 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
         InputError: a theory cannot predict this run.
         UsageError: `anyway` names none that speaks of it, or no theory does.
     """
-    _refuse_unloaded(run)
-    found, shapes = [], run.config.architecture.shapes(run.dataset().d)
+    for section, part in run.config:
+        loaded(part, section)
+    missing, found = _missing(run), []
     for cls in all_kinds("theory").values():
         theory = cls()
         assert isinstance(theory, Theory)
-        missing = [name for name in shapes if name not in run.parameters]
-        told = ""
-        if missing:
-            keeps = f"record.parameters is {run.config.record.parameters}, without {missing[0]}"
-            told = f"all weights are recorded: {keeps}"
-        elif not len(run.losses):
-            told = "losses are recorded: the run broke off before the first"
         try:
             violated = theory.applies(run)
-            if violated is not None and not len(run.losses):
-                raise LookupError(told)
-            if violated is not None:
-                curves = _curves(run, theory) if theory.kind in anyway or not violated else {}
-                found.append(Prediction(theory, violated, curves))
+            if violated is None:
+                continue
+            if not len(run.losses):
+                raise LookupError(missing)
+            found.append(Prediction(theory, violated, _curves(run, theory) if _asked(theory, violated, anyway) else {}))
         except ValueError as error:
             raise InputError(f"the theory {theory.kind} says nothing of this run: {error}") from error
         except (DynError, LookupError) as error:
-            if not told or isinstance(error, CorruptRunError):
+            if not missing or isinstance(error, CorruptRunError):
                 raise
             if theory.kind in anyway:
-                raise InputError(f"the theory {theory.kind} says nothing of this run. It needs that {told}") from error
-            found.append(Prediction(theory, [told], {}))
+                raise InputError(f"the theory {theory.kind} says nothing of this run. It needs {missing}") from error
+            found.append(Prediction(theory, [missing], {}))
     names = [one.name for one in found]
     if not names:
         raise UsageError("no theory speaks of this run; `dyn list kinds` has all of them, `dyn explain` an example")
-    for name in anyway:
-        if name not in names:
-            there = f"it is about {', '.join(names)}"
-            raise UsageError(f"no theory {name!r} speaks of this run{did_you_mean(name, names)}; {there}")
+    for name in set(anyway) - {*names}:
+        there = f"it is about {', '.join(names)}"
+        raise UsageError(f"no theory {name!r} speaks of this run{did_you_mean(name, names)}; {there}")
     return found
 
 
-def _refuse_unloaded(run: Run) -> None:
-    for section, one in run.config:
-        loaded(one, section)
+def _asked(theory: Theory, violated: Sequence[str], anyway: Sequence[str]) -> bool:
+    return theory.kind in anyway or not violated
+
+
+def _missing(run: Run) -> str:
+    """Return what theories need, and this run has not recorded; empty if there is nothing."""
+    for name in run.config.architecture.shapes(run.dataset().d):
+        if name not in run.parameters:
+            return f"all weights recorded: record.parameters is {run.config.record.parameters}, without {name}"
+    return "" if len(run.losses) else "recorded losses: the run broke off before the first"
 
 
 def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
@@ -104,7 +99,7 @@ def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
 def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve:
     """Return the prediction of a loss or a measure beside its record."""
     if name == "loss":
-        x, measured, label = run.loss_iterations, run.losses, r"loss $L(\theta^t)$"
+        x, measured, label = run.loss_iterations, run.losses, called("loss")
     elif name in run.measures:
         x, measured, label = run.snapshot_iterations, run.measures[name], called(name)
     else:
@@ -116,40 +111,19 @@ def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve
     return Curve(label, np.asarray(x, np.float64), values, predicted)
 
 
-@styled
-def draw_prediction(prediction: Prediction) -> Figure:
-    """Draw every curve of a theory beside its measurement, two panels in a row; legends name the deviation."""
-    count = len(prediction.curves)
-    columns = min(count, 2)
-    figure, axes = new_figure(columns, -(-count // columns), aspect=0.85 if count > 1 else 0.72, extra_height=0.2)
-    for k, curve in enumerate(prediction.curves.values()):
-        _draw(axes[k], curve, "theory, " if not prediction.violated else "theory (assumptions fail),\n")
-        if count > 1:
-            panel_label(axes[k], k)
-    for unused in axes[count:]:
-        unused.remove()
-    return figure
+def prediction_charts(prediction: Prediction) -> list[Chart]:
+    """Chart every curve of a theory beside its measurement; legends name the deviation."""
+    return [_chart(prediction.name, curve, violated=bool(prediction.violated)) for curve in prediction.curves.values()]
 
 
-def _draw(axes: Axes, curve: Curve, name: str) -> None:
+def _chart(name: str, curve: Curve, *, violated: bool) -> Chart:
     measured, predicted = (np.reshape(v, (len(curve.x), -1))[:, :MANY] for v in (curve.measured, curve.predicted))
-    over_time = curve.xlabel == "iteration"
-    scale = time_scale(curve.x, measured) if over_time else "linear"
-    both = np.concatenate([measured, predicted])
-    log = set_value_axis(axes, both, curve.label, log=value_scale(both) == "log")
-    handles = []
-    for k in range(measured.shape[1]):
-        look = {"color": SERIES[k % len(SERIES)], "lw": 2.2, "alpha": 0.75, "label": "measured"}
-        handles.append(draw_curve(axes, curve.x, visible(measured[:, k], log=log), log_time=scale == "log", **look))
-    text = f"{name}off by {curve.deviation:.2g} of the largest"
-    for k in range(measured.shape[1]):
-        look = {"color": PALETTE.theory, "lw": 1.0, "ls": (0, (4, 2)), "label": text}
-        line = draw_curve(axes, curve.x, visible(predicted[:, k], log=log), log_time=scale == "log", **look)
-    if over_time:
-        set_time_axis(axes, curve.x, scale)
-    else:
-        axes.set_xlabel(curve.xlabel)
-    count = curve.measured.size // max(len(curve.x), 1)
-    if count > MANY:
-        note(axes, f"{MANY} of {count} curves")
-    place_legend(axes, [handles[0], line], "below", columns=1)
+    x, count = np.asarray(curve.x, np.float64), measured.shape[1]
+    order = np.argsort(x, kind="stable")
+    said = f"theory{' (assumptions fail)' if violated else ''}, off by {curve.deviation:.2g} of the largest"
+    lines = [Line(x=x[order], y=measured[order, k], name="" if k else "measured", color=f"series-{k}", width=2.2)
+             for k in range(count)]  # fmt: skip
+    lines.append(Line(x=x[order], y=predicted[order], name=said, color="theory", dash="dashed", width=1.0))
+    every = curve.measured.size // max(len(x), 1)
+    return Chart(title=f"Theory {name}: {curve.label}", lines=lines, ylabel=curve.label, xlabel=curve.xlabel,
+                 note=f"{MANY} of {every} curves" if every > MANY else "")  # fmt: skip

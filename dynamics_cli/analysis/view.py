@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,23 @@ CURVE_STATES = 800
 """States that a curve over training is drawn through at most."""
 CURVE_NUMBERS = 200_000_000
 """Weights that a panel reads at most, states together, before it takes fewer states."""
+
+
+class Detail(NamedTuple):
+    """How finely a scene is computed."""
+
+    points: int
+    """Inputs at which functions of one input are drawn."""
+    side: int
+    """Pixels of a side of a map over two inputs."""
+    pieces: int
+    """Linear pieces that an exact boundary may cross."""
+    neurons: int
+    """Neurons that are drawn at most."""
+
+
+PRINT = Detail(512, 384, 200_000, 10**9)
+"""For pictures on paper."""
 
 
 class View:
@@ -180,3 +198,25 @@ def no_network(view: View) -> str | None:
     if not view.complete:
         return "not all parameters of the network are recorded (see record.parameters in its config)"
     return no_states(view)
+
+
+def no_neurons(view: View) -> str | None:
+    """Return why there are no neurons of a two-layer network to draw, or None."""
+    if "hidden_weight" not in view.run.parameters:
+        return f"the hidden weights of a two-layer network are not recorded{_there(view)}"
+    if not len(view.iterations):
+        return "no state is recorded yet"
+    return "inputs have a single column, so neurons only point up or down" if view.hidden_shape[1] == 1 else None
+
+
+def no_layers(view: View) -> str | None:
+    """Return why there are no weights of layers to draw, or None."""
+    if view.layers and not len(view.iterations):
+        return "no state is recorded yet"
+    return None if view.layers else f"no weight matrices are recorded{_there(view)}"
+
+
+def _there(view: View) -> str:
+    """Return which weights are recorded, to end a message on missing weights."""
+    there = ", ".join(view.run.parameters)
+    return f"; there are {there}" if there else " (see record.parameters in its config)"

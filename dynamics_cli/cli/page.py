@@ -39,11 +39,12 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 )  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced.")
 @click.option("--runs", is_flag=True)
+@click.option("--theory", is_flag=True)
 @click.option("--live", is_flag=True, help=f"Write the file every {EVERY:g} s while the run goes on.")
 @quiet_option
 @json_option
 def page(
-    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, live: bool,
+    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, theory: bool, live: bool,
     quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     if everything == bool(what):
@@ -53,7 +54,7 @@ def page(
     from dynamics_cli.pages import pages_folder
 
     def write() -> tuple[Path, bool]:
-        made = api.page(*what, runs=runs, live=EVERY if live else 0.0)
+        made = api.page(*what, runs=runs, theory=theory, live=EVERY if live else 0.0)
         return made.save(output or pages_folder() / f"{made.name}.html"), bool(made.live)
 
     file, goes_on = write()

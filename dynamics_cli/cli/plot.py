@@ -111,7 +111,8 @@ def _draw_theories(
     predicted: Sequence[Prediction], folder: Path, formats: Sequence[str], message: Callable[[str], None]
 ) -> list[Path]:
     """Draw the predictions, name the assumptions that fail, and return the files."""
-    from dynamics_cli.analysis import draw_prediction
+    from dynamics_cli.analysis import prediction_charts
+    from dynamics_cli.plotting.chart import draw_charts
     from dynamics_cli.plotting.style import save
 
     files: list[Path] = []
@@ -120,7 +121,7 @@ def _draw_theories(
             end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws what it can"
             message("\n  - ".join([f"{one.name}: assumptions fail, {end}", *one.violated]))
         if one.curves:
-            files += save(draw_prediction(one), folder / f"theory-{one.name}", formats)
+            files += save(draw_charts(prediction_charts(one)), folder / f"theory-{one.name}", formats)
     return files
 
 

@@ -180,7 +180,7 @@ class Page:
         number = len(self.panels)
         self.panels.append(jsonable({"kind": kind, **described, "alternative": shown(alternative)}))
         place = tag("div", id=f"panel-{number}", class_="drawn")
-        classes = f"panel {kind}{' wide' if wide else ''}"
+        classes = f"panel {described.get('name', kind) if kind == 'scene' else kind}{' wide' if wide else ''}"
         return tag(
             "figure", tag("figcaption", title), place, tag("p", alternative, class_="alternative"), class_=classes
         )

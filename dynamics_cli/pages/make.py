@@ -33,7 +33,9 @@ def pages_folder() -> Path:
     return outputs_root() / "pages"
 
 
-def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, live: float = 0.0) -> Page:
+def page(
+    *what: Run | Sweep | FigureResult | str | Path, runs: bool = False, theory: bool = False, live: float = 0.0
+) -> Page:
     """See `api.page`."""
     parts = [_found(one) for one in what] or [("paper", key) for key in catalogue.papers()]
     page = Page(*_called(parts, everything=not what))
@@ -43,7 +45,7 @@ def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, liv
     if len(alone) == 1:
         if len(parts) > 1:
             page.body.append(tag("h2", alone[0].path.name))
-        add_run(page, alone[0])
+        add_run(page, alone[0], theory=theory)
     elif alone:
         add_comparison(page, alone)
     papers = [value for kind, value in parts if kind == "paper"]

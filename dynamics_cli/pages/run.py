@@ -4,58 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from dynamics_cli._bundled import bundled_configs
-from dynamics_cli.analysis.curves import time_scale, value_scale
-from dynamics_cli.analysis.overlay import curve_of, labels_of
-from dynamics_cli.analysis.panels.neurons import layer_title, no_layers, read_spectrum
-from dynamics_cli.analysis.panels.training import (
-    ACCURACIES,
-    ACCURATE,
-    MANY_CURVES,
-    NOT_FINITE,
-    bound_of,
-    called,
-    drawn_measures,
-    labelled_plateaus,
-    values_of,
-)
-from dynamics_cli.analysis.theories import predictions
+from dynamics_cli.analysis.overlay import overlaid, overlay_chart
+from dynamics_cli.analysis.panels import PANELS
+from dynamics_cli.analysis.theories import prediction_charts, predictions
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.dump import flat
 from dynamics_cli.config.load import written_config
-from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.neurons import norms
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
-from dynamics_cli.pages.states import SliderStates, outputs_at_data, plain, state_panels
+from dynamics_cli.pages.drawn import PIXELS, SliderStates, add_chart, add_scene, outputs_at_data
 from dynamics_cli.reproduction.settings import origins_in
 from dynamics_cli.runs import Run
-from dynamics_cli.runs.columns import recorded
-from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured
+from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers
 from dynamics_cli.text import cell, size
 
 VALUE = 300
 """Characters of a setting that a table shows."""
-ACCURACY_AXIS = {"reach": ACCURACIES, "log_y": False}
-VALUES = 12
-"""Singular values of a matrix whose curves are drawn."""
 
 
-def add_run(page: Page, run: Run, *, folded_in: str = "") -> None:
-    """Add everything that a run can show; `folded_in` is the title of a fold around it.
+def add_run(page: Page, run: Run, *, folded_in: str = "", theory: bool = False) -> None:
+    """Add everything that a run can show, with predictions of theories too; `folded_in` titles a fold around it.
 
     Raises CorruptRunError: the run is damaged.
     """
     run.check_all()
-    parts = [*_pictures(page, run), *_tables(run)]
+    parts = [*_pictures(page, run, theory=theory), *_tables(run)]
     if folded_in:
         page.body.append(folded(folded_in, tag("section", *parts, class_="run")))
     else:
@@ -69,20 +49,12 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     """
     for run in runs:
         run.check_all()
-    labels = labels_of(runs)
-    names = [label if labels.count(label) == 1 else f"{k + 1}: {label}" for k, label in enumerate(labels)]
-    common = [name for name in runs[0].measures if all(name in run.measures for run in runs)]
-    panels = []
-    for what in ["loss", *common]:
-        curves = [curve_of(run, what) for run in runs]
-        kept = [(name, curve) for name, curve in zip(names, curves, strict=True) if len(curve[0])]
-        lines = [page.curve(*curve, name) for name, curve in kept]
-        if lines:
-            title = "training loss" if what == "loss" else called(what)
-            if what != "loss" and len(columns := columns_of(runs[0], what)) > 1:
-                title += f": {columns[0]}, the first of {len(columns)} numbers"
-            look: dict[str, Any] = ACCURACY_AXIS if what in ACCURATE else {}
-            panels.append(_chart(page, title, lines, [curve for _, curve in kept], wide=what == "loss", **look))
+    names = [
+        name
+        for name in overlaid(runs)
+        if all(len(run.losses if name == "loss" else run.measures[name]) for run in runs)
+    ]
+    panels = [add_chart(page, overlay_chart(runs, name), wide=name == "loss") for name in names]
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
     keys = [key for key in dict.fromkeys(key for one in configs for key in one)
             if any(one.get(key) != configs[0].get(key) for one in configs)]  # fmt: skip
@@ -105,11 +77,10 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
 # pictures -----------------------------------------------------------------------------------------------------------
 
 
-def _pictures(page: Page, run: Run) -> Iterator[Html]:
-    view = View(run)
+def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
+    view, group = View(run), len(page.groups)
     states = view.curve_states(1) if view.states else np.zeros(0, np.int64)
     steps = np.asarray(view.iterations[states], np.float64)
-    group = len(page.groups)
     numbers = _numbers(view, states) if len(states) else {}
     kept = [{"name": name, "y": page.array(values)} for name, values in numbers.items()]
     page.groups.append({"x": page.array(steps), "numbers": kept})
@@ -117,14 +88,27 @@ def _pictures(page: Page, run: Run) -> Iterator[Html]:
     yield tag("p", f"{run.status}, {run.iterations:,} iterations{loss}")
     if len(states):
         yield _slider(group, steps)
-    panels = [*_curves(page, view, group)]
+    first: list[Html] = []
+    scenes: list[Html] = []
+    rest: list[Html] = []
+    for name, panel in PANELS.items():
+        if panel.missing(view) is not None:
+            continue
+        if panel.charts is not None:
+            charts = panel.charts(view, None)
+            (first if name == "loss" else rest).extend(
+                add_chart(page, chart, group, wide=name == "loss" and not k) for k, chart in enumerate(charts)
+            )
+        elif panel.scene is not None and len(states):
+            scene = panel.scene(view, [int(i) for i in states], PIXELS)
+            scenes.append(add_scene(page, SliderStates(view, states, group), name, scene))
     if len(states):
-        shown = SliderStates(view, states, group)
         rows = [[name, tag("td", "")] for name in ["iteration", *numbers]]
         in_numbers = table([], rows, "This state in numbers", class_="state", data_group=group)
-        panels[1:1] = [*state_panels(page, shown), tag("div", in_numbers, class_="panel")]
-        panels += _spectra(page, view, group)
-    yield tag("div", *panels, class_="panels")
+        scenes.append(tag("div", in_numbers, class_="panel"))
+    if theory:
+        rest += [add_chart(page, chart, group) for one in predictions(run) for chart in prediction_charts(one)]
+    yield tag("div", *first, *scenes, *rest, class_="panels")
     if len(states) < view.states:
         yield tag("p", f"The slider goes through {len(states)} of {view.states} recorded states.")
     if view.states < len(view.iterations):
@@ -154,7 +138,7 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
         there = run.loss_iterations[at] == steps
         numbers["loss"] = np.where(there, np.asarray(run.losses, np.float64)[at], np.nan)
     for name in run.measures:
-        values = values_of(view, name)[states]
+        values = np.asarray(run.measures[name], np.float64).reshape(len(view.iterations), -1)[states]
         if values.shape[1] <= FEW_NUMBERS:
             numbers |= dict(zip(_curve_names(run, name, name.replace("_", " ")), values.T, strict=True))
     return numbers | outputs_at_data(view, states)
@@ -164,101 +148,6 @@ def _curve_names(run: Run, name: str, word: str) -> list[str]:
     """Return the names of the curves of a measure that is called `word`."""
     columns = columns_of(run, name)
     return [word] if len(columns) == 1 else [f"{word} {column}" for column in columns]
-
-
-Curve = tuple[NDArray[Any], NDArray[Any]]
-
-
-def _chart(
-    page: Page, title: str, lines: list[dict[str, Any]], curves: Sequence[Curve], *, x: str = "iteration",
-    wide: bool = False, log_y: bool | None = None, **more: Any,
-) -> Html:  # fmt: skip
-    """Add a chart with scales that suit its curves, x (k,) and y (k,) each; `log_y` sets the scale of y."""
-    every = np.concatenate([np.asarray(y, np.float64).ravel() for _, y in curves])
-    finite = every[np.isfinite(every)]
-    if not len(finite):
-        return tag("figure", tag("figcaption", title), tag("p", f"{NOT_FINITE}."), class_="panel")
-    reach = f", from {cell(float(finite.min()))} to {cell(float(finite.max()))}"
-    names = ", ".join(line["name"] for line in lines[:6]) + (f" and {len(lines) - 6} more" if len(lines) > 6 else "")
-    logs = {"x": time_scale(*curves[0]) == "log", "y": value_scale(every) == "log" if log_y is None else log_y}
-    return page.panel(
-        "chart", title, f"Chart of {names} over the {x}{reach}.", wide=wide, lines=lines, log=logs, label=x, **more
-    )
-
-
-def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
-    run = view.run
-    predicted = _theories(view)
-    about: dict[str, Any] = {"group": group}
-    if len(run.losses):
-        curves: list[Curve] = [(run.loss_iterations, run.losses)]
-        lines = [page.curve(*curves[0], "training loss")]
-        if "test_loss" in run.measures:
-            curves.append(curve_of(run, "test_loss"))
-            lines.append(page.curve(*curves[1], "held-out loss"))
-        beside = [(name, curve) for name, curve in predicted if name.partition(": ")[2] not in run.measures]
-        lines += [page.curve(*curve, f"theory, {name}", dash=True) for name, curve in beside]
-        marks = [asdict(p) for p in labelled_plateaus(view)]
-        yield _chart(page, "Loss", lines, curves, wide=True, plateaus=marks, **about)
-        if run.times is not None and np.isfinite(run.times).sum() > 1:
-            finite = np.isfinite(run.times)
-            over: Curve = (np.asarray(run.times)[finite], np.asarray(run.losses)[finite])
-            yield _chart(page, "Loss over time", [page.curve(*over, "training loss")], [over], x="time")
-    accuracies = [name for name in ACCURATE if name in run.measures]
-    drawn = drawn_measures(run)
-    for together in [accuracies, *([name] for name in drawn if name not in (*accuracies, "test_loss"))]:
-        lines, curves, cut = [], [], ""
-        for name in together:
-            steps, values = measured(run, name)
-            names = _curve_names(run, name, called(name))
-            cut = f", {MANY_CURVES} of {len(names)} numbers" if len(names) > MANY_CURVES else ""
-            for word, column in list(zip(names, values.T, strict=True))[:MANY_CURVES]:
-                curves.append((steps, column))
-                lines.append(page.curve(*curves[-1], word))
-        lines += [page.curve(*curve, f"theory, {name}", dash=True)
-                  for name, curve in predicted if name.partition(": ")[2] in together]  # fmt: skip
-        if lines and len(view.iterations):
-            bound = bound_of(view.run, together[0])
-            more: dict[str, Any] = {"bound": bound, "reach": [bound[1]] if bound else []}
-            if together is accuracies:
-                more |= ACCURACY_AXIS
-            title = "Accuracy" if together is accuracies else together[0].replace("_", " ") + cut
-            yield _chart(page, title, lines, curves, **more, **about)
-    for name in (name for name in run.measures if name not in drawn):
-        command = f"dyn plot {run.path.name} --panel {recorded(run.config, name, lambda one: one.panel)}"
-        yield tag("p", f"{name.replace('_', ' ')}: ", tag("code", command), class_="panel")
-
-
-def _theories(view: View) -> list[tuple[str, Curve]]:
-    """Return the curves that registered theories predict of a run whose assumptions hold, named `kind: curve`."""
-    with suppress(UsageError, InputError, RunError):  # no theory speaks of it, or it lacks what one needs
-        return [
-            (f"{one.name}: {name}", (curve.x, curve.predicted))
-            for one in predictions(view.run)
-            for name, curve in one.curves.items()
-            if curve.predicted.ndim == 1 and (name == "loss" or name in view.run.measures)
-        ]
-    return []
-
-
-def _spectra(page: Page, view: View, group: int) -> Iterator[Html]:
-    if no_layers(view) is not None:
-        return
-    if len(view.layers) > 1:
-        states = view.curve_states(sum(int(np.prod(view.weight_shape(name))) for name in view.layers))
-        steps = view.iterations[states]
-        lengths = {name: np.array([norms(view.weights(int(i), name).ravel()) for i in states]) for name in view.layers}
-        lines = [page.curve(steps, values, plain(layer_title(name))) for name, values in lengths.items()]
-        yield _chart(page, "Norms of the layers", lines, [(steps, v) for v in lengths.values()], group=group)
-    for name in view.layers:
-        spectrum = read_spectrum(view, name)
-        steps, values = spectrum.iterations, spectrum.values[:, :VALUES]
-        lines = [page.curve(steps, column, plain(rf"$\sigma_{{{k + 1}}}$")) for k, column in enumerate(values.T)]
-        of = plain(layer_title(name))
-        title = f"Singular values of {of}" + (f", the largest {VALUES}" if spectrum.values.shape[1] > VALUES else "")
-        yield _chart(page, title, lines, [(steps, column) for column in values.T], group=group)
-        rank: Curve = (steps, spectrum.rank)
-        yield _chart(page, f"Stable rank of {of}", [page.curve(*rank, "stable rank")], [rank], group=group)
 
 
 # tables -------------------------------------------------------------------------------------------------------------

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dynamics_cli.analysis.curves import value_scale
 from dynamics_cli.config.dump import flat
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
+from dynamics_cli.pages.drawn import add_chart
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.sweeps.directory import Sweep
-from dynamics_cli.sweeps.pictures import Coordinate, SweepTable
+from dynamics_cli.sweeps.pictures import SweepTable, sweep_charts
 from dynamics_cli.sweeps.summary import describe_sweep
 
 CURVES = 1_500_000
@@ -20,7 +21,7 @@ CURVES = 1_500_000
 POINTS = 240
 """Points of the curve of a job at most."""
 FEWEST = 24
-"""Points of a curve at least; where there is room for fewer, no curves are shown."""
+"""Points of a curve at least; where there is no room for them, no curves are shown."""
 DIRECTORIES = 400
 """Run directories that are opened for curves at most."""
 MESSAGES = 50
@@ -44,7 +45,10 @@ def add_sweep(page: Page, directory: Path) -> None:
     settings += [[key, f"= {text}"] for key, text in told["computed"].items()]
     settings += [["seeds", told["seeds"]]]
     if sweep.rows:
-        parts.append(_jobs(page, SweepTable(sweep)))
+        results = SweepTable(sweep)
+        charts = [one for name in _charted(results) for one in sweep_charts(results, "", name, results.free)]
+        titled = [replace(one, title=", ".join(filter(None, [one.ylabel, one.title]))) for one in charts]
+        parts += [_jobs(page, results), tag("div", *(add_chart(page, chart) for chart in titled), class_="panels")]
     failures = [[message, count] for message, count in list(told["failures"].items())[:MESSAGES]]
     running = [[name, reached] for name, reached in told["running"].items()]
     parts += [
@@ -63,27 +67,23 @@ def _config(sweep: Sweep) -> list[list[Any]]:
 
 def _jobs(page: Page, results: SweepTable) -> Html:
     rows = results.rows
-    columns = [_column(page, results, name) for name in ["job", *results.columns]]
     free = [key for key in results.free if results.numeric(key)]
-    main = (free or results.free or results.settings or ["seed"])[0]
-    measure = (results.measures or ["seed"])[0]
-    two = len(free) >= 2
-    chosen = {"x": main, "y": free[1] if two else measure, "color": measure if two else (results.free or ["seed"])[-1]}
-    failed = [row["job"] for row in rows if row["status"] == "failed"]
+    measure, two = results.measures[0], len(free) >= 2
+    chosen = {"x": free[0] if two else results.main, "y": free[1] if two else measure}
+    chosen["color"] = measure if two else (results.free or ["seed"])[-1]
+    failed = sum(row["status"] == "failed" for row in rows)
     says = f"{len(rows)} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['color']}"
     texts = {name: page.array(_bytes([row[name] for row in rows])) for name in ("status", "path", "message")}
-    about = {"name": results.sweep.path.name, "jobs": len(rows), "columns": columns}
-    described: dict[str, Any] = {**about, **chosen, **texts, **_curves(page, results)}
-    says += f"; {len(failed)} of them failed." if failed else "."
-    return page.panel("sweep", "Jobs", says, wide=True, **described)
+    about = {"name": results.sweep.path.name, "jobs": len(rows)}
+    about["columns"] = [_column(page, results, name) for name in ["job", *results.columns]]
+    says += f"; {failed} of them failed." if failed else "."
+    return page.panel("sweep", "Jobs", says, wide=True, **about, **chosen, **texts, **_curves(page, results))
 
 
 def _column(page: Page, results: SweepTable, name: str) -> dict[str, Any]:
-    if name == "job":
-        return {"name": name, "at": page.array([int(row["job"]) for row in results.rows]), "setting": False}
-    place = Coordinate(results, name)
-    log = place.log if place.setting or place.words else value_scale(place.at) == "log"
-    return {"name": name, "at": page.array(place.at), "words": place.words, "log": log, "setting": place.setting}
+    at, words = results.places(name)
+    setting = name in (*results.settings, "seed")
+    return {"name": name, "at": page.array(at), "words": words, "log": results.logarithmic(name), "setting": setting}
 
 
 def _bytes(texts: list[str]) -> np.ndarray[Any, Any]:
@@ -92,20 +92,21 @@ def _bytes(texts: list[str]) -> np.ndarray[Any, Any]:
     return np.frombuffer(one.encode("utf-8", "backslashreplace"), np.uint8)
 
 
-def _curves(page: Page, results: SweepTable) -> dict[str, Any]:
-    """Return losses and measures of all jobs by name, thinned to what all have room for; nothing if there is too much.
+def _charted(results: SweepTable) -> list[str]:
+    """Return the numbers whose curves a page has: the first that the config asks for and the loss, if there is room."""
+    if len({row["path"] for row in results.rows}) > DIRECTORIES or len(results.rows) > CURVES // (4 * FEWEST):
+        return []
+    return list(dict.fromkeys([results.measures[0], "final_loss"]))
 
-    The curves of a name stand one job after another; those of measures are left out first.
-    """
-    names = ["final_loss", *(name for name in results.measures if name != "final_loss")]
-    room = CURVES // max(2 * len(results.rows), 1)
-    kept = max(1, min(len(names), room // FEWEST))
-    points = min(POINTS, room // kept)
-    directories = {row["path"] for row in results.rows}
-    if points < FEWEST or len(directories) > DIRECTORIES:
+
+def _curves(page: Page, results: SweepTable) -> dict[str, Any]:
+    """Return the curves of all jobs by name, one job after another, thinned; nothing if there is too much."""
+    names = _charted(results)
+    if not names:
         return {"without": "the curves of so many jobs do not fit into a page; each run has a page of its own"}
+    points = min(POINTS, CURVES // (2 * len(results.rows) * len(names)))
     curves: dict[str, Any] = {}
-    for name in names[:kept]:
+    for name in names:
         found = [decimate(*results.curve(k, name), columns=points // 6) for k in range(len(results.rows))]
         if any(len(x) for x, _ in found):
             together: dict[str, Any] = {
@@ -115,5 +116,4 @@ def _curves(page: Page, results: SweepTable) -> dict[str, Any]:
             }
             title = "loss" if name == "final_loss" else name
             curves[title] = {key: page.array(values) for key, values in together.items()}
-    first = "loss" if results.measures[:1] == ["final_loss"] else next(iter(results.measures), "loss")
-    return {"curves": {key: curves[key] for key in sorted(curves, key=lambda one: one != first)}}
+    return {"curves": curves}

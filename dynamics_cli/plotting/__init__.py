@@ -1,4 +1,4 @@
-"""Pictures of arrays: one style, reusable panels, files with reproducible bytes.
+"""Charts, scenes and tables as arrays, their Matplotlib artists in one style, and files with reproducible bytes.
 
-Panels draw on the axes that they are given and return their artists. They know nothing of runs, papers or files.
+Figures of papers, `analysis`, `sweeps` and `pages` call it; it knows nothing of runs and papers. Begin with `chart.py`.
 """

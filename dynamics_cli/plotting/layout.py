@@ -22,6 +22,8 @@ LegendPlace = Literal["below", "inside"]
 """`below` the panel (never covers data), or `inside` where Matplotlib finds the emptiest corner."""
 
 THIN_SPACE = "\N{THIN SPACE}"
+ROOM = 40
+"""Characters of all labels of an axis, with gaps."""
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -53,6 +55,12 @@ def note(axes: Axes, text: str) -> Text:
         return axes.set_xlabel(f"{label}  ({text})")
     where: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, -2), "textcoords": "offset points"}
     return axes.annotate(text, (1.0, 0.0), ha="right", va="top", fontsize=SMALL, color=PALETTE.unsigned, **where)
+
+
+def ticks_at(values: Iterable[float]) -> dict[float, str]:
+    """Return labels of ticks at these values, none where there is no room for them all."""
+    ticks = {float(value): format_number(value) for value in values}
+    return ticks if sum(len(text) + 2 for text in ticks.values()) <= ROOM else {}
 
 
 def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, predict, read_setting
-from .states import LOSS_FACTOR, NAN, NetworkState, clock, loss_curve, state_at, time_text
+from .states import LOSS_FACTOR, NAN, NetworkState, clock, loss_chart, loss_curve, state_at, time_text
 from .theory.phases import largest_epsilon
 
 DROP = 0.01
@@ -115,8 +115,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw measured and predicted loss, with the iterations at which the saddles are left."""
     figure, (axes,) = kit.new_figure(extra_height=0.25)
     curve = e.curve
-    panel = kit.draw_loss(axes, curve.iterations, curve.losses, scale="linear", label="measured", xlabel=curve.xlabel)
-    handles = [panel.line]
+    handles = kit.draw_chart(axes, loss_chart(curve, name="measured"))
     if e.prediction is not None:
         x, y = kit.decimate(curve.iterations, e.prediction)
         handles += axes.plot(x, y, color=kit.PALETTE.theory, lw=1.1, ls=(0, (4, 2)), label="predicted (Section 4.2)")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from dynamics_cli import kit
-from dynamics_cli.plotting.panels.neurons import polar_scene
-from dynamics_cli.plotting.panels.spectrum import draw_explained_variance
 from dynamics_cli.plotting.scene import draw_scene
 
+from .polar import polar_scene
 from .states import NAN, LossCurve, NetworkState, draw_profile, horizon, loss_curve, on_flow, state_at
 
 CONFIGS = {"high_dim": "boursier2022/high_dim.yaml"}
@@ -29,6 +31,8 @@ FITTED = 0.01
 """The share of the first loss that counts as 0: the width of the line in Figure 7."""
 SAME = 10.0
 """Angle in degrees within which directions are the same to the eye."""
+BARS = 10
+"""Principal components whose explained variance is drawn."""
 
 
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
@@ -174,6 +178,22 @@ def numbers_fig7(e: kit.Evidence) -> dict[str, float]:
     """Return what the centred PCA gives; the released notebook does not centre."""
     centred = kit.explained_variance(e.W - e.W.mean(axis=0))
     return {"variance that the two leading components of the centred PCA explain": centred[:2].sum()}
+
+
+def draw_explained_variance(axes: kit.Axes, ratios: kit.Floats) -> None:
+    """Draw the first `BARS` of the ratios (r,) as bars, the first two dark; sum up the dark and the hidden."""
+    heights = ratios[:BARS]
+    colors = [kit.PALETTE.measured] * 2 + ["#A9C7DD"] * (len(heights) - 2)
+    axes.bar(np.arange(1, len(heights) + 1), heights, width=0.72, color=colors)
+    axes.set(xlabel="principal component", ylabel="explained variance ratio", xlim=(0.3, len(heights) + 0.7))
+    axes.set_ylim(0, 1.18 * float(heights.max()))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
+    axes.tick_params(axis="x", length=0)
+    lines = [(f"first 2: {ratios[:2].sum():.3f}", kit.PALETTE.measured)]
+    lines.append((f"{len(ratios) - BARS} not shown: {ratios[BARS:].sum():.3f}", kit.PALETTE.unsigned))
+    where: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top"}
+    for k, (text, color) in enumerate(lines):
+        axes.annotate(text, (1.0, 1.0), xytext=(-2, -3 - 11 * k), fontsize=kit.SMALL + 0.5, color=color, **where)
 
 
 def draw_fig7(e: kit.Evidence) -> kit.Drawing:

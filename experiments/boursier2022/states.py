@@ -239,8 +239,14 @@ def _limits(
     return common_zero(np.concatenate([y, *curves]), np.concatenate(stars))
 
 
+def loss_chart(curve: LossCurve, plateaus: Sequence[kit.Level] = (), name: str = "") -> kit.Chart:
+    """Chart the loss on linear axes."""
+    line = kit.Line(x=curve.iterations, y=curve.losses, name=name, color="measured")
+    label = r"training loss $L(\theta^t)$"
+    return kit.Chart(lines=[line], ylabel=label, xlabel=curve.xlabel, log="none", plateaus=plateaus, marked=True)
+
+
 def draw_profile(axes: kit.Axes, panel: int, curve: LossCurve, saddle: kit.Plateau | None) -> None:
     """Draw the loss as panel number `panel`, its saddle underlined."""
-    plateaus = [(saddle.value, saddle.first, saddle.last)] if saddle else []
-    kit.draw_loss(axes, curve.iterations, curve.losses, scale="linear", plateaus=plateaus, xlabel=curve.xlabel)
+    kit.draw_chart(axes, loss_chart(curve, [kit.Level(saddle.value, saddle.first, saddle.last)] if saddle else []))
     kit.panel_label(axes, panel, "Loss profile")

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
-from dynamics_cli.analysis.registry import PRINT
+from dynamics_cli.analysis.view import PRINT
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import Samples
 from dynamics_cli.measures.linear_pieces import level_sets, two_layer_pieces

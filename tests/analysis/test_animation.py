@@ -20,7 +20,7 @@ def no_ffmpeg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
 
 
-@pytest.mark.parametrize("fixture", ["orthogonal", "cube"])  # a function of one input, neurons in polar coordinates
+@pytest.mark.parametrize("fixture", ["orthogonal", "cube"])  # a function of one input, neurons as rays
 def test_a_gif_of_the_recorded_states(fixture: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     run: Run = request.getfixturevalue(fixture)
     told: list[tuple[int, int]] = []

@@ -2,78 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 
-from dynamics_cli.analysis.curves import mark_time
-from dynamics_cli.analysis.panels.inputs import neurons, softmax
-from dynamics_cli.analysis.panels.neurons import common_limit, plane_of, read_spectrum
-from dynamics_cli.analysis.registry import draw_panel
-from dynamics_cli.analysis.view import View
+from dynamics_cli.analysis import curves
+from dynamics_cli.analysis.panels import draw_panel, panels_of
+from dynamics_cli.analysis.scenes import neurons, rays_of_run, softmax
+from dynamics_cli.analysis.view import PRINT, View
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import stable_rank
-from dynamics_cli.plotting.layout import panel_label
-from dynamics_cli.plotting.style import SERIES, new_figure
+from dynamics_cli.plotting.style import SERIES
 from dynamics_cli.runs import Run
 
-from .conftest import Write
+from .conftest import ORTHOGONAL, Write
 
 
-def texts(axes: Axes) -> list[str]:
-    return [text.get_text() for text in axes.texts]
+def test_the_loss_is_that_of_the_run_with_its_plateaus(orthogonal: Run) -> None:
+    (chart,) = curves.losses(View(orthogonal))
+    (line,) = chart.lines
+    assert np.array_equal([line.x, line.y], [orthogonal.loss_iterations, orthogonal.losses])
+    assert [round(one.value, 1) for one in chart.plateaus][:1] == [1.0]
+    for at, label in ((700, "700"), (10**6, "1\N{THIN SPACE}500")):  # beyond the end it is the end that is marked
+        (axes,) = draw_panel(orthogonal, "loss", at).axes
+        assert label in [text.get_text() for text in axes.texts]
 
 
-def curves(axes: Axes) -> list[np.ndarray]:
-    (found,) = (c for c in axes.collections if isinstance(c, LineCollection))
-    return [np.asarray(segment) for segment in found.get_segments()]
-
-
-def test_the_loss_is_that_of_the_run(orthogonal: Run) -> None:
-    (axes,) = draw_panel(orthogonal, "loss", 700).axes
-    curve = axes.lines[0].get_xydata()
-    assert np.array_equal(curve, np.column_stack([orthogonal.loss_iterations, orthogonal.losses]))
-    assert axes.get_yscale() == "log"
-    assert "700" in texts(axes)
-    assert [700, 700] in [list(line.get_xdata()) for line in axes.lines]
-
-
-def test_an_iteration_beyond_the_end_marks_the_end(orthogonal: Run) -> None:
-    (axes,) = draw_panel(orthogonal, "loss", 10**6).axes
-    assert "1\N{THIN SPACE}500" in texts(axes)
-
-
-def test_rescaled_time_has_an_axis_of_its_own(classified: Run) -> None:
-    left, right = draw_panel(classified, "loss", 100).axes
-    assert (left.get_xlabel(), right.get_xlabel()) == ("iteration", "time")
-    assert right.lines[0].get_xdata()[-1] == pytest.approx(classified.times[-1])
-    assert "it. 100" in texts(right)
-
-
-def test_measures_show_accuracies_and_the_held_out_loss(classified: Run) -> None:
-    accuracy, loss = draw_panel(classified, "measures").axes
-    assert [line.get_label() for line in accuracy.lines[:2]] == ["training", "held-out"]
-    assert accuracy.lines[1].get_ydata() == pytest.approx(classified.measures["test_accuracy"])
-    assert loss.lines[1].get_ydata() == pytest.approx(classified.measures["test_loss"])
-    assert loss.lines[0].get_ydata() == pytest.approx(classified.losses)
-    assert accuracy.get_ylim()[1] > 1
+def test_rescaled_time_and_held_out_data_have_curves(classified: Run) -> None:
+    loss, over_time = curves.losses(View(classified))
+    assert over_time.xlabel == "time"
+    assert np.asarray(over_time.lines[0].x)[-1] == classified.times[-1]
+    assert [line.name for line in loss.lines] == ["training", "held-out"]
+    assert loss.lines[1].y == pytest.approx(classified.measures["test_loss"])
+    (accuracy,) = curves.measures(View(classified))
+    assert [line.name for line in accuracy.lines] == ["training", "held-out"]
+    assert accuracy.lines[1].y == pytest.approx(classified.measures["test_accuracy"])
+    assert (accuracy.log_y, tuple(accuracy.reach)) == (False, (0.5, 1.0))
 
 
 def test_measures_of_any_name_and_shape(write: Write) -> None:
-    found = {i: {"margin": 1.0 + i, "angles": np.array([1.0, 2.0, 3.0]) * i} for i in range(3)}
-    figure = draw_panel(write([1.0, 0.9, 0.8], {i: {} for i in range(3)}, measures=found), "measures")
-    by_label = {axes.get_ylabel(): axes for axes in figure.axes}
-    assert set(by_label) == {"margin", "angles"}
-    assert by_label["margin"].lines[0].get_ydata() == pytest.approx([1, 2, 3])
-    assert len(by_label["angles"].lines) == 3
+    found = {i: {"margin": 1.0 + i, "angles": np.array([1.0, 2.0, 3.0]) * i, "many": np.arange(30.0), "lost": np.nan}
+             for i in range(3)}  # fmt: skip
+    run = write([1.0, 0.9, 0.8], {i: {} for i in range(3)}, measures=found)
+    margin, angles, many, lost = sorted(curves.measures(View(run)), key=lambda one: list(found[0]).index(one.ylabel))
+    assert margin.lines[0].y == pytest.approx([1, 2, 3])
+    assert [line.name for line in angles.lines] == ["1", "2", "3"]
+    assert (len(many.lines), many.note) == (20, "20 of 30 numbers")
+    assert lost.note == "no finite value is recorded"
+    assert len(draw_panel(run, "measures").axes) == 4
 
 
-def test_what_a_panel_of_measures_leaves_out_it_says(write: Write) -> None:
-    found = {i: {"many": np.arange(30.0) + i, "lost": np.nan} for i in range(3)}
-    many, lost = draw_panel(write([1.0], {i: {} for i in range(3)}, measures=found), "measures").axes
-    assert (len(many.lines), many.get_xlabel()) == (20, "iteration  (20 of 30 numbers)")
-    assert texts(lost) == ["no finite value is recorded"]
+SPECTRA: dict[str, Any] = {
+    **ORTHOGONAL,
+    "name": "spectra",
+    "dtype": "float64",
+    "dataset": {**ORTHOGONAL["dataset"], "x_test": [[1.0]], "y_test": [0.5]},
+    "initialization": {"kind": "balanced", "scale": 0.5},
+    "optimizer": {"kind": "gd", "lr": 0.001, "iterations": 300},
+    "record": {
+        "snapshots": {"kind": "every", "interval": 100},
+        "measures": [{"kind": "spectral_density", "probes": 3, "steps": 36}, "hessian_spectrum"],
+    },
+}
+
+
+def test_densities_of_all_eigenvalues_and_of_some_vectors_have_the_same_support(
+    trained: Callable[[dict[str, Any]], Run],
+) -> None:
+    run = trained(SPECTRA)
+    charts = {chart.title: chart for chart in curves.density(View(run), 300)}
+    x, y = (np.asarray(one) for one in (charts["hessian spectrum"].lines[0].x, charts["hessian spectrum"].lines[0].y))
+    values = run.measures["hessian_spectrum"][-1]
+    assert x[0] < values.min() < values.max() < x[-1]
+    assert np.nansum(y) * (x[1] - x[0]) == pytest.approx(1.0, abs=0.01)
+    some = charts["spectral density"].lines[0]
+    last = np.asarray(some.x)[np.flatnonzero(np.nan_to_num(some.y))[-1]]
+    assert last == pytest.approx(x[np.flatnonzero(np.nan_to_num(y))[-1]], rel=0.02)  # ends are not rough
+    assert [chart.ylabel for chart in curves.measures(View(run))] == ["hessian spectrum"]
 
 
 def test_stars_stand_at_kinks(write: Write, layer: dict[str, object]) -> None:
@@ -152,98 +159,99 @@ def test_rays_end_at_the_weights_each_state_on_its_scale(orthogonal: Run) -> Non
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("weight $w_{j,1}$", "bias $w_{j,2}$")
 
 
-def test_polar_projects_on_the_leading_directions_of_the_last_state(cube: Run, orthogonal: Run) -> None:
-    plane, names = plane_of(View(cube))
+def test_rays_project_on_the_leading_directions_of_the_last_state(cube: Run) -> None:
+    view = View(cube)
+    scene = rays_of_run(view, [view.states - 1], PRINT)
+    assert (scene.xlabel, scene.ylabel) == ("PC 1", "PC 2")
     W = cube.state(-1)["hidden_weight"].astype(float)
-    assert names == ("PC 1", "PC 2")
-    assert np.sum(plane(-1) ** 2, axis=0) == pytest.approx(np.linalg.svd(W)[1][:2] ** 2)
-    plane, names = plane_of(View(orthogonal))
-    assert np.array_equal(plane(3), orthogonal.state(3)["hidden_weight"])
+    assert np.sum(scene.layers[0].at(-1)[:, :2] ** 2, axis=0) == pytest.approx(np.linalg.svd(W)[1][:2] ** 2)
 
 
-@pytest.mark.parametrize(("norm", "limit"), [(0.58, 0.8), (1.0, 1.0), (2.3, 3.0), (9e-5, 1e-4), (0.0, 1.0)])
-def test_the_outer_ring_is_a_round_norm(norm: float, limit: float) -> None:
-    assert common_limit([np.array([[norm, 0.0], [np.nan, 1.0]])]) == limit
+def by_neuron(chart: Any) -> list[float]:
+    return sorted(np.concatenate([line.columns[-1] for line in chart.lines]))
 
 
-def test_norms_of_every_neuron(orthogonal: Run) -> None:
-    (axes,) = draw_panel(orthogonal, "norms").axes
-    expected = norms(np.asarray(orthogonal.parameters["hidden_weight"]))
-    lines = [segment for c in axes.collections for segment in c.get_segments()]
-    assert len(lines) == 12
-    assert sorted(line[-1, 1] for line in lines) == pytest.approx(sorted(expected[-1]))
-    assert axes.get_yscale() == "log"
-
-
-def test_norms_of_every_layer(deep: Run) -> None:
-    (axes,) = draw_panel(deep, "norms", 4).axes
-    labelled = [line for line in axes.lines if str(line.get_label()).startswith("$W")]
-    assert [line.get_label() for line in labelled] == ["$W_{1}$", "$W_{2}$", "$W_{3}$"]
-    for number, line in enumerate(labelled, start=1):
+def test_norms_of_every_neuron_and_layer(orthogonal: Run, deep: Run) -> None:
+    (chart,) = curves.norms_over_training(View(orthogonal))
+    assert by_neuron(chart) == pytest.approx(sorted(norms(np.asarray(orthogonal.parameters["hidden_weight"])[-1])))
+    assert chart.log_y
+    (chart,) = curves.norms_over_training(View(deep))
+    assert [line.name for line in chart.lines] == ["$W_{1}$", "$W_{2}$", "$W_{3}$"]
+    for number, line in enumerate(chart.lines, start=1):
         W = np.asarray(deep.parameters[f"weight_{number}"], dtype=float)
-        assert line.get_ydata() == pytest.approx(np.sqrt((W**2).sum(axis=(1, 2))))
+        assert line.y == pytest.approx(np.sqrt((W**2).sum(axis=(1, 2))))
 
 
 def test_only_some_of_very_many_neurons_are_drawn(write: Write) -> None:
     rng = np.random.default_rng(0)
     wide = {"hidden_weight": rng.normal(size=(1500, 2)), "output_weight": rng.normal(size=1500)}
     run = write([1.0, 0.5], {0: wide, 1: wide}, architecture={"kind": "two_layer", "width": 1500})
-    for name in ("norms", "directions"):
-        (axes,) = draw_panel(run, name).axes
-        assert axes.get_xlabel() == "iteration  (1000 of 1500 neurons)"
-        assert sum(len(c.get_segments()) for c in axes.collections) == 1000
+    for make in (curves.norms_over_training, curves.directions):
+        (chart,) = make(View(run))
+        assert (chart.note, sum(line.columns.shape[1] for line in chart.lines)) == ("1000 of 1500 neurons", 1000)
     _data, function, stars = sorted(draw_panel(run, "function", 0).axes[1].lines, key=lambda line: -line.get_zorder())
     assert (stars.get_marker(), len(function.get_xdata()) > 100) == ("*", True)  # the function is not buried
 
 
 def test_directions_in_the_plane_are_angles_with_the_data_named(orthogonal: Run) -> None:
-    (axes,) = draw_panel(orthogonal, "directions").axes
-    assert texts(axes) == ["$x_{2}$", "$x_{1}$"]
-    W = orthogonal.state(-1)["hidden_weight"]
-    ends = [segment[-1, 1] for c in axes.collections for segment in c.get_segments()]
-    assert sorted(ends) == pytest.approx(sorted(angle_of(W)))
+    (chart,) = curves.directions(View(orthogonal))
+    assert by_neuron(chart) == pytest.approx(sorted(angle_of(orthogonal.state(-1)["hidden_weight"])))
+    assert chart.levels == {f"$x_{{{k + 1}}}$": a for k, a in enumerate(angle_of([[-0.5, 1.0], [2.0, 1.0]]))}
+
+
+def test_an_angle_that_passes_180_degrees_is_a_gap(write: Write) -> None:
+    turned = [{"hidden_weight": [[-1.0, y], [1.0, 1.0]], "output_weight": [1.0, 1.0]} for y in (0.1, -0.1, -0.2)]
+    (chart,) = curves.directions(View(write([1.0, 0.5, 0.2], dict(enumerate(turned)))))
+    assert np.isnan(chart.lines[0].columns).tolist() == [[False, False], [True, False], [False, False]]
 
 
 def test_directions_in_space_are_cosines(cube: Run) -> None:
-    leading, mean = draw_panel(cube, "directions", 20).axes
-    assert leading.get_ylabel() == "cosine with leading direction"
-    data = cube.dataset()
-    expected = cosines(cube.state(-1)["hidden_weight"], data.y @ data.x)
-    ends = [segment[-1, 1] for c in mean.collections for segment in c.get_segments()]
-    assert sorted(ends) == pytest.approx(sorted(expected))
+    leading, mean = curves.directions(View(cube))
+    W, data = cube.state(-1)["hidden_weight"].astype(float), cube.dataset()
+    assert by_neuron(mean) == pytest.approx(sorted(cosines(W, data.y @ data.x)))
+    assert by_neuron(leading) == pytest.approx(sorted(cosines(W, np.linalg.svd(W)[2][0])))
 
 
-def test_the_spectrum_and_its_rank(cube: Run) -> None:
-    spectrum = read_spectrum(View(cube), "hidden_weight")
-    W = np.asarray(cube.parameters["hidden_weight"], dtype=float)
-    assert np.array_equal(spectrum.iterations, cube.snapshot_iterations)
-    assert spectrum.values[-1] == pytest.approx(np.linalg.svd(W[-1], compute_uv=False))
-    assert spectrum.rank == pytest.approx(stable_rank(W))
+def test_spectra_and_stable_ranks_of_every_layer(deep: Run) -> None:
+    *spectra, ranks = curves.spectra(View(deep))
+    for number, (chart, rank) in enumerate(zip(spectra, ranks.lines, strict=True), start=1):
+        W = np.asarray(deep.parameters[f"weight_{number}"], dtype=float)
+        values = np.linalg.svd(W, compute_uv=False)
+        assert np.column_stack([line.columns for line in chart.lines]) == pytest.approx(values)
+        assert rank.y == pytest.approx(stable_rank(W))
+    assert [line.name for line in spectra[1].lines] == [*(rf"$\sigma_{{{k}}}$" for k in (1, 2, 3)), "others"]
 
 
 def test_layers_of_zeros_have_no_rank(write: Write) -> None:
-    zero = {"hidden_weight": np.zeros((2, 2)), "output_weight": np.zeros(2)}
-    run = write([1.0], {0: zero})
-    assert np.isnan(read_spectrum(View(run), "hidden_weight").rank).all()
-    for name in ("spectrum", "polar", "rays", "norms", "directions", "function"):
+    run = write([1.0], {0: {"hidden_weight": np.zeros((2, 2)), "output_weight": np.zeros(2)}})
+    assert np.isnan(curves.spectra(View(run))[-1].lines[0].columns).all()
+    for name in ("spectrum", "rays", "norms", "directions", "function"):
         draw_panel(run, name).draw_without_rendering()
 
 
-def test_spectra_of_layers_have_a_common_time_axis(deep: Run) -> None:
-    figure = draw_panel(deep, "spectrum", 3)
-    panels = [axes for axes in figure.axes if axes.get_xlabel() == "iteration"]
-    assert [axes.get_title(loc="left") for axes in panels] == ["(a) $W_{1}$", "(b) $W_{2}$", "(c) $W_{3}$"]
-    assert len({axes.get_xscale() for axes in panels}) == 1
+PIXELS = np.random.default_rng(0).standard_normal((6, 36)).tolist()
+NETWORKS: dict[str, dict[str, Any]] = {
+    "residual": {"width": 5},
+    "convolutional": {"image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [4, 2, 2, 0]], "widths": [5]},
+    "vgg16": {"image": [1, 6, 6], "width_multiplier": 1 / 64},
+}
 
 
-def test_a_mark_near_the_letter_of_a_panel_moves_aside() -> None:
-    figure, (axes,) = new_figure()
-    axes.set_xlim(0, 100)
-    panel_label(axes, 0)
-    mark_time(axes, 2, "2")
-    mark_time(axes, 60, "60")
-    figure.draw_without_rendering()
-    letter = axes._left_title.get_window_extent()
-    boxes = [text.get_window_extent() for text in axes.texts]
-    assert boxes[0].x0 > letter.x1
-    assert (boxes[1].x0 + boxes[1].x1) / 2 == pytest.approx(axes.transData.transform((60, 0))[0], abs=1)
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_norms_and_spectra_of_every_kind_of_layers(kind: str, trained: Callable[[dict[str, Any]], Run]) -> None:
+    run = trained({
+        "name": kind,
+        "dataset": {"kind": "points", "x": PIXELS, "y": [1, 1, 1, -1, -1, -1], "append_bias": False},
+        "architecture": {"kind": kind, **NETWORKS[kind]},
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": "logistic"},
+        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4},
+        "record": {"snapshots": {"kind": "every", "interval": 1}, "measures": []},
+    })  # fmt: skip
+    assert [panel.name for panel in panels_of(run)] == ["loss", "norms", "spectrum"]
+    names = [f"weight_{layer}" for layer in range(1, 1 + sum("weight" in name for name in run.parameters))]
+    weights = [run.parameters[name][-1] for name in names]
+    (chart,) = curves.norms_over_training(View(run))
+    assert [line.columns[-1, 0] for line in chart.lines] == pytest.approx([np.linalg.norm(W) for W in weights])
+    for spectrum, W in zip(curves.spectra(View(run)), weights, strict=False):  # a kernel is a row
+        assert spectrum.lines[0].columns[-1, 0] == pytest.approx(np.linalg.norm(W.reshape(len(W), -1), 2), rel=1e-6)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.panels.inputs import no_boundary, regions_scene, state_layers
-from dynamics_cli.analysis.registry import PANELS, PRINT, draw_panel
-from dynamics_cli.analysis.view import View
+from dynamics_cli.analysis.panels import PANELS, draw_panel
+from dynamics_cli.analysis.scenes import no_boundary, regions_scene, state_layers
+from dynamics_cli.analysis.view import PRINT, View
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.plotting.scene import ZERO

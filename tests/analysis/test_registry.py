@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.registry import PANELS, check_panel, draw_panel, panels_of
+from dynamics_cli.analysis.panels import PANELS, check_panel, draw_panel, panels_of
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.plotting.style import save
 from dynamics_cli.runs import Run, load_run
 
 from .conftest import CUBE, ORTHOGONAL, Write
 
-PLANE = ["rays", "polar", "norms", "directions", "spectrum"]
+PLANE = ["rays", "norms", "directions", "spectrum"]
 OVER_TRAINING = ("loss", "measures", "norms", "directions", "spectrum")
 
 
@@ -26,7 +26,7 @@ def names(run: Run) -> list[str]:
     [
         ("orthogonal", ["loss", "function", *PLANE]),
         ("classified", ["loss", "measures", "regions", *PLANE]),
-        ("cube", ["loss", "polar", "norms", "directions", "spectrum"]),
+        ("cube", ["loss", *PLANE]),
         ("deep", ["loss", "measures", "function", "norms", "spectrum"]),
         ("deep_line", ["loss", "function", "norms", "spectrum"]),
     ],
@@ -48,9 +48,8 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
     ("fixture", "name", "reason"),
     [
         ("cube", "function", "it shows functions of one input, and here inputs have 5 dimensions"),
-        ("cube", "rays", "neurons have 5 weights and not 2, the bias included; see polar"),
         ("orthogonal", "measures", "no measures are recorded (see record.measures in its config)"),
-        ("deep", "polar", "the hidden weights of a two-layer network are not recorded"),
+        ("deep", "rays", "the hidden weights of a two-layer network are not recorded"),
         ("deep", "directions", "the hidden weights of a two-layer network are not recorded"),
     ],
 )
@@ -114,7 +113,7 @@ def test_a_diverged_run_ends_at_its_last_finite_state(write: Write, layer: dict[
 def test_states_that_are_not_finite_can_be_asked_for(write: Write, layer: dict[str, object]) -> None:
     broken = {name: np.multiply(value, np.nan) for name, value in layer.items()}
     run = write([1.0, np.nan], {0: layer, 1: broken}, status="diverged")
-    for name in ("function", "rays", "polar"):
+    for name in ("function", "rays"):
         assert draw_panel(run, name, 1).axes[0].get_title() == "iteration 1"
 
 
@@ -131,7 +130,7 @@ def test_one_neuron_in_space_spans_no_plane(write: Write) -> None:
     run = write([1.0], {0: one}, dataset=CUBE["dataset"], architecture={"kind": "two_layer", "width": 1})
     assert names(run) == ["loss", "norms", "directions", "spectrum"]
     with pytest.raises(UsageError, match="a single neuron spans no plane"):
-        draw_panel(run, "polar")
+        draw_panel(run, "rays")
 
 
 def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path, orthogonal: Run) -> None:

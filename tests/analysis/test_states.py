@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.states import ShownState, draw_states, plateaus_of, shown_states, story
+from dynamics_cli.analysis.states import ShownState, plateaus_of, shown_states, story
 from dynamics_cli.analysis.view import View
 from dynamics_cli.runs import Run
 
@@ -82,15 +82,3 @@ def test_the_state_shown_is_the_nearest_and_the_title_says_so(orthogonal: Run) -
     assert exact.title == f"iteration 1\N{THIN SPACE}{(asked + 1) % 1000}"
     (beyond,) = shown_states(view, 10**9)
     assert beyond.iteration == 1500
-
-
-def test_a_row_is_as_wide_as_a_page_and_a_single_panel_as_a_column() -> None:
-    states = [ShownState(k, 10 * k) for k in range(4)]
-    row = draw_states(states, lambda axes, i: axes.plot([i], [i], label=f"state {i % 2}"), aspect=1.0, single=0.72)
-    assert (row.get_figwidth(), len(row.axes)) == (7.0, 4)
-    assert [axes.get_title() for axes in row.axes] == [f"iteration {10 * k}" for k in range(4)]
-    assert [axes.lines[0].get_xydata().tolist() for axes in row.axes] == [[[k, k]] for k in range(4)]
-    assert [text.get_text() for text in row.legends[0].get_texts()] == ["state 0", "state 1"]
-    single = draw_states(states[:1], lambda axes, i: [], aspect=1.0, single=0.72)
-    assert single.get_figwidth() == 3.4
-    assert single.get_figheight() < row.get_figheight() * 1.4

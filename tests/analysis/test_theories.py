@@ -13,11 +13,12 @@ import yaml
 from click.testing import CliRunner
 
 import dynamics_cli as dyn
-from dynamics_cli.analysis import Prediction, draw_prediction, predictions
+from dynamics_cli.analysis import Prediction, prediction_charts, predictions
 from dynamics_cli.cli import main
 from dynamics_cli.config.describe import example
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.kinds import Curve, all_kinds
+from dynamics_cli.plotting.chart import draw_charts
 from dynamics_cli.runs import Run
 from dynamics_cli.theory.linear_modes import linear_mode
 
@@ -53,14 +54,15 @@ def test_the_example_of_a_theory_follows_it(kind: str, trained: Trained) -> None
     for curve in one.curves.values():
         measured = curve.measured[np.isfinite(curve.measured)]
         assert np.ptp(measured) > 0.05 * np.abs(measured).max()  # a run that stays agrees with anything
-    assert len(draw_prediction(one).axes) == len(one.curves)
+    assert len(draw_charts(prediction_charts(one)).axes) == len(one.curves)
 
 
 def test_how_many_curves_are_drawn_is_said() -> None:
     values = np.ones((3, 13)) * [[1.0], [2.0], [3.0]]
     curve = Curve("modes", np.arange(3.0), values, values)
-    (axes,) = draw_prediction(Prediction(all_kinds("theory")["deep_modes"](), [], {"modes": curve})).axes
-    assert (len(axes.lines), axes.get_xlabel()) == (24, "iteration  (12 of 13 curves)")
+    (chart,) = prediction_charts(Prediction(all_kinds("theory")["deep_modes"](), [], {"modes": curve}))
+    assert (len(chart.lines), chart.note) == (13, "12 of 13 curves")
+    assert chart.lines[-1].columns.shape == (3, 12)
 
 
 # fmt: off
@@ -242,7 +244,7 @@ def test_a_run_that_broke_off_before_its_first_loss_has_no_curves(
     run = Run(tmp_path / "run")
     assert len(run.snapshot_iterations) == 1
     found = predictions(run)
-    assert {one.violated[-1] for one in found} == {"losses are recorded: the run broke off before the first"}
+    assert {one.violated[-1] for one in found} == {"recorded losses: the run broke off before the first"}
     assert not any(one.curves for one in found)
     with pytest.raises(InputError, match="before the first"):
         predictions(run, [found[0].name])

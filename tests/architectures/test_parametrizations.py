@@ -98,18 +98,3 @@ def test_features_move_alike_at_every_width_under_mup_and_not_otherwise(kind: st
     """The coordinate check of Yang et al. 2022 (Tensor Programs V), Appendix D.1, over 20 seeds."""
     assert abs(slope("mup", 20, kind)) < 0.1
     assert abs(slope("standard", 20, kind)) > 0.3
-
-
-def test_overlay_of_runs(tmp_path: Path) -> None:
-    from dynamics_cli.analysis.overlay import draw_overlay
-    from dynamics_cli.errors import UsageError
-
-    runs = [
-        obtain_run(plan_run(config_of(initialization={"kind": "unbalanced", "scale": s}), tmp_path / str(s))).run
-        for s in (0.5, 0.8)
-    ]
-    figure = draw_overlay(runs)
-    np.testing.assert_allclose(figure.axes[0].lines[1].get_ydata(), runs[1].losses, rtol=1e-6)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["scale 0.5", "scale 0.8"]
-    with pytest.raises(UsageError, match="no measure 'sharp'.*it has loss"):
-        draw_overlay(runs, "sharp")

@@ -16,7 +16,7 @@ from .conftest import Dyn
 
 Drawn = list[tuple[str, int | None]]
 
-PANELS = ["loss", "function", "rays", "polar", "norms", "directions", "spectrum"]
+PANELS = ["loss", "function", "rays", "norms", "directions", "spectrum"]
 
 
 @pytest.fixture

@@ -36,12 +36,6 @@ CLASSES: dict[str, Any] = {
     "loss": {"kind": "cross_entropy"},
     "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 12},
 }
-DIGITS: dict[str, Any] = {
-    **PLANE,
-    "name": "digits",
-    "dataset": {"kind": "mnist_pair", "digits": [1, 0], "per_class": 5, "test": False},
-    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 20},
-}
 HOSTILE = "</script><script>document.title = 'broken'</script><img src=x onerror=\"document.title = 'broken'\">&\u2028"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

@@ -25,14 +25,15 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Curve
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import shown, tag
+from dynamics_cli.pages.drawn import plain
 from dynamics_cli.pages.figure import markdown
-from dynamics_cli.pages.states import plain
 from dynamics_cli.plotting.style import DARK, PALETTE
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import HOSTILE, PLANE, POINTS
 
+LOOK: dict[str, Any] = {"color": "series-0", "dash": [], "width": 1.3, "points": False}
 ASSETS = Path(make.__file__).parent / "assets"
 
 
@@ -56,7 +57,8 @@ def unpacked(html: str, stored: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def panels(html: str, kind: str) -> list[dict[str, Any]]:
-    return [panel for panel in described(html)["panels"] if panel["kind"] == kind]
+    """Return the charts of a page, or the scenes of a name."""
+    return [panel for panel in described(html)["panels"] if kind in (panel["kind"], panel.get("name"))]
 
 
 def rows(html: str, kind: str, role: str, state: int) -> np.ndarray[Any, Any]:
@@ -70,7 +72,7 @@ def rows(html: str, kind: str, role: str, state: int) -> np.ndarray[Any, Any]:
 
 
 def test_curves_and_states_are_those_of_the_run_to_the_last_bit(points: Run) -> None:
-    html = points.page().html()
+    html = dyn.page(points).html()
     (loss, *_) = panels(html, "chart")
     np.testing.assert_array_equal(unpacked(html, loss["lines"][0]["x"]), points.loss_iterations)
     np.testing.assert_array_equal(unpacked(html, loss["lines"][0]["y"]), points.losses)
@@ -83,7 +85,7 @@ def test_curves_and_states_are_those_of_the_run_to_the_last_bit(points: Run) -> 
     W, a = (np.asarray(points.parameters[name][5], float) for name in ("hidden_weight", "output_weight"))
     by_hand = np.maximum(np.outer(x, W[:, 0]) + W[:, 1], 0) @ a
     np.testing.assert_allclose(values, by_hand, rtol=1e-5, atol=1e-9)
-    np.testing.assert_array_equal(rows(html, "polar", "positive", 5)[:, :2], points.parameters["hidden_weight"][5])
+    np.testing.assert_array_equal(rows(html, "rays", "positive", 5)[:, :2], points.parameters["hidden_weight"][5])
 
 
 def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +107,7 @@ def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(monkeypatch: pyte
 
 
 def test_the_policy_names_the_script_and_the_style_and_allows_nothing_else(points: Run) -> None:
-    html = points.page().html()
+    html = dyn.page(points).html()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
     (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
@@ -120,7 +122,7 @@ def test_the_policy_names_the_script_and_the_style_and_allows_nothing_else(point
 def test_the_same_run_gives_the_same_bytes_wherever_it_is_made(
     points: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    one = points.page().save(tmp_path / "one.html").read_bytes()
+    one = dyn.page(points).save(tmp_path / "one.html").read_bytes()
     monkeypatch.chdir(tmp_path)
     path = points.path.absolute()
     assert make.page(path).save("two.html").read_bytes() == one
@@ -132,7 +134,7 @@ def test_texts_are_escaped_and_cut() -> None:
     assert shown("\udcff") == "\\udcff"
     assert "<script" not in markdown(f"- a {HOSTILE}\n- `b` **c**\n\n| {HOSTILE} |\n| --- |\n| d |")
     page = Page(HOSTILE, HOSTILE)
-    page.body.append(page.panel("chart", HOSTILE, HOSTILE, lines=[page.curve([0.0], [np.nan], HOSTILE)]))
+    page.body.append(page.panel("chart", HOSTILE, HOSTILE, lines=[page.curve([0.0], [np.nan], HOSTILE, **LOOK)]))
     html = page.html()
     assert html.count("</script>") == len(re.findall("<script[ >]", html)) == 4
     assert "<img" not in html
@@ -141,17 +143,17 @@ def test_texts_are_escaped_and_cut() -> None:
 
 def test_a_run_that_diverged_and_one_that_recorded_nothing_have_pages(outputs: Path) -> None:
     diverged = dyn.train(POINTS, {"optimizer.lr": 1e4})
-    html = diverged.page().html()
+    html = dyn.page(diverged).html()
     assert diverged.status == "diverged"
     assert f"diverged, {diverged.iterations} iterations</p>" in html
     assert all(str(tag("li", message)) in html for message in diverged.info["messages"])
     bare = dyn.train(POINTS, {"record": {"parameters": "none", "measures": []}})
-    assert [panel["kind"] for panel in described(bare.page().html())["panels"]] == ["chart"]
+    assert [panel["kind"] for panel in described(dyn.page(bare).html())["panels"]] == ["chart"]
 
 
 def test_settings_have_their_origins(outputs: Path) -> None:
     run = dyn.train("boursier2022/orthogonal", {"initialization.scale": 0.1, "optimizer.iterations": 10})
-    html = run.page().html()
+    html = dyn.page(run).html()
     rows = dict(re.findall(r'<tr><th scope="row">([\w.]+)</th><td>[^<]*</td><td>([^<]*)</td></tr>', html))
     line = next(k for k, text in enumerate((CONFIGS / "boursier2022/orthogonal.yaml").read_text().splitlines(), 1)
                 if text.startswith("loss:"))  # fmt: skip
@@ -161,25 +163,18 @@ def test_settings_have_their_origins(outputs: Path) -> None:
     assert "printed: data, width, scale" in html
 
 
-def test_theory_and_bounds_stand_beside_the_curves(points: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = np.asarray(points.snapshot_iterations)
-    curves = {
-        "loss": Curve("loss", np.asarray(points.loss_iterations), points.losses, np.full(len(points.losses), 7.0)),
-        "weight_norm": Curve("norm", steps, points.measures["weight_norm"], np.arange(len(steps))),
-        "not recorded": Curve("other", steps, steps, steps),
-    }
-    flat = SimpleNamespace(name="flat", curves=curves)
+def test_theory_and_levels_stand_beside_the_curves(points: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    curve = Curve("norm", np.arange(3.0), np.ones((3, 1)), np.full((3, 1), 7.0))
+    flat = SimpleNamespace(name="flat", curves={"norm": curve}, violated=[])
     monkeypatch.setattr("dynamics_cli.pages.run.predictions", lambda run: [flat])
-    html = points.page().html()
-    lines = {line["name"]: line for chart in panels(html, "chart") for line in chart["lines"]}
-    assert lines["theory, flat: loss"]["dash"]
-    assert (unpacked(html, lines["theory, flat: loss"]["y"]) == 7.0).all()
-    assert [line["name"] for line in panels(html, "chart")[1]["lines"]] == [
-        "norm of all weights",
-        "theory, flat: weight_norm",
-    ]
+    html = dyn.page(points, theory=True).html()
+    measured, predicted = panels(html, "chart")[-1]["lines"]
+    assert unpacked(html, measured["y"]).tolist() == [1, 1, 1]
+    assert (unpacked(html, predicted["y"]).tolist(), bool(predicted["dash"])) == ([7, 7, 7], True)
+    assert "Theory flat: norm" in html
+    assert "Theory" not in dyn.page(points).html()
     sharp = dyn.train(POINTS, {"record.measures": ["sharpness"], "optimizer.iterations": 3})
-    assert panels(sharp.page().html(), "chart")[1]["bound"] == ["2 / lr", 100.0]
+    assert panels(dyn.page(sharp).html(), "chart")[1]["levels"] == [["2 / lr", 100.0]]
 
 
 @pytest.mark.usefixtures("kinds_as_before")
@@ -194,18 +189,18 @@ def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
     changes = {"dataset.x_test": [[0.5, 0.2]], "dataset.y_test": [1]}
     measures = [quantiles, "kernel_eigenvalues", "test_loss", "test_accuracy", lost, many]
     run = dyn.train(PLANE, changes, measures=measures)
-    html = run.page().html()
+    html = dyn.page(run).html()
     lines = [line["name"] for chart in panels(html, "chart") for line in chart["lines"]]
     shown = [one["name"] for one in described(html)["groups"][0]["numbers"]]
     for name, columns in (("margin quantiles", ["0 %", "50 %"]), ("kernel eigenvalues", ["1", "2", "3", "4"])):
         for column in columns:
-            assert f"{name} {column}" in lines
+            assert column in lines
             assert f"{name} {column}" in shown
             assert f'<th scope="row">{name}.{column}</th>' in html
-    accuracy = next(chart for chart in panels(html, "chart") if "held-out accuracy" in chart["lines"][0]["name"])
+    accuracy = next(chart for chart in panels(html, "chart") if chart["reach"])
     assert (accuracy["log"]["y"], accuracy["reach"]) == (False, [0.5, 1.0])
     assert "<figcaption>many, 20 of 30 numbers</figcaption>" in html
-    assert "<figcaption>lost</figcaption><p>no finite value is recorded.</p>" in html
+    assert "<figcaption>lost</figcaption><p>No finite value is recorded.</p>" in html
     beside = dyn.page(run, dyn.train(PLANE, changes, measures=["test_loss", "test_accuracy"])).html()
     assert sorted(re.findall("<figcaption>(held-out [^<]*)<", beside)) == ["held-out accuracy", "held-out loss"]
 
@@ -214,7 +209,7 @@ def test_an_output_map_has_a_sign_wherever_the_output_has_one(outputs: Path) -> 
     changes = {"loss": {"kind": "mse"}, "dataset.x_test": [[0.5, 0.2]], "dataset.y_test": [1], "record.measures": []}
     network = {"architecture.activation": "tanh", "backend": "auto"}
     run = dyn.train(PLANE, {**changes, **network})
-    html = run.page().html()
+    html = dyn.page(run).html()
     (regions,) = panels(html, "regions")
     low, high, bottom, top = regions["window"]
     field, *points = regions["layers"]
@@ -229,13 +224,13 @@ def test_an_output_map_has_a_sign_wherever_the_output_has_one(outputs: Path) -> 
 
 
 def test_every_scene_says_which_of_its_roles_are_there(outputs: Path) -> None:
-    html = dyn.train(PLANE, {"record.measures": []}).page().html()
+    html = dyn.page(dyn.train(PLANE, {"record.measures": []})).html()
     (regions,) = panels(html, "regions")
     assert [name for _, _, name in regions["legend"]] == ["h(x)>0", "h(x)<0", "decision boundary", "y>0", "y<0"]
     assert [(color, sign) for color, sign, _ in regions["legend"]][3:] == [("positive", "●"), ("negative", "■")]
     assert (regions["x"], regions["y"]) == ("x₁", "x₂")
     dead = dyn.train(PLANE, {"architecture.width": 1, "optimizer.iterations": 5})  # on a half-plane
-    (regions,) = panels(dead.page().html(), "regions")
+    (regions,) = panels(dyn.page(dead).html(), "regions")
     assert ["unsigned", "□", "h(x)=0"] in regions["legend"]
     (legend,) = draw_panel(dead, "regions", 0).legends
     assert to_hex(legend.get_patches()[-1].get_edgecolor()).upper() == PALETTE.unsigned
@@ -251,7 +246,7 @@ def test_formulas_are_plain_texts(formula: str, expected: str) -> None:
 
 
 def test_colours_of_figures_and_pages_are_the_same(points: Run) -> None:
-    html = points.page().html()
+    html = dyn.page(points).html()
     for palette in (PALETTE, DARK):
         assert f"--function: {palette.function};" in html
         assert f"--series-6: {palette.series[6]} " in html
@@ -281,6 +276,8 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     assert status == [row["status"] for row in rows]
     assert set(status) == {"complete", "diverged"}
     assert list(panel["curves"]) == ["weight_norm", "loss"]  # first the measure that the config asks for
+    lines = panels(html, "chart")[0]["lines"]
+    assert [line["name"] for line in lines if not line.get("further")][:2] == ["lr 0.01", "lr 0.02"]
     for curves in panel["curves"].values():
         assert len(unpacked(html, curves["y"])) == unpacked(html, curves["counts"]).sum() > 0
     (swept.path / "sweep.json").rename(swept.path / "kept")
@@ -331,7 +328,7 @@ def test_the_command(points: Run, tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_the_page_in_a_frame(points: Run) -> None:
-    frame = points.page()._repr_html_()
+    frame = dyn.page(points)._repr_html_()
     assert frame.startswith("<iframe")
     assert 'sandbox="allow-scripts"' in frame
     assert "<script" not in frame

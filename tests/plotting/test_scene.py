@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, common_zero, default_window, line_scene
-from dynamics_cli.plotting.panels.neurons import INNER, RaysData, polar_scene, rays_scene
+from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
 from dynamics_cli.plotting.scene import ZERO, DrawnScene, Role, Scene, SceneLayer, draw_scene, fixed, levels, tint
 from dynamics_cli.plotting.style import MARKER, PALETTE, new_figure
 
@@ -123,27 +123,6 @@ def test_rays_of_degenerate_neurons_have_a_window_of_their_own() -> None:
     assert [handle.get_label() for handle in drawn(none).handles] == ["data direction"]
 
 
-def test_polar_radius_is_the_inner_circle_plus_the_norm() -> None:
-    scene = polar_scene(lambda i: W if i == 0 else -W[::-1], lambda i: SIGNS if i == 0 else -SIGNS, 2.0)
-    panel = drawn(scene)
-    stars = {line.get_markerfacecolor(): line.get_xydata() for line in panel.axes.lines if line.get_marker() == "*"}
-    for sign, color in ((1, PALETTE.positive), (-1, PALETTE.negative)):
-        expected = INNER + (1 - INNER) * np.linalg.norm(W[sign == SIGNS], axis=1) / 2.0
-        assert np.hypot(*stars[color].T) == pytest.approx(expected)
-    assert np.arctan2(*stars[PALETTE.negative].T[::-1]) == pytest.approx([np.pi, -np.pi / 2])
-    assert {text.get_text() for text in panel.axes.texts} >= {"2", "1", "PC 1", "PC 2", "norm\n0"}
-    panel.move(1)
-    moved = next(line for line in panel.axes.lines if line.get_markerfacecolor() == PALETTE.negative)
-    assert moved.get_xydata()[0] == pytest.approx([0.0, INNER + (1 - INNER) * 0.5])
-
-
-def test_polar_of_degenerate_neurons() -> None:
-    drawn(polar_scene(lambda _: np.zeros((3, 2)), lambda _: np.array([1, 1, -1]), 1.0))
-    lost = drawn(polar_scene(lambda _: np.array([[np.inf, 1.0], [1e-9, 0.0]]), lambda _: np.array([1, 0]), 1.0))
-    assert "1 not finite" in [text.get_text() for text in lost.axes.texts]
-    drawn(polar_scene(lambda _: np.empty((0, 2)), lambda _: np.empty(0), 1.0))
-
-
 @pytest.mark.parametrize(("weights", "signs", "data", "reason"), [
     (np.zeros((3, 3)), [1, 1, 1], None, "shape"),
     (W, [1, 1], None, "2 signs for 4 neurons"),
@@ -153,9 +132,6 @@ def test_polar_of_degenerate_neurons() -> None:
 def test_shapes_are_checked(weights: Any, signs: Any, data: RaysData | None, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         drawn(rays_scene(lambda _: weights, lambda _: signs, 1.0, data=data))
-    if data is None:
-        with pytest.raises(ValueError, match=reason):
-            polar_scene(lambda _: weights, lambda _: signs, 1.0)
 
 
 def test_pixels_have_the_colours_of_their_signs_or_classes() -> None:

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.plotting.panels.loss import draw_loss
+from dynamics_cli.plotting.chart import Chart, Line, draw_chart
 from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
 from dynamics_cli.plotting.scene import draw_scene
 from dynamics_cli.plotting.style import PALETTE, TEXT_WIDTH, figure_path, new_figure, save, settle, style
@@ -28,11 +28,12 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import numpy as np
-from dynamics_cli.plotting.panels.loss import draw_loss
+from dynamics_cli.plotting.chart import Chart, Line, draw_chart
 from dynamics_cli.plotting.style import new_figure, save
 figure, axes = new_figure(2)
-draw_loss(axes[0], np.arange(50), np.exp(-np.arange(50.0)), label="run")
-draw_loss(axes[1], np.arange(50), np.exp(-np.arange(50.0)), scale="linear")
+for k, log in enumerate(("y", "none")):
+    line = Line(x=np.arange(50), y=np.exp(-np.arange(50.0)), name="run")
+    draw_chart(axes[k], Chart(lines=[line], ylabel="loss", log=log))
 save(figure, Path(sys.argv[1]), ("pdf", "png", "svg"))
 assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
 """
@@ -42,7 +43,7 @@ def figure_of_rays():
     figure, axes = new_figure(2)
     weights, signs, data = np.array([[1.0, 0.5], [-1.0, 0.0]]), np.array([1.0, -1.0]), RaysData(np.array([[1.0, 0.0]]))
     draw_scene(axes[0], rays_scene(lambda _: weights, lambda _: signs, 1.5, data=data), 0)
-    draw_loss(axes[1], [0, 1, 2], [1.0, 0.5, 0.25])
+    draw_chart(axes[1], Chart(lines=[Line(x=[0, 1, 2], y=[1.0, 0.5, 0.25])], ylabel="loss", log="y"))
     return figure
 
 
@@ -71,7 +72,7 @@ def test_new_figure_has_final_size_and_axes_in_reading_order():
 
 def test_labels_drawn_later_have_the_style_too(tmp_path):
     figure, axes = new_figure()
-    draw_loss(axes[0], [0, 1], [1.0, 0.5], scale="linear")
+    draw_chart(axes[0], Chart(lines=[Line(x=[0, 1], y=[1.0, 0.5])], ylabel="loss"))
     save(figure, tmp_path / "f", ["png"])
     assert {label.get_fontsize() for label in axes[0].get_xticklabels()} == {8.0}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import dynamics_cli as dyn
-from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
+from dynamics_cli.sweeps.pictures import SweepTable, sweep_charts
 
 
 def test_every_number_has_a_column(tmp_path: Path) -> None:
@@ -42,9 +42,8 @@ def test_columns_are_called_as_the_numbers_are_and_have_curves(tmp_path: Path) -
     sweep = dyn.sweep(config, {"optimizer.lr": [0.1, 0.2]}, out=tmp_path / "s")
     table = SweepTable(sweep)
     assert table.measures[:2] == ["train_loss_by_class.class 0", "train_loss_by_class.class 1"]
-    (axes,) = draw_sweep(table, "losses", "train_loss_by_class.class 1").axes
-    for k, line in enumerate(axes.lines):
-        values = sweep.run(k).measures["train_loss_by_class"]
-        assert np.array_equal(np.asarray(line.get_ydata()), values[:, 1])
+    (chart,) = sweep_charts(table, "", "train_loss_by_class.class 1", table.free)
+    for k, line in enumerate(chart.lines):
+        assert np.array_equal(line.columns[:, 0], sweep.run(k).measures["train_loss_by_class"][:, 1])
     dyn.plot(sweep, "curve", out=tmp_path)
     assert (tmp_path / "curve-train_loss_by_class.class_0.png").exists()

@@ -12,14 +12,9 @@ function color(name) {
   return found;
 }
 
-/** The colour of the k-th of several curves. @param {number} k */
-function series(k) {
-  return color(`series-${k % 7}`);
-}
-
-/** Pixels drawn and left out in turn: the colours turn round after seven curves, and the dashes with them. @param {number} k @param {boolean} dash */
-function dashes(k, dash) {
-  return dash ? [6, 4] : [[], [10, 3], [2, 3]][Math.floor(k / 7) % 3];
+/** The colour of a role; the colours of several curves turn round. @param {string} role */
+function roleColor(role) {
+  return color(role.startsWith("series-") ? `series-${Number(role.slice(7)) % 7}` : role);
 }
 
 /** @param {string} name @param {{[key: string]: any}} attributes @param {...(string | Node)} children @returns {HTMLElement} */
@@ -61,14 +56,18 @@ function smoothed(curve, kept) {
   return new Curve(curve.x, y);
 }
 
+/** @typedef {Look & {curve: Curve, low?: Curve, high?: Curve}} Line */
+
 class Chart {
-  /** @param {HTMLElement} place @param {Panel} panel @param {{name: string, curve: Curve, dash: boolean}[]} lines */
+  /** @param {HTMLElement} place @param {Panel} panel @param {Line[]} lines */
   constructor(place, panel, lines) {
     this.panel = panel;
     this.lines = lines;
     this.raw = lines.map(({ curve }) => curve);
     this.log = { ...panel.log };
     this.hidden = new Set();
+    /** Every series: lines, and the edges of their bands. @type {{line: Line, k: number, curve: Curve, edge: boolean}[]} */
+    this.drawn = [];
     /** @type {[number, number] | null} */
     this.zoomed = null;
     this.at = NaN;
@@ -76,26 +75,26 @@ class Chart {
     this.range = [0, 1];
     /** @type {[number, number]} */
     this.extent = [NaN, NaN];
-    const settings = make(
-      "div",
-      { class: "settings" },
-      ticker("log x", this.log.x, (on) => this.scale("x", on)),
-      ticker("log y", this.log.y, (on) => this.scale("y", on)),
-      make("button", { type: "button", onclick: () => this.zoomBy(0.5) }, "zoom in"),
-      make("button", { type: "button", onclick: () => this.zoomBy(2) }, "zoom out"),
-      make("button", { type: "button", onclick: () => this.zoom(null) }, "all"),
+    const button = (/** @type {string} */ name, /** @type {() => void} */ act) => make("button", { type: "button", onclick: act }, name);
+    const menu = make("details", { class: "menu" }, make("summary", { "aria-label": "more" }, "\u22ef"), make("div", { class: "settings" },
+      button("zoom in", () => this.zoomBy(0.5)), button("zoom out", () => this.zoomBy(2)), button("all", () => this.zoom(null)),
       make("label", {}, "smooth", make("input", { type: "range", min: "0", max: "0.99", step: "0.01", value: "0", class: "smooth", autocomplete: "off",
         oninput: (/** @type {Event} */ event) => this.smooth(Number(/** @type {HTMLInputElement} */ (event.target).value)) })),
-      make("button", { type: "button", onclick: () => save(`${this.name()}.csv`, new Blob([this.csv()], { type: "text/csv" })) }, "CSV"),
-      make("button", { type: "button", onclick: () => this.picture().toBlob((blob) => blob && save(`${this.name()}.png`, blob)) }, "PNG"),
-    );
+      button("CSV", () => save(`${this.name()}.csv`, new Blob([this.csv()], { type: "text/csv" }))),
+      button("PNG", () => this.picture().toBlob((blob) => blob && save(`${this.name()}.png`, blob)))));
+    const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)), menu);
     this.drawing = make("div", { class: "chart", role: "img", "aria-label": panel.alternative });
     this.readout = make("p", { class: "readout" }, "\u00a0");
     const legend = make("div", { class: "legend" });
     lines.forEach((line, k) => {
-      const label = ticker(line.name, true, (on) => this.show(k, on));
-      const [drawn] = dashes(k, line.dash);
-      label.prepend(make("span", { class: `swatch s${k % 7}${drawn ? (drawn > 2 ? " dash" : " dots") : ""}` }));
+      if (!line.name || line.further) return; // further curves of one look stand and fall with the first
+      let end = k + 1;
+      while (lines[end]?.further) end++;
+      const label = ticker(line.name, true, (on) => this.show(k, end, on));
+      const [drawn] = line.dash;
+      const swatch = make("span", { class: `swatch${drawn ? (drawn > 2 ? " dash" : " dots") : ""}` });
+      swatch.style.color = `var(--${line.color.replace(/\d+/, (number) => String(Number(number) % 7))})`;
+      label.prepend(swatch);
       legend.append(label);
     });
     this.rows = make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "values of the curves" });
@@ -126,15 +125,21 @@ class Chart {
       incrs: [Number.MAX_VALUE] }; // else there are no ticks beyond 1e32; `splits` has them all
     /** @param {any} _ @param {number[]} splits */
     const values = (_, splits) => labels(splits);
+    /** @type {Map<number, string>} */
+    const named = new Map(this.panel.ticks ?? []);
     /** A label that has more room than others takes it from the chart. @param {any} _ @param {string[] | null} texts */
     const size = (_, texts) => 14 + 8 * Math.max(6, ...(texts ?? []).map((text) => text.length));
     /** @param {"x" | "y"} name @param {number} room pixels a tick takes */
     const splits = (name, room) => (/** @type {uPlot} */ u, /** @type {number} */ __, /** @type {number} */ from, /** @type {number} */ to) =>
       (this.log[name] ? powers : ticks)(from, to, u.bbox[name === "x" ? "width" : "height"] / devicePixelRatio / room);
-    const columns = /** @type {any[]} */ (this.lines.map((line, k) => ({
-      label: line.name, stroke: () => series(k), width: 1.5, dash: dashes(k, line.dash), show: !this.hidden.has(k),
-      ...(line.curve.x.length < 3 ? { points: { show: true, size: 6, fill: () => series(k) }, paths: () => null } : { points: { show: false } }),
+    this.drawn = this.lines.flatMap((line, k) => [{ line, k, curve: line.curve, edge: false },
+      ...(line.low && line.high ? [line.high, line.low].map((curve) => ({ line, k, curve, edge: true })) : [])]);
+    const columns = /** @type {any[]} */ (this.drawn.map(({ line, k, curve, edge }) => ({
+      label: line.name, stroke: () => roleColor(line.color), width: edge ? 0 : line.width + 0.2, dash: line.dash, show: !this.hidden.has(k),
+      ...(line.points || curve.x.length < 3 ? { points: { show: true, size: 6, fill: () => roleColor(line.color) }, paths: () => null } : { points: { show: false } }),
     })));
+    const bands = this.drawn.flatMap(({ line, edge }, at) => (edge && this.drawn[at + 1]?.edge && this.drawn[at + 1].line === line
+      ? [{ series: [at + 1, at + 2], fill: () => `rgba(${rgb(roleColor(line.color))},0.2)` }] : []));
     const options = /** @type {any} */ ({
       width: Math.max(200, this.drawing.clientWidth), height: this.height(), legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false } },
@@ -142,8 +147,9 @@ class Chart {
         x: { time: false, distr: this.log.x ? 3 : 1, range: () => this.range },
         y: { distr: this.log.y ? 3 : 1, range: () => this.heights() },
       },
-      axes: [{ ...axis, values, splits: splits("x", 80), label: this.panel.label, labelSize: 18, labelFont: "12px sans-serif", size: 34 }, { ...axis, values, splits: splits("y", 34), size }],
+      axes: [{ ...axis, ...(named.size ? { values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((v) => named.get(v) ?? ""), splits: () => [...named.keys()] } : { values, splits: splits("x", 80) }), label: this.panel.label, labelSize: 18, labelFont: "12px sans-serif", size: 34 }, { ...axis, values, splits: splits("y", 34), size }],
       series: [{}, ...columns],
+      bands,
       hooks: {
         setSelect: [(/** @type {uPlot} */ u) => this.select(u)],
         setCursor: [(/** @type {uPlot} */ u) => this.read(u)],
@@ -179,13 +185,13 @@ class Chart {
   /** The curves as uPlot takes them: every x, and values that are null in gaps, undefined where another curve has its x. */
   reduced() {
     const columns = Math.max(200, Math.round(this.drawing.clientWidth * devicePixelRatio));
-    const kept = this.lines.map(({ curve }) => curve.visible(this.range[0], this.range[1], columns, this.log.x));
+    const kept = this.drawn.map(({ curve }) => curve.visible(this.range[0], this.range[1], columns, this.log.x));
     const xs = new Set();
-    kept.forEach((indices, k) => indices.forEach((i) => xs.add(this.lines[k].curve.x[i])));
+    kept.forEach((indices, at) => indices.forEach((i) => xs.add(this.drawn[at].curve.x[i])));
     const x = Float64Array.from(xs).sort();
     let [low, high] = [Infinity, -Infinity];
-    const ys = kept.map((indices, k) => {
-      const { curve } = this.lines[k];
+    const ys = kept.map((indices, place) => {
+      const { curve, k } = this.drawn[place];
       const y = new Array(x.length);
       let at = 0;
       for (const i of indices) {
@@ -224,10 +230,12 @@ class Chart {
     this.build();
   }
 
-  /** @param {number} k @param {boolean} on */
-  show(k, on) {
-    if (on) this.hidden.delete(k);
-    else this.hidden.add(k);
+  /** Show or hide lines. @param {number} from @param {number} to @param {boolean} on */
+  show(from, to, on) {
+    for (let k = from; k < to; k++) {
+      if (on) this.hidden.delete(k);
+      else this.hidden.add(k);
+    }
     this.build();
   }
 
@@ -264,13 +272,13 @@ class Chart {
     const x = u.posToVal(left, "x");
     const parts = this.lines.filter((_, k) => !this.hidden.has(k)).slice(0, 8).map(({ name, curve }) => {
       const k = nearest(curve.x, x);
-      return `${name} ${exact(curve.y[k])} at ${exact(curve.x[k])}`;
+      return `${name} ${short(curve.y[k])} at ${short(curve.x[k])}`;
     });
     this.readout.textContent = parts.join("; ");
     this.pointed = x;
   }
 
-  /** Draw what stands beside the curves: plateaus of the loss, and a line such as 2 / lr. @param {uPlot} u */
+  /** Draw what stands beside the curves: plateaus, and levels such as 2 / lr. @param {uPlot} u */
   beside(u) {
     this.move(this.at); // the room of the labels is known only now
     const { ctx } = u;
@@ -283,16 +291,16 @@ class Chart {
     ctx.lineWidth = devicePixelRatio;
     ctx.font = `${11 * devicePixelRatio}px sans-serif`;
     ctx.textAlign = "left";
-    if (this.panel.bound) {
-      const y = u.valToPos(this.panel.bound[1], "y", true);
+    for (const [name, value] of this.panel.levels ?? []) {
+      const y = u.valToPos(value, "y", true);
       ctx.setLineDash([8, 5]);
       ctx.strokeRect(left - 2, y, width + 4, 0);
-      ctx.fillText(this.panel.bound[0], left + 6, y - 5);
+      ctx.fillText(name, left + 6, y - 5);
     }
     ctx.setLineDash([]);
     ctx.strokeStyle = color("highlight");
     ctx.lineWidth = 6 * devicePixelRatio;
-    for (const { value, first, last } of this.panel.plateaus ?? []) {
+    for (const [value, first, last] of this.panel.plateaus ?? []) {
       const [a, b, y] = [u.valToPos(Math.max(first, this.range[0]), "x", true), u.valToPos(last, "x", true), u.valToPos(value, "y", true)];
       ctx.globalAlpha = 0.55;
       ctx.beginPath();
@@ -320,7 +328,7 @@ class Chart {
   /** Draw means instead of the values; the values under the pointer are those that are drawn. @param {number} kept */
   smooth(kept) {
     this.lines.forEach((line, k) => (line.curve = smoothed(this.raw[k], kept)));
-    this.refresh();
+    this.build();
   }
 
   /** The name of a file of this chart: that of its panel. */
@@ -332,7 +340,7 @@ class Chart {
   /** All values of the curves that are shown, as they were recorded. */
   csv() {
     const quoted = (/** @type {string} */ text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const rows = this.lines.flatMap(({ name }, k) => (this.hidden.has(k) ? [] : Array.from(this.raw[k].x, (x, i) => `${quoted(name)},${x},${this.raw[k].y[i]}`)));
+    const rows = this.lines.flatMap(({ name }, k) => (this.hidden.has(k) ? [] : Array.from(this.raw[k].x, (x, i) => `${quoted(name || "curve")},${x},${this.raw[k].y[i]}`)));
     return [`curve,${quoted(this.panel.label)},value`, ...rows, ""].join("\n");
   }
 
@@ -355,8 +363,8 @@ class Chart {
       const count = Math.min(curve.x.length, Math.max(3, Math.round(25 / this.lines.length)));
       for (let k = 0; k < count; k++) {
         const i = count > 1 ? Math.round((k * (curve.x.length - 1)) / (count - 1)) : 0;
-        const cells = [exact(curve.x[i]), exact(curve.y[i])].map((text) => make("td", {}, text));
-        body.append(make("tr", {}, make("th", { scope: "row" }, name), ...cells));
+        const cells = [short(curve.x[i]), short(curve.y[i])].map((text) => make("td", {}, text));
+        body.append(make("tr", {}, make("th", { scope: "row" }, name || "curve"), ...cells));
       }
     }
     this.rows.replaceChildren(make("table", {}, make("thead", {}, head), body));

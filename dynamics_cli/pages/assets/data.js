@@ -4,7 +4,8 @@
 
 /** @typedef {{id?: number, type?: string, first?: number, step?: number, shape: number[]}} Stored */
 /** @typedef {Float64Array | Float32Array | Uint8Array} Numbers */
-/** @typedef {{x: Stored, y: Stored, name: string, dash?: boolean, of?: number}} StoredLine */
+/** @typedef {{name: string, color: string, dash: number[], width: number, points: boolean, further?: boolean}} Look */
+/** @typedef {Look & {x: Stored, y: Stored, low?: Stored, high?: Stored, of?: number}} StoredLine */
 /** @typedef {{kind: string, group?: number, at?: number[], alternative: string, [key: string]: any}} Panel */
 /** @typedef {{x: Stored, numbers: {name: string, y: Stored}[]}} StoredGroup */
 
@@ -53,23 +54,19 @@ async function inflate(id, type) {
   return width === 4 ? new Float32Array(bytes.buffer) : new Float64Array(bytes.buffer);
 }
 
-/** A number as it is, with all its digits. @param {number} value */
-function exact(value) {
-  return Number.isNaN(value) ? "–" : String(value);
-}
-
-/** A number of few digits. @param {number} value @param {number} [digits] */
-function short(value, digits = 4) {
-  if (value === 0) return "0";
+/** A number of few digits; a whole number as it is, unless it is very large. @param {number} value @param {number} [digits] */
+function short(value, digits = 3) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : String(value);
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-3) return value.toExponential(digits - 2).replace(/\.?0+e/, "e").replace("e+", "e");
-  return String(Number(value.toPrecision(size < 1e4 ? digits : digits + 2)));
+  if (Number.isInteger(value) && size < 1e6) return String(value);
+  if (size >= 1e6 || size < 1e-3) return value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e");
+  return String(Number(value.toPrecision(digits)));
 }
 
 /** Numbers beside the ticks of an axis, of so many digits that they differ. @param {number[]} values */
 function labels(values) {
   let found = values.map((value) => short(value));
-  for (let digits = 5; digits < 16 && new Set(found).size < values.length; digits++) found = values.map((value) => short(value, digits));
+  for (let digits = 4; digits < 16 && new Set(found).size < values.length; digits++) found = values.map((value) => short(value, digits));
   return found;
 }
 

@@ -5,6 +5,9 @@
 /** Draws that must be done again when the colours change. @type {Set<() => void>} */
 const redraws = new Set();
 
+/** Places of a slider over iterations. */
+const STEPS = 1000;
+
 /** The states of one run: a slider, and all that it moves. */
 class States {
   /** @param {HTMLElement} bar @param {Numbers} x @param {{name: string, values: Numbers}[]} numbers */
@@ -20,25 +23,38 @@ class States {
     this.now = x.length - 1;
     /** @type {number | undefined} */
     this.playing = undefined;
-    this.slider.addEventListener("input", () => this.goTo(Number(this.slider.value)));
+    /** Whether places of the slider are iterations, not states. */
+    this.even = false;
+    this.slider.addEventListener("input", () => this.goTo(this.state(Number(this.slider.value))));
+    bar.append(ticker("by iteration", false, (on) => {
+      this.even = on;
+      this.slider.max = String(on ? STEPS : x.length - 1);
+      this.goTo(this.now);
+    }));
     /** @type {[string, () => void][]} */
     const buttons = [["first", () => this.goTo(0)], ["back", () => this.goTo(this.now - 1)], ["play", () => this.play()],
       ["on", () => this.goTo(this.now + 1)], ["last", () => this.goTo(x.length - 1)]];
     for (const [name, act] of buttons) bar.querySelector(`.${name}`)?.addEventListener("click", act);
     this.button = /** @type {HTMLButtonElement} */ (bar.querySelector(".play"));
-    this.button.setAttribute("aria-pressed", "false");
+  }
+
+  /** The state at a place of the slider. @param {number} place */
+  state(place) {
+    const [first, last] = [this.x[0], this.x[this.x.length - 1]];
+    return this.even ? nearest(this.x, first + (place / STEPS) * (last - first)) : place;
   }
 
   /** Show the k-th state in everything. @param {number} k */
   goTo(k) {
     this.now = Math.max(0, Math.min(this.x.length - 1, k));
-    this.slider.value = String(this.now);
+    const [first, last] = [this.x[0], this.x[this.x.length - 1]];
+    if (!this.even || this.state(Number(this.slider.value)) !== this.now) this.slider.value = String(this.even ? (STEPS * (this.x[this.now] - first)) / (last - first) : this.now);
     const loss = this.numbers.find(({ name }) => name === "loss");
-    const text = `iteration ${exact(this.x[this.now])}${loss ? `, loss ${short(loss.values[this.now])}` : ""}`;
+    const text = `iteration ${this.x[this.now]}${loss ? `, loss ${short(loss.values[this.now])}` : ""}`;
     this.slider.setAttribute("aria-valuetext", text);
     this.output.value = text;
     [this.x, ...this.numbers.map(({ values }) => values)].forEach((values, i) => {
-      if (this.cells[i]) this.cells[i].textContent = exact(values[this.now]);
+      if (this.cells[i]) this.cells[i].textContent = i ? short(values[this.now]) : String(values[this.now]);
     });
     for (const move of this.movers) move(this.now);
   }
@@ -51,9 +67,15 @@ class States {
     } else {
       if (this.now === this.x.length - 1) this.goTo(0);
       const pause = Math.max(30, Math.min(200, 12000 / this.x.length));
-      this.playing = window.setInterval(() => (this.now < this.x.length - 1 ? this.goTo(this.now + 1) : this.play()), pause);
+      this.playing = window.setInterval(() => {
+        if (this.now === this.x.length - 1) return this.play();
+        if (this.even) this.slider.value = String(Number(this.slider.value) + (STEPS * pause) / 12000);
+        this.goTo(this.even ? this.state(Number(this.slider.value)) : this.now + 1);
+      }, pause);
     }
-    this.button.setAttribute("aria-pressed", String(this.playing !== undefined));
+    const name = this.playing === undefined ? "play" : "pause";
+    for (const attribute of ["aria-label", "title"]) this.button.setAttribute(attribute, name);
+    this.button.textContent = name;
   }
 }
 
@@ -87,9 +109,11 @@ async function setUp(number) {
   }
   const states = panel.group === undefined ? null : await statesOf(panel.group);
   if (panel.kind === "chart") {
-    const lines = await Promise.all(panel.lines.map(async (/** @type {StoredLine} */ line) => (
-      { name: line.name + (line.of ? ` (extremes of ${line.of} points)` : ""), curve: new Curve(await numbers(line.x), await numbers(line.y)), dash: !!line.dash })));
-    const chart = new Chart(place, panel, lines);
+    const lines = await Promise.all(panel.lines.map(async (/** @type {StoredLine} */ line) => {
+      const curve = async (/** @type {Stored | undefined} */ y) => y && new Curve(await numbers(line.x), await numbers(y));
+      return { ...line, name: line.name + (line.of ? ` (extremes of ${line.of} points)` : ""), curve: await curve(line.y), low: await curve(line.low), high: await curve(line.high) };
+    }));
+    const chart = new Chart(place, panel, /** @type {Line[]} */ (lines));
     redraws.add(() => chart.redraw());
     if (!states || panel.label !== "iteration") return;
     const move = (/** @type {number} */ k) => chart.move(states.x[k]);

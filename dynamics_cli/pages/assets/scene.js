@@ -73,11 +73,6 @@ async function setUpScene(place, panel) {
   return draw;
 }
 
-/** The colour of a role; that of several curves turns round. @param {string} role */
-function roleColor(role) {
-  return role.startsWith("series-") ? series(Number(role.slice(7))) : color(role);
-}
-
 /** Draw a line, points or segments of a state. @param {Drawing} drawing @param {Panel} panel @param {Layer} layer @param {number} k */
 function drawRows(drawing, panel, layer, k) {
   const { ctx, box } = drawing;

@@ -6,8 +6,8 @@
 /** @typedef {{name: string, values: Numbers, words: string[] | null, log: boolean, setting: boolean}} Column */
 
 const PER_PAGE = 20;
-/** Rows on paper, and jobs whose curves are drawn over each other, at most. */
-const [PRINTED, MOST_TRACED] = [2000, 7];
+/** Rows on paper at most. */
+const PRINTED = 2000;
 
 /** @param {Numbers} values @param {boolean} log @returns {[number, number]} */
 function reach(values, log) {
@@ -61,8 +61,7 @@ class Sweep {
     const names = Object.keys(panel.curves ?? {});
     this.measure = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off" }, ...names.map((name) => make("option", {}, name))));
     this.measure.addEventListener("change", () => this.trace());
-    const curves = make("div", { class: "settings" }, make("label", {}, "curves of ", this.measure),
-      make("button", { type: "button", onclick: () => this.forget() }, "of all jobs below"));
+    const curves = make("div", { class: "settings" }, make("label", {}, "curve of the chosen job: ", this.measure));
     curves.hidden = !names.length;
     const filter = /** @type {HTMLInputElement} */ (make("input", { type: "search", autocomplete: "off", placeholder: "words, or seed>2 status=complete" }));
     filter.addEventListener("input", () => this.filter(filter.value));
@@ -104,14 +103,15 @@ class Sweep {
     this.celled = cells;
     const [xs, ys] = [this.places(x), this.places(y)];
     drawing.begin([...this.limits(x, cells ? xs : null), ...this.limits(y, cells ? ys : null)]);
-    const means = cells ? this.means(x, y, shade, xs, ys) : shade.values;
-    const [low, high] = reach(means, shade.log);
+    const middles = cells ? this.middles(x, y, shade, xs, ys) : shade.values;
+    const [low, high] = reach(middles, shade.log);
     const words = groups ? [...new Set(shade.values)].sort((a, b) => a - b) : [];
     const share = (/** @type {number} */ v) => (shade.log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low));
     const fill = (/** @type {number} */ v) => (groups ? group(words.indexOf(v), words.length) : Number.isFinite(v) ? `rgb(${viridis(high > low ? share(v) : 0.5)})` : "");
     drawing.inside(() => {
-      if (cells) this.cells(x, y, xs, ys, means, fill);
+      if (cells) this.cells(x, y, xs, ys, middles, fill);
       else this.dots(x, y, shade, fill);
+      this.mark(x, y, cells ? xs : null, ys);
       const joined = shade === x ? [NaN] : words; // a group at each place of x has nothing to join: all jobs are
       if (groups && x.setting && !y.setting) for (const word of joined) this.medians(x, y, xs, (j) => shade === x || shade.values[j] === word, shade === x ? color("unsigned") : fill(word));
     });
@@ -130,19 +130,36 @@ class Sweep {
       return make("span", {}, key, `\u00a0${shade.words ? shade.words[v] : short(v)} `);
     });
     if (words.length > 12) names.push(make("span", {}, `and ${words.length - 12} more`));
-    const said = `${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${cells ? ", mean over all other settings and seeds; crosses: no number" : ""}`;
+    const said = `${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${cells ? ", median over all other settings and seeds; crosses: no number" : ""}`;
     const lines = groups && x.setting && !y.setting ? `; ${x.words ? "dashes" : "lines"}: medians` : "";
     this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [said]), lines);
   }
 
-  /** The mean of a column in every cell, NaN where there is no number. @param {Column} x @param {Column} y @param {Column} shade @param {Float64Array} xs @param {Float64Array} ys */
-  means(x, y, shade, xs, ys) {
-    const [sums, counts] = [new Float64Array(xs.length * ys.length), new Int32Array(xs.length * ys.length)];
+  /** The median of a column in every cell, NaN where there is no number. @param {Column} x @param {Column} y @param {Column} shade @param {Float64Array} xs @param {Float64Array} ys */
+  middles(x, y, shade, xs, ys) {
+    /** @type {number[][]} */
+    const found = Array.from({ length: xs.length * ys.length }, () => []);
     for (let j = 0; j < this.panel.jobs; j++) {
-      const at = nearest(xs, x.values[j]) * ys.length + nearest(ys, y.values[j]);
-      if (Number.isFinite(shade.values[j])) [sums[at], counts[at]] = [sums[at] + shade.values[j], counts[at] + 1];
+      if (Number.isFinite(shade.values[j])) found[nearest(xs, x.values[j]) * ys.length + nearest(ys, y.values[j])].push(shade.values[j]);
     }
-    return sums.map((sum, at) => sum / counts[at]);
+    return Float64Array.from(found, median);
+  }
+
+  /** Frame the cell of the chosen job, or its dot. @param {Column} x @param {Column} y @param {Float64Array | null} xs @param {Float64Array} ys */
+  mark(x, y, xs, ys) {
+    if (this.job < 0) return;
+    const { ctx } = this.drawing;
+    const [across, up] = [x.values[this.job], y.values[this.job]];
+    let [x0, x1, y0, y1] = [this.drawing.px(across) - 6, this.drawing.px(across) + 6, this.drawing.py(up) - 6, this.drawing.py(up) + 6];
+    if (xs) {
+      const [i, j] = [nearest(xs, across), nearest(ys, up)];
+      [x0, x1, y1, y0] = [this.drawing.px(edge(xs, i, x.log)), this.drawing.px(edge(xs, i + 1, x.log)), this.drawing.py(edge(ys, j, y.log)), this.drawing.py(edge(ys, j + 1, y.log))];
+    }
+    for (const [name, width] of /** @type {[string, number][]} */ ([["ground", 5], ["theory", 2]])) {
+      [ctx.strokeStyle, ctx.lineWidth] = [color(name), width];
+      ctx.strokeRect(x0 + 2, y0 + 2, x1 - x0 - 4, y1 - y0 - 4);
+    }
+    ctx.lineWidth = 1;
   }
 
   /** Join the medians of some jobs at every place of x; between words there is nothing, and each has a dash. @param {Column} x @param {Column} y @param {Float64Array} xs @param {(j: number) => boolean} among @param {string} stroke */
@@ -155,9 +172,7 @@ class Sweep {
     ctx.lineWidth = 2;
     ctx.beginPath();
     at.forEach((values, k) => {
-      values.sort((a, b) => a - b);
-      const middle = (values[(values.length - 1) >> 1] + values[values.length >> 1]) / 2;
-      const [px, py] = [this.drawing.px(xs[k]), this.drawing.py(middle)];
+      const [px, py] = [this.drawing.px(xs[k]), this.drawing.py(median(values))];
       if (!Number.isFinite(py)) return;
       if (x.words) ctx.moveTo(px - 9, py);
       ctx.lineTo(px + (x.words ? 9 : 0), py);
@@ -179,17 +194,17 @@ class Sweep {
     return [low - pad, high + pad];
   }
 
-  /** @param {Column} x @param {Column} y @param {Float64Array} xs @param {Float64Array} ys @param {Numbers} means @param {(v: number) => string} fill */
-  cells(x, y, xs, ys, means, fill) {
+  /** @param {Column} x @param {Column} y @param {Float64Array} xs @param {Float64Array} ys @param {Numbers} middles @param {(v: number) => string} fill */
+  cells(x, y, xs, ys, middles, fill) {
     const { ctx } = this.drawing;
     const across = Array.from({ length: xs.length + 1 }, (_, k) => Math.round(this.drawing.px(edge(xs, k, x.log))));
     const up = Array.from({ length: ys.length + 1 }, (_, k) => Math.round(this.drawing.py(edge(ys, k, y.log))));
     ctx.strokeStyle = color("unsigned");
-    means.forEach((mean, at) => {
+    middles.forEach((middle, at) => {
       const [i, j] = [Math.floor(at / ys.length), at % ys.length];
-      ctx.fillStyle = fill(mean) || color("faint");
+      ctx.fillStyle = fill(middle) || color("faint");
       ctx.fillRect(across[i], up[j + 1], across[i + 1] - across[i], up[j] - up[j + 1]);
-      if (Number.isFinite(mean)) return;
+      if (Number.isFinite(middle)) return;
       this.drawing.line(across[i], up[j], across[i + 1], up[j + 1]);
       this.drawing.line(across[i], up[j + 1], across[i + 1], up[j]);
     });
@@ -222,7 +237,7 @@ class Sweep {
   /** Say the numbers of a job. @param {number} job */
   point(job) {
     if (job < 0) return;
-    const parts = this.columns.map(({ name, values, words }) => `${name} ${words ? words[values[job]] : exact(values[job])}`);
+    const parts = this.columns.map(({ name, values, words }) => `${name} ${words ? words[values[job]] : short(values[job])}`);
     const message = this.texts.message[job] ? `: ${this.texts.message[job]}` : "";
     this.readout.textContent = `${parts.join(", ")}, ${this.texts.status[job]}${message}`;
   }
@@ -233,50 +248,37 @@ class Sweep {
     this.point(job);
     this.first = Math.floor(Math.max(0, this.rowsShown.indexOf(job)) / PER_PAGE) * PER_PAGE;
     this.tabulate();
+    this.draw();
     return this.trace();
   }
 
-  /** Choose no job: the curves of several stand above the table again. */
-  forget() {
-    this.job = -1;
-    this.readout.textContent = "\u00a0";
-    this.tabulate();
-    return this.trace();
-  }
-
-  /** Draw the curve of the chosen job, or of the first that the table shows. */
+  /** Draw the curve of the chosen job. */
   async trace() {
     const { panel } = this;
-    const stored = panel.curves?.[this.measure.value];
-    if (!stored) {
-      this.curve.replaceChildren(make("p", {}, panel.without ?? "no curves were recorded"));
+    const [stored, j] = [panel.curves?.[this.measure.value], this.job];
+    if (j < 0 || !stored) {
+      this.curve.replaceChildren(make("p", {}, panel.without ?? (stored ? "A row of the table, or a place of the picture, chooses a job." : "no curves were recorded")));
       return;
     }
     const [x, y, counts] = await Promise.all([stored.x, stored.y, stored.counts].map(numbers));
-    const starts = [0];
-    for (const count of counts) starts.push(starts[starts.length - 1] + count);
-    const name = (/** @type {number} */ j) => exact(this.columns[0].values[j]);
-    const jobs = (this.job >= 0 ? [this.job] : this.rowsShown).filter((j) => counts[j]).slice(0, MOST_TRACED);
-    const place = make("div", {});
-    const of = this.job >= 0 ? `Job ${name(this.job)}, in ${this.texts.path[this.job]}; a page of its own: ` : "";
-    const said = this.job >= 0 ? [of, make("code", {}, `dyn page ${panel.name}:${name(this.job)}`)] : jobs.length ? [`The first ${jobs.length} jobs of the table that have curves; a row shows its own.`] : [];
-    this.curve.replaceChildren(make("p", {}, ...said), place);
+    const [start, place, job] = [Array.from(counts).slice(0, j).reduce((a, b) => a + b, 0), make("div", {}), short(this.columns[0].values[j])];
+    const settings = this.columns.filter(({ setting }) => setting).map(({ name, values, words }) => `${name.split(".").pop()} ${words ? words[values[j]] : short(values[j])}`);
+    this.curve.replaceChildren(make("p", {}, `Job ${job}, in ${this.texts.path[j]}; a page of its own: `, make("code", {}, `dyn page ${panel.name}:${job}`)), place);
     this.chart = undefined;
-    if (!jobs.length) {
+    if (!counts[j]) {
       place.append("It recorded no such curve.");
       return;
     }
-    const lines = jobs.map((j) => ({ name: `${this.measure.value}, job ${name(j)}`, curve: new Curve(x.slice(starts[j], starts[j + 1]), y.slice(starts[j], starts[j + 1])), dash: false }));
-    const log = lines.every(({ curve }) => curve.y.every((value) => !(value < 0)));
-    const chart = { kind: "chart", log: { x: false, y: log }, label: "iteration", alternative: `${this.measure.value} of ${jobs.length} jobs over iterations.` };
-    this.chart = new Chart(place, chart, lines);
+    const curve = new Curve(x.slice(start, start + counts[j]), y.slice(start, start + counts[j]));
+    const chart = { kind: "chart", log: { x: false, y: curve.y.every((value) => !(value < 0)) }, label: "iteration", alternative: `${this.measure.value} of job ${job} over iterations.` };
+    this.chart = new Chart(place, chart, [{ name: settings.join(", "), color: "series-0", dash: [], width: 1.3, points: false, curve }]);
   }
 
   /** What stands in a cell of the table. @param {number} c @param {number} j */
   cell(c, j) {
     if (c >= this.columns.length) return this.texts[["status", "message"][c - this.columns.length]][j];
     const { values, words } = this.columns[c];
-    return words ? words[values[j]] : exact(values[j]);
+    return words ? words[values[j]] : short(values[j]);
   }
 
   /** Keep the jobs that have all that is wanted: `name<number`, `name=text`, or words in any cell. @param {string} wanted */
@@ -311,7 +313,6 @@ class Sweep {
     this.rowsShown.sort((i, j) => compare(i, j) || i - j);
     this.first = 0;
     this.tabulate();
-    if (this.job < 0) this.trace();
   }
 
   /** Write a part of the table; on paper more of it. @param {number} [most] */
@@ -339,9 +340,15 @@ class Sweep {
 
 /** The colour of the k-th of so many groups, which differs from the ground. @param {number} k @param {number} count */
 function group(k, count) {
-  if (count <= 7) return series(k);
+  if (count <= 7) return roleColor(`series-${k}`);
   const first = rgb(color("ground"))[0] < 128 ? 0.25 : 0;
   return `rgb(${viridis(first + (0.75 * k) / (count - 1))})`;
+}
+
+/** The middle of some numbers, which are put in order; NaN of none. @param {number[]} values */
+function median(values) {
+  values.sort((a, b) => a - b);
+  return (values[(values.length - 1) >> 1] + values[values.length >> 1]) / 2;
 }
 
 /** Places from the first on that are so many pixels apart at least. @param {Float64Array} places @param {(v: number) => number} pixel @param {number} room */

@@ -1,4 +1,4 @@
-"""What a slider over training time moves: the scenes of `analysis`, as numbers of all states that the slider shows."""
+"""What the script of a page draws: charts, and scenes as numbers of all states that a slider shows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.analysis.curves import MANY_NEURONS
-from dynamics_cli.analysis.registry import PANELS, Detail
-from dynamics_cli.analysis.view import View, no_network, spread
+from dynamics_cli.analysis.view import Detail, View, no_network, spread
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.pages.document import Html, Page
+from dynamics_cli.pages.document import Html, Page, tag
+from dynamics_cli.plotting.chart import BANDS_FROM, QUANTILES, Chart, Line
 from dynamics_cli.plotting.scene import Scene, SceneLayer
+from dynamics_cli.text import cell
 
 PIXELS = Detail(points=257, side=96, pieces=4000, neurons=MANY_NEURONS)
 """For pictures on a screen, of many states."""
@@ -24,13 +25,26 @@ MAPS = 40
 """States whose maps over two inputs are computed at most."""
 DRAWN_DATA = 1500
 """Points that do not move, such as data, which a picture shows at most."""
+MOST_ALIKE = 24
+"""Curves of one look that a chart shows at most."""
 SENT = ("form", "z", "moves", "right", "rim", "option", "size", "hollow", "alpha", "shade", "paths")
 """The fields of a layer that the script reads as they are."""
-DASHES = {"": [], "dashed": [8, 3], "dotted": [2, 3]}
+DASHES: dict[str, list[int]] = {"": [], "dashed": [8, 3], "dotted": [2, 3]}
 """Pixels drawn and left out in turn."""
 SIGNS = ({"o": "●", "*": "★", "s": "■", "^": "▲", "v": "▼", "D": "◆"}, {"o": "○", "s": "□"})
 """Markers in legends, filled and hollow."""
-UNICODE = {r"\mathsf": "", r"\Vert": "‖", r"\theta": "θ", r"\,": " ", r"\ell": "ℓ", r"\beta": "β", r"\sigma": "σ"}
+UNICODE = {
+    r"\Sigma": "Σ",
+    r"\eta": "η",
+    r"\lambda": "λ",
+    r"\mathsf": "",
+    r"\Vert": "‖",
+    r"\theta": "θ",
+    r"\,": " ",
+    r"\ell": "ℓ",
+    r"\beta": "β",
+    r"\sigma": "σ",
+}
 SUBSCRIPTS = str.maketrans("0123456789jk", "₀₁₂₃₄₅₆₇₈₉ⱼₖ")
 
 
@@ -44,14 +58,6 @@ class SliderStates(NamedTuple):
     """The number of the slider on its page."""
 
 
-def state_panels(page: Page, shown: SliderStates) -> Iterator[Html]:
-    """Yield the scenes of a run: function, decision regions, neurons, weights as images."""
-    for name, panel in PANELS.items():
-        if panel.scene is not None and panel.missing(shown.view) is None:
-            scene = panel.scene(shown.view, [int(i) for i in shown.states], PIXELS)
-            yield _add_scene(page, shown, name, scene)
-
-
 def outputs_at_data(view: View, states: Ints, most: int = 6) -> dict[str, Floats]:
     """Return the outputs (k,) at each of the first inputs, by their names, of a network that can be evaluated."""
     if view.no_dataset is not None or view.outputs > 1 or view.dataset.n > most or no_network(view) is not None:
@@ -62,7 +68,43 @@ def outputs_at_data(view: View, states: Ints, most: int = 6) -> dict[str, Floats
     return {f"output at data point {n + 1}": column for n, column in enumerate(values.T)} if values.ndim == 2 else {}
 
 
-def _add_scene(page: Page, shown: SliderStates, name: str, scene: Scene) -> Html:
+def add_chart(page: Page, chart: Chart, group: int | None = None, *, wide: bool = False) -> Html:
+    """Add a chart; those over iterations have the mark of a slider, by the number of its group."""
+    title, finite = plain(chart.title or chart.ylabel), chart.values[np.isfinite(chart.values)]
+    if not any(np.isfinite(line.columns).any() for line in chart.lines):
+        return tag("figure", tag("figcaption", title), tag("p", "No finite value is recorded."), class_="panel")
+    title += f", {chart.note}" if chart.note else ""
+    lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
+    names = [*dict.fromkeys(line["name"] for line in lines if line["name"])]
+    of = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") or title
+    said = f"Chart of {of} over the {plain(chart.xlabel)}, from {cell(finite.min())} to {cell(finite.max())}."
+    return page.panel(
+        "chart", title, said, wide=wide, lines=lines, log={"x": chart.log_x, "y": chart.log_y},
+        label=plain(chart.xlabel), reach=[*chart.reach, *chart.levels.values()], ticks=[*chart.ticks.items()],
+        levels=[(plain(name), value) for name, value in chart.levels.items()], plateaus=chart.plateaus,
+        group=group if chart.xlabel == "iteration" else None,
+    )  # fmt: skip
+
+
+def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
+    """Yield the curves of a line: all, some of very many, or their median with the edges of a band."""
+    y, x = line.columns, np.asarray(line.x, np.float64)
+    form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash], "points": line.points}
+    together = line.bands and y.shape[1] > 1
+    if together:
+        x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
+        middle = page.curve(x, np.nanmedian(y, axis=1), plain(line.name), width=line.width, **form)
+        if y.shape[1] >= BANDS_FROM:
+            low, high = np.nanquantile(y, QUANTILES[0], axis=1)
+            yield {**middle, "low": page.array(low), "high": page.array(high)}
+            return
+        yield middle
+    width = 0.3 if together else line.width
+    for k, column in enumerate(spread(y.shape[1], MOST_ALIKE)):
+        yield page.curve(x, y[:, column], plain(line.name), further=together or k > 0, width=width, **form)
+
+
+def add_scene(page: Page, shown: SliderStates, name: str, scene: Scene) -> Html:
     """Add a scene with as many of the states as there is room for."""
     cost = sum(layer.at(int(shown.states[-1])).size for layer in scene.layers if layer.moves)
     maps = any(layer.form in ("field", "classes") for layer in scene.layers)
@@ -70,7 +112,7 @@ def _add_scene(page: Page, shown: SliderStates, name: str, scene: Scene) -> Html
     states = [int(i) for i in shown.states[kept]]
     layers, legend = zip(*(_layer(page, layer, states) for layer in scene.layers), strict=True)
     return page.panel(
-        name, scene.title, scene.alternative, group=shown.group, window=scene.window, right=scene.right,
+        "scene", scene.title, scene.alternative, name=name, group=shown.group, window=scene.window, right=scene.right,
         right_label=plain(scene.right_label), x=plain(scene.xlabel), y=plain(scene.ylabel), square=scene.square,
         zero=scene.zero, texts=scene.texts, framed=scene.framed, remarks=[scene.remark(i) for i in states],
         own=page.array([scene.own(i) for i in states]) if scene.own else None,

@@ -1,20 +1,20 @@
-"""What a network does with its inputs: `function` of one input, `regions` of two."""
+"""Scenes of a run: the function of one input, the regions of two, the neurons of two layers as rays in a plane."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from dynamics_cli.analysis.registry import Detail
-from dynamics_cli.analysis.states import scene_panel
-from dynamics_cli.analysis.view import View, no_data, no_network, spread
+from dynamics_cli.analysis.view import Detail, View, spread
 from dynamics_cli.kinds import Architecture
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.linear_pieces import Layer, TooManyPiecesError, level_sets
 from dynamics_cli.measures.neurons import kinks, norms
+from dynamics_cli.measures.spectra import leading_directions, project
 from dynamics_cli.plotting.panels.inputs import (
     INPUT,
     OUTPUT,
@@ -25,6 +25,7 @@ from dynamics_cli.plotting.panels.inputs import (
     default_window,
     line_scene,
 )
+from dynamics_cli.plotting.panels.neurons import MANY_STARS, RaysData, rays_scene, round_up
 from dynamics_cli.plotting.scene import DASHES, Limits, Numbers, Role, Scene, SceneLayer, fixed, levels
 from dynamics_cli.plotting.style import SERIES
 from dynamics_cli.recording.derivatives import layers_of
@@ -35,15 +36,12 @@ BEYOND = 10.0
 # function: of one input, with data and neurons (Boursier et al. 2022, Figure 2) -------------------------------------
 
 
-def _not_one_input(view: View) -> str | None:
+def not_one_input(view: View) -> str | None:
+    """Return why there is no function of one input, or None; the data must be there."""
     d = view.dataset.input_dim
     return None if d == 1 else f"it shows functions of one input, and here inputs have {d} dimensions"
 
 
-@scene_panel(
-    "function", "learned function with the data, neurons as stars", no_data, _not_one_input, no_network,
-    aspect=1.0, single=0.72, columns=6,
-)  # fmt: skip
 def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     """Describe the learned function with the data on axes that suit all `states`, neurons as stars.
 
@@ -169,7 +167,8 @@ def softmax(h: Floats) -> Floats:
 # regions: of two inputs, with the exact boundary of piecewise linear networks (Sarussi et al. 2021) ------------------
 
 
-def _not_two_inputs(view: View) -> str | None:
+def not_two_inputs(view: View) -> str | None:
+    """Return why there is no function of two inputs, or None; the data must be there."""
     d = view.dataset.input_dim
     architecture = view.run.config.architecture
     if not isinstance(architecture, Architecture):
@@ -195,10 +194,6 @@ def no_boundary(view: View) -> str | None:
     )
 
 
-@scene_panel(
-    "regions", "output or class over two inputs, with the exact boundary of two classes", no_data, _not_two_inputs,
-    no_network, columns=5,
-)  # fmt: skip
 def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     """Describe the output, or the class, in the plane of the inputs, the data, and the exact boundary if there is one.
 
@@ -272,3 +267,37 @@ def state_layers(view: View, i: int) -> list[Layer]:
     if len(W) == 2:
         layers[-1] = (W[1:] - W[:1], b[1:] - b[:1])
     return layers
+
+
+# rays: the neurons of a two-layer network ----------------------------------------------------------------------------
+
+
+def no_plane(view: View) -> str | None:
+    """Return why neurons span no plane, or None; their weights must be there."""
+    m, d = view.hidden_shape
+    return "a single neuron spans no plane" if d > 2 and m == 1 else None
+
+
+def rays_of_run(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe the neurons as rays in the plane of their weights, on a scale that suits all `states`.
+
+    Above two dimensions it is the plane of the two leading right-singular vectors of the last hidden weights.
+    """
+    (m, d), data, names = view.hidden_shape, None, ("$w_{j,1}$", "$w_{j,2}$")
+    plane: Callable[[int], Floats] = view.weights
+    if d > 2:
+        basis, names = leading_directions(view.weights(view.states - 1)), ("PC 1", "PC 2")
+        plane = lambda i: project(view.weights(i), basis)  # noqa: E731
+    elif view.no_dataset is None:
+        signed = view.dataset.y.ndim == 1 and not view.classifies
+        data = RaysData(view.dataset.x, view.dataset.y if signed else None)
+        names = ("weight $w_{j,1}$", "bias $w_{j,2}$") if view.dataset.bias else names
+    drawn, shown = spread(m, detail.neurons), [plane(i) for i in states]
+    limit = round_up(max((float(norms(w[np.isfinite(w).all(axis=1)]).max(initial=0.0)) for w in shown), default=0.0))
+    scene = rays_scene(
+        lambda i: plane(i)[drawn], lambda i: view.signs(i)[drawn], limit, data=data, names=names, many=m > MANY_STARS
+    )
+    where = "the plane of their weights" if d == 2 else "the plane of the two leading directions of the last weights"
+    title = "Neurons in the plane" if d == 2 else "Neurons along principal directions"
+    says = f"{len(drawn)} of {m} neurons in {where}, coloured by the sign of their output weight, with their paths."
+    return replace(scene, title=title, alternative=says)

@@ -1,0 +1,161 @@
+"""The panels that a run offers: which there are, what each needs of a run, and how they become figures.
+
+A panel makes charts (`curves`) or a scene (`scenes`) of a `View`, which figures, animations and pages draw alike. A new
+one is such a function and a row of `PANELS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+
+from dynamics_cli.analysis import curves, scenes
+from dynamics_cli.analysis.states import shown_states
+from dynamics_cli.analysis.view import PRINT, Detail, View, no_data, no_layers, no_network, no_neurons, no_states
+from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, draw_charts
+from dynamics_cli.plotting.layout import figure_legend
+from dynamics_cli.plotting.scene import Scene, draw_scene
+from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure, styled
+from dynamics_cli.plotting.time_axis import LogAxes
+from dynamics_cli.runs import Run
+
+ToCharts = Callable[[View, int | None], list[Chart]]
+"""Makes charts of a `View`, of a state near an iteration where each state has a chart of its own."""
+ToScene = Callable[[View, Sequence[int], Detail], Scene]
+"""Describes, of a `View`, any state on axes that suit the states with these indices."""
+Need = Callable[[View], str | None]
+"""Says why a run does not offer a panel, or None when it has all that the panel needs."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A picture of a run: its name, its subject, its needs of the run (in this order), and its charts or its scene."""
+
+    name: str
+    description: str
+    needs: tuple[Need, ...]
+    charts: ToCharts | None = None
+    scene: ToScene | None = None
+    own: bool = False
+    """Whether a figure shows each state of the scene on axes of its own."""
+    look: Mapping[str, Any] = field(default_factory=dict)
+    """Of a figure of states: `aspect`, the height of a panel over its width, and `columns` of the legend."""
+
+    def missing(self, view: View) -> str | None:
+        """Return why the run does not offer this panel, or None when it does."""
+        return next((reason for need in self.needs if (reason := need(view)) is not None), None)
+
+
+_PANELS = (
+    Panel("loss", "losses over iterations (and time), with plateaus", (curves.no_losses,), curves.losses),
+    Panel("measures", "accuracies and what else was measured", (curves.no_measures,), curves.measures),
+    Panel("spectral_density", "density of the eigenvalues of the Hessian", (curves.no_density,), curves.density),
+    Panel(
+        "function", "learned function with the data, neurons as stars", (no_data, scenes.not_one_input, no_network),
+        scene=scenes.function_scene, look={"aspect": 1.0, "single": 0.72, "columns": 6},
+    ),
+    Panel(
+        "regions", "output or class over two inputs, with the exact boundary of two classes",
+        (no_data, scenes.not_two_inputs, no_network), scene=scenes.regions_scene, look={"columns": 5},
+    ),
+    Panel(
+        "rays", "neurons in the plane as rays, on the scale of each state", (no_neurons, scenes.no_plane, no_states),
+        scene=scenes.rays_of_run, own=True, look={"columns": 5},
+    ),
+    Panel("norms", "norms of neurons or layers over training", (no_layers, no_states), curves.norms_over_training),
+    Panel("directions", "directions of neurons over training", (no_neurons, no_states), curves.directions),
+    Panel("spectrum", "singular values and stable rank of weights", (no_layers, no_states), curves.spectra),
+)  # fmt: skip
+PANELS = {panel.name: panel for panel in _PANELS}
+"""name -> panel, in the order in which they are listed and drawn"""
+
+
+def panels_of(run: Run) -> list[Panel]:
+    """Return the panels that `run` offers, in the order of `PANELS`."""
+    view = View(run)
+    return [panel for panel in PANELS.values() if panel.missing(view) is None]
+
+
+def check_panel(run: Run, name: str, log: LogAxes | None = None) -> None:
+    """Raise UsageError when there is no panel `name`, `run` does not offer it, or it has no such logarithmic axes."""
+    if _offered(View(run), name).charts is None and log not in (None, "none"):
+        able = ", ".join(one.name for one in panels_of(run) if one.charts)
+        raise UsageError(f"the panel {name!r} has no axes {log!r} that could be logarithmic; these have: {able}")
+
+
+@styled
+def draw_panel(run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None) -> Figure:
+    """Draw a panel of `run`: a state at the recorded iteration nearest to `iteration`, without it four states.
+
+    Charts over training mark the iteration. `log` says which axes of charts are logarithmic, by default those that this
+    suits. The figure has no file and no pyplot state. Raises UsageError for a panel that does not exist or that this
+    run does not offer.
+    """
+    view = View(run, log)
+    panel = _offered(view, name)
+    if panel.charts is None:
+        return _draw_states(view, panel, iteration)
+    return draw_charts(panel.charts(view, iteration), None if iteration is None else min(iteration, run.iterations))
+
+
+def _offered(view: View, name: str) -> Panel:
+    reason = PANELS[name].missing(view) if name in PANELS else None
+    if name in PANELS and reason is None:
+        return PANELS[name]
+    measures = view.run.measures
+    if name not in PANELS and name in measures:
+        return replace(PANELS["measures"], name=name, charts=partial(curves.measures, names=[name]))
+    known = ", ".join(panel.name for panel in panels_of(view.run)) or "none"
+    if reason is None:
+        more = f", and its measures {', '.join(measures)}" if measures else ""
+        raise UsageError(f"no panel {name!r}{did_you_mean(name, [*PANELS, *measures])}; this run offers {known}{more}")
+    raise UsageError(f"this run has no panel {name!r}: {reason}; it offers {known}")
+
+
+def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
+    """Return a figure of states of a scene in a row, on common axes or each on its own, with one legend."""
+    assert panel.scene is not None
+    states = shown_states(view, iteration)
+    scene = panel.scene(view, [state.index for state in states], PRINT)
+    aspect, single = panel.look.get("aspect", 1.05), panel.look.get("single", 1.0)
+    if len(states) == 1:
+        figure, panels = new_figure(width=COLUMN_WIDTH, aspect=single, extra_height=0.28)
+    else:
+        figure, panels = new_figure(len(states), width=ROW_WIDTH * len(states) / 4, aspect=aspect, extra_height=0.28)
+    handles: list[Artist] = []
+    for axes, state in zip(panels, states, strict=True):
+        drawn = draw_scene(axes, scene, state.index, own=panel.own)
+        axes.set_title(state.title)
+        handles += drawn.handles
+        if len(states) == 1:
+            continue
+        axes.set_xlabel(axes.get_xlabel().replace("  (", "\n("))  # the panels of a row are narrow
+        if panel.own:
+            axes.locator_params(nbins=3)
+        elif axes is not panels[0]:
+            axes.set_ylabel("")
+            axes.tick_params(labelleft=False)
+        if drawn.right is not None and axes is not panels[-1]:
+            drawn.right.set_ylabel("")
+            drawn.right.tick_params(labelright=False)
+    order = [name for layer in scene.layers for name in (layer.name, *(role.name for role in layer.roles))]
+    handles.sort(key=lambda one: order.index(str(one.get_label())))
+    figure_legend(figure, handles, columns=panel.look.get("columns", 4))
+    return figure
+
+
+def states_of(run: Run, iterations: Sequence[int], messages: Callable[[str], object] | None) -> list[int | None]:
+    """Return the iterations asked for, one for each recorded state; `messages` is told of one that was not recorded."""
+    states: dict[int, int | None] = {}  # recorded iteration -> the first one asked for that it is nearest to
+    for wanted in iterations:
+        nearest = int(run.snapshot_iterations[run.index_of(wanted)])
+        if nearest != wanted and messages is not None:
+            messages(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown")
+        states.setdefault(nearest, wanted)
+    return list(states.values())

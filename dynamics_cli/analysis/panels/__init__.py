@@ -1,1 +1,0 @@
-"""The panels of a run, one family a file; `registry` names them."""

@@ -1,0 +1,325 @@
+"""Curves as data: what runs, sweeps and theories show over training, over a setting or over eigenvalues.
+
+A `Chart` holds arrays and names colours by their roles, as a `Scene` does; Matplotlib draws it here (`draw_chart`), and
+pages draw it in a browser. Scales that nobody asked for follow the curves.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_cli.plotting.layout import figure_legend, format_number, note, panel_label, place_legend, text_size
+from dynamics_cli.plotting.scene import DASHES
+from dynamics_cli.plotting.style import MARKER, PALETTE, SERIES, SMALL, new_figure, styled
+from dynamics_cli.plotting.time_axis import (
+    LogAxes,
+    TimeScale,
+    as_times,
+    draw_curve,
+    draw_curves,
+    scale_of,
+    set_time_axis,
+    set_value_axis,
+    visible,
+)
+
+Floats = NDArray[np.float64]
+
+LOG_RANGE = 20.0
+"""A positive curve whose largest value is so many times its smallest is drawn on a log axis."""
+EARLY = 0.02
+"""Share of the iterations that a linear axis hardly shows."""
+BANDS_FROM = 5
+"""Values at one place that quantiles need; of fewer each is drawn."""
+QUANTILES = ((0.05, 0.95), (0.25, 0.75))
+"""The ends of each band."""
+MANY = 200
+"""More curves of one look than this are thinner."""
+LABEL_HEIGHT = 9.0
+"""Distance in points that keeps two labels at the right edge apart."""
+ROW_WIDTH = 7.0
+"""Width of a row of several panels in inches: that of a page of two columns."""
+WIDE = 52
+"""Characters of a line of a legend."""
+
+
+class Level(NamedTuple):
+    """A value at which a curve rests, and the first and the last x of that."""
+
+    value: float
+    first: float
+    last: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A curve, or several that are alike."""
+
+    x: ArrayLike
+    """(k,), finite and never decreasing."""
+    y: ArrayLike
+    """(k,), or (k, m) for m curves of one look; what is not finite is a gap."""
+    name: str = ""
+    """In the legend (mathtext); without a name there is no entry."""
+    color: str = "series-0"
+    """A role of the palette."""
+    dash: str = ""
+    """A key of `DASHES`."""
+    width: float = 1.3
+    """In points."""
+    points: bool = False
+    """Whether there are markers, and no line that joins them."""
+    bands: bool = False
+    """Whether the m curves are shown by their median, with `QUANTILES` where there are `BANDS_FROM` of them."""
+
+    @property
+    def columns(self) -> Floats:
+        """The curves as (k, m)."""
+        y = np.asarray(self.y, np.float64)
+        return y[:, None] if y.ndim == 1 else y
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """Curves on common axes."""
+
+    lines: Sequence[Line]
+    ylabel: str
+    xlabel: str = "iteration"
+    title: str = ""
+    """What it shows, where it stands among others; by default `ylabel`."""
+    log: LogAxes | None = None
+    """The axes that are logarithmic, the others being linear; by default those that this suits."""
+    linear: bool = False
+    """Whether y is linear whatever is asked for."""
+    reach: Sequence[float] = ()
+    """Values that the y axis contains in any case."""
+    levels: Mapping[str, float] = field(default_factory=dict)
+    """Values of y that a dashed line marks, by their names."""
+    plateaus: Sequence[Level] = ()
+    marked: bool = False
+    """Whether marks say from where on a curve is exactly 0, on a log axis, or not finite."""
+    scale_x: TimeScale | None = None
+    """The scale of x unless one is asked for; by default logarithmic where x is time, and the curves change early."""
+    ticks: Mapping[float, str] = field(default_factory=dict)
+    """Names of places on the x axis; by default they are numbers."""
+    note: str = ""
+    """A few words under the chart."""
+
+    @property
+    def values(self) -> Floats:
+        """All y, and what the axis contains in any case."""
+        return np.concatenate([*(line.columns.ravel() for line in self.lines), self.reach, [*self.levels.values()]])
+
+    @property
+    def log_y(self) -> bool:
+        """Whether y is, or would be, logarithmic; not by default where that would hide plateaus."""
+        every = np.concatenate([np.zeros(0), *(line.columns.ravel() for line in self.lines)])
+        high = float(np.nanmax(every, initial=0.0, where=np.isfinite(every)))
+        flat = self.log is None and sum(one.value > high / LOG_RANGE for one in self.plateaus) > 1
+        return not (self.linear or flat) and value_scale(every, self.log) == "log"
+
+    @property
+    def log_x(self) -> bool:
+        """Whether x is logarithmic."""
+        if self.scale_x or not self.lines or self.xlabel not in ("iteration", "time"):
+            return scale_of("x", self.log, self.scale_x == "log") == "log"
+        first = np.asarray(self.lines[0].x)
+        together = [line.y for line in self.lines if np.array_equal(line.x, first)]
+        return time_scale(first, *together, asked=self.log) == "log"
+
+
+def look(k: int) -> dict[str, Any]:
+    """Return colour and dash of the k-th of several curves."""
+    return {"color": f"series-{k}", "dash": [*DASHES][k // len(SERIES) % len(DASHES)]}
+
+
+def value_scale(values: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
+    """Return `log` for values that are never negative and span more than a factor `LOG_RANGE`, else `linear`.
+
+    Values of exactly 0 and values that are not finite do not count. What is `asked` for comes first.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    array = array[np.isfinite(array)]
+    positive = array[array > 0]
+    suits = len(positive) > 0 and not (array < 0).any() and float(positive.max()) > LOG_RANGE * float(positive.min())
+    return scale_of("y", asked, suits)
+
+
+def time_scale(iterations: ArrayLike, *curves: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
+    """Return `log` when most of the change of `curves` over `iterations` (k,) is over after `EARLY` of them.
+
+    Each of `curves` is (k,) or (k, m). Their change is the total variation, of the logarithm where `value_scale` is
+    logarithmic; several curves have equal weight, the m columns of one count by their variation. Non-finite values are
+    skipped. What is `asked` for comes first.
+    """
+    steps = np.asarray(iterations, dtype=np.float64)
+    if asked is not None or len(steps) < 8 or steps[-1] <= 100:
+        return scale_of("x", asked, False)
+    early = steps[1:] <= steps[0] + EARLY * (steps[-1] - steps[0])
+    changes = [_variation(np.asarray(curve, dtype=np.float64).reshape(len(steps), -1)) for curve in curves]
+    shares = [change[early].sum() / change.sum() for change in changes if change.sum() > 0]
+    return "log" if shares and float(np.mean(shares)) > 0.5 else "linear"
+
+
+def _variation(array: Floats) -> Floats:
+    """Return how much the columns of (k, m) change from row to row, together (k - 1,)."""
+    if value_scale(array) == "log":
+        array = np.log(np.where(array > 0, array, np.nan))
+    change: Floats = np.abs(np.diff(np.where(np.isfinite(array), array, np.nan), axis=0))
+    return np.asarray(np.nan_to_num(change, nan=0.0).sum(axis=1), dtype=np.float64)
+
+
+@styled
+def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
+    """Draw a chart, and return the handles of a legend; long curves are decimated without losing their extremes.
+
+    Raises ValueError for x and y of unequal lengths, and for x that decreases.
+    """
+    log = set_value_axis(axes, chart.values, chart.ylabel, log=chart.log_y)
+    scale: TimeScale = "log" if chart.log_x else "linear"
+    lines = [line for line in chart.lines if np.size(line.x)]
+    handles = [_draw_line(axes, line, log=log, scale=scale) for line in lines]
+    every = np.sort(np.concatenate([np.asarray(line.x, np.float64) for line in lines] or [np.zeros(1)]))
+    set_time_axis(axes, every, scale, chart.xlabel)
+    if chart.ticks:
+        axes.set_xticks([*chart.ticks], labels=[*chart.ticks.values()])
+        axes.set_xticks([], minor=True)
+    for plateau in chart.plateaus if not log else [one for one in chart.plateaus if one.value > 0]:
+        _draw_plateau(axes, plateau)
+    for line in lines if chart.marked else ():
+        _mark_unseen(axes, line, log=log)
+    _draw_levels(axes, chart.levels)
+    if chart.note:
+        note(axes, chart.note)
+    return [handle for handle in handles if not str(handle.get_label()).startswith("_")]
+
+
+def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D:
+    """Draw a line and return its handle."""
+    x, y = as_times(line.x), visible(line.columns, log=log)
+    if len(x) != len(y):
+        raise ValueError(f"curves of shape {y.shape} for x of shape {x.shape}")
+    color, dash = PALETTE.color(line.color), DASHES[line.dash]
+    form: dict[str, Any] = {"color": color, "ls": dash, "lw": line.width, "label": line.name or None}
+    m = y.shape[1]
+    if line.points:
+        form |= {"ls": "none", "marker": MARKER if m == 1 else "_", "ms": 3 if m == 1 else 9}
+    if line.points and m > 1:
+        axes.scatter(np.repeat(x, m), y.ravel(), s=7, color=color, alpha=0.6, linewidths=0)
+        y = np.nanmedian(y, axis=1)[:, None]
+    elif line.bands and m > 1:
+        x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
+        if m >= BANDS_FROM:
+            for ends in QUANTILES:
+                low, high = np.nanquantile(y, ends, axis=1)
+                axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+        else:
+            draw_curves(axes, x, y, log_time=scale == "log", colors=color, linewidths=0.5, alpha=0.6)
+        y = np.nanmedian(y, axis=1)[:, None]
+    elif m != 1:
+        thin: dict[str, Any] = {
+            "linewidths": 0.9 if m <= 200 else 0.4,
+            "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8)),
+        }
+        draw_curves(axes, x, y, log_time=scale == "log", colors=color, linestyles=dash, **thin)
+        return Line2D([], [], **form)
+    return draw_curve(axes, x, y[:, 0], log_time=scale == "log", **form)
+
+
+def _draw_plateau(axes: Axes, plateau: Level) -> None:
+    """Underline a plateau and write its value to its upper right, or where the panel ends, to its lower left."""
+    value, first, last = plateau
+    look: dict[str, Any] = {"color": PALETTE.highlight, "lw": 4.5, "alpha": 0.55, "solid_capstyle": "butt", "zorder": 1}
+    axes.plot([first, last], [value, value], **look)
+    text, scale = format_number(value), 72 / axes.figure.dpi
+    box = axes.get_window_extent()
+    ends = axes.transData.transform([(first, value), (last, value)]) * scale
+    place: dict[str, Any] = {"xy": ((first + last) / 2, value), "xytext": (0, 3.5), "ha": "left", "va": "bottom"}
+    if box.y1 * scale - ends[0, 1] <= 12:
+        fits = ends[1, 0] - box.x0 * scale > text_size(text, SMALL)[0]
+        edge, side = (last, "right") if fits else (first, "left")
+        place = {"xy": (edge, value), "xytext": (0, -4.0), "ha": side, "va": "top"}
+    axes.annotate(text, textcoords="offset points", fontsize=SMALL, color=PALETTE.theory, **place)
+
+
+def _mark_unseen(axes: Axes, line: Line, *, log: bool) -> None:
+    """Mark where a curve first is exactly 0 (log axis only, at its foot) and where not finite (at its top)."""
+    x, y = as_times(line.x), line.columns[:, 0]
+    cases = [(~np.isfinite(y), "not finite", 1.0, "x", -9.0)]
+    if log:
+        cases.append((y == 0, "exactly 0", 0.0, "v", 5.0))
+    for hit, words, height, marker, rise in cases:
+        if not hit.any():
+            continue
+        at, color = x[int(np.argmax(hit))], PALETTE.color(line.color)
+        transform = axes.get_xaxis_transform()
+        axes.plot([at], [height], marker, color=color, ms=5, transform=transform, clip_on=False, zorder=4)
+        left = at <= x[0] + 0.55 * (x[-1] - x[0])
+        axes.annotate(
+            f"{words} from {format_number(at)}", (at, height), xycoords=transform,
+            xytext=(5 if left else -12, rise), textcoords="offset points", ha="left" if left else "right",
+            fontsize=SMALL, color=color,
+        )  # fmt: skip
+
+
+def _draw_levels(axes: Axes, levels: Mapping[str, float]) -> None:
+    """Draw a dashed line for every level and its name at the right edge, pushed apart where they would touch."""
+    previous = -np.inf
+    for name, value in sorted(levels.items(), key=lambda item: item[1]):
+        axes.axhline(value, color=PALETTE.theory, lw=0.8, ls=(0, (4, 2)), zorder=2.5)
+        height = float(axes.transData.transform((0, value))[1]) * 72 / axes.figure.dpi
+        at = max(height, previous + LABEL_HEIGHT)
+        previous = at
+        axes.annotate(
+            name, (1.0, value), xycoords=axes.get_yaxis_transform(), xytext=(4, at - height),
+            textcoords="offset points", va="center", fontsize=SMALL + 0.5, color=PALETTE.theory,
+        )  # fmt: skip
+
+
+@styled
+def draw_charts(charts: Sequence[Chart], mark: float | None = None) -> Figure:
+    """Return a figure of charts, three in a row at most, with letters where there are several.
+
+    A dotted line marks the x `mark` in those over iterations.
+    """
+    columns = min(len(charts), 3)
+    rows = -(-len(charts) // columns)
+    width = ROW_WIDTH if columns == 3 else None
+    figure, panels = new_figure(columns, rows, width=width, aspect=0.72 if len(charts) == 1 else 0.85, extra_height=0.2)
+    legends = [draw_chart(axes, chart) for axes, chart in zip(panels, charts, strict=False)]
+    labels = [[str(one.get_label()) for one in handles] for handles in legends]
+    longest = max((len(label) for of_chart in labels for label in of_chart), default=0) + 5
+    same = len(charts) > 1 and all(of_chart == labels[0] for of_chart in labels)
+    if same:
+        figure_legend(figure, legends[0], columns=max(1, WIDE * columns // 2 // longest))
+    for k, (axes, chart, handles) in enumerate(zip(panels, charts, legends, strict=False)):
+        if not same:
+            place_legend(axes, handles, columns=max(1, WIDE // columns // longest))
+        if len(charts) > 1:
+            panel_label(axes, k, textwrap.fill(chart.title, 72 // columns))
+        if mark is not None and chart.xlabel == "iteration":
+            _mark(axes, mark)
+    for unused in panels[len(charts) :]:
+        unused.remove()
+    return figure
+
+
+def _mark(axes: Axes, at: float) -> None:
+    """Mark a time by a dotted line with its number at its top."""
+    axes.axvline(at, color=PALETTE.theory, lw=0.8, ls=(0, (1, 1.5)), zorder=1.5)
+    left = axes.transAxes.inverted().transform(axes.transData.transform((at, 1.0)))[0] > 0.5
+    axes.annotate(
+        format_number(at), (at, 1.0), xycoords=axes.get_xaxis_transform(), xytext=(-2 if left else 2, -1),
+        textcoords="offset points", ha="right" if left else "left", va="top", fontsize=SMALL, color=PALETTE.theory,
+    )  # fmt: skip

@@ -1,0 +1,135 @@
+"""Charts: scales that suit curves, and the artists that Matplotlib makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.plotting.chart import LABEL_HEIGHT, Chart, Level, Line, draw_chart, draw_charts, look, time_scale
+from dynamics_cli.plotting.chart import value_scale as scale_of_values
+from dynamics_cli.plotting.style import PALETTE, new_figure
+
+T = np.arange(1000)
+LOSSES = np.where(np.arange(0, 20_001, 50) < 9000, 0.5, 0.1)
+
+
+def drawn(*lines: Line, **chart: Any) -> Any:
+    """Return axes with the handles of a chart, laid out."""
+    figure, (axes,) = new_figure()
+    handles = draw_chart(axes, Chart(lines=lines, ylabel="y", **chart))
+    figure.draw_without_rendering()
+    return axes, handles
+
+
+def words(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+@pytest.mark.parametrize(("values", "scale"), [
+    ([1.0, 0.5, 0.06], "linear"), ([1.0, 0.5, 0.04], "log"), ([1.0, 1e-9, 0.0], "log"), ([1.0, 0.9, 0.0], "linear"),
+    ([1.0, np.nan, 1e-4, np.inf], "log"), ([1.0, -1e-3], "linear"), ([0.0, 0.0], "linear"), ([np.nan], "linear"),
+    ([], "linear"),
+])  # fmt: skip
+def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(values: list[float], scale: str) -> None:
+    assert scale_of_values(values) == scale
+
+
+def test_what_is_over_at_once_is_drawn_over_log_time() -> None:
+    early, late = 1 + np.exp(-T / 5), 10 + 0.05 * T / 1000
+    assert time_scale(T, np.exp(-T / 300)) == "linear"
+    assert time_scale(T, early) == "log"
+    assert time_scale(T, np.exp(-T / 5)) == "linear"  # its logarithm falls at a steady pace
+    assert time_scale(T, np.ones(1000)) == "linear"
+    assert time_scale(T, np.stack([early, late], axis=1)) == "log"  # columns count by their variation
+    assert time_scale(T, early, late, late) == "linear"  # curves count alike
+    assert time_scale(T[:7] * 1000, 1 + np.exp(-T[:7])) == "linear"  # few
+    assert time_scale(T[:100], early[:100]) == "linear"  # short
+    early[[500, 700]] = np.nan, np.inf
+    assert time_scale(T, early) == "log"
+
+
+def test_curve_plateaus_and_labels() -> None:
+    x = np.arange(0, 20_001, 50)
+    plateaus = [Level(0.5, 0, 9000), Level(0.1, 9000, 20_000)]
+    axes, _ = drawn(Line(x=x, y=LOSSES, color="measured"), plateaus=plateaus)
+    curve, *lines = axes.lines
+    assert np.array_equal(curve.get_xydata(), np.column_stack([x, LOSSES]))
+    assert curve.get_color() == PALETTE.measured
+    assert [list(line.get_xdata()) for line in lines] == [[0, 9000], [9000, 20_000]]
+    assert [list(line.get_ydata()) for line in lines] == [[0.5, 0.5], [0.1, 0.1]]
+    assert words(axes) == ["0.5", "0.1"]
+
+
+@pytest.mark.parametrize(("plateaus", "log", "scale"), [
+    ([(1.0, 0, 300)], None, "log"), ([(1.0, 0, 300), (0.5, 400, 700)], None, "linear"),
+    ([(1.0, 0, 300), (0.5, 400, 700)], "y", "log"), ([(1.0, 0, 300), (1e-3, 400, 700)], None, "log"),
+])  # fmt: skip
+def test_a_log_axis_does_not_hide_plateaus(plateaus: Any, log: Any, scale: str) -> None:
+    line = Line(x=T, y=np.exp(-T / 50.0))
+    axes, _ = drawn(line, plateaus=[Level(*one) for one in plateaus], log=log)
+    assert axes.get_yscale() == scale
+
+
+@pytest.mark.parametrize(("y", "said"), [
+    ([1.0, 0.1, 0.01, 0.0, 0.0], ["exactly 0 from 3"]), ([1.0, 10.0, np.inf, np.nan, 1.0], ["not finite from 2"]),
+])  # fmt: skip
+def test_what_cannot_be_drawn_is_marked(y: list[float], said: list[str]) -> None:
+    axes, _ = drawn(Line(x=range(5), y=y), marked=True, log="y")
+    assert words(axes) == said
+
+
+@pytest.mark.parametrize("y", [[0.0, 0.0], [np.nan, np.nan], [1.0, 1.0], [0.3, 1e-30]])
+@pytest.mark.parametrize("log", ["x", "y", "xy", "none", None])
+@pytest.mark.parametrize("m", [0, 1, 3])
+def test_degenerate_curves_are_drawn(y: list[float], log: Any, m: int) -> None:
+    axes, _ = drawn(Line(x=[0, 1], y=np.repeat(np.array(y)[:, None], m, axis=1)), Line(x=[], y=[]), log=log)
+    assert axes.get_xlim()[0] < axes.get_xlim()[1]
+    assert axes.get_ylim()[0] < axes.get_ylim()[1]
+
+
+def test_lengths_that_differ_are_refused() -> None:
+    with pytest.raises(ValueError, match="curves of shape"):
+        drawn(Line(x=[0, 1, 2], y=[1.0, 2.0]))
+
+
+def test_many_curves_of_one_look_are_one_collection() -> None:
+    values = np.arange(12.0).reshape(4, 3)
+    axes, handles = drawn(Line(x=range(4), y=values, name="neurons", color="positive"), note="3 of 5")
+    (curves,) = axes.collections
+    assert [segment[:, 1].tolist() for segment in curves.get_segments()] == values.T.tolist()
+    assert [(one.get_label(), one.get_color()) for one in handles] == [("neurons", PALETTE.positive)]
+    assert axes.get_xlabel() == "iteration  (3 of 5)"
+
+
+@pytest.mark.parametrize(("seeds", "bands", "thin"), [(1, 0, 0), (4, 0, 4), (5, 2, 0)])
+def test_bands_need_five_curves(seeds: int, bands: int, thin: int) -> None:
+    values = np.random.default_rng(0).random((3, seeds))
+    axes, _ = drawn(Line(x=range(3), y=values, bands=True))
+    assert axes.lines[0].get_ydata() == pytest.approx(np.median(values, axis=1))
+    assert (
+        sum(type(one).__name__ in ("PolyCollection", "FillBetweenPolyCollection") for one in axes.collections) == bands
+    )
+    assert sum(len(one.get_segments()) for one in axes.collections if hasattr(one, "get_segments")) == thin
+    points, _ = drawn(Line(x=range(3), y=values, points=True), ticks={0.0: "a", 1.0: "b", 2.0: "c"})
+    assert points.lines[0].get_linestyle() == "None"
+    assert [text.get_text() for text in points.get_xticklabels()] == ["a", "b", "c"]
+
+
+def test_levels_are_named_at_the_right_and_keep_their_distance() -> None:
+    axes, _ = drawn(Line(x=[0, 1], y=[0.0, 1.0]), levels={"a": 26.0, "b": 26.1, "c": -90.0})
+    boxes = {label.get_text(): label.get_window_extent() for label in axes.texts}
+    assert boxes["b"].y0 - boxes["a"].y0 > 0.8 * LABEL_HEIGHT * axes.figure.dpi / 72
+    assert axes.get_ylim()[0] < -90
+    assert axes.get_ylim()[1] > 26
+
+
+def test_several_charts_have_letters_and_one_legend_where_they_have_the_same_lines() -> None:
+    chart = Chart(lines=[Line(x=[0, 5], y=[1.0, 2.0], name="a"), Line(x=[0, 5], y=[1, 2], **look(9))], ylabel="y")
+    figure = draw_charts([chart] * 4, 3)
+    assert [axes.get_title(loc="left")[:3] for axes in figure.axes] == ["(a)", "(b)", "(c)", "(d)"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a"]
+    assert all(words(axes) == ["3"] for axes in figure.axes)
+    assert not any(axes.get_legend() for axes in figure.axes)
+    assert draw_charts([chart]).axes[0].get_legend() is not None
