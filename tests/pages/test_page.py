@@ -185,14 +185,14 @@ def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
     def many(state: Any) -> Any:
         return np.arange(30.0)
 
-    quantiles = {"kind": "margin", "quantiles": [0, 0.5]}
+    blocks = {"kind": "hessian_trace", "blocks": {"first": "hidden*", "last": "output*"}}
     changes = {"dataset.x_test": [[0.5, 0.2]], "dataset.y_test": [1]}
-    measures = [quantiles, "kernel_eigenvalues", "test_loss", "test_accuracy", lost, many]
+    measures = [blocks, "kernel_eigenvalues", "test_loss", "test_accuracy", lost, many]
     run = dyn.train(PLANE, changes, measures=measures)
     html = dyn.page(run).html()
     lines = [line["name"] for chart in panels(html, "chart") for line in chart["lines"]]
     shown = [one["name"] for one in described(html)["groups"][0]["numbers"]]
-    for name, columns in (("margin quantiles", ["0 %", "50 %"]), ("kernel eigenvalues", ["1", "2", "3", "4"])):
+    for name, columns in (("hessian trace by block", ["first", "last"]), ("kernel eigenvalues", ["1", "2", "3", "4"])):
         for column in columns:
             assert column in lines
             assert f"{name} {column}" in shown

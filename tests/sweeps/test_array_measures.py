@@ -36,14 +36,16 @@ def test_columns_are_called_as_the_numbers_are_and_have_curves(tmp_path: Path) -
         "architecture": {"kind": "fully_connected", "widths": [3], "outputs": 2},
         "initialization": {"kind": "default_scaled"},
         "loss": {"kind": "cross_entropy"},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 5},
-        "record": {"measures": [{"kind": "train_loss", "by_class": True}]},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 2},
+        "record": {
+            "measures": [{"kind": "hessian_trace", "blocks": {"first one": "weight_1", "last one": "weight_2"}}]
+        },
     }
     sweep = dyn.sweep(config, {"optimizer.lr": [0.1, 0.2]}, out=tmp_path / "s")
     table = SweepTable(sweep)
-    assert table.measures[:2] == ["train_loss_by_class.class 0", "train_loss_by_class.class 1"]
-    (chart,) = sweep_charts(table, "", "train_loss_by_class.class 1", table.free)
+    assert table.measures[:2] == ["hessian_trace_by_block.first one", "hessian_trace_by_block.last one"]
+    (chart,) = sweep_charts(table, "", "hessian_trace_by_block.last one", table.free)
     for k, line in enumerate(chart.lines):
-        assert np.array_equal(line.columns[:, 0], sweep.run(k).measures["train_loss_by_class"][:, 1])
+        assert np.array_equal(line.columns[:, 0], sweep.run(k).measures["hessian_trace_by_block"][:, 1])
     dyn.plot(sweep, "curve", out=tmp_path)
-    assert (tmp_path / "curve-train_loss_by_class.class_0.png").exists()
+    assert (tmp_path / "curve-hessian_trace_by_block.first_one.png").exists()
