@@ -346,13 +346,12 @@ def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> li
 # --- runs
 
 
-def load_run(run: Which, *, verify: bool = True) -> Run:
+def load_run(run: Which) -> Run:
     """Open a run for reading.
 
     Args:
         run: a directory, the (start of the) name or hash of a run below outputs, `latest`, SWEEP:k for job k of a
             sweep, or DIR:k for replica k of runs trained together.
-        verify: check the config and, when it is first used, each array against the checksums.
 
     Raises:
         UsageError: several runs begin so; the message names them.
@@ -360,7 +359,7 @@ def load_run(run: Which, *, verify: bool = True) -> Run:
     """
     from dynamics_cli.sweeps.find import open_run
 
-    return open_run(run, verify=verify, together=True)
+    return open_run(run, together=True)
 
 
 def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:

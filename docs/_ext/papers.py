@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit, seal_audit
+from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
-from dynamics_cli.runs.store.sealed import seal
+from dynamics_cli.runs.store.sealed import write_sealed
 from dynamics_cli.text import duration, number
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _import_figure(file: Path) -> None:
         if sha256(file.with_name(name)) != expected:
             raise InputError(f"{file.with_name(name)} does not fit {file.name}: reproduce the figure again")
         (FIGURES / name).write_bytes(file.with_name(name).read_bytes())
-    (FIGURES / file.name).write_bytes(seal(document))
+    write_sealed(FIGURES / file.name, document)
 
 
 def _import_audit(file: Path) -> str:
@@ -92,7 +92,7 @@ def _import_audit(file: Path) -> str:
     content = audit.as_dict()
     for outcome in content["nulls"]:  # a run that diverged is named by its directory, and says how to go on
         outcome["reason"] = re.sub(r"/\S*/", "", outcome["reason"].partition("; everything up to it is kept")[0])
-    (FIGURES / file.name).write_bytes(seal_audit(content))
+    write_sealed(FIGURES / file.name, content)
     return ""
 
 

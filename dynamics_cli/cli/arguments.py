@@ -75,8 +75,7 @@ def complete_config(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a RUN: names of runs and sweeps kept, and directories by the shell."""
-    from dynamics_cli.runs.named import LATEST, run_names
-    from dynamics_cli.sweeps.find import sweeps_root
+    from dynamics_cli.sweeps.find import LATEST, run_names, sweeps_root
 
     return _begun([*run_names(), *run_names(sweeps_root()), LATEST], incomplete) or [
         CompletionItem(incomplete, type="dir")

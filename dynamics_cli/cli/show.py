@@ -53,7 +53,7 @@ def _is_run(text: str) -> bool:
     """Whether a run is meant; files and bundled configs are told apart without importing the reader of runs."""
     if os.path.isfile(text) or text in bundled_configs():  # noqa: PTH113 - `Path.is_file` raises for a name too long
         return False
-    from dynamics_cli.runs.named import stands_for_run
+    from dynamics_cli.sweeps.find import stands_for_run
 
     return stands_for_run(text)
 

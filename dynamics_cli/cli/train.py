@@ -92,7 +92,6 @@ def _obtain(
     plan: Plan, tell: Callable[[str], None], *, resume: bool, force: bool, wait: bool, quiet: bool, as_json: bool
 ) -> Run:
     """Train or reuse the run, under a progress bar."""
-    from dynamics_cli.runs import load_run
     from dynamics_cli.training.session import obtain_run
     from dynamics_cli.training.signals import Interrupted
 
@@ -108,7 +107,7 @@ def _obtain(
             obtained = obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=tell)
     except Interrupted:
         if as_json:
-            _show(load_run(plan.directory, verify=False), as_json=True)
+            _show(Run(plan.directory), as_json=True)
         raise
     if obtained.reused:
         tell("this run was finished before and is reused; --force trains it again")

@@ -47,8 +47,6 @@ def _emit(checked: Table) -> None:
         emit(f"{one['path']}: {'intact' if one['intact'] else 'damaged'}")
         for finding in one["findings"]:
             emit(f"  {_below(finding['file'], one['path'])}: {finding['problem']}")
-            if finding["usable"]:
-                emit(f"    still usable: {finding['usable']}")
 
 
 def _below(file: Path, path: Path) -> Path:

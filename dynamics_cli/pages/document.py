@@ -225,7 +225,7 @@ class Page:
             RunError: it cannot be written.
         """
         target = Path(path)
-        with files.continued_by(""), files.os_errors_as_run_errors(target):
+        with files.os_errors_as_run_errors(target):
             if target.exists() and not (target.is_file() and _is_page(target)):
                 raise UsageError(f"{target} is not a page of dyn, which does not overwrite it: give another name")
             files.save(Path(os.path.realpath(target)), self.html().encode("utf-8", "backslashreplace"))

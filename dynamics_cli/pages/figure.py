@@ -23,8 +23,7 @@ from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, beside, read_document, run_path, seeds_of, sha256
 from dynamics_cli.reproduction.entries import PaperEntry
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
-from dynamics_cli.runs import CorruptRunError, outputs_root
-from dynamics_cli.runs.named import load_run
+from dynamics_cli.runs import CorruptRunError, Run, outputs_root
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.text import number
 
@@ -216,7 +215,7 @@ def _embed(page: Page, file: Path, one: Mapping[str, Any]) -> None:
     path = run_path(file, one["path"])
     title = f"Run {one.get('role', '')}: {path.name}"
     try:
-        run = load_run(path, together=True)
+        run = Run(path)
         add_run(page, replicas_of(run)[0] if "replicas" in run.info else run, folded_in=title)
     except DynError as error:
         page.body.append(folded(title, tag("p", f"It cannot be shown: {error}")))

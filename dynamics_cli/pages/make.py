@@ -15,9 +15,8 @@ from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.document import read_document
 from dynamics_cli.runs import Run, outputs_root
-from dynamics_cli.runs.named import is_there, run_names
 from dynamics_cli.sweeps.directory import read_sweep
-from dynamics_cli.sweeps.find import open_run, sweep_directory
+from dynamics_cli.sweeps.find import is_there, open_run, run_names, sweep_directory
 from dynamics_cli.sweeps.summary import describe_sweep
 
 if TYPE_CHECKING:

@@ -16,13 +16,12 @@ from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
-from dynamics_cli.reproduction.document import AUDIT, FORMAT
+from dynamics_cli.reproduction.document import AUDIT
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
 from dynamics_cli.reproduction.reproduce import chosen_figure, placed
 from dynamics_cli.runs import CorruptRunError, outputs_root
-from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.training.session import plan_run
 from dynamics_cli.training.signals import Interrupted
 
@@ -157,21 +156,16 @@ def read_audit(path: Path) -> Audit | None:
 
     Raises:
         CorruptRunError: it cannot be read, was changed, or is not one of `dyn audit`.
-        RunError: a newer version of dyn wrote it.
+        RunError: another version of dyn wrote it.
     """
     try:
-        found = read_sealed(path, FORMAT)
+        found = read_sealed(path)
         claims = [Claim(**one) for one in found["claims"]]
         return Audit(found["figure"], claims, [NullOutcome(**one) for one in found["nulls"]])
     except FileNotFoundError:
         return None
     except (LookupError, TypeError) as error:
         raise CorruptRunError(path, "it is not what dyn audit writes") from error
-
-
-def seal_audit(content: Mapping[str, Any]) -> bytes:
-    """Return the text of the file of an audit, given the audit as a dictionary."""
-    return seal({"format": FORMAT, **content})
 
 
 def audit(
@@ -197,7 +191,7 @@ def audit(
             break
     found = Audit(asked.id, claims, outcomes)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-    files.save(folder / f"{asked.id}{AUDIT}.json", seal_audit(found.as_dict()))
+    write_sealed(folder / f"{asked.id}{AUDIT}.json", found.as_dict())
     return found
 
 

@@ -18,16 +18,13 @@ from dynamics_cli.reproduction.claims import ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
 from dynamics_cli.runs import CorruptRunError, Finding, Run, list_runs, outputs_root, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
-from dynamics_cli.runs.named import is_there, run_directory
-from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.locks import alone_in
-from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.locks import is_locked
+from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
-from dynamics_cli.sweeps.find import run_of_job, sweep_directory
+from dynamics_cli.sweeps.find import is_there, run_directory, run_of_job, sweep_directory
 from dynamics_cli.text import Table
 
-FORMAT = 1
-"""Version of the document; a document of a higher version is refused, not guessed at."""
 AUDIT, SEEDS = ".audit", ".seeds"
 """Stand before `.json` in the names of a table of nulls and of claims over seeds, which are no figures."""
 BY_CHANCE = ("reused", "seconds")
@@ -50,11 +47,11 @@ def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path]
     described = [run.as_dict() for run in runs]
     obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described]
     document = {
-        "format": FORMAT, **about, "provenance": {**about["provenance"], "obtained": obtained},
+        **about, "provenance": {**about["provenance"], "obtained": obtained},
         "files": [file.name for file in written], "sha256": {file.name: sha256(file) for file in written},
         "runs": [{**one, "path": _place(run.run.path, path.parent)} for one, run in zip(described, runs, strict=True)],
     }  # fmt: skip
-    files.save(path, seal(document))
+    write_sealed(path, document)
     return path
 
 
@@ -63,10 +60,10 @@ def read_document(path: Path) -> dict[str, Any]:
 
     Raises:
         CorruptRunError: it is missing, changed, or not the JSON of a figure.
-        RunError: a newer version of dyn wrote it.
+        RunError: another version of dyn wrote it.
     """
     with unreadable_as_corrupt(path):
-        document = read_sealed(path, FORMAT)
+        document = read_sealed(path)
     files_fit = isinstance(document.get("sha256"), dict) and all(
         name == Path(name).name and "\0" not in name for name in document["sha256"]
     )
@@ -122,9 +119,8 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
     """
     file = Path(path)
     document, findings = _read_with_files(file)
-    if findings and file.is_file():  # perhaps another process was writing them
-        with alone_in(file.parent):
-            document, findings = _read_with_files(file)
+    if findings and is_locked(file.parent):
+        return [Finding(file, "another process is writing figures there, so that it could not be checked")]
     if document is None:
         return findings
     runs = document["runs"]
@@ -149,18 +145,18 @@ def _files(file: Path, document: Mapping[str, Any]) -> Iterator[Finding]:
     for name, expected in document["sha256"].items():
         other = file.parent / name
         if other.is_symlink():
-            yield Finding(other, "it is a link, where a figure has a file", again)
+            yield Finding(other, f"it is a link, where a figure has a file ({again})")
             continue
         try:
             found = sha256(other)
         except OSError as error:
-            yield Finding(other, f"it cannot be read ({error.strerror})", again)
+            yield Finding(other, f"it cannot be read: {error.strerror} ({again})")
             continue
         if found != expected:
-            yield Finding(other, f"it is not what was written with {file.name}: it has another SHA-256", again)
+            yield Finding(other, f"it is not what was written with {file.name} ({again})")
     for what, command in ((AUDIT, "audit"), (SEEDS, "reproduce --seeds")):
         try:
-            read_sealed(beside(file, what), FORMAT, f"`dyn {command} {document['figure']}` makes it again")
+            read_sealed(beside(file, what), f"`dyn {command} {document['figure']}` makes it again")
         except FileNotFoundError:
             pass  # most figures have none
         except RunError as error:
@@ -169,11 +165,10 @@ def _files(file: Path, document: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _run(path: Path, identity: str | None, check_run: Callable[[Path], list[Finding]]) -> list[Finding]:
     if not path.exists():
-        usable = "the figure's own files can still be checked"
-        return [Finding(path, "this run of the figure is not there any more: was it moved or deleted?", usable)]
+        return [Finding(path, "this run of the figure is not there any more: was it moved or deleted?")]
     findings = check_run(path)
     try:
-        held = Run(path, verify=False).hash
+        held = Run(path).hash
     except RunError:
         return findings  # which say why
     if held != identity:

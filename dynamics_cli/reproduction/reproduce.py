@@ -23,7 +23,7 @@ from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.locks import alone_in
+from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.train import ProgressDisplay
 from dynamics_cli.text import Table, html_table
 from dynamics_cli.training.signals import Interrupted
@@ -124,7 +124,7 @@ def reproduce(
     }  # fmt: skip
     described = {"title": chosen.title, "caption": chosen.caption, "numbers": numbers}
     file = folder / f"{chosen.id}.json"
-    with placed(chosen, changes), alone_in(folder):
+    with placed(chosen, changes), run_lock(folder):
         written = save(drawing, folder / chosen.id, formats)
         if table is not None:
             written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))

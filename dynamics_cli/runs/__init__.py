@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dynamics_cli.runs.errors import CorruptRunError, LockedRunError, NotARunError
     from dynamics_cli.runs.find import RunSummary, list_runs
     from dynamics_cli.runs.info import Status
-    from dynamics_cli.runs.run import Run, load_run
+    from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store.checkpoints import Checkpoint
     from dynamics_cli.runs.store.layout import clear_run, is_run, outputs_root, runs_root
     from dynamics_cli.runs.store.locks import is_locked, run_lock
@@ -25,7 +25,7 @@ _NAMES = {
     "errors": ("CorruptRunError", "LockedRunError", "NotARunError"),
     "find": ("RunSummary", "list_runs"),
     "info": ("Status",),
-    "run": ("Run", "load_run"),
+    "run": ("Run",),
     "store.checkpoints": ("Checkpoint",),
     "store.layout": ("clear_run", "is_run", "outputs_root", "runs_root"),
     "store.locks": ("is_locked", "run_lock"),
@@ -34,7 +34,7 @@ _NAMES = {
 }
 __all__ = [
     "Checkpoint", "CorruptRunError", "Finding", "LockedRunError", "NotARunError", "Run", "RunSummary", "RunWriter",
-    "Status", "check_space", "clear_run", "is_locked", "is_run", "list_runs", "load_run", "outputs_root",
+    "Status", "check_space", "clear_run", "is_locked", "is_run", "list_runs", "outputs_root",
     "run_lock", "runs_root", "verify_run",
 ]
 # fmt: on

@@ -49,9 +49,10 @@ def list_runs(root: str | Path) -> list[RunSummary]:
 
 def summarize(path: Path) -> RunSummary:
     """Describe a run directory; a run that cannot be read has the status `damaged`."""
-    size, modified = files.used(path, without=(layout.LOCK, layout.LOCK_HOLDER))
+    found = [status for file, status in files.sizes(path).items() if file.name != layout.LOCK]
+    size, modified = sum(one.st_size for one in found), max((one.st_mtime for one in found), default=0.0)
     try:
-        run = Run(path, verify=False)
+        run = Run(path)
         name = str(run.info.get("name", path.name))
         return RunSummary(path, name, run.status, run.iterations, run.final_loss, size, modified)
     except DynError as error:

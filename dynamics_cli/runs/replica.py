@@ -10,6 +10,7 @@ from dynamics_cli.config.load import load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.kinds import RunConfig
 from dynamics_cli.runs.run import Array, Run
+from dynamics_cli.runs.store import layout
 
 
 class ReplicaRun(Run):
@@ -41,9 +42,9 @@ class ReplicaRun(Run):
         """Check every array of all replicas."""
         self._together.check_all(usable)
 
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        return self._together._names
+    @property
+    def _counted(self) -> tuple[dict[str, int], dict[str, int], int]:
+        return self._together._counted
 
     @cached_property
     def _loss_rows(self) -> int:
@@ -52,6 +53,8 @@ class ReplicaRun(Run):
 
     def _read(self, name: str) -> Array:
         array = self._together._read(name)
+        if name in layout.LOSS_GROUP:
+            array = array[: self._loss_rows]
         return array if array.ndim == 1 else array[:, self.replica]  # all replicas share iterations
 
 

@@ -20,9 +20,9 @@ from dynamics_cli.kinds.base import loaded
 from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.export import Exported
-from dynamics_cli.runs.info import check_config, owner, read_config, read_info
-from dynamics_cli.runs.store import layout
-from dynamics_cli.runs.store.arrays import acknowledged_rows, check_array, read_array
+from dynamics_cli.runs.info import check_config, read_config, read_info
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.arrays import Header, check_array, map_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.text import cell, html_table
@@ -65,7 +65,7 @@ class Arrays(Mapping[str, Array]):
         return f"<{', '.join(self._names) or 'nothing'}>"
 
 
-def which_file(directory: Path) -> tuple[int, ...]:
+def stamp(directory: Path) -> tuple[int, ...]:
     """Return which file `run.json` is: another one when a run is started over, or goes on; nothing in between."""
     try:
         status = (directory / layout.INFO).lstat()
@@ -75,29 +75,15 @@ def which_file(directory: Path) -> tuple[int, ...]:
 
 
 def is_rewritten(directory: Path, before: tuple[int, ...]) -> bool:
-    """Whether another process has written a run since `which_file` returned `before`, or is starting it over."""
-    return which_file(directory) != before or (not before and is_locked(directory))
-
-
-@contextmanager
-def rewriting_told(directory: Path, before: tuple[int, ...]) -> Iterator[None]:
-    """Let the error of reading a run say that another process is rewriting it, where that is the reason.
-
-    Readers take no lock, which the writer of a run holds for hours.
-    """
-    try:
-        yield
-    except (RunError, OSError) as error:
-        if not is_rewritten(directory, before):
-            raise
-        raise RunError(f"another process is writing {directory}: try again when it has begun or ended") from error
+    """Whether another process has written a run since `stamp` returned `before`, or is starting it over."""
+    return stamp(directory) != before or (not before and is_locked(directory))
 
 
 class Run(Exported):
     """A run as it was when first looked at; later rows are not seen.
 
-    An unfinished run reads as everything that was acknowledged. Arrays are memory-mapped; each is checked against its
-    checksums when first used, and a damaged array raises `CorruptRunError` instead of giving numbers.
+    An unfinished run reads as its checkpoint counts it. Arrays are memory-mapped; each is compared with its checksum
+    when first used, and a damaged array raises `CorruptRunError` instead of giving numbers.
 
     Attributes:
         path: the run directory.
@@ -105,23 +91,35 @@ class Run(Exported):
         status: `complete`, `interrupted`, `diverged` or `failed`; `running` while a living process writes the run.
     """
 
-    def __init__(self, path: str | Path, *, verify: bool = True) -> None:
-        """Look at a run directory; without `verify` checksums of config and arrays are not read.
+    def __init__(self, path: str | Path, *, any_config: bool = False) -> None:
+        """Look at a run directory; with `any_config` its config may be missing or edited.
 
-        Raises RunError: it is not a run, is damaged, or was written by a newer version.
+        Raises RunError: it is not a run, is damaged, or was written by another version of dyn.
         """
         self.path = Path(path)
-        self._file = which_file(self.path)
-        with rewriting_told(self.path, self._file):
+        self._stamp = stamp(self.path)
+        with self._steady():
             self.info: dict[str, Any] = read_info(self.path)
             self.status: str = self.info["status"]
             if self.status == "running" and not is_locked(self.path):
                 self.info = read_info(self.path)  # it may just have ended
                 self.status = "interrupted" if self.info["status"] == "running" else self.info["status"]
-            if verify:
+            if not any_config:
                 check_config(self.path, self.info)
-        self._verify = verify
         self._loaded: dict[str, Array] = {}
+
+    @contextmanager
+    def _steady(self) -> Iterator[None]:
+        """Let the error of reading say that another process is rewriting the run, where that is the reason.
+
+        Readers take no lock, which the writer of a run holds for hours.
+        """
+        try:
+            yield
+        except (RunError, OSError) as error:
+            if not is_rewritten(self.path, self._stamp):
+                raise
+            raise RunError(f"another process is writing {self.path}: try again when it has begun or ended") from error
 
     def __repr__(self) -> str:
         return f"<Run {self.path.name}: {self.status}, {self.iterations} iterations>"
@@ -134,7 +132,7 @@ class Run(Exported):
     @cached_property
     def config(self) -> RunConfig:
         """The resolved config."""
-        with rewriting_told(self.path, self._file):
+        with self._steady():
             return read_config(self.path, self.info)
 
     @property
@@ -149,11 +147,19 @@ class Run(Exported):
 
     @property
     def iterations(self) -> int:
-        """Updates made; in an unfinished run up to the last recorded state."""
+        """Updates made; of an unfinished run up to its checkpoint."""
         if self.info.get("iterations") is not None:
             return int(self.info["iterations"])
-        recorded = (self.loss_iterations, self.snapshot_iterations)
-        return max((int(numbers[-1]) for numbers in recorded if len(numbers)), default=0)
+        return self._counted[2]
+
+    @cached_property
+    def _counted(self) -> tuple[dict[str, int], dict[str, int], int]:
+        """Rows and CRC-32 of each array by name, and the updates, as the end of the run or its checkpoint says."""
+        if self.finished:
+            return self.info["rows"], self.info["crc32"], self.iterations
+        with self._steady():
+            saved = load_checkpoint(self.path, self.info)
+        return (saved.rows, saved.crc32, int(saved.meta["iteration"])) if saved else ({}, {}, 0)
 
     @property
     def final_loss(self) -> float:
@@ -161,34 +167,25 @@ class Run(Exported):
         value = self.info.get("final_loss")
         return math.nan if value is None else float(value)
 
-    @cached_property
-    def _loss_rows(self) -> int:
-        present = [name for name in layout.LOSS_GROUP if self._has(name)]
-        if not present or not self._has(layout.LOSSES):
-            return 0
-        return min(len(self._read(name)) for name in reversed(present))  # the acknowledging array is read first
-
     @property
     def losses(self) -> Array:
         """Recorded losses (L,) float64."""
-        return self._group(layout.LOSSES, self._loss_rows, np.float64)
+        return self._array(layout.LOSSES, np.float64)
 
     @property
     def loss_iterations(self) -> Array:
         """Iterations of the recorded losses (L,) int64."""
-        return self._group(layout.LOSS_ITERATIONS, self._loss_rows, np.int64)
+        return self._array(layout.LOSS_ITERATIONS, np.int64)
 
     @property
     def times(self) -> Array | None:
         """Times of the recorded losses (L,) float64; `None` where time is iterations x step."""
-        return self._group(layout.TIMES, self._loss_rows, np.float64) if self._has(layout.TIMES) else None
+        return self._array(layout.TIMES, np.float64) if layout.TIMES in self._counted[0] else None
 
-    @cached_property
+    @property
     def snapshot_iterations(self) -> Array:
         """Iterations of the snapshots (K,) int64."""
-        if not self._has(layout.SNAPSHOT_ITERATIONS):
-            return np.empty(0, np.int64)
-        return self._read(layout.SNAPSHOT_ITERATIONS)
+        return self._array(layout.SNAPSHOT_ITERATIONS, np.int64)
 
     @property
     def measure_iterations(self) -> Array:
@@ -263,30 +260,13 @@ class Run(Exported):
         """The data on which the run was trained."""
         return loaded(self.config.dataset, "dataset").samples(Streams(self.config.seed))
 
-    def array_names(self) -> list[str]:
-        """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing arrays included."""
-        if self.finished:
-            return list(self.info["rows"])
-        losses, snapshots = [layout.LOSSES, layout.LOSS_ITERATIONS], [layout.SNAPSHOT_ITERATIONS]
-        for name in self.info.get("arrays", ()):
-            (losses if name in layout.LOSS_GROUP else snapshots).append(name)
-        names: list[str] = []
-        for expected, found in ((losses, layout.loss_arrays), (snapshots, layout.snapshot_arrays)):
-            # The key of a group is made first and gets its rows last. Going on without a checkpoint deletes it first.
-            there, key = found(self.path), expected[0]
-            begun = acknowledged_rows(layout.array_file(self.path, key)) > 0
-            lost = there and key not in there and not self.info.get("resumptions")
-            names += [*there, *(expected if begun or lost else ())]
-        return list(dict.fromkeys([*names, *self._floor]))
-
-    def check(self, name: str) -> int:
-        """Check an array against its checksum and the rows that it must have; return its rows.
+    def check(self, name: str) -> Header:
+        """Compare an array, such as `losses` or `trajectory/hidden_weight`, with its checksum; return its header.
 
         Raises CorruptRunError: it is damaged, or rows are missing.
         """
-        path, whose, info = layout.array_file(self.path, name), owner(self.info, name), self.info
-        rows, least = info.get("rows", {}).get(name), self._floor.get(name, 0)
-        return check_array(path, whose, rows, info.get("crc32", {}).get(name), least)
+        rows, crc32, _ = self._counted
+        return check_array(layout.array_file(self.path, name), rows[name], crc32[name], ended=self.finished)
 
     def check_all(self, usable: str = "") -> None:
         """Check every array now, instead of when it is first used; `usable` says the way out of damage.
@@ -296,83 +276,32 @@ class Run(Exported):
         Raises CorruptRunError: an array is damaged.
         """
         try:
-            # first the arrays that acknowledge rows: a run may be growing
-            _ = self.config, self._loss_rows, self.snapshot_iterations
-            for name in self._names:
+            _ = self.config
+            for name in self.array_names:
                 self._read(name)
-            for folder in (self.parameters, self.measures):
-                for name in folder:
-                    _ = folder[name]
         except CorruptRunError as error:
             raise CorruptRunError(error.file, error.problem, usable or error.usable) from error
 
-    @cached_property
-    def _floor(self) -> dict[str, int]:
-        """Rows that each array of an unfinished run has at least."""
-        if self.finished:
-            return {}
-        found = load_checkpoint(self.path, self.info.get("config_sha256"))
-        return found.rows if found else {}
-
-    def _has(self, name: str) -> bool:
-        return name in self._names
-
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(self.array_names())
+    @property
+    def array_names(self) -> list[str]:
+        """Names of all arrays, such as `losses` or `trajectory/hidden_weight`."""
+        return list(self._counted[0])
 
     def _read(self, name: str) -> Array:
         if name not in self._loaded:
-            with rewriting_told(self.path, self._file):
-                rows = self.check(name) if self._verify else None
-                array = read_array(layout.array_file(self.path, name), rows)
-            self._check_form(name, array)
-            self._loaded[name] = array
+            with self._steady():
+                header = self.check(name)
+                file = layout.array_file(self.path, name)
+                self._loaded[name] = map_array(file, header, self._counted[0][name])
         return self._loaded[name]
 
-    def _check_form(self, name: str, array: Array) -> None:
-        """Refuse an array of another type, or of other axes, than the writer of a run gives it."""
-        replicas = "replicas" in self.info
-        names: tuple[str, ...] = getattr(self.config.architecture, "matrices", ())  # none of a kind that is not loaded
-        if name in (layout.LOSS_ITERATIONS, layout.SNAPSHOT_ITERATIONS):
-            right = array.dtype == np.int64 and array.ndim == 1
-            right = right and not (self._verify and (np.diff(array, prepend=-1) <= 0).any())
-        elif name in (layout.LOSSES, layout.TIMES):
-            right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
-        elif (weight := name.removeprefix(f"{layout.TRAJECTORY}/")) in names:
-            shape = self.config.architecture.shapes(1)[weight]  # but for the columns of the first, those of the inputs
-            found = array.shape[1 + replicas :]
-            right = len(found) == len(shape) and found[0] == shape[0] and (weight == names[0] or found == shape)
-        else:
-            right = array.ndim > replicas
-        if not right:
-            problem = f"it holds {array.dtype} of shape {array.shape}, which dyn never writes there"
-            raise CorruptRunError(layout.array_file(self.path, name), problem)
-
-    def _group(self, name: str, rows: int, dtype: type) -> Array:
-        return self._read(name)[:rows] if rows else np.empty(0, dtype)
+    def _array(self, name: str, dtype: type) -> Array:
+        return self._read(name) if name in self._counted[0] else np.empty(0, dtype)
 
     def _folder(self, folder: str) -> Mapping[str, Array]:
-        prefix = f"{folder}/"
-        order = {name: k for k, name in enumerate(self.info.get("arrays") or self.info.get("rows", ()))}
-        names = sorted(self._names - {layout.SNAPSHOT_ITERATIONS}, key=lambda name: (order.get(name, len(order)), name))
-        found = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
-        return Arrays(found, lambda name: self._snapshots(prefix + name))
-
-    def _snapshots(self, name: str) -> Array:
-        count = len(self.snapshot_iterations)
-        rows = self._read(name)
-        if len(rows) < count:
-            raise CorruptRunError(layout.array_file(self.path, name), f"it has {len(rows)} rows of {count} snapshots")
-        return rows[:count]
-
-
-def load_run(path: str | Path, *, verify: bool = True) -> Run:
-    """Open a run directory for reading.
-
-    Raises RunError: it is not a run, is damaged, or was written by a newer version.
-    """
-    return Run(path, verify=verify)
+        names = [name for name in self.array_names if name.startswith(f"{folder}/")]
+        found = [name.removeprefix(f"{folder}/") for name in names if name != layout.SNAPSHOT_ITERATIONS]
+        return Arrays(found, lambda name: self._read(f"{folder}/{name}"))
 
 
 def end_of(run: Run) -> dict[str, Any]:
@@ -430,9 +359,6 @@ def describe(run: Run) -> dict[str, Any]:
 
 
 def file_sizes(directory: Path) -> dict[str, int]:
-    """Return the size in bytes of every file below a run directory, without the lock's."""
-    return {
-        path.relative_to(directory).as_posix(): path.stat().st_size
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.name not in (layout.LOCK, layout.LOCK_HOLDER)
-    }
+    """Return the size in bytes of every file below a run directory, without the lock."""
+    found = files.sizes(directory).items()
+    return {path.relative_to(directory).as_posix(): s.st_size for path, s in found if path.name != layout.LOCK}

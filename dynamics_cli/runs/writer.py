@@ -1,13 +1,18 @@
-"""The one writer of a run directory, and its arrays that grow together."""
+"""The one writer of a run directory.
+
+Rows of losses and of snapshots are appended to arrays. They count once a checkpoint, or the end of the run, says how
+many there are, with a CRC-32 of each array; `reopen` cuts the arrays to the checkpoint.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,19 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds.registry import KindSource, foreign_sources
-from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import (
-    FORMAT,
-    Info,
-    Status,
-    owner,
-    provenance,
-    read_config,
-    read_info,
-    write_info,
-)
+from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_info, write_info
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import ArrayWriter, read_array
+from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from dynamics_cli.text import size
 
@@ -39,7 +34,7 @@ class RunWriter:
         directory: the run directory.
         config: the resolved config.
         resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
-        losses, snapshots: the arrays; their `rows` are the numbers of recorded losses and snapshots.
+        arrays: by name, such as `losses` or `trajectory/hidden_weight`; they appear with the first rows.
         last_loss, last_snapshot: iteration of the last recorded loss and snapshot; -1 before the first.
     """
 
@@ -49,8 +44,7 @@ class RunWriter:
         self._info, self._lock_file, self._lock = info, directory / layout.LOCK, None
         with suppress(OSError):
             self._lock = self._lock_file.stat()
-        self.losses = ArrayGroup(directory, layout.LOSSES, info)
-        self.snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
+        self.arrays: dict[str, ArrayWriter] = {}
         self.last_loss = self.last_snapshot = -1
 
     @classmethod
@@ -67,17 +61,14 @@ class RunWriter:
         layout.refuse_foreign(directory)
         layout.clear_run(directory)  # of files that a kill left before `run.json`, or in a deletion
         text = f"{layout.CONFIG_FIRST_LINE}\n{to_yaml(config)}".encode()
-        started = {"format": FORMAT, "status": "running", "name": config.name, "dtype": config.dtype}
         made = provenance()
         content = {
-            **started, "versions": made.pop("versions"), "threads": made.pop("threads"), **(info or {}),
-            "provenance": made, "messages": [], "config_sha256": hashlib.sha256(text).hexdigest(),
+            "status": "running", "name": config.name, "dtype": config.dtype, "versions": made.pop("versions"),
+            "threads": made.pop("threads"), **(info or {}), "provenance": made, "messages": [],
+            "config_sha256": hashlib.sha256(text).hexdigest(),
         }  # fmt: skip
         writer = cls(directory, config, content)
-        with files.os_errors_as_run_errors(directory):
-            files.make_directory(directory)
-            files.remove_temporaries(directory)
-            files.write_atomic(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
+        files.save(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
         _make_folders(directory)
         if sources := foreign_sources(config):
             content["kinds"] = keep_sources(directory, sources)
@@ -87,7 +78,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, directory: Path) -> RunWriter:
-        """Go on with a run from its last intact checkpoint, or from iteration 0 when it has none.
+        """Go on with a run from its checkpoint, or from iteration 0 when it has none.
 
         Rows behind the checkpoint are dropped: training records them again, bit for bit.
 
@@ -100,52 +91,29 @@ class RunWriter:
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)
-        found = load_checkpoint(directory, info["config_sha256"])
-        if found is None and info.get("checkpointed"):
-            raise CorruptRunError(directory / layout.CHECKPOINT, "it is gone", "start again with --force")
+        found = load_checkpoint(directory, info)
         for key in ("rows", "crc32", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
         info["resumptions"] = [*info.get("resumptions", []), provenance()]
         writer = cls(directory, config, info, found)
-        if found and found.damaged:
-            writer.note(f"{found.damaged.name} was damaged: the run went on from the checkpoint before it")
         write_info(directory, info)
-        if found and found.damaged:
-            with files.os_errors_as_run_errors(directory):
-                files.remove_tree(found.damaged)
         _make_folders(directory)
-        try:
-            writer._reopen_arrays()
-        except BaseException:
-            writer.close()
-            raise
+        rows, crc32 = (found.rows, found.crc32) if found else ({}, {})
+        for name in rows:
+            writer.arrays[name] = ArrayWriter.reopen(layout.array_file(directory, name), rows[name], crc32[name])
+        writer.last_loss = writer._last(layout.LOSS_ITERATIONS)
+        writer.last_snapshot = writer._last(layout.SNAPSHOT_ITERATIONS)
         return writer
 
-    def _reopen_arrays(self) -> None:
-        """Open the arrays of the checkpoint, cut to its rows, and delete all others."""
-        rows, checksums = (self.resumed.rows, self.resumed.checksums) if self.resumed else ({}, {})
-        names = {*rows, *layout.loss_arrays(self.directory), *layout.snapshot_arrays(self.directory)}
-        keys = (self.losses.key, self.snapshots.key)  # they come first: without them nothing is acknowledged
-        for name in sorted(names, key=lambda name: (name not in keys, name)):
-            path, whose = layout.array_file(self.directory, name), owner(self._info, name)
-            if name not in rows:
-                with files.os_errors_as_run_errors(path):
-                    files.remove(path)
-                continue
-            group = self.losses if name in layout.LOSS_GROUP else self.snapshots
-            group.arrays[name] = ArrayWriter.reopen(path, rows[name], checksums[name], whose)
-        self.last_loss = self.losses.last(layout.LOSS_ITERATIONS)
-        self.last_snapshot = self.snapshots.last(layout.SNAPSHOT_ITERATIONS)
+    def _last(self, name: str) -> int:
+        array = self.arrays.get(name)
+        return int(np.load(array.path, mmap_mode="r")[-1]) if array and array.rows else -1
 
     @property
     def resumed_at(self) -> int:
         """Iteration from which the run goes on; 0 for a run that starts."""
         return 0 if self.resumed is None else int(self.resumed.meta["iteration"])
-
-    def note(self, message: str) -> None:
-        """Keep a message in `run.json`, which is written with the next change of status."""
-        self._info["messages"] = [*self._info.get("messages", []), message]
 
     def append_losses(self, iterations: ArrayLike, values: ArrayLike, times: ArrayLike | None = None) -> None:
         """Record losses in one block.
@@ -162,13 +130,11 @@ class RunWriter:
         steps = np.atleast_1d(np.asarray(iterations, np.int64))
         if len(steps) == 0:
             return
-        self._check_increase(steps, self.last_loss)
-        self._check_lock()
-        blocks = {layout.LOSS_ITERATIONS: steps}
+        _check_increase(steps, self.last_loss)
+        blocks = {layout.LOSS_ITERATIONS: steps, layout.LOSSES: np.atleast_1d(np.asarray(values, np.float64))}
         if times is not None:
             blocks[layout.TIMES] = np.atleast_1d(np.asarray(times, np.float64))
-        blocks[layout.LOSSES] = np.atleast_1d(np.asarray(values, np.float64))
-        self.losses.append(blocks)
+        self._append(blocks, {name for name in self.arrays if name in layout.LOSS_GROUP})
         self.last_loss = int(steps[-1])
 
     def append_snapshots(
@@ -187,8 +153,7 @@ class RunWriter:
             RunError: the disk is full, not writable or failing.
         """
         steps = np.asarray(iterations, np.int64)
-        self._check_increase(steps, self.last_snapshot)
-        self._check_lock()
+        _check_increase(steps, self.last_snapshot)
         blocks: dict[str, NDArray[Any]] = {}
         for name, parameter in parameters.items():
             layout.check_array_name(name)
@@ -201,16 +166,36 @@ class RunWriter:
         if layout.SNAPSHOT_ITERATIONS in blocks:
             raise ValueError("no parameter can be called 'iterations'")
         blocks[layout.SNAPSHOT_ITERATIONS] = steps
-        self.snapshots.append(blocks)
+        self._append(blocks, {name for name in self.arrays if name not in layout.LOSS_GROUP})
         self.last_snapshot = int(steps[-1])
+
+    def _append(self, blocks: Mapping[str, NDArray[Any]], known: set[str]) -> None:
+        """Append one block to each array of a group, whose arrays so far are `known`; all of it counts, or nothing."""
+        if known and known != blocks.keys():
+            raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(known)}")
+        if len({len(block) for block in blocks.values()}) != 1:
+            lengths = ", ".join(f"{name} {len(block)}" for name, block in blocks.items())
+            raise ValueError(f"blocks of different lengths: {lengths}")
+        self._check_lock()
+        arrays = {
+            name: self.arrays.get(name)
+            or ArrayWriter(layout.array_file(self.directory, name), block.shape[1:], block.dtype)
+            for name, block in blocks.items()
+        }
+        ends = {name: array.append(blocks[name]) for name, array in arrays.items()}
+        for name, array in arrays.items():
+            array.rows, array.crc32 = ends[name]
+        self.arrays |= arrays
 
     def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON) beside it.
 
+        `meta["iteration"]` is the number of updates.
+
         Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
-        self._check_lock()
-        save_checkpoint(self.directory, state, meta, *self._sync(), owner=self._info["config_sha256"])
+        saved = Checkpoint(dict(state), dict(meta), *self._sync())
+        save_checkpoint(self.directory, saved, self._info["config_sha256"])
         if not self._info.get("checkpointed"):  # from now on a missing checkpoint was deleted
             self._info["checkpointed"] = True
             write_info(self.directory, self._info)
@@ -221,65 +206,50 @@ class RunWriter:
     ) -> None:  # fmt: skip
         """End the writing: `run.json` gets the status, the final numbers and the rows of every array.
 
-        Non-finite numbers are kept as null. The writer is closed.
+        Non-finite numbers are kept as null. A run that nothing can continue loses its checkpoint.
 
         Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
-        self._check_lock()
         rows, checksums = self._sync()
-        for message in messages:
-            self.note(message)
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
         self._info |= {"status": status, **final, **numbers, "rows": rows, "crc32": checksums}
+        self._info["messages"] = [*self._info["messages"], *messages]
+        ended = status in ("complete", "diverged")
+        if ended:
+            self._info.pop("checkpointed", None)
         write_info(self.directory, self._info)
-        self.close()
-
-    def close(self) -> None:
-        """Close the files; without `finish` before, the run reads as interrupted once its lock is free."""
-        self.losses.close()
-        self.snapshots.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        if ended:
+            with files.os_errors_as_run_errors(self.directory):
+                files.remove_tree(self.directory / layout.CHECKPOINT)
 
     def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return rows and checksum of each array once they are on the disk."""
-        for group in (self.losses, self.snapshots):
-            group.align()
-            for array in group.arrays.values():
-                array.sync()
+        """Return rows and CRC-32 of each array once they are on the disk, and the headers count them."""
+        self._check_lock()
+        for array in self.arrays.values():
+            array.write_header()
         with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)
-        arrays = self.losses.arrays | self.snapshots.arrays
-        rows = {name: array.rows for name, array in arrays.items()}
-        return rows, {name: array.checksum for name, array in arrays.items()}
+        names = sorted(self.arrays, key=lambda name: name not in layout.LOSS_GROUP)  # not: whichever came first
+        return {name: self.arrays[name].rows for name in names}, {name: self.arrays[name].crc32 for name in names}
 
     def _check_lock(self) -> None:
         """Raise RunError when the directory was deleted, lock and all: another process may write the run there now."""
-        if self._lock is not None:
-            with files.os_errors_as_run_errors(self.directory):
-                files.ensure_named(self._lock, self._lock_file)
+        with files.os_errors_as_run_errors(self.directory):
+            if self._lock is not None and not os.path.samestat(self._lock, self._lock_file.stat()):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self._lock_file))
 
-    @staticmethod
-    def _check_increase(steps: NDArray[np.int64], last: int) -> None:
-        if steps.ndim != 1 or steps[0] <= last or (np.diff(steps) <= 0).any():
-            raise ValueError(f"iterations {steps[0]}..{steps[-1]} do not increase after {last}")
+
+def _check_increase(steps: NDArray[np.int64], last: int) -> None:
+    if steps.ndim != 1 or steps[0] <= last or (np.diff(steps) <= 0).any():
+        raise ValueError(f"iterations {steps[0]}..{steps[-1]} do not increase after {last}")
 
 
 def keep_sources(directory: Path, sources: Mapping[str, KindSource]) -> dict[str, dict[str, str]]:
     """Copy the sources of foreign kinds; return the entry of each in `run.json`, by `section.kind`."""
     for source in sources.values():
         for name, contents in source.files.items():
-            place = directory / layout.PARTS / source.folder / name
-            with files.os_errors_as_run_errors(place):
-                files.make_directory(place.parent)
-                files.write_atomic(place, contents)
+            files.save(directory / layout.PARTS / source.folder / name, contents)
     return {
         kind: {"from": source.origin, "sha256": source.sha256, "copy": f"{layout.PARTS}/{source.folder}"}
         for kind, source in sources.items()
@@ -300,60 +270,9 @@ def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
     """
     free, held = files.free_bytes(directory), 0
     if layout.is_run(directory):
-        held = files.used(directory)[0]
+        held = sum(status.st_size for status in files.sizes(directory).values())
         with suppress(RunError):  # a damaged run is told of later
             held = held if force or read_info(directory)["status"] not in ("complete", "diverged") else needed
     if needed > free + held:
         room = f"about {size(needed)}, and {size(free)} are free"
         raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")
-
-
-class ArrayGroup:
-    """Arrays below a run directory, named `losses` or `trajectory/hidden_weight`, that grow together.
-
-    `key` names the array that acknowledges: its rows are the rows of the group. It is made first and appended to last.
-    """
-
-    def __init__(self, directory: Path, key: str, info: Mapping[str, Any]) -> None:
-        """Start a group without arrays of the run of `info`; they appear with the first rows."""
-        self.directory, self.key, self._info = directory, key, info
-        self.arrays: dict[str, ArrayWriter] = {}
-
-    @property
-    def rows(self) -> int:
-        """Acknowledged rows."""
-        return self.arrays[self.key].rows if self.key in self.arrays else 0
-
-    def last(self, name: str) -> int:
-        """Last acknowledged number of an array of integers (n,); -1 when there is none."""
-        return int(read_array(self.arrays[name].path, self.rows)[-1]) if self.rows else -1
-
-    def append(self, blocks: Mapping[str, NDArray[Any]]) -> None:
-        """Append one block to every array; all or none of it is acknowledged.
-
-        Raises:
-            ValueError: other arrays than before, or blocks of different lengths, or of another shape or dtype.
-            RunError: the disk is full, not writable or failing.
-        """
-        if self.rows and set(blocks) != set(self.arrays):
-            raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(self.arrays)}")
-        if self.key not in blocks or len({len(block) for block in blocks.values()}) != 1:
-            lengths = ", ".join(f"{name} {len(block)}" for name, block in blocks.items())
-            raise ValueError(f"blocks of different lengths, or without {self.key}: {lengths}")
-        for name in sorted((name for name in blocks if name not in self.arrays), key=lambda name: name != self.key):
-            path, block = layout.array_file(self.directory, name), blocks[name]
-            self.arrays[name] = ArrayWriter(path, block.shape[1:], block.dtype, owner(self._info, name))
-        self.align()
-        for name in sorted(blocks, key=lambda name: name == self.key):
-            self.arrays[name].append(blocks[name])
-
-    def align(self) -> None:
-        """Cut every array back to the acknowledged rows after an append that failed half-way."""
-        for array in self.arrays.values():
-            if array.rows != self.rows or not array.whole:
-                array.cut(self.rows)
-
-    def close(self) -> None:
-        """Close all files."""
-        for array in self.arrays.values():
-            array.close()

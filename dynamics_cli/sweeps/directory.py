@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.runs import CorruptRunError, Finding, Run, list_runs, verify_run
@@ -21,7 +19,7 @@ from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.sealed import check_entries, read_sealed, seal
+from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.sweeps.table import COLUMNS, FIXED, Results
 from dynamics_cli.text import Table
 
@@ -31,40 +29,11 @@ if TYPE_CHECKING:
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 ENDINGS = ("complete", "diverged", "failed")
-FORMAT = 1
 MOST_TOLD = 100
 """Values of a setting that a message names."""
 _AGAIN = "the runs are files of their own; the same `dyn sweep` again only reads them and writes the table"
 _TRAINED = "the same `dyn sweep` again trains what is missing"
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
-
-
-class _Axis(BaseModel):
-    """An axis in `sweep.json`."""
-
-    model_config = ConfigDict(strict=True)
-
-    key: str
-    values: Annotated[list[Any], Field(min_length=1)]
-    log: bool
-    leader: str = Field("", alias="with")
-
-
-class _Described(BaseModel):
-    """The entries of `sweep.json`."""
-
-    model_config = ConfigDict(strict=True)
-
-    hash: str
-    name: str
-    axes: list[_Axis]
-    computed: dict[str, str]
-    seeds: layout.Count
-    jobs: layout.Count
-    batches: list[Annotated[list[layout.Count], Field(min_length=1)]]
-    record: Literal["light", "ends", "config"]
-    config: dict[str, Any]
-    table: str = ""
 
 
 def is_sweep(directory: Path) -> bool:
@@ -76,16 +45,14 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     """Return the description of a sweep.
 
     Raises:
-        RunError: it is not a sweep, or a newer version of dyn wrote it.
+        RunError: it is not a sweep, or another version of dyn wrote it.
         CorruptRunError: its description is damaged.
     """
     path = directory / SWEEP
     try:
-        described = read_sealed(path, FORMAT, _DELETE)
+        return read_sealed(path, _DELETE)
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
-    check_entries(path, described, _Described, _DELETE)
-    return described
 
 
 def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
@@ -94,7 +61,7 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
     Raises:
         RunError: it cannot be written.
     """
-    files.save(directory / SWEEP, seal({"format": FORMAT, **described}, indent=None))
+    write_sealed(directory / SWEEP, described, indent=None)
 
 
 def write_table(results: Results, described: Mapping[str, Any]) -> None:

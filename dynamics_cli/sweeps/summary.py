@@ -59,5 +59,5 @@ def _running(directory: Path) -> dict[str, int]:
     for path in sorted([*directory.glob("batches/*"), *directory.glob("jobs/*")]):
         if is_locked(path):
             with suppress(RunError):
-                reached[str(path.relative_to(directory))] = Run(path, verify=False).iterations
+                reached[str(path.relative_to(directory))] = Run(path).iterations
     return reached

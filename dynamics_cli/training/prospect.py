@@ -36,12 +36,12 @@ class Prospect:
 
 
 def found_run(plan: Plan) -> Run | None:
-    """Return the run in the directory of a plan, unverified; None where there is no run.
+    """Return the run in the directory of a plan; None where there is no run.
 
     Raises:
         RunError: it is damaged.
     """
-    return Run(plan.directory, verify=False) if is_run(plan.directory) else None
+    return Run(plan.directory) if is_run(plan.directory) else None
 
 
 def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospect:

@@ -175,8 +175,7 @@ def obtain_run(
             if resume:
                 _refuse_runs_of_other_code(plan)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
-        with writer:
-            _train(plan, writer, progress, remedy)
+        _train(plan, writer, progress, remedy)
         run, seconds = _recorded(plan), time.monotonic() - began
         run.check_all()  # while the lock is held: whoever waits for it may start the run over
         return Obtained(run, reused=False, seconds=seconds)
@@ -244,10 +243,6 @@ def _make_directory(directory: Path) -> None:
 
 def _info(plan: Plan) -> dict[str, Any]:
     about: dict[str, Any] = {"hash": plan.hash, "device": plan.choice.device, "backend": plan.choice.backend}
-    recorded = {layout.TRAJECTORY: recorded_parameters(plan.problem), layout.MEASURES: chosen_measures(plan.problem)}
-    about["arrays"] = [f"{folder}/{name}" for folder, names in recorded.items() for name in names]
-    if plan.problem.config.optimizer.clock(plan.problem.iterations) is not None:
-        about["arrays"].append(layout.TIMES)
     if len(plan.problems) == 1:
         return about | {"estimate": asdict(plan.needs)}
     return about | {"replicas": [differences(plan.problem.config, other.config) for other in plan.problems]}

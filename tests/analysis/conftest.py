@@ -9,7 +9,7 @@ import pytest
 
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import Run, RunWriter, load_run
+from dynamics_cli.runs import Run, RunWriter
 
 X, Y = [[-0.5], [2.0]], [-1.0, 1.0]
 
@@ -129,8 +129,9 @@ def write(tmp_path: Path) -> Write:
         if status is not None:
             last = losses[-1] if losses else float("nan")
             writer.finish(status, iterations=max(len(losses) - 1, 0), final_loss=last, seconds=1.0)
-        writer.close()
-        return load_run(tmp_path / "written")
+        else:
+            writer.checkpoint({}, {"iteration": max(len(losses) - 1, 0)})
+        return Run(tmp_path / "written")
 
     return make
 

@@ -9,7 +9,7 @@ import pytest
 from dynamics_cli.analysis.panels import PANELS, check_panel, draw_panel, panels_of
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.plotting.style import save
-from dynamics_cli.runs import Run, load_run
+from dynamics_cli.runs import Run
 
 from .conftest import CUBE, ORTHOGONAL, Write
 
@@ -140,9 +140,9 @@ def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path,
     dataset = {"kind": "file", "path": str(tmp_path / "data.npz"), "append_bias": True}
     optimizer = {"kind": "gd", "lr": 0.01, "iterations": 5}
     train({**ORTHOGONAL, "dataset": dataset, "optimizer": optimizer}, out=tmp_path / "run")
-    assert names(load_run(tmp_path / "run")) == ["loss", "function", *PLANE]
+    assert names(Run(tmp_path / "run")) == ["loss", "function", *PLANE]
     shutil.move(tmp_path / "data.npz", tmp_path / "elsewhere.npz")
-    run = load_run(tmp_path / "run")
+    run = Run(tmp_path / "run")
     assert names(run) == ["loss", *PLANE]
     for name in PLANE:
         assert draw_panel(run, name).axes
@@ -157,4 +157,4 @@ def test_a_damaged_run_is_told_and_not_drawn(write: Write, layer: dict[str, obje
     data[-1] ^= 1
     file.write_bytes(bytes(data))
     with pytest.raises(RunError, match="damaged"):
-        draw_panel(load_run(run.path), "norms")
+        draw_panel(Run(run.path), "norms")

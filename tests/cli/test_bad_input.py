@@ -8,7 +8,7 @@ import pytest
 
 from dynamics_cli.config.text import listing
 from dynamics_cli.kinds import all_kinds
-from dynamics_cli.runs import load_run
+from dynamics_cli.runs import Run
 
 from .conftest import CONFIG, Dyn
 
@@ -162,7 +162,7 @@ def test_a_diverging_loss_is_told_of_each_time(dyn: Dyn) -> None:
     for options in (["--quiet"], ["--json"], ["--json"]):
         answer = dyn("train", "toy.yaml", *DIVERGING, "--out", "here", *options)
         told = (
-            f"the loss is not finite at iteration {load_run('here').iterations}; everything up to it is kept. "
+            f"the loss is not finite at iteration {Run('here').iterations}; everything up to it is kept. "
             "Try a smaller step, e.g. --set optimizer.lr=1"
         )
         assert (answer.code, answer.err) == (7, f"Error: {told}\n")

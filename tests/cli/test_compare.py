@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.runs import load_run
+from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import loss_difference, parameter_differences
 
 from .conftest import Dyn
@@ -33,7 +33,7 @@ def test_other_settings_and_numbers(dyn: Dyn) -> None:
         "optimizer.loss_scaled": [False, None],
     }.items()  # fmt: skip
     assert [run["iterations"] for run in found["runs"]] == [30, 20]
-    a, b = load_run("a"), load_run("b")
+    a, b = Run("a"), Run("b")
     apart = np.abs(a.losses[:21] - b.losses[:21])
     assert found["loss"]["common"] == 21
     assert found["loss"]["relative"] == pytest.approx(apart.max() / a.losses[:21].max(), rel=1e-12)
@@ -49,7 +49,7 @@ def test_parameters_of_other_shapes_and_unrecorded_ones(dyn: Dyn) -> None:
     dyn("train", "toy.yaml", "--out", "a")
     dyn("train", "toy.yaml", "--out", "b", "--set", "architecture.width=9")
     dyn("train", "toy.yaml", "--out", "c", "--set", "record.parameters=[output_weight]")
-    a, b, c = load_run("a"), load_run("b"), load_run("c")
+    a, b, c = Run("a"), Run("b"), Run("c")
     assert parameter_differences(a, b)["hidden_weight"].note == "shapes (8, 2) and (9, 2)"
     found = parameter_differences(a, c)
     assert found["hidden_weight"].note == "c has not recorded it"
@@ -62,7 +62,7 @@ def test_a_diverged_run_is_infinitely_far_from_a_finite_one(dyn: Dyn) -> None:
     dyn("train", "toy.yaml", "--out", "a", *wild)
     dyn("train", "toy.yaml", "--out", "b", *wild)
     dyn("train", "toy.yaml", "--out", "c", "--set", "architecture.activation=linear")
-    a, b, c = load_run("a"), load_run("b"), load_run("c")
+    a, b, c = Run("a"), Run("b"), Run("c")
     assert loss_difference(a, b).relative == 0
     assert loss_difference(a, c).relative == np.inf
     assert loss_difference(a, c).iteration == a.iterations

@@ -5,11 +5,9 @@ What may differ is named in `MAY_DIFFER`, and said in docs/how-to/reproducibilit
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,15 +24,13 @@ SCRIPT = Path(__file__).with_name("determinism_script.py")
 Command = list[str]
 
 MAY_DIFFER = {
-    "run.json": {"provenance", "versions", "threads", "seconds", "config_sha256", "checksum", "checkpointed"},
+    "run.json": {"provenance", "versions", "threads", "seconds", "config_sha256", "checksum"},
     "figure": {"provenance", "checksum"},
-    "checkpoint": {"seconds"},
     "sweep.json": {"checksum"},
 }
 """Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left out, and `sweep.json`
 hold absolute paths of data files."""
-UNCOMPARED = ("lock", "lock.json", "checkpoint-previous.npz")
-"""Who held the lock; what was saved before the last chunk, whose length follows the clock."""
+UNCOMPARED = (".lock",)
 RC = "font.size: 20\nsvg.hashsalt: other\npdf.fonttype: 3\npdf.compression: 1\nlines.antialiased: False\n"
 
 
@@ -79,8 +75,6 @@ class World:
             return _without(data, MAY_DIFFER[path.name])
         if path.suffix == ".json" and path.parent.name == "figures":
             return _without(data, MAY_DIFFER["figure"])
-        if path.name == "checkpoint.npz":
-            return _checkpoint(data, json.loads((path.parent / "run.json").read_text())["iterations"])
         return data
 
 
@@ -101,21 +95,6 @@ def _without(data: bytes, keys: set[str]) -> bytes:
     for key in keys:
         document.pop(key, None)
     return json.dumps(document, indent=1).encode()
-
-
-def _checkpoint(data: bytes, end: int) -> bytes:
-    """The arrays of a checkpoint as they are, and what else it says but the time it took.
-
-    Nothing of one before the end, where training stopped early: the length of the last chunk follows the clock.
-    """
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    described: dict[str, Any] = json.loads(members.pop("meta.json"))
-    described["meta"] = {key: value for key, value in described["meta"].items() if key not in MAY_DIFFER["checkpoint"]}
-    described.pop("owner")  # the SHA-256 of config.yaml
-    if described["meta"]["iteration"] != end:
-        return b""
-    return json.dumps(described).encode() + b"".join(name.encode() + member for name, member in members.items())
 
 
 def assert_same(a: World, b: World) -> list[str]:
@@ -213,7 +192,6 @@ def test_runs_their_pictures_and_figures(names: Sequence[str], tmp_path: Path) -
     b.run([*reversed(runs), *reversed(others)])
     found = counts(assert_same(a, b))
     assert (found[".pdf"], found[".png"], found[".svg"], found[".csv"]) == (3, 3, 2, 2)
-    assert found[".npz"] >= len(names)  # checkpoints
 
 
 @pytest.mark.long

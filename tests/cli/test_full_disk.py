@@ -1,6 +1,6 @@
 """What stops `dyn train` from writing is told in one message, with exit code 7; `--resume` ends with the same bits.
 
-Errors of a disk at every change: tests/training/test_crash_matrix.py.
+Errors of a disk at every change: tests/runs/test_attacks.py.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def test_the_animation_comes_alone_unless_panels_are_asked_for(
 
 
 def test_a_run_that_has_just_begun(dyn: Dyn, place: Path) -> None:
-    """Its first state is written, and not acknowledged yet: nothing is offered that cannot be drawn."""
+    """Its first state is written, and not counted yet: nothing is offered that cannot be drawn."""
     dyn("train", "toy.yaml", "--out", "here", "--quiet")
     run = place / "here"
     content, _ = unseal((run / "run.json").read_bytes())
@@ -99,7 +99,7 @@ def test_a_run_that_has_just_begun(dyn: Dyn, place: Path) -> None:
         (run / f"{name}.npy").unlink()
     answer = dyn("plot", "here")
     assert (answer.code, answer.out) == (0, "")
-    assert "this run has no panel 'rays': no state is recorded yet" in dyn("plot", "here", "--panel", "rays").err
+    assert "this run has no panel 'rays'" in dyn("plot", "here", "--panel", "rays").err
     assert dyn("show", "here").code == dyn("compare", "here", "here").code == 0
 
 

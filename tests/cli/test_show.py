@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from dynamics_cli.config import load_config
-from dynamics_cli.runs import load_run
+from dynamics_cli.runs import Run
 
 from .conftest import Dyn
 
@@ -32,7 +32,7 @@ def test_a_config_says_mean_and_deviation_of_its_labels(dyn: Dyn) -> None:
 
 def test_a_run(dyn: Dyn) -> None:
     path = Path(dyn("train", "toy.yaml", "--json").json["path"])
-    run = load_run(path)
+    run = Run(path)
     shown = dyn("show", path, "--json").json
     assert (shown["path"], shown["status"], shown["iterations"]) == (str(path), "complete", 30)
     assert shown["final_loss"] == run.final_loss

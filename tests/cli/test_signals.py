@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dynamics_cli.runs import load_run, verify_run
+from dynamics_cli.runs import Run, verify_run
 from tests.training.kill_script import BASE, RUNS
 
 from .conftest import Answer, start, wait_until
@@ -59,7 +59,7 @@ def test_training_saves_and_ends(place: Path, name: str, number: int, code: int)
     process.send_signal(number)
     ended = answer(process)
     assert ended.code == code
-    run = load_run(place / "run")
+    run = Run(place / "run")
     assert run.status == "interrupted"
     assert ended.err.splitlines()[-1] == (
         f"Error: interrupted at iteration {run.iterations}; the state is saved in run: --resume continues it"
@@ -80,7 +80,7 @@ def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Pat
         "Error: interrupted; what is done is kept, the states of the others are saved: the same command goes on\n"
     )
     wait_until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers))
-    assert [load_run(run).status for run in runs_begun(place)] == ["interrupted"] * 2
+    assert [Run(run).status for run in runs_begun(place)] == ["interrupted"] * 2
     assert all((run / "checkpoint.npz").exists() and verify_run(run) == [] for run in runs_begun(place))
 
 
@@ -93,7 +93,7 @@ def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
     process.communicate()
     wait_until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers))
     (run,) = runs_begun(place)
-    assert load_run(run).status == "interrupted"  # saved, and its lock is free
+    assert Run(run).status == "interrupted"  # saved, and its lock is free
     assert (run / "checkpoint.npz").exists()
 
 
@@ -109,7 +109,7 @@ def test_a_figure_that_is_being_drawn(place: Path) -> None:
     assert (ended.code, ended.err.strip()) == (143, "interrupted")
     assert [*(place / "outputs").rglob("*.tmp"), *(place / "outputs/figures").rglob("*.*")] == []
     (run,) = (place / "outputs/runs").iterdir()
-    assert load_run(run).status == "complete"
+    assert Run(run).status == "complete"
     assert answer(start(place, "verify", "--all")).code == 0
 
 

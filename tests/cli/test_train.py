@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dynamics_cli as api
-from dynamics_cli.runs import load_run, run_lock
+from dynamics_cli.runs import Run, run_lock
 from dynamics_cli.training.signals import Interrupted
 
 from .conftest import Dyn
@@ -21,7 +21,7 @@ def test_prints_the_run_and_its_final_numbers(dyn: Dyn, place: Path) -> None:
     lines = dict(line.split("  ", 1) for line in answer.out.splitlines())
     assert list(lines) == ["run", "status", "iterations", "final loss", "seconds", "device", "backend"]
     values = {name: value.strip() for name, value in lines.items()}
-    run = load_run(values["run"])
+    run = Run(values["run"])
     assert run.path.parent == Path("outputs/runs")
     assert run.path.name.startswith("toy-")
     assert (values["status"], values["iterations"], values["device"]) == ("complete", "30", "cpu")
@@ -36,7 +36,7 @@ def test_shows_iterations_loss_and_rate_on_stderr(dyn: Dyn, monkeypatch: pytest.
     last = answer.err.replace("\r", "\n").strip().splitlines()[-1]
     assert "30/30" in last
     assert "it/s" in last
-    assert f"loss {load_run(dyn('train', 'toy.yaml', '--json').json['path']).losses[-2]:.3e}" in last
+    assert f"loss {Run(dyn('train', 'toy.yaml', '--json').json['path']).losses[-2]:.3e}" in last
 
 
 @pytest.mark.parametrize("option", ["--quiet", "--json"])
@@ -47,7 +47,7 @@ def test_is_silent_on_stderr_when_asked(option: str, dyn: Dyn) -> None:
 def test_json_is_one_document_of_the_contracted_keys(dyn: Dyn, place: Path) -> None:
     answer = dyn("train", "toy.yaml", "--json")
     assert list(answer.json) == KEYS
-    run = load_run(answer.json["path"])
+    run = Run(answer.json["path"])
     assert Path(answer.json["path"]).is_absolute()
     assert answer.json["final_loss"] == run.final_loss
     assert answer.json["seconds"] == run.info["seconds"]
@@ -66,7 +66,7 @@ def test_a_finished_run_is_reused(dyn: Dyn) -> None:
 
 def test_force_trains_again(dyn: Dyn) -> None:
     first = dyn("train", "toy.yaml", "--json").json
-    before = (Path(first["path"]) / "config.yaml").stat().st_ino, load_run(first["path"]).info["seconds"]
+    before = (Path(first["path"]) / "config.yaml").stat().st_ino, Run(first["path"]).info["seconds"]
     again = dyn("train", "toy.yaml", "--json", "--force").json
     assert again["path"] == first["path"]
     assert again["final_loss"] == first["final_loss"]
@@ -91,7 +91,7 @@ def test_settings_change_the_run(dyn: Dyn) -> None:
     settings = ("architecture.width=5", "optimizer.iterations=7", "dtype=float64", "backend=torch")
     options = [f"--set={one}" for one in settings]
     answer = dyn("train", "toy.yaml", *options, "--seed", "3", "--device", "cpu", "--json")
-    config = load_run(answer.json["path"]).config
+    config = Run(answer.json["path"]).config
     assert (config.architecture.width, config.optimizer.iterations) == (5, 7)  # type: ignore[union-attr]
     assert (config.seed, config.dtype, config.device, config.backend) == (3, "float64", "cpu", "torch")
 
@@ -134,7 +134,7 @@ def test_dry_run_says_what_would_run_and_writes_nothing(dyn: Dyn, place: Path) -
 def test_dry_run_estimates_match_the_run(dyn: Dyn) -> None:
     plan = dyn("train", "toy.yaml", "--dry-run", "--json").json
     assert (plan["status"], plan["iterations"], plan["parameters"]) == (None, 30, 24)
-    run = load_run(dyn("train", "toy.yaml", "--json").json["path"])
+    run = Run(dyn("train", "toy.yaml", "--json").json["path"])
     assert plan["path"] == str(run.path)
     assert plan["hash"] == run.hash
     assert plan["snapshots"] == len(run.snapshot_iterations)

@@ -82,7 +82,7 @@ WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine
 
 
 def files(place: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name[:4] != "lock"}
+    return {path: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name != ".lock"}
 
 
 def check(answer: Answer, code: int, told: str) -> None:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Drawing
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import catalogue, reproduce
 from dynamics_cli.reproduction.claims import Claim, at_most, claim
-from dynamics_cli.reproduction.document import FORMAT, verify_figure
+from dynamics_cli.reproduction.document import verify_figure
 from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.runs.info import read_info, write_info
 from dynamics_cli.runs.store.sealed import seal, unseal
@@ -80,9 +80,8 @@ def test_runs(dyn: Dyn, two: tuple[Path, Path]) -> None:
     found = dyn("verify", *two, "--json")
     assert found.code == 7
     assert [run["intact"] for run in found.json] == [False, True]
-    assert found.json[0]["findings"] == [
-        {"file": str(two[0] / "losses.npy"), "problem": "its rows do not fit their checksum", "usable": ""}
-    ]
+    problem = {"file": str(two[0] / "losses.npy"), "problem": "its rows do not fit their checksum"}
+    assert found.json[0]["findings"] == [problem]
 
 
 def test_a_run_by_its_name_or_its_run_json(dyn: Dyn, two: tuple[Path, Path]) -> None:
@@ -90,22 +89,19 @@ def test_a_run_by_its_name_or_its_run_json(dyn: Dyn, two: tuple[Path, Path]) -> 
     assert dyn("verify", two[0] / "run.json").out == f"{two[0]}: intact\n"
 
 
-def test_half_copied_runs_and_runs_of_a_newer_version_say_so(dyn: Dyn, two: tuple[Path, Path], place: Path) -> None:
+def test_half_copied_runs_and_runs_of_another_version_say_so(dyn: Dyn, two: tuple[Path, Path], place: Path) -> None:
     copy = place / "copy"
     shutil.copytree(two[0], copy)
     (copy / "run.json").unlink()
     answer = dyn("verify", copy)
     assert answer.code == 7
     assert "copy has no run.json: it was half copied or half deleted, or never begun" in answer.out
-    assert (
-        "still usable: arrays that fit their own checksums: loss_iterations (31 rows), losses (31 rows)" in answer.out
-    )
     shutil.copy(two[0] / "run.json", copy)
     write_info(copy, {**read_info(copy), "format": 99})
     for command in (["verify"], ["plot"], ["show"]):
         answer = dyn(*command, copy)
         assert answer.code == 7
-        assert "was written by a newer version of dyn (format 99" in answer.out + answer.err
+        assert "was written by another version of dyn (format 99)" in answer.out + answer.err
 
 
 def test_a_figure(dyn: Dyn, drawn: Path) -> None:
@@ -140,10 +136,10 @@ def test_a_figure_elsewhere_names_its_runs_in_full(dyn: Dyn, small: str, place: 
 
 
 TOLD = {  # damage -> message about the JSON of a figure, about a picture or a table
-    "a bit of the contents": ("it does not fit its checksum", "it has another SHA-256"),
-    "cut in half": ("it is not valid JSON", "it has another SHA-256"),
-    "empty": ("it is not valid JSON", "it has another SHA-256"),
-    "a byte more": ("it is not valid JSON", "it has another SHA-256"),
+    "a bit of the contents": ("it does not fit its checksum", "it is not what was written with"),
+    "cut in half": ("it is not valid JSON", "it is not what was written with"),
+    "empty": ("it is not valid JSON", "it is not what was written with"),
+    "a byte more": ("it is not valid JSON", "it is not what was written with"),
     "deleted": ("it cannot be read", "it cannot be read"),
     "a directory": ("it cannot be read", "it cannot be read"),
     "a pipe": ("it cannot be read", "it cannot be read"),
@@ -152,7 +148,7 @@ TOLD = {  # damage -> message about the JSON of a figure, about a picture or a t
 
 @pytest.mark.parametrize("damage", TOLD)
 def test_a_damaged_file_of_a_figure_is_told(drawn: Path, damage: str) -> None:
-    files = sorted(drawn.parent.iterdir())
+    files = sorted(drawn.parent.glob("small*"))
     assert len(files) == 4
     for file in files:
         with damaged(file, damage, file):
@@ -164,11 +160,11 @@ def test_a_damaged_file_of_a_figure_is_told(drawn: Path, damage: str) -> None:
 def test_other_json_files_and_figures_of_other_versions(dyn: Dyn, drawn: Path, place: Path) -> None:
     content, intact = unseal(drawn.read_bytes())
     assert intact
-    drawn.write_bytes(seal({**content, "format": FORMAT + 1}))
-    assert f"was written by a newer version of dyn (format {FORMAT + 1}," in dyn("verify", drawn).out
+    drawn.write_bytes(seal({**content, "format": 2}))
+    assert "was written by another version of dyn (format 2)" in dyn("verify", drawn).out
     drawn.write_text(json.dumps({key: value for key, value in content.items() if key != "sha256"}))
     answer = dyn("verify", drawn)
-    assert "it has no checksum: was it edited?" in answer.out
+    assert "it does not fit its checksum; was it edited?" in answer.out
     (place / "other.json").write_text("[1]")
     assert dyn("verify", "other.json").out.endswith("other.json: it does not hold what dyn writes there\n")
     assert dyn("verify", "toy.yaml").code == 7
@@ -203,7 +199,7 @@ def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path)
     """Each file of the run in turn: `plot` and `reproduce` refuse, name the file, and leave no new picture."""
     (run,) = (place / "outputs/runs").iterdir()
     before = pictures(place)
-    files = [file for file in run.rglob("*") if file.is_file() and not file.name.startswith("lock")]
+    files = [file for file in run.rglob("*") if file.is_file() and not file.name.startswith(".")]
     drawn_from = [file for file in files if file.suffix != ".npz"]  # no picture is made of a checkpoint
     assert len(drawn_from) == 2 + 5
     for file in drawn_from:
@@ -211,8 +207,8 @@ def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path)
         flip(file, len(data) // 2)
         for command in (["plot", run], ["show", run], ["reproduce", "small-fig1", "--quiet"]):
             answer = dyn(*command)
-            if command[0] == "show" and "trajectory" in str(file) and "iterations" not in file.name:
-                continue  # shows no weights
+            if command[0] == "show" and (file.parent != run or file.name == "loss_iterations.npy"):
+                continue  # shows the number of losses and states alone
             assert answer.code == 7, (file, command)
             assert file.with_suffix("").name in answer.err, (file, answer.err)
             assert "Traceback" not in answer.err

@@ -127,7 +127,7 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers: ModuleType, fo
     digests = {**document["sha256"], "boursier2022-fig2.pdf": sha256(folder / "boursier2022-fig2.pdf")}
     provenance = {**document["provenance"], "platform": "Linux-6.1-host", "obtained": [{"seconds": 0.5}]}
     change(file, files=list(digests), sha256=digests, provenance=provenance)
-    audit = read_sealed(folder / "boursier2022-fig2.audit.json", 1)
+    audit = read_sealed(folder / "boursier2022-fig2.audit.json")
     audit["nulls"][0]["reason"] = "RunError: /tmp/out/runs/it diverged; everything up to it is kept. Try less"
     (folder / "boursier2022-fig2.audit.json").write_bytes(seal(audit))
     assert list(papers.import_figures([folder])) == []

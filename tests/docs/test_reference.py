@@ -145,11 +145,9 @@ def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
     assert run.parameters["hidden_weight"].shape == (K, 60, 2)
     assert run.parameters["hidden_weight"].dtype == run.config.dtype
     assert (run.measures["weight_norm"].shape, run.measures["weight_norm"].dtype) == ((K,), "float64")
-    from dynamics_cli.runs.info import RunInfo
-    from dynamics_cli.runs.store.layout import LOCK, LOCK_HOLDER, RUN_FILES
+    from dynamics_cli.runs.store.layout import LOCK, RUN_FILES
 
-    assert RunInfo.model_fields.keys() <= known
-    files = {name.partition(".")[0] for name in (*RUN_FILES, LOCK, LOCK_HOLDER)}
+    files = {name.partition(".")[0] for name in (*RUN_FILES, LOCK)}
     assert files <= {re.split("[./]", name)[0] for name in known}
 
 

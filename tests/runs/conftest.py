@@ -64,27 +64,23 @@ class Toy:
     @classmethod
     def train(cls, directory: Path, config: RunConfig, resume: bool = False, stop: int | None = None) -> None:
         writer = RunWriter.reopen(directory) if resume else RunWriter.create(directory, config, {"hash": "abc"})
-        with writer:
-            if writer.resumed:
-                i = int(writer.resumed.meta["iteration"])
-                np.testing.assert_array_equal(writer.resumed.arrays["w"], cls.weights(i))
-            else:
-                i = 0
-                cls.snapshot(writer, 0)
-            while i < cls.last:
-                if stop is not None and i >= stop:
-                    writer.checkpoint({"w": cls.weights(i)}, {"iteration": i})
-                    writer.finish("interrupted", iterations=i, final_loss=cls.loss(i), seconds=0.5)
-                    return
-                steps = range(i, min(i + cls.chunk, cls.last))
-                writer.append_losses(list(steps), [cls.loss(k) for k in steps])
-                for k in steps:
-                    i = k + 1
-                    if i in cls.snapshots:
-                        cls.snapshot(writer, i)
+        i = writer.resumed_at
+        if not writer.resumed:
+            cls.snapshot(writer, 0)
+        while i < cls.last:
+            if stop is not None and i >= stop:
                 writer.checkpoint({"w": cls.weights(i)}, {"iteration": i})
-            writer.append_losses([i], [cls.loss(i)])
-            writer.finish("complete", iterations=i, final_loss=cls.loss(i), seconds=1.0)
+                writer.finish("interrupted", iterations=i, final_loss=cls.loss(i), seconds=0.5)
+                return
+            steps = range(i, min(i + cls.chunk, cls.last))
+            writer.append_losses(list(steps), [cls.loss(k) for k in steps])
+            for k in steps:
+                i = k + 1
+                if i in cls.snapshots:
+                    cls.snapshot(writer, i)
+            writer.checkpoint({"w": cls.weights(i)}, {"iteration": i})
+        writer.append_losses([i], [cls.loss(i)])
+        writer.finish("complete", iterations=i, final_loss=cls.loss(i), seconds=1.0)
 
 
 @pytest.fixture
@@ -111,6 +107,5 @@ def unfinished(tmp_path: Path, config: RunConfig) -> Path:
         Toy.snapshot(writer, i)
         writer.checkpoint({"w": Toy.weights(i)}, {"iteration": i})
     writer.append_losses([6, 7], [Toy.loss(6), Toy.loss(7)])
-    writer.snapshots.arrays["trajectory/hidden_weight"].append(Toy.weights(7)[None])
-    writer.close()
+    writer.arrays["trajectory/hidden_weight"].append(Toy.weights(7)[None])
     return directory

@@ -1,16 +1,13 @@
-"""Ways to damage a file, and to write a file that is well-formed and wrong."""
+"""Ways to damage a file."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
-from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.store.sealed import seal, unseal
 
 Damage = Callable[[bytes, Path], bytes | None]
@@ -24,7 +21,7 @@ def flip(data: bytes, at: int, bit: int = 0) -> bytes:
 
 
 DAMAGES: dict[str, Damage] = {
-    "a bit of the contents": lambda data, other: flip(data, -5),
+    "a bit of the contents": lambda data, other: flip(data, 130 if data.startswith(b"\x93NUMPY") else -5),
     "a bit of the header": lambda data, other: flip(data, 20, 2),
     "cut in half": lambda data, other: data[: len(data) // 2],
     "empty": lambda data, other: b"",
@@ -61,15 +58,6 @@ def arrays_of(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*.npy"))}
 
 
-def reseal(path: Path, without: Sequence[str] = (), **entries: object) -> None:
+def reseal(path: Path, **entries: object) -> None:
     """Change entries of a sealed document, and give it the checksum that fits."""
-    content, _ = unseal(path.read_bytes())
-    path.write_bytes(seal({key: value for key, value in {**content, **entries}.items() if key not in without}))
-
-
-def cut(run: Path, array: str, rows: int) -> None:
-    """Let an array of a toy run be as if no more rows had ever been appended to it."""
-    path, owner = run / f"{array}.npy", f"abc {array}"
-    kept = np.load(path)[:rows]
-    with closing(ArrayWriter(path, kept.shape[1:], kept.dtype, owner)) as writer:
-        writer.append(kept)
+    path.write_bytes(seal({**unseal(path.read_bytes())[0], **entries}))

@@ -1,9 +1,10 @@
-"""Errors of the operating system under every change of a run directory."""
+"""Errors of the operating system, and power cuts, under every change of a run directory."""
 
 from __future__ import annotations
 
-import errno
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,38 +12,35 @@ import pytest
 from dynamics_cli.runs.store import files
 
 CHANGING = (
-    "create", "write_at", "truncate", "replace", "remove", "make_directory", "remove_directory",
-    "sync", "sync_directory",
+    "create", "open_update", "write_at", "truncate", "replace", "make_directory", "remove_tree", "sync",
+    "sync_directory",
 )  # fmt: skip
-"""The primitives of `runs/files.py` that change something."""
-_NEED_ROOM = ("create", "write_at", "make_directory")
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""The primitives of `runs/store/files.py` that change something."""
 
 
 class Faults:
-    """Counts the changes made through `files`, and lets one of them fail.
+    """Counts the changes made through `files`, and lets one of them fail with an errno.
 
-    `when` is `before`, `half` (a write that stops in the middle) or `after`; `code` is an errno. A `lasting` error
-    meets all later changes, too; on a full disk those that need room.
+    `when` is `before`, `half` (a write that stops in the middle) or `after`.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.changes: list[str] = []
         self.plan(-1)
         for name in CHANGING:
             monkeypatch.setattr(files, name, self._wrap(name, getattr(files, name)))
 
-    def plan(self, at: int, when: str = "before", code: int = errno.EIO, lasting: bool = False) -> None:
-        self.count, self.at, self.when, self.code, self.lasting = 0, at, when, code, lasting
+    def plan(self, at: int, when: str = "before", code: int = 0) -> None:
+        self.at, self.when, self.code = at, when, code
+        self.changes.clear()
 
     def _fail(self) -> None:
-        raise OSError(self.code, "injected", "somewhere")
+        raise OSError(self.code, os.strerror(self.code))
 
     def _wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*args: Any) -> Any:
-            now, later = self.count == self.at, self.lasting and 0 <= self.at < self.count
-            if later and (name in _NEED_ROOM or self.code not in _FULL):
-                self._fail()
-            self.count += 1
+            now = len(self.changes) == self.at
+            self.changes.append(name)
             if now and self.when == "before":
                 self._fail()
             if now and self.when == "half" and name == "write_at":
@@ -59,3 +57,43 @@ class Faults:
             return result
 
         return wrapped
+
+
+class PowerCut(BaseException):
+    """The power is cut."""
+
+
+class Disk:
+    """What is on the disk for sure: contents since the last `sync` of a file, names since that of their folder."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, cut_at: int) -> None:
+        self._contents: dict[int, bytes] = {}
+        self._names: dict[Path, dict[str, int | None]] = {}
+        self._cut_at, self._count = cut_at, 0
+        for name in CHANGING:
+            monkeypatch.setattr(files, name, self._wrap(name, getattr(files, name)))
+
+    def _wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any) -> Any:
+            if self._count == self._cut_at:
+                raise PowerCut
+            self._count += 1
+            if name == "sync":
+                self._contents[os.fstat(args[0].fileno()).st_ino] = Path(args[0].name).read_bytes()
+            elif name == "sync_directory":
+                inside = [path for path in args[0].iterdir() if path.name != ".lock"]
+                self._names[args[0]] = {p.name: None if p.is_dir() else p.stat().st_ino for p in inside}
+            else:
+                return real(*args)
+            return None
+
+        return wrapped
+
+    def write(self, run: Path, place: Path) -> None:
+        """Write what is left of a run to another place."""
+        place.mkdir()
+        for name, file in self._names.get(run, {}).items():
+            if file is None:
+                self.write(run / name, place / name)
+            else:
+                (place / name).write_bytes(self._contents.get(file, b""))

@@ -23,14 +23,14 @@ def together(tmp_path: Path, config: RunConfig) -> Path:
     """Two replicas, seeds 0 and 7, of three iterations; the first halts at iteration 2."""
     directory = tmp_path / "together"
     info = {"hash": "abc", "replicas": [{}, {"seed": 7, "name": "second"}]}
-    with RunWriter.create(directory, config, info) as writer:
-        writer.append_losses(STEPS, LOSSES)
-        for k, step in enumerate((0, 3)):
-            append_snapshot(writer, step, {"hidden_weight": WEIGHTS[k]}, {"norm": [k, 10.0 * k]})
-        writer.finish(
-            "complete", iterations=3, final_loss=1.0, seconds=0.1,
-            replica_losses=[1.0, None], replica_iterations=[2, 3], replica_statuses=["complete", "diverged"],
-        )  # fmt: skip
+    writer = RunWriter.create(directory, config, info)
+    writer.append_losses(STEPS, LOSSES)
+    for k, step in enumerate((0, 3)):
+        append_snapshot(writer, step, {"hidden_weight": WEIGHTS[k]}, {"norm": [k, 10.0 * k]})
+    writer.finish(
+        "complete", iterations=3, final_loss=1.0, seconds=0.1,
+        replica_losses=[1.0, None], replica_iterations=[2, 3], replica_statuses=["complete", "diverged"],
+    )  # fmt: skip
     return directory
 
 
@@ -63,10 +63,11 @@ def test_a_single_run_holds_no_replicas(together: Path, finished: Path) -> None:
 
 
 def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> None:
-    with RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}, {"seed": 7}]}) as writer:
-        nothing, _ = replicas_of(Run(tmp_path / "run"))
-        assert (len(nothing.losses), len(nothing.loss_iterations), nothing.iterations) == (0, 0, 0)
-        writer.append_losses(STEPS, LOSSES)
+    writer = RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}, {"seed": 7}]})
+    nothing, _ = replicas_of(Run(tmp_path / "run"))
+    assert (len(nothing.losses), len(nothing.loss_iterations), nothing.iterations) == (0, 0, 0)
+    writer.append_losses(STEPS, LOSSES)
+    writer.checkpoint({}, {"iteration": 3})
     second = replicas_of(Run(tmp_path / "run"))[1]
     assert (second.status, second.finished, second.iterations) == ("interrupted", False, 3)
     np.testing.assert_array_equal(second.losses, LOSSES[:, 1])

@@ -25,7 +25,7 @@ import yaml
 
 from dynamics_cli.config import ConfigError, load_config, run_directory_name
 from dynamics_cli.reproduction.document import verify_figure
-from dynamics_cli.runs import CorruptRunError, load_run, runs_root
+from dynamics_cli.runs import CorruptRunError, Run, runs_root
 from dynamics_cli.runs.info import commit
 from dynamics_cli.runs.store.checkpoints import read_checkpoint
 from dynamics_cli.runs.store.sealed import seal
@@ -83,7 +83,7 @@ def test_no_pickle_is_loaded(what: str, harm: Harm, place: Path) -> None:
     with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint|compressed members"):
         read_checkpoint(place / "run/checkpoint.npz")
     with pytest.raises(CorruptRunError, match="its header is not one that dyn writes"):
-        _ = load_run(place / "run").losses
+        _ = Run(place / "run").losses
 
 
 TAGS: list[Callable[[Harm], str]] = [

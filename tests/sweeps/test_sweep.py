@@ -14,7 +14,7 @@ import pytest
 from dynamics_cli import api
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, load_run
+from dynamics_cli.runs import CorruptRunError, Run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
@@ -54,7 +54,7 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
         tmp_path / "s", overrides, ["initialization.scale=0.1,0.5", "optimizer.lr=0.01,0.03"], seeds=2
     )
     (path,) = {row["path"] for row in sweep.rows}
-    backend = load_run(sweep.path / path).info["backend"]
+    backend = Run(sweep.path / path).info["backend"]
     for job, row in zip(jobs, sweep.rows, strict=True):
         together = sweep.run(row)
         assert together.config == job.config.model_copy(
@@ -227,7 +227,6 @@ def test_a_writer_whose_lock_was_deleted_writes_no_more(tmp_path):
         shutil.rmtree(tmp_path / "run")
         with run_lock(tmp_path / "run"), pytest.raises(RunError, match="lock is gone"):
             writer.append_losses([1], [1.0])
-    writer.close()
 
 
 def test_the_identity_of_a_sweep_knows_no_paths(tmp_path):

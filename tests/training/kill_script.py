@@ -1,6 +1,6 @@
 """Trains runs in forked children that are killed at random moments, then compares them with uninterrupted ones.
 
-Called by `test_interruption.py` in a process of its own: `python kill_script.py FOLDER KILLS`. A warm
+Called by `tests/runs/test_attacks.py` in a process of its own: `python kill_script.py FOLDER KILLS`. A warm
 parent forks, so that a kill costs milliseconds. Prints, by kind of run, how many children died in the middle of their
 work.
 """

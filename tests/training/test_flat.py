@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from dynamics_cli.config import load_config
-from dynamics_cli.runs import load_run
+from dynamics_cli.runs import Run
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from tests.training.kill_script import BASE
@@ -87,7 +87,7 @@ def test_a_clock_that_goes_backwards(tmp_path, monkeypatch, name):
     assert run.status == "complete"
     assert run.info["seconds"] >= 0
     assert saved  # a checkpoint does not wait for the hour to come again
-    np.testing.assert_array_equal(run.losses, load_run(tmp_path / "whole").losses)
+    np.testing.assert_array_equal(run.losses, Run(tmp_path / "whole").losses)
 
 
 if __name__ == "__main__":

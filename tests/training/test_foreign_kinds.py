@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynamics_cli.cli import main
-from dynamics_cli.runs import load_run
+from dynamics_cli.runs import Run
 from dynamics_cli.runs.run import NotRecordedError
 
 from ..conftest import stranger_to_kinds
@@ -148,7 +148,7 @@ def test_the_engine_trains_networks_that_say_so_themselves(says: str, backend: s
     config = config.replace("balanced, scale: 0.1", "default_scaled")
     for kind in ("mine", "fully_connected"):
         train(RELATIVE.format(says=says), config.replace("mine,", f"{kind},"), "--out", kind)
-    own, bundled = load_run("mine"), load_run("fully_connected")
+    own, bundled = Run("mine"), Run("fully_connected")
     assert (own.info["backend"], bundled.info["backend"]) == (backend, "compiled")
     assert own.final_loss == pytest.approx(bundled.final_loss, rel=1e-12)
 
@@ -168,7 +168,7 @@ def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
     own, *layers = ["mine", *(f"{{kind: distance, layer: {name}}}" for name in ORDER[:6])]
     config = f"{DEEP}record: {{measures: [{', '.join([*layers, own])}]}}\n"
     train(MEASURE.format(body=body), config, "--out", "run")
-    run = load_run("run")
+    run = Run("run")
     assert [*run.parameters] == ORDER
     assert [*run.measures] == [*(f"distance_{name}" for name in ORDER[:6]), "mine"]
     train(MEASURE.format(body=body), config, "--grid", "seed=0,1", command="sweep")

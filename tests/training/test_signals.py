@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.runs import load_run, verify_run
+from dynamics_cli.runs import Run, verify_run
 from dynamics_cli.runs.store import files
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
@@ -111,5 +111,5 @@ def test_a_signal_in_the_last_moment_is_not_forgotten(tmp_path: Path) -> None:
     with pytest.raises(Interrupted, match="interrupted; the run in .* had come to its end") as stop:
         obtain_run(plan, progress=progress)
     assert stop.value.exit_code == 143
-    assert load_run(tmp_path / "run").status == "complete"
+    assert Run(tmp_path / "run").status == "complete"
     assert obtain_run(plan).reused

@@ -1,8 +1,7 @@
-"""Every input and output of a run directory, in few primitives, so that faults can be put under all of it at once.
+"""File operations of everything that is written, in few primitives, so that tests can make each of them fail.
 
-Modules that write runs call these functions as `files.name(...)` and touch no file otherwise; data files and pictures
-share the last step of all writing, `replacing`. Errors of the operating system pass through;
-`os_errors_as_run_errors` turns them into the message that a user reads.
+Modules that write runs call `files.name(...)` and touch no file otherwise; data files and pictures share `replacing`.
+`OSError` passes through; `os_errors_as_run_errors` turns it into the message that a user reads.
 """
 
 from __future__ import annotations
@@ -14,42 +13,44 @@ import io
 import os
 import re
 import shutil
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import RunError
 
 Buffer = bytes | bytearray | memoryview
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_GONE = frozenset({errno.ENOENT, errno.ESTALE})
-
 RESUME = "--resume"
-_REMEDY = ContextVar("remedy", default=RESUME)
+_REMEDY = ContextVar("remedy", default="")
 
 
 @contextlib.contextmanager
-def os_errors_as_run_errors(path: Path, advice: str | None = None) -> Iterator[None]:
-    """Turn an error of the operating system while writing at or below `path` into a `RunError` that says the way out.
+def os_errors_as_run_errors(path: Path, advice: str = "") -> Iterator[None]:
+    """Turn an `OSError` while writing at or below `path` into a `RunError`, which ends with `advice`.
 
-    The file is of a run, which can be resumed (see `continued_by`), unless there is other `advice` (perhaps empty).
+    By default the advice is to continue the run that is trained (see `continued_by`), if there is one.
     """
     try:
         yield
     except OSError as error:
-        remedy = _REMEDY.get()
-        explained = advice is None and remedy
-        text = _explain(error, path, remedy) if explained else _explain_other(error, path, advice or "")
-        raise RunError(text) from error
+        where = error.filename if isinstance(error.filename, str) else path
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if full:
+            problem = f"disk full while writing {where}"
+        elif error.errno in (errno.ENOENT, errno.ESTALE):
+            problem = f"{where} is gone: was its directory deleted or moved?"
+        else:
+            problem = f"cannot write {where}: {error.strerror or error}"
+        if not advice and (remedy := _REMEDY.get()):
+            advice = f"what was saved is kept; {'free space and ' if full else ''}continue with {remedy}"
+        raise RunError(f"{problem}; {advice}" if advice else problem) from error
 
 
 @contextlib.contextmanager
 def continued_by(remedy: str) -> Iterator[None]:
-    """Let messages name the way to continue a run that cannot be written, instead of `--resume`; "" for none."""
+    """Let messages name the way to continue the run that is trained, such as `--resume`."""
     token = _REMEDY.set(remedy)
     try:
         yield
@@ -57,30 +58,11 @@ def continued_by(remedy: str) -> Iterator[None]:
         _REMEDY.reset(token)
 
 
-def _explain_other(error: OSError, path: Path, advice: str) -> str:
-    if error.errno in _FULL:
-        return f"disk full while writing {path}; free space and try again"
-    return f"cannot write {path}: {error.strerror or error}" + (f"; {advice}" if advice else "")
-
-
-def _explain(error: OSError, path: Path, remedy: str) -> str:
-    where = error.filename if isinstance(error.filename, str) else str(path)
-    kept = "what was acknowledged is kept"
-    if error.errno in _FULL:
-        return f"disk full while writing {where}: {kept}; free space and continue with {remedy}"
-    if error.errno in _DENIED:
-        return f"{where} is not writable ({error.strerror}): {kept}; allow writing and continue with {remedy}"
-    if error.errno in _GONE:
-        place = ", and --out where it is now" if remedy == RESUME else " where it was"
-        return f"{where} is gone: was its directory deleted or moved? Continue with {remedy}{place}"
-    return f"cannot write {where} ({error.strerror or error}): {kept}; continue with {remedy}"
-
-
-# Primitives that change something. Each is one call to the operating system, or a loop over one.
+# Primitives that change something.
 
 
 def create(path: Path) -> BinaryIO:
-    """Open a file for reading and writing, empty at first; not through a link."""
+    """Open a file for writing, empty at first; not through a link."""
     return open(path, "w+b", buffering=0, opener=_no_link)
 
 
@@ -127,30 +109,24 @@ def replace(source: Path, target: Path) -> None:
     source.replace(target)
 
 
-def remove(path: Path) -> None:
-    """Delete a file; it may be missing."""
-    path.unlink(missing_ok=True)
-
-
 def make_directory(path: Path) -> None:
     """Make a directory and those above it; it may exist."""
     path.mkdir(parents=True, exist_ok=True)
 
 
-def remove_directory(path: Path) -> None:
-    """Delete a directory if it is there and empty."""
-    try:
-        path.rmdir()
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
-            raise
+def remove_tree(path: Path) -> None:
+    """Delete a file, or a directory with all that it holds, if it is there; a link is deleted, never followed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 # Primitives that only look.
 
 
 def open_read(path: Path) -> BinaryIO:
-    """Open a file for reading; a pipe in its place reads as empty, instead of making us wait for its writer."""
+    """Open a file for reading; a pipe in its place reads as empty instead of making us wait for its writer."""
     return open(path, "rb", buffering=0, opener=_at_once)
 
 
@@ -172,17 +148,6 @@ def read(path: Path) -> bytes:
     """Read a whole file."""
     with open_read(path) as handle:
         return read_at(handle, 0, size(handle))
-
-
-def ensure_named(status: os.stat_result, path: Path) -> None:
-    """Raise `FileNotFoundError` unless `path` still is a name of the open file that has this status.
-
-    Writing to a file that was deleted or moved succeeds, and the written bytes are lost.
-    """
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        if os.path.samestat(status, path.stat()):
-            return
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def size(handle: BinaryIO) -> int:
@@ -211,32 +176,29 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
-def used(directory: Path, without: tuple[str, ...] = ()) -> tuple[int, float]:
-    """Total size in bytes and last change (seconds since 1970) of the files below a directory, `without` some names."""
-    total, changed = 0, 0.0
-    for folder, _, found in os.walk(directory):
-        for name in set(found).difference(without):
-            with contextlib.suppress(FileNotFoundError):  # a run in progress replaces files
-                status = os.lstat(Path(folder, name))
-                total, changed = total + status.st_size, max(changed, status.st_mtime)
-    return total, changed
+def sizes(directory: Path) -> dict[Path, os.stat_result]:
+    """Return the status (`st_size`, `st_mtime`) of every file below a directory."""
+    found = {}
+    for path in sorted(directory.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):  # a run in progress replaces files
+            if path.is_symlink() or path.is_file():
+                found[path] = path.lstat()
+    return found
 
 
 # Composites.
 
-TEMPORARY = (".", ".tmp")
-"""First and last characters of the names of files that are not finished yet."""
-_TEMPORARY = re.compile(r"\..+\.([0-9]+|new)\.tmp", re.DOTALL)
-"""Such names; a hidden `.tmp` of somebody else is not ours to delete."""
+_TEMPORARY = re.compile(r"\..+\.[0-9]+\.tmp", re.DOTALL)
+"""Names of files that are not finished yet; a hidden `.tmp` of somebody else is not ours to delete."""
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a free name beside `path`; the file of that name becomes `path` in one step when the block ends well.
 
-    After an error it is deleted. Its contents are synced by the block, if they must survive a power cut.
+    After an error it is deleted. The block syncs the contents if they must survive a power cut.
     """
-    temporary = path.with_name(f"{TEMPORARY[0]}{path.name}.{os.getpid()}{TEMPORARY[1]}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
         replace(temporary, path)
@@ -277,39 +239,13 @@ def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -
     return path
 
 
-def remove_temporaries(directory: Path, of: str = "") -> None:
-    """Delete the unfinished files of interrupted atomic writes in a directory, `of` a single file or of all."""
+def remove_temporaries(directory: Path) -> None:
+    """Delete the unfinished files of interrupted atomic writes in a directory."""
     for name in names(directory):
-        if _TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
+        if is_temporary(name):
             remove_tree(directory / name)
 
 
-def refuse_others(directory: Path, ours: re.Pattern[str], folders: Sequence[str] = ("",)) -> None:
-    """Refuse to delete folders of a directory while a file in them has a name, below the directory, that is not `ours`.
-
-    Links are passed over: of a link its name alone is deleted.
-
-    Raises UsageError: there is such a file; it is named.
-    """
-    places = (directory / name for name in folders)
-    for folder, _, found in (walked for place in places if not place.is_symlink() for walked in os.walk(place)):
-        for path in (Path(folder, name) for name in sorted(found)):
-            known = ours.fullmatch(path.relative_to(directory).as_posix()) or _TEMPORARY.fullmatch(path.name)
-            if not known and not path.is_symlink():
-                raise UsageError(
-                    f"{path} is not of dyn, and would be deleted: move it away, then give the command again"
-                )
-
-
-def remove_tree(path: Path) -> None:
-    """Delete a file, or a directory with all that it holds; links are deleted, never followed."""
-    try:
-        is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
-    except FileNotFoundError:
-        return
-    if not is_directory:
-        remove(path)
-        return
-    for name in names(path):
-        remove_tree(path / name)
-    remove_directory(path)
+def is_temporary(name: str) -> bool:
+    """Whether this is the name of an unfinished file of ours."""
+    return _TEMPORARY.fullmatch(name) is not None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import AfterValidator, Field
+from typing import Any
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.errors import CorruptRunError
@@ -17,42 +16,34 @@ CONFIG = "config.yaml"
 """The resolved config."""
 INFO = "run.json"
 """Status, provenance and final numbers; its presence makes a directory a run."""
-LOCK = "lock"
-"""Held by the process that writes the run."""
-LOCK_HOLDER = "lock.json"
-"""Process id and host of the last holder of the lock."""
+LOCK = ".lock"
+"""Held by the process that writes."""
 CHECKPOINT = "checkpoint.npz"
-"""From where an interrupted run goes on."""
-PREVIOUS_CHECKPOINT = "checkpoint-previous.npz"
-"""The checkpoint before that, should the last one be damaged."""
+"""From where an unfinished run goes on."""
 TRAJECTORY = "trajectory"
 """Folder of the recorded parameters."""
 MEASURES = "measures"
 """Folder of the recorded measures."""
 PLOTS = "plots"
 """Folder of the pictures drawn of the run."""
-
 PARTS = "parts"
 """Folder of copies of the sources of kinds that are not bundled."""
 
 LOSSES = "losses"
-"""Array of recorded losses (L,); its last row acknowledges that of the two arrays below."""
+"""Array of recorded losses (L,)."""
 LOSS_ITERATIONS = "loss_iterations"
 """Array of the iterations of the recorded losses (L,)."""
 TIMES = "times"
 """Array of the times of the recorded losses (L,), where time is not iterations x step."""
 LOSS_GROUP = (LOSS_ITERATIONS, TIMES, LOSSES)
-"""The arrays of recorded losses, the acknowledging array last."""
+"""The arrays of recorded losses."""
 SNAPSHOT_ITERATIONS = f"{TRAJECTORY}/iterations"
-"""Array of the iterations of the snapshots (K,); written last of a snapshot, which acknowledges it."""
-
-ARRAY_SUFFIX = ".npy"
+"""Array of the iterations of the snapshots (K,)."""
 
 RUN_FILES = (
     INFO,  # first: without it a half-deleted run does not read as a run
     CHECKPOINT,
-    PREVIOUS_CHECKPOINT,
-    *(name + ARRAY_SUFFIX for name in (LOSSES, LOSS_ITERATIONS, TIMES)),
+    *(f"{name}.npy" for name in LOSS_GROUP),
     TRAJECTORY,
     MEASURES,
     PLOTS,
@@ -61,7 +52,7 @@ RUN_FILES = (
 )
 """Files and folders of a run directory besides its lock, in the order of deletion."""
 
-IN_FOLDERS = re.compile(
+_IN_FOLDERS = re.compile(
     rf"({TRAJECTORY}|{MEASURES})/[^/]+\.npy|{PLOTS}/[^/]+\.(png|pdf|svg|gif|mp4)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.py",
     re.DOTALL,
 )
@@ -94,52 +85,35 @@ def check_array_name(name: str) -> None:
         raise ValueError(f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can")
 
 
-def _stored_array(name: str) -> str:
-    folder, _, array = name.partition("/")
-    if name not in LOSS_GROUP and not (folder in (TRAJECTORY, MEASURES) and is_array_name(array)):
-        raise ValueError("not the name of an array of a run")
-    return name
+def counts(found: Any) -> dict[str, int]:
+    """Return a number for each array of a run, such as `losses` or `trajectory/hidden_weight`, as a file holds them.
 
-
-Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
-"""A number of rows or iterations, where it is read from a file."""
-Rows = dict[Annotated[str, AfterValidator(_stored_array)], Count]
-"""Rows of each array, by names such as `losses` or `trajectory/hidden_weight`, where they are read from a file."""
+    Raises ValueError: it holds something else, such as the name of a file outside the run.
+    """
+    for name, count in found.items() if isinstance(found, Mapping) else [("", -1)]:
+        folder, _, array = name.partition("/")
+        if name not in LOSS_GROUP and not (folder in (TRAJECTORY, MEASURES) and is_array_name(array)):
+            raise ValueError(f"{name!r} is not the name of an array of a run")
+        if type(count) is not int or count < 0:
+            raise ValueError(f"{count!r} is not a number of rows or a checksum")
+    return dict(found)
 
 
 def array_file(directory: Path, array: str) -> Path:
     """File of an array such as `losses` or `trajectory/hidden_weight`."""
-    return directory / (array + ARRAY_SUFFIX)
-
-
-def loss_arrays(directory: Path) -> list[str]:
-    """Names of the arrays of recorded losses that a run directory holds."""
-    return [name for name in LOSS_GROUP if files.exists(array_file(directory, name))]
-
-
-def snapshot_arrays(directory: Path) -> list[str]:
-    """Names of the arrays of parameters, measures and snapshot iterations that a run directory holds."""
-    found = {
-        f"{folder}/{name.removesuffix(ARRAY_SUFFIX)}"
-        for folder in (TRAJECTORY, MEASURES)
-        for name in files.names(directory / folder)
-        if name.endswith(ARRAY_SUFFIX) and not name.startswith(".")
-    }
-    return sorted(found, key=lambda name: (name == SNAPSHOT_ITERATIONS, name))
+    return directory / f"{array}.npy"
 
 
 def is_run(directory: Path) -> bool:
     """Whether a directory is a run of ours, perhaps damaged: by its `run.json`, or else by its `config.yaml`."""
-    try:
-        text = files.read(directory / INFO)
-        if all(word in text for word in (b'"format"', b'"status"', b'"config_sha256"')):
-            return True
-    except OSError:
-        pass
-    try:
-        return files.read(directory / CONFIG).startswith(CONFIG_FIRST_LINE.encode())
-    except OSError:
-        return False
+    found = {}
+    for name in (INFO, CONFIG):
+        try:
+            found[name] = files.read(directory / name)
+        except OSError:
+            found[name] = b""
+    ours = all(word in found[INFO] for word in (b'"format"', b'"status"', b'"config_sha256"'))
+    return ours or found[CONFIG].startswith(CONFIG_FIRST_LINE.encode())
 
 
 def clear_run(directory: Path) -> None:
@@ -155,7 +129,11 @@ def clear_run(directory: Path) -> None:
     if not is_run(directory):
         refuse_foreign(directory)
         return
-    files.refuse_others(directory, IN_FOLDERS, (TRAJECTORY, MEASURES, PLOTS, PARTS))
+    for folder in (directory / name for name in (TRAJECTORY, MEASURES, PLOTS, PARTS)):
+        for path in [] if folder.is_symlink() else sorted(folder.rglob("*")):
+            known = _IN_FOLDERS.fullmatch(path.relative_to(directory).as_posix()) or files.is_temporary(path.name)
+            if path.is_file() and not path.is_symlink() and not known:
+                raise UsageError(f"{path} is not of dyn, and would be deleted: move it away, then try again")
     with files.os_errors_as_run_errors(directory):
         files.remove_temporaries(directory)
         for name in RUN_FILES:
@@ -190,11 +168,11 @@ def refuse_links(directory: Path) -> None:
 
 def refuse_foreign(directory: Path) -> None:
     """Raise `UsageError` when a new run in this directory would meet another run, or files that are not ours."""
-    if files.exists(directory / INFO) and is_run(directory):
+    ours = is_run(directory)
+    if files.exists(directory / INFO) and ours:
         raise UsageError(f"{directory} holds a run already: give --resume to continue it or --force to start over")
-    ours = is_run(directory)  # a run that was killed before its first moment, or half deleted
     met = [name for name in RUN_FILES if files.exists(directory / name)]
-    if met and not ours:
+    if met and not ours:  # ours is a run that was killed before its first moment, or half deleted
         raise UsageError(f"{directory} is not a run, and holds {', '.join(met)}: dyn will not overwrite it")
     if files.exists(directory) and not directory.is_dir():
         raise UsageError(f"{directory} is a file, not a directory")

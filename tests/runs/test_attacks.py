@@ -1,0 +1,389 @@
+"""Attacks on the store: nothing is lost unnoticed, and no wrong number is read.
+
+By default a sample; `-m long` makes all of them, and `-s` prints how many there were and how each ended.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.runs import CorruptRunError, NotARunError, Run, RunWriter, verify_run
+from dynamics_cli.training import loop
+from dynamics_cli.training.session import obtain_run, plan_run
+from tests.runs.damage import DAMAGES, arrays_of, damaged, flip
+from tests.runs.faults import CHANGING, Disk, Faults, PowerCut
+from tests.training import kill_script
+from tests.training.kill_script import end_of, forked
+
+CONFIG = {
+    "name": "bits",
+    "dataset": {"kind": "points", "x": [[-0.5], [2.0], [1.0]], "y": [-1, 1, 1], "append_bias": True},
+    "architecture": {"kind": "two_layer", "width": 3},
+    "initialization": {"kind": "balanced", "scale": 0.5},
+    "loss": {"kind": "logistic"},
+    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 40, "loss_scaled": True},  # which has times of its own
+    "record": {"snapshots": {"kind": "every", "interval": 10}, "measures": ["train_accuracy"]},
+}
+T = TypeVar("T")
+
+
+class Killed(BaseException):
+    """Ends a training as SIGKILL does: nothing is written after it."""
+
+
+def train(directory: Path, seed: int = 0, *, killed: bool = False, **options: Any) -> None:
+    def progress(reached: int, loss: float) -> None:
+        if killed and reached >= 25:
+            raise Killed
+
+    with suppress(Killed):
+        obtain_run(plan_run(load_config(CONFIG, seed=seed), directory), progress=progress, **options)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def often() -> Iterator[None]:
+    """Chunks do not depend on the clock, and after each of them there is a checkpoint."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+        patch.setattr(loop, "HELD_SECONDS", -1.0)
+        patch.setattr(loop, "_next_chunk", lambda chunk, done, seconds: 7)
+        yield
+
+
+@pytest.fixture(scope="module")
+def runs(often: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By state a real run, and in `<state>-other` one with another seed."""
+    folder = tmp_path_factory.mktemp("bits")
+    for state in ("complete", "killed"):
+        train(folder / state, killed=state == "killed")
+        train(folder / f"{state}-other", 1, killed=state == "killed")
+    return {path.name: path for path in folder.iterdir()}
+
+
+def go_on(run: Path, whole: Path) -> None:
+    """Resume a run, which then has the bits of the whole one."""
+    train(run, resume=True)
+    assert arrays_of(run) == arrays_of(whole)
+    assert verify_run(run) == []
+    assert list(run.rglob("*.tmp")) == []
+
+
+def check_beginning(run: Path, whole: Path) -> None:
+    """A run that has ended too early reads as the beginning of the whole one."""
+    found, expected = Run(run), Run(whole)
+    found.check_all()
+    for name in found.array_names:
+        array = np.load(run / f"{name}.npy")
+        np.testing.assert_array_equal(found._read(name), np.load(whole / f"{name}.npy")[: len(found._read(name))])
+        assert len(array) >= len(found._read(name))  # NumPy alone reads these rows, or more
+    assert found.iterations <= expected.iterations
+
+
+# Kills.
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(13, marks=pytest.mark.long)])
+def test_kills(tmp_path: Path, kills: int) -> None:
+    """Every stepper, killed by SIGKILL at random moments, goes on to the bits of an uninterrupted run."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, kill_script.__file__, str(tmp_path), str(kills)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    counts = json.loads(done.stdout)
+    print(f"{sum(counts.values())} kills: {counts}")
+    assert counts.keys() == kill_script.RUNS.keys()
+    assert min(counts.values()) >= kills
+
+
+# Failing disks and power cuts.
+
+
+def sampled(cases: list[T], sample: int | None) -> list[T]:
+    return cases if sample is None else random.Random(0).sample(cases, sample)
+
+
+FAILURES = [
+    ("before", errno.ENOSPC), ("before", errno.EIO), ("before", errno.EROFS), ("half", errno.ENOSPC),
+    ("after", errno.EIO),
+]  # fmt: skip
+some = pytest.mark.parametrize("sample", [25, pytest.param(None, marks=pytest.mark.long)])
+
+
+@some
+def test_every_change_fails_once(
+    in_memory: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, sample: int | None
+) -> None:
+    faults = Faults(monkeypatch)
+    train(in_memory / "counted")
+    names = list(faults.changes)
+    assert set(names) <= set(CHANGING)
+    cases = [(at, *how) for at in range(len(names)) for how in FAILURES if how[0] != "half" or names[at] == "write_at"]
+    ends = Counter[str]()
+    for at, when, code in sampled(cases, sample):
+        run = in_memory / "run"
+        faults.plan(at, when, code)
+        with pytest.raises(RunError, match=r"disk full while writing|cannot write|continue with --resume") as caught:
+            train(run)
+        assert (caught.value.exit_code, str(caught.value).count("\n")) == (7, 0)
+        faults.plan(-1)
+        try:
+            check_beginning(run, runs["complete"])
+            ends[Run(run).status] += 1
+        except NotARunError:
+            ends["not begun"] += 1
+        go_on(run, runs["complete"])
+        shutil.rmtree(run)
+    print(f"{sum(ends.values())} failures at {len(names)} changes; read before going on: {dict(ends)}")
+    assert ends["interrupted"] > len(cases) / 2 or sample
+
+
+@pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.long)])
+def test_power_cuts(in_memory: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """The power is cut at a change, and everything is lost that was not synced."""
+    reached, cut_at = Counter[int](), 0
+    saved, checkpoint = list[int](), RunWriter.checkpoint
+
+    def noted(writer: RunWriter, state: Any, meta: Any) -> None:
+        checkpoint(writer, state, meta)
+        saved.append(meta["iteration"])
+
+    monkeypatch.setattr(RunWriter, "checkpoint", noted)
+    while True:
+        run, left = in_memory / "run", in_memory / "left"
+        saved.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            disk = Disk(patch, cut_at)
+            try:
+                train(run)
+                break
+            except PowerCut:
+                pass
+        disk.write(run, left)
+        with suppress(NotARunError):
+            check_beginning(left, runs["complete"])
+            last = Run(left).iterations
+            assert last >= max(saved, default=0)
+            reached[last] += 1
+        go_on(left, runs["complete"])
+        shutil.rmtree(run)
+        shutil.rmtree(left)
+        cut_at += step
+    print(f"{cut_at // step} power cuts; iteration to which the run was safe -> cuts: {dict(reached)}")
+    assert len(reached) >= 5
+
+
+def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> None:
+    run = in_memory / "run"
+    run.mkdir()
+    nobody = 65534 if os.geteuid() == 0 else os.geteuid()
+    if nobody == 65534:
+        for folder in (in_memory, run):
+            os.chown(folder, nobody, nobody)
+
+    def as_nobody() -> None:
+        os.setuid(nobody)
+        plan = plan_run(load_config(CONFIG), run)
+        with pytest.raises(RunError, match=r"cannot write .*Permission denied; continue with --resume"):
+            obtain_run(plan, progress=lambda reached, loss: run.chmod(0o500))
+        check_beginning(run, runs["complete"])
+        run.chmod(0o700)
+
+    runs["complete"].parent.chmod(0o755)
+    shutil.copytree(runs["complete"], in_memory / "whole")
+    runs = {"complete": in_memory / "whole"}
+    assert end_of(forked(as_nobody, in_memory / "said")) == 0, (in_memory / "said").read_text()
+    go_on(run, runs["complete"])
+
+
+# Damaged files.
+
+SUM, JSON, EDITED = "it does not fit its checksum", "it is not valid JSON", "it is not the config with which the run"
+HEADER, READ, ROWS = "its header is not one that dyn writes", "it cannot be read", "its rows do not fit their checksum"
+TOLD = {  # damage -> message of verify about run.json, config.yaml, a checkpoint, an array
+    "a bit of the contents": (SUM, EDITED, SUM, ROWS),
+    "a bit of the header": (SUM, EDITED, SUM, HEADER),
+    "cut in half": (JSON, EDITED, SUM, f"{HEADER}|it ends before row"),
+    "empty": (JSON, EDITED, SUM, HEADER),
+    "a byte more": (JSON, EDITED, SUM, "it is longer than it was when the run ended"),
+    "deleted": ("has no run.json: it was half copied or half deleted", READ, "it is gone", READ),
+    "of another run": ("", EDITED, "it belongs to another run", ROWS),
+    "a directory": (READ, READ, READ, READ),
+    "a pipe": (READ, READ, READ, f"{READ}|{HEADER}"),
+}
+
+
+def files_of(run: Path) -> list[Path]:
+    found = [path for path in sorted(run.rglob("*")) if path.is_file() and path.name != ".lock"]
+    assert len(found) == 2 + 7 + (run.name == "killed")  # run.json, config.yaml, arrays, checkpoint
+    return found
+
+
+def same_in_both(file: Path, other: Path) -> bool:
+    """Whether runs of other seeds have equal arrays: of iterations, or accuracies."""
+    return file.suffix == ".npy" and np.array_equal(np.load(file), np.load(other))
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """Everything that a figure or a table may be made of."""
+    run = Run(directory)
+    run.check_all()
+    found: dict[str, Any] = {
+        "hash": run.hash,
+        "final_loss": repr(run.final_loss),
+        "config": run.config.model_dump_json(),
+    }
+    found |= {"losses": run.losses, "loss_iterations": run.loss_iterations, "times": run.times}
+    return found | {"snapshots": run.snapshot_iterations, **run.parameters, **run.measures}
+
+
+def attempt(work: Callable[[], T]) -> T | DynError:
+    """Return what some work gives, or the error of which a user is told."""
+    try:
+        return work()
+    except DynError as error:
+        return error
+
+
+def outcome(run: Path, file: Path, expected: dict[str, Any]) -> str:
+    """Read a damaged run: it is `refused` in a message that names the file, or has the numbers of before."""
+    found = attempt(lambda: read(run))
+    if isinstance(found, DynError):
+        assert file.name in str(found)
+        return "refused"
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        np.testing.assert_array_equal(found[key], value, err_msg=f"{file}: other numbers, unnoticed")
+    return "not needed"
+
+
+@pytest.mark.parametrize("state", ["complete", "killed"])
+@pytest.mark.parametrize("damage", TOLD)
+def test_a_damaged_file_is_told(runs: dict[str, Path], state: str, damage: str) -> None:
+    run, counts = runs[state], Counter[str]()
+    expected = read(run)
+    for file in files_of(run):
+        kind = {"run.json": 0, "config.yaml": 1}.get(file.name, 2 if file.suffix == ".npz" else 3)
+        told, other = TOLD[damage][kind], runs[f"{state}-other"] / file.relative_to(run)
+        if kind == 3 and ((damage, state) == ("a byte more", "killed") or (
+            damage == "of another run" and same_in_both(file, other)
+        )):  # fmt: skip
+            told = ""  # behind the rows that count; or no other number
+        with damaged(file, damage, other):
+            found = verify_run(run)
+            if told:
+                (one,) = found
+                assert one.file in (file, run if (damage, kind) == ("deleted", 0) else file)
+                assert re.search(told, one.problem), (file, one.problem)
+            else:  # of another run's run.json, the other files are not its own
+                assert bool(found) == (kind == 0)
+            counts[outcome(run, file, expected)] += 1
+    print(f"{state}, {damage}: {dict(counts)}")
+    assert counts["refused"] >= 2
+    assert verify_run(run) == []
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.long)])
+def test_a_flipped_bit_is_told(runs: dict[str, Path], count: int) -> None:
+    rng, counts = random.Random(0), Counter[str]()
+    expected = {state: read(runs[state]) for state in ("complete", "killed")}
+    for _ in range(count):
+        state = rng.choice(["complete", "killed"])
+        file = rng.choice(files_of(runs[state]))
+        data = file.read_bytes()
+        at = rng.randrange(len(data))
+        file.write_bytes(flip(data, at, rng.randrange(8)))
+        try:
+            found = [one.file for one in verify_run(runs[state])]
+            end = outcome(runs[state], file, expected[state])
+            if (found, end, state, file.suffix) == ([], "not needed", "killed", ".npy"):
+                end = "behind the checkpoint"  # a row, or the number of rows that NumPy alone reads
+                assert at > 60
+            else:
+                assert found == [file], f"{file}: byte {at}"
+            counts[end] += 1
+        finally:
+            file.write_bytes(data)
+    print(f"{count} flipped bits: {dict(counts)}")
+    assert counts["refused"] > 0.8 * count
+
+
+def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(runs: dict[str, Path], tmp_path: Path) -> None:
+    counts, run = Counter[str](), tmp_path / "run"
+    for file in files_of(runs["killed"]):
+        name = file.relative_to(runs["killed"])
+        for damage in ("a bit of the contents", "cut in half", "a byte more", "deleted", "of another run"):
+            shutil.rmtree(run, ignore_errors=True)
+            shutil.copytree(runs["killed"], run)
+            contents = DAMAGES[damage](file.read_bytes(), runs["killed-other"] / name)
+            (run / name).unlink() if contents is None else (run / name).write_bytes(contents)
+            refused = attempt(lambda: train(run, resume=True))
+            if refused is not None:
+                assert any(part in str(refused) for part in (file.name, str(run)))
+                counts["refused"] += 1
+                continue
+            assert arrays_of(run) == arrays_of(runs["complete"]), (name, damage)
+            assert verify_run(run) == []
+            counts["the same bits"] += 1
+    print(f"resumed: {dict(counts)}")
+    assert min(counts.values()) >= 10
+
+
+def test_arrays_of_another_run(runs: dict[str, Path], tmp_path: Path) -> None:
+    """Of a complete run all arrays are exchanged; of a killed run its checkpoint too, which counts their rows."""
+    for state, what in (("complete", ROWS), ("killed", "it belongs to another run")):
+        run = shutil.copytree(runs[state], tmp_path / state)
+        for file in files_of(runs[state])[:]:
+            if file.suffix != ".json" and file.name != "config.yaml":
+                shutil.copy(runs[f"{state}-other"] / file.relative_to(runs[state]), run / file.relative_to(runs[state]))
+        assert what in {found.problem.partition(" (")[0] for found in verify_run(run)}
+        with pytest.raises(CorruptRunError, match=what):
+            read(run)
+        with pytest.raises(CorruptRunError, match=what):
+            train(run, resume=True)
+
+
+def test_nothing_but_the_checkpoint_counts_rows(runs: dict[str, Path], tmp_path: Path) -> None:
+    run = shutil.copytree(runs["killed"], tmp_path / "run")
+    assert Run(run).iterations > 0
+    (run / "checkpoint.npz").unlink()
+    with pytest.raises(CorruptRunError, match="it is gone"):
+        train(run, resume=True)
+    train(run, force=True)
+    assert arrays_of(run) == arrays_of(runs["complete"])
+
+
+# Several processes.
+
+
+def test_writers_of_one_run_take_turns(in_memory: Path, runs: dict[str, Path]) -> None:
+    run = in_memory / "run"
+    pids = [forked(lambda: train(run), in_memory / f"said-{k}") for k in range(4)]
+    assert [end_of(pid) for pid in pids] == [0] * 4, [path.read_text() for path in in_memory.glob("said-*")]
+    assert arrays_of(run) == arrays_of(runs["complete"])
+    assert "resumptions" not in Run(run).info  # the first trains, the others take its run
+
+
+def test_a_reader_of_a_run_that_starts_over_says_so(runs: dict[str, Path], tmp_path: Path) -> None:
+    run = shutil.copytree(runs["complete"], tmp_path / "run")
+    before = Run(run)
+    train(run, 1, force=True)
+    with pytest.raises(RunError, match="another process is writing"):
+        _ = before.losses
+    assert verify_run(run) == []
