@@ -112,7 +112,7 @@ def test_a_missing_package_is_named(to: str, package: str, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(("options", "reason"), [
-    ({"to": "csv"}, "there are parquet, tensorboard, safetensors"), ({"to": "parquet", "at": 3}, "holds all states"),
+    ({"to": "csv"}, "there are parquet, tensorboard, safetensors"), ({"to": "parquet", "at": 3}, "exports all states"),
     ({"to": "parquet", "out": "run"}, "is there already"),
 ])  # fmt: skip
 def test_what_makes_no_sense(options: dict[str, Any], reason: str, tmp_path: Path) -> None:
