@@ -90,7 +90,7 @@ def test_files_and_json(outputs: Path) -> None:
     folder = (outputs / "figures").absolute()
     assert result.files == [folder / f"small-fig1.{end}" for end in ("pdf", "png", "json")]
     assert all(path.stat().st_size > 0 for path in result.files)
-    assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in result.files)
+    assert sorted(path.name for path in folder.glob("[!.]*")) == sorted(path.name for path in result.files)
     told = json.loads(result.files[-1].read_text())
     assert {key: told[key] for key in ("figure", "paper", "title", "caption", "preset", "overrides")} == {
         "figure": "small-fig1",

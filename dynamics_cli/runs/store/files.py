@@ -35,7 +35,8 @@ def os_errors_as_run_errors(path: Path, advice: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = error.filename if isinstance(error.filename, str) else path
+        inside = isinstance(error.filename, str) and Path(error.filename).is_relative_to(path)
+        where = error.filename if inside else path
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         if full:
             problem = f"disk full while writing {where}"

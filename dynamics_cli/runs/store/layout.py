@@ -133,7 +133,9 @@ def clear_run(directory: Path) -> None:
         for path in [] if folder.is_symlink() else sorted(folder.rglob("*")):
             known = _IN_FOLDERS.fullmatch(path.relative_to(directory).as_posix()) or files.is_temporary(path.name)
             if path.is_file() and not path.is_symlink() and not known:
-                raise UsageError(f"{path} is not of dyn, and would be deleted: move it away, then try again")
+                raise UsageError(
+                    f"{path} is not of dyn, and would be deleted: move it away, then give the command again"
+                )
     with files.os_errors_as_run_errors(directory):
         files.remove_temporaries(directory)
         for name in RUN_FILES:
