@@ -116,7 +116,7 @@ def change(file: Path, **entries: Any) -> None:
 
 def test_an_import_of_what_is_committed_changes_nothing(papers: ModuleType, folder: Path) -> None:
     assert list(papers.import_figures([folder])) == []
-    assert {file.name for file in papers.FIGURES.iterdir()} == {file.name for file in folder.iterdir()}
+    assert {file.name for file in papers.FIGURES.iterdir()} == {file.name for file in folder.glob("[!.]*")}
     assert all(file.read_bytes() == (folder / file.name).read_bytes() for file in papers.FIGURES.iterdir())
 
 

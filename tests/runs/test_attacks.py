@@ -200,7 +200,9 @@ def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> N
     def as_nobody() -> None:
         os.setuid(nobody)
         plan = plan_run(load_config(CONFIG), run)
-        with pytest.raises(RunError, match=r"cannot write .*Permission denied; continue with --resume"):
+        with pytest.raises(
+            RunError, match=r"cannot write .*Permission denied; what was saved is kept; continue with --resume"
+        ):
             obtain_run(plan, progress=lambda reached, loss: run.chmod(0o500))
         check_beginning(run, runs["complete"])
         run.chmod(0o700)
