@@ -72,15 +72,6 @@ class Curvature(Measure):
         """Return the number of trained weights."""
         return sum(math.prod(problem.shapes[name]) for name in trained_names(problem))
 
-    def products(self, problem: Problem) -> int:
-        """Return how many products of a vector with the Hessian are taken; a gradient counts as one."""
-        P = self.weights(problem)
-        return P + P**3 // max(problem.multiply_adds * problem.dataset.n, 1) if self.dense else 1
-
-    def samples(self, problem: Problem) -> int:
-        """Return the cost of the products: four evaluations of the training samples each (Pearlmutter 1994)."""
-        return 4 * problem.dataset.n * self.products(problem)
-
 
 class OfBlocks(Curvature):
     """The base of measures of the Hessian as a whole, or of its diagonal blocks."""
@@ -130,18 +121,6 @@ class Sharpness(OfBlocks, kind="sharpness"):
 
     top: PositiveInt = 1
     """How many eigenvalues, the largest first."""
-    exact: bool = False
-    """Form the whole Hessian instead (small networks)."""
-
-    @property
-    def dense(self) -> bool:
-        """Whether the eigenvalues are exact."""
-        return self.exact
-
-    def products(self, problem: Problem) -> int:
-        """Return ten products for each eigenvalue, or the cost of the whole Hessian."""
-        blocks = len(trained_names(problem)) if self.blocks == "layer" else len(self.blocks or "1")
-        return super().products(problem) if self.exact else 10 * self.top * blocks
 
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the blocks, where each has a single eigenvalue."""
@@ -150,14 +129,11 @@ class Sharpness(OfBlocks, kind="sharpness"):
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalue, or (top,) of them; of each block, (blocks,) or (blocks, top)."""
         derivatives, near = derivatives_of(state), state.memory.get("vectors")
-        places, H = self.places(derivatives), derivatives.hessian() if self.exact else None
+        places = self.places(derivatives)
         values, vectors = np.full((len(places), self.top), np.nan), np.zeros((self.top, derivatives.size)).T
         for found, place in zip(values, places, strict=True):
             size = len(place)
             k = min(self.top, size)
-            if H is not None:
-                found[:k] = eigenvalues(H[np.ix_(place, place)])[:k]
-                continue
             start = _first(size, 1.0 if near is None else NUDGE / size**0.5)
             if near is not None:
                 start = start + near[place, :k].sum(1)
@@ -165,8 +141,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
                 found[:k], vectors[:, :k] = derivatives.largest(start, k)
             else:
                 found[:k], vectors[place, :k] = derivatives.largest_of_block(place, start, k)
-        if not self.exact:
-            state.memory["vectors"] = vectors
+        state.memory["vectors"] = vectors
         if self.top > 1:
             return values[0] if self.blocks is None else values
         return float(values[0, 0]) if self.blocks is None else values[:, 0]
@@ -228,26 +203,13 @@ class SpectralDensity(Curvature, kind="spectral_density"):
     """Number of random vectors, the same at every state; a function of the seed."""
     steps: PositiveInt = 50
     """Lanczos iterations for each; eigenvalues at the ends are found first."""
-    matrix: Literal["hessian", "gauss_newton"] = "hessian"
-    """The Hessian of the training loss, or its Gauss-Newton part `J^T (d2L/df2) J`."""
-
-    @property
-    def name(self) -> str:
-        """The kind, with the matrix if it is not the Hessian."""
-        return self.kind if self.matrix == "hessian" else f"{self.kind}_{self.matrix}"
-
-    def products(self, problem: Problem) -> int:
-        """Return the products of all probes."""
-        return self.probes * self.steps
 
     def measure(self, state: State) -> Floats:
         """Return eigenvalues and weights (probes, 2, steps); NaN beyond the number of weights."""
         derivatives = derivatives_of(state)
-        whole = self.matrix == "hessian"
-        product = derivatives.hessian_product if whole else derivatives.gauss_newton_product
         rng = stream(state.problem.config.seed, self.kind)
         starts = rng.standard_normal((self.probes, derivatives.size))
-        return np.stack([quadrature(product, v, self.steps) for v in starts])
+        return np.stack([quadrature(derivatives.hessian_product, v, self.steps) for v in starts])
 
 
 class HessianTrace(OfBlocks, kind="hessian_trace"):
@@ -264,10 +226,6 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
     def dense(self) -> bool:
         """Whether the trace is exact."""
         return self.probes is None
-
-    def products(self, problem: Problem) -> int:
-        """Return the number of probes, or of weights."""
-        return self.weights(problem) if self.probes is None else self.probes
 
     def measure(self, state: State) -> float | Floats:
         """Return `tr H`, or the mean of `v^T H v`; of each block."""
@@ -289,12 +247,6 @@ class GaussNewton(Curvature, kind="gauss_newton"):
     From the tangent kernel of all training samples (Schraudolph 2002; Papyan 2019), by Lanczos iterations where
     there are more than 2 000 outputs of samples.
     """
-
-    def products(self, problem: Problem) -> int:
-        """Return the cost of the kernel and its eigenvalues, or of the Lanczos iterations."""
-        rows = problem.dataset.n * (getattr(problem.config.architecture, "outputs", None) or 1)
-        once = max(4 * problem.dataset.n * problem.multiply_adds, 1)
-        return 10 if rows > KERNEL else 1 + rows * rows * (rows + sum(problem.layer_sizes)) // once
 
     def measure(self, state: State) -> float:
         """Return the eigenvalue."""

@@ -94,11 +94,8 @@ class Derivatives(ABC):
         """Return the Hessian of the training loss times `v`, (P,)."""
 
     @abstractmethod
-    def kernel(self, chosen: int | Sequence[int]) -> Floats:
-        """Return the tangent kernel (n C, n C) of training samples, by number or the first so many.
-
-        The outputs of a sample stand together.
-        """
+    def kernel(self, count: int) -> Floats:
+        """Return the tangent kernel (n C, n C) of the first training samples, sample by sample."""
 
     @abstractmethod
     def gauss_newton_product(self, v: Floats) -> Floats:
@@ -138,10 +135,6 @@ class Derivatives(ABC):
         """Return the Hessian (P, P)."""
         H = np.stack([self.hessian_product(v) for v in np.eye(self.size)])
         return np.asarray((H + H.T) / 2)
-
-
-def _rows(chosen: int | Sequence[int]) -> slice | list[int]:
-    return slice(chosen) if isinstance(chosen, int) else list(chosen)
 
 
 def loss_curvature(problem: Problem, h: Floats) -> Floats:
@@ -229,9 +222,9 @@ class ByEngine(Derivatives):
         """Return the k largest eigenvalues and their vectors, in a compiled call."""
         return self._engine.largest(self._evaluated, start, k, whole, self.tolerance, LIMIT)
 
-    def kernel(self, chosen: int | Sequence[int]) -> Floats:
-        """Return the tangent kernel of training samples, by number or the first so many."""
-        x, engine = self.problem.dataset.x[_rows(chosen)], self._engine
+    def kernel(self, count: int) -> Floats:
+        """Return the tangent kernel (n C, n C) of the first training samples."""
+        x, engine = self.problem.dataset.x[:count], self._engine
         outputs = list(engine.pulled(self._parameters, x))
         n, C = len(x), len(outputs)
         K = np.zeros((n, C, n, C))
@@ -469,8 +462,8 @@ class ByAutograd(Derivatives):
         """Return of how many samples all derivatives of so many outputs are held at once."""
         return max(1, min(self._at_once, DERIVATIVES // (outputs * self.size)))
 
-    def kernel(self, chosen: int | Sequence[int]) -> Floats:
-        """Return the tangent kernel of training samples, by number or the first so many."""
+    def kernel(self, count: int) -> Floats:
+        """Return the tangent kernel (n C, n C) of the first training samples."""
         import torch
 
         def jacobian(x: torch.Tensor) -> torch.Tensor:
@@ -478,7 +471,7 @@ class ByAutograd(Derivatives):
             return torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
 
         C = getattr(self.problem.config.architecture, "outputs", None) or 1
-        blocks = [x for (x,) in _blocks(self._rows_at_once(C), self._x[_rows(chosen)])]
+        blocks = [x for (x,) in _blocks(self._rows_at_once(C), self._x[:count])]
         rows: list[list[torch.Tensor]] = []
         for k, x in enumerate(blocks):
             J = jacobian(x)

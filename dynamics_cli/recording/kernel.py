@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
-
 import numpy as np
-from pydantic import Field
 
-from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State
 from dynamics_cli.measures.spectra import effective_rank, eigenvalues
 from dynamics_cli.recording.derivatives import derivatives_of
@@ -20,36 +15,16 @@ class TangentKernel(Measure):
     needs = "a single network"
     count: PositiveInt = 200
     """Number of samples, from the first of the training set on."""
-    chosen: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
-    """Numbers of the training samples, from 0 on, in place of the first `count`."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether the network is a single function.
-
-        Raises:
-            InputError: there is no training sample of a chosen number.
-        """
-        if self.chosen is not None and max(self.chosen) >= problem.dataset.n:
-            last = problem.dataset.n - 1
-            raise InputError(f"record.measures: {self.kind}.chosen has {max(self.chosen)}, samples are 0 to {last}")
+        """Return whether the network is a single function."""
         return not problem.config.architecture.players
-
-    def samples(self, problem: Problem) -> int:
-        """Return the cost of passes over the samples, the kernel and its eigenvalues, in evaluations of a sample."""
-        rows = len(self.rows(problem)) * (getattr(problem.config.architecture, "outputs", None) or 1)
-        entries = rows * rows * (rows + sum(problem.layer_sizes)) // max(problem.multiply_adds, 1)
-        return 3 * rows + entries
-
-    def rows(self, problem: Problem) -> Sequence[int]:
-        """Return the numbers of the samples."""
-        return self.chosen or range(min(self.count, problem.dataset.n))
 
     def kernel(self, state: State) -> Floats:
         """Return the kernel (n C, n C), made once a state for measures of as many samples."""
-        key = f"kernel of {self.rows(state.problem)}"
+        key = f"kernel of {self.count}"
         if key not in state.shared:
-            chosen = self.chosen or len(self.rows(state.problem))
-            state.shared[key] = derivatives_of(state).kernel(chosen)
+            state.shared[key] = derivatives_of(state).kernel(min(self.count, state.problem.dataset.n))
         found: Floats = state.shared[key]
         return found
 
@@ -62,16 +37,11 @@ class TangentKernel(Measure):
 
 
 class KernelDistance(TangentKernel, kind="kernel_distance"):
-    """How far the tangent kernel has turned, `1 - <K, K_0> / ||K|| ||K_0||` (Fort et al. 2020), or has moved."""
-
-    relative: bool = False
-    """Take `||K - K_0|| / ||K_0||` instead."""
+    """How far the tangent kernel has turned, `1 - <K, K_0> / ||K|| ||K_0||` (Fort et al. 2020)."""
 
     def measure(self, state: State) -> float:
         """Return the distance from the kernel of the initial network."""
         K, K_0 = self.kernel(state), self.first(state)
-        if self.relative:
-            return float(np.linalg.norm(K - K_0) / np.linalg.norm(K_0))
         return float(1.0 - np.vdot(K, K_0) / (np.linalg.norm(K) * np.linalg.norm(K_0)))
 
 
@@ -89,7 +59,7 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
     def measure(self, state: State) -> float:
         """Return the alignment, at most 1."""
         problem = state.problem
-        y = problem.dataset.y[list(self.rows(problem))]
+        y = problem.dataset.y[: self.count]
         K = self.kernel(state)
         if problem.loss.labels == "classes":  # one-hot, centred: the constant carries no information
             y = np.eye(len(K) // len(y))[y.astype(np.int64)]

@@ -59,10 +59,6 @@ class OfSamples(Measure):
             there = bool(problem.config.dataset.replaced_labels) and not self.held_out
         return there and not problem.config.architecture.players
 
-    def samples(self, problem: Problem) -> int:
-        """Return the number of samples."""
-        return 0 if (y := self._chosen(problem)[1]) is None else len(y)
-
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the parts."""
         return ("kept", "replaced") if self.by_replaced else ()

@@ -85,11 +85,6 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         """Return the names of the three numbers."""
         return "mean", "standard deviation over chains", "R-hat"
 
-    def samples(self, problem: Problem) -> int:
-        """Return the cost of the gradients: three evaluations of a batch each."""
-        steps = (LONGEST if self.burn_in is None else self.burn_in) + (self.draws or LONGEST)
-        return 3 * (self.batch_size or problem.dataset.n) * self.chains * steps
-
     def measure(self, state: State) -> Floats:
         """Return the mean over chains, their standard deviation, and split R-hat."""
         coefficients = self.trace(state)

@@ -45,10 +45,6 @@ record: {measures: [effective_sharpness]}
         value = optimizer.effective_threshold()
         return None if value is None else (f"{value * optimizer.lr:.3g} / lr", value)
 
-    def products(self, problem: Problem) -> int:
-        """Return ten products."""
-        return 10
-
     def measure(self, state: State) -> float:
         """Return the eigenvalue; NaN after the first update where the memory of the optimizer is not known."""
         if state.iteration and "square" not in state.moments:
@@ -101,10 +97,6 @@ class CriticalSharpness(Curvature, kind="critical_sharpness"):
         """Return `2 / lr` of plain gradient descent: a step raises the loss above it."""
         optimizer = sections["optimizer"]
         return stability_threshold(sections) if optimizer.plain and not getattr(optimizer, "momentum", None) else None
-
-    def samples(self, problem: Problem) -> int:
-        """Return a gradient, and some fifteen evaluations."""
-        return 18 * problem.dataset.n
 
     def measure(self, state: State) -> float:
         """Return `2 / eta`."""

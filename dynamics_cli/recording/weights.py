@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 import numpy as np
@@ -125,12 +124,6 @@ class OfSpectrum(OfLayer):
     layer: str
     """Name of the weights, or `end_to_end` for the product of the matrices of a linear network."""
 
-    def samples(self, problem: Problem) -> int:
-        """Return the cost of the decomposition, in evaluations of a sample."""
-        shapes = [problem.shapes[self.layer]] if self.layer in problem.shapes else list(problem.shapes.values())
-        sides = [(shape[0], math.prod(shape[1:])) for shape in shapes]
-        return sum(10 * m * d * min(m, d) for m, d in sides) // max(problem.multiply_adds, 1)
-
     def matrix(self, state: State) -> Floats:
         """Return the weights as a matrix; the rows of a convolution are its kernels."""
         W = self.chosen(state.problem, state.parameters)
@@ -196,10 +189,6 @@ class OfNeurons(Measure):
     def offered(self, problem: Problem) -> bool:
         """Return whether there are hidden neurons, and an activation."""
         return hidden_layers(problem.config.architecture) > 0
-
-    def samples(self, problem: Problem) -> int:
-        """Return the number of training samples."""
-        return problem.dataset.n
 
     def active(self, state: State) -> Floats:
         """Return where neurons have a positive preactivation: (n, neurons), all hidden layers side by side."""
@@ -303,10 +292,6 @@ record: {measures: [margin]}
         """Return whether labels are classes; to be normalised, of a network of layers."""
         layered = bool(problem.config.architecture.matrices)
         return problem.loss.labels != "real" and (layered or not self.normalized)
-
-    def samples(self, problem: Problem) -> int:
-        """Return the number of training samples."""
-        return problem.dataset.n
 
     def measure(self, state: State) -> float:
         """Return the margin, positive when every sample is right."""

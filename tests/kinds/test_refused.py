@@ -144,7 +144,6 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
       for times in (1e308, 1e30)),
     ({"architecture": {"kind": "convolutional", "image": [1, 1, 2],
                        "convolutions": [[2**62, 3, 1, 1], [2**62, 3, 1, 1]]}}, "the network is too large"),
-    (measured({"kind": "kernel_eigenvalues", "chosen": [1, 3]}), "chosen has 3, samples are 0 to 2"),
     (measured({"kind": "distance", "layer": "w"}), "distance.layer 'w' is no weight of the network: hidden_weight"),
     (measured({"kind": "singular_values", "layer": "end_to_end"}), "layer end_to_end needs a linear network"),
 ]

@@ -135,8 +135,6 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     assert measured["gradient_norm"] == pytest.approx(np.linalg.norm(g), rel=1e-10)
     noise = (each**2).sum(1).mean() - np.sum((g / weight) ** 2)
     assert measured["gradient_noise"] == pytest.approx(noise, rel=1e-9, abs=1e-12)
-    exact = instrument("sharpness", exact=True, top=3).measure(state)
-    np.testing.assert_allclose(exact, np.linalg.eigvalsh(H)[:-4:-1], atol=1e-10)
     spectrum = instrument("hessian_spectrum").measure(state)
     np.testing.assert_allclose(spectrum, np.linalg.eigvalsh(H)[::-1], atol=1e-10)
 
@@ -174,7 +172,7 @@ def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
-        ("sharpness", {}), ("sharpness", {"top": 3}), ("sharpness", {"exact": True}), ("hessian_spectrum", {}),
+        ("sharpness", {}), ("sharpness", {"top": 3}), ("hessian_spectrum", {}),
         ("spectral_density", {"steps": 3}), ("gauss_newton", {}), ("hessian_trace", {}), ("kernel_eigenvalues", {}),
         ("kernel_effective_rank", {}),
     ],
@@ -198,11 +196,6 @@ def size(weights: Any) -> Any:
 
 def kernel(state: State) -> Any:
     return derivatives_of(state).kernel(state.problem.dataset.n)
-
-
-def some(K: Any) -> Any:
-    """Return the kernel of the samples 4 and 1, of three outputs each."""
-    return K.reshape(9, 3, 9, 3)[[4, 1]][:, :, [4, 1]].reshape(6, 6)
 
 
 def cosine(a: Any, b: Any) -> Any:
@@ -239,15 +232,13 @@ U = np.eye(2, 3)
 # case, kind, its keys, expected value from the state, the weights and the initial weights
 MEASURED: list[tuple[str, str, dict[str, Any], Callable[[State, Any, Any], Any]]] = [
     ("two layers", "kernel_distance", {}, lambda s, w, w_0: 1 - cosine(kernel(s), kernel(s.first))),
-    ("two layers", "kernel_distance", {"relative": True},
-     lambda s, w, w_0: np.linalg.norm(kernel(s) - kernel(s.first)) / np.linalg.norm(kernel(s.first))),
     ("two layers", "kernel_alignment", {},
      lambda s, w, w_0: cosine(kernel(s), np.outer(s.problem.dataset.y, s.problem.dataset.y))),
     ("two layers", "kernel_eigenvalues", {"top": 4},
      lambda s, w, w_0: [*np.linalg.eigvalsh(kernel(s))[::-1], np.nan]),
     ("two layers", "kernel_effective_rank", {}, lambda s, w, w_0: rank(np.linalg.eigvalsh(kernel(s)))),
-    ("NTK scaling, centred", "kernel_eigenvalues", {"chosen": [4, 1], "top": 6},
-     lambda s, w, w_0: np.linalg.eigvalsh(some(kernel(s)))[::-1]),
+    ("NTK scaling, centred", "kernel_eigenvalues", {"count": 2, "top": 6},
+     lambda s, w, w_0: np.linalg.eigvalsh(kernel(s)[:6, :6])[::-1]),
     ("linear vectors", "distance", {}, lambda s, w, w_0: size(w[name] - w_0[name] for name in w)),
     ("linear vectors", "distance", {"layer": "weight_1", "relative": True},
      lambda s, w, w_0: np.linalg.norm(w["weight_1"] - w_0["weight_1"]) / np.linalg.norm(w_0["weight_1"])),
@@ -280,7 +271,7 @@ def test_measures_by_their_formulas(case: str, kind: str, settings: dict[str, An
     measure = instrument(kind, **settings)
     assert measure.offered(state.problem)
     by_hand = expected(state, state.parameters, state.start)
-    np.testing.assert_allclose(measure.measure(state), by_hand, rtol=1e-7, atol=1e-10 * ("chosen" in settings))
+    np.testing.assert_allclose(measure.measure(state), by_hand, rtol=1e-7, atol=1e-10 * ("count" in settings))
 
 
 @pytest.mark.parametrize(("case", "kind", "settings"), [
@@ -394,16 +385,3 @@ def base_of(optimizer: dict[str, object], x: float = 1.0) -> dict[str, Any]:
         initialization={"kind": "values", "hidden_weight": [[1.0]], "output_weight": [1.0]},
         optimizer={"iterations": 300, **optimizer},
     )
-
-
-def test_what_takes_longer_is_estimated_to_cost_more() -> None:
-    problem = problem_of("NTK scaling, centred")
-
-    def cost(kind: str, **settings: object) -> int:
-        return instrument(kind, **settings).samples(problem)
-
-    assert 0 < cost("gradient_norm") < cost("sharpness") < cost("sharpness", top=5)
-    assert cost("sharpness", top=5) < cost("spectral_density") < cost("spectral_density", probes=50)
-    assert cost("hessian_spectrum") == cost("sharpness", exact=True) > cost("hessian_trace", probes=3)
-    assert cost("kernel_distance", count=3) < cost("kernel_distance", count=9)
-    assert cost("singular_values", layer="weight_2") > 0

@@ -149,7 +149,6 @@ def test_every_network_and_loss_has_a_coefficient(case: str) -> None:
         measure = instrument("llc", **keys, **more)
         found = measure.measure(state)
         assert measure.offered(state.problem)
-        assert measure.samples(state.problem) > 0
         assert np.shape(found) == (3,)
         assert np.isfinite(found).all()
         np.testing.assert_array_equal(found, measure.measure(state))
