@@ -25,7 +25,7 @@ myst_links_external_new_tab = False
 
 html_theme = "furo"
 html_title = "dyn"
-html_static_path = ["_static"]
+html_static_path = ["_static", "_ext/static"]
 html_css_files = ["custom.css"]
 html_js_files = ["custom.js"]
 html_favicon = "_static/favicon.svg"

@@ -344,11 +344,14 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
         for key, entry in PAPERS.items() for name in entry.figures for one in claims.get(name, [])
         if one.verdict == "not reproduced"
     ]  # fmt: skip
+    outcome = [f"[{name}]({document['paper']}.md#{name})" for name, document in made.items()
+               if chosen_by_outcome(origins_of(name, [run["config"] for run in document["runs"]]))]  # fmt: skip
     toctree = "\n".join(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items())
     return "\n\n".join(
         [
             f"**{summary([one for of in of_paper.values() for one in of])}**, in {plural(len(made), 'figure')} of "
-            f"{plural(len(PAPERS), 'paper')}.",
+            f"{plural(len(PAPERS), 'paper')}. {plural(len(outcome), 'figure')} of them have a setting "
+            f"[chosen by outcome](../explanation/verdicts.md#where-settings-come-from): {', '.join(outcome)}.",
             table(["paper", "claims", "theory", "figures"], rows, "outcomes"),
             "## Claims that are not reproduced",
             table(["claim", "figure", "expected", "measured", "why"], missed, "claims missed"),
@@ -396,7 +399,6 @@ def write_pages(app: Sphinx) -> None:
 
 def _settle(app: Sphinx, config: Config) -> None:
     config.exclude_patterns.append("papers/_*.md")
-    config.html_static_path.append(str(Path(__file__).parent / "static"))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

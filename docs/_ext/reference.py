@@ -25,11 +25,9 @@ from dynamics_cli.kinds.registry import SECTIONS
 if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
-    from sphinx.config import Config
 
 PAGES = "reference/kinds"
 """Where the pages are written, below the folder of the handbook; git ignores it."""
-STATIC = Path(__file__).parent / "static"
 NAMES = {
     "dataset": "data set",
     "architecture": "network",
@@ -295,11 +293,6 @@ def _written(app: Sphinx) -> None:
     write(Path(app.srcdir) / PAGES)
 
 
-def _static(app: Sphinx, config: Config) -> None:
-    if str(STATIC) not in config.html_static_path:
-        config.html_static_path.append(str(STATIC))
-
-
 # -- docstrings and helps, which are plain words with code between backticks, as reStructuredText
 
 
@@ -362,6 +355,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("sphinx-click-process-epilog", _examples)
     app.add_directive("config-keys", Keys)
     app.add_directive("names", Names)
-    app.connect("config-inited", _static)
     app.add_css_file("reference.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

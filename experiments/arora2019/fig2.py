@@ -34,7 +34,6 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     ]
     trained = [one for one in e if one.depth > 0]
     source = "Figure 2, released notebook"
-    # fmt: off
     return [
         kit.theory("certificate", "The nuclear norm of the convex program is the least (largest relative gap to its "
                    "dual)", "weak duality", kit.less_than(1e-4), max(one.gap for one in e if one.depth == 0)),
@@ -56,8 +55,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
                   "the smaller)", source, kit.less_than(1.0), three.rank / min(two.rank, least.rank)),
         kit.claim("many", "With many entries all have the least norm (largest distance, relative)", source,
                   kit.less_than(0.01), max(abs(np.array(norms) - 1))),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

@@ -85,7 +85,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     ranks = [effective_rank(run.values[-1]) for run in e.descents]
     same = [kit.around(x) if N == 1 else kit.Interval(x / FACTOR, x * FACTOR) for N, x in PRINTED.items()]
     ratio = (two.on / two.off)[two.learning].min(initial=np.inf)
-    # fmt: off
     return [
         kit.claim("unseen", "A single matrix leaves what it does not see at 0 (error over the mean square there)",
                   "Figure 3, N = 1", kit.near(1.0, 0.03), one.error / one.unseen),
@@ -107,8 +106,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                     f"printed it of its own draw{'' if run.depth == 1 else f' (within a factor of {FACTOR:g})'}",
                     "released notebook, output of cell 9", expected, run.least)
           for run, expected in zip(e.descents, same, strict=True)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

@@ -72,7 +72,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     rising = np.diff([one.test for one in e.scales if one.tau <= 1])
     slope = np.polyfit(np.log([one.tau for one in lazy]), np.log([one.moved for one in lazy]), 1)[0]
     ratios = np.array([one.test / one.linearised for one in lazy])
-    # fmt: off
     return [
         kit.claim("still", "At tau = 2 neurons hardly turn until the data are fitted (median angle, degrees; median of "
                   f"{TRIALS} trials)", "Figure 1(b)", kit.less_than(10.0), np.median([one.turn for one in large])),
@@ -90,8 +89,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   ratios[np.abs(np.log(ratios)).argmax()]),
         kit.claim("travelled", "The relative distance travelled falls as 1 / alpha = tau^-2 (power, tau 1 to 10)",
                   "Theorem 2.2", kit.near(-2.0, 0.05), slope),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:

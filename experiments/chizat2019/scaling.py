@@ -84,7 +84,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         values = e.table[activation][what][large]
         return float(np.polyfit(np.log(np.array(ALPHAS)[large]), np.log(values), 1)[0]) if e.fitted < 0.1 else np.nan
 
-    # fmt: off
     return [
         kit.claim("moved-tanh", "Weights travel a distance O(1 / alpha) until the data are fitted (power, tanh, alpha "
                   "4 to 1024)", source, kit.at_most(-0.95), power("tanh", "moved")),
@@ -95,8 +94,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   source, kit.at_most(-0.95), power("tanh", "train")),
         kit.claim("test", "Outputs on held-out samples stay within O(1 / alpha) of it (power, tanh)", source,
                   kit.at_most(-0.95), power("tanh", "test")),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:

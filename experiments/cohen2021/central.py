@@ -50,7 +50,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     half = slice(len(e.variance) // 2, None)
     size = float(c.variance[:-1][half].mean()) or np.nan  # there is none before the edge
     wrong = np.abs(c.predicted / e.smoothed - 1)[inner]
-    # fmt: off
     return [
         kit.theory("edge", "The central flow keeps the sharpness at or below 2/eta (its largest over it)",
                    "central flow, complementarity", kit.at_most(1.02), c.top.max() * e.eta / 2),
@@ -64,8 +63,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   kit.Interval(0.8, 1.25), e.variance[half].mean() / size),
         kit.claim("edge-descent", "Gradient descent itself is at the edge (median sharpness at midpoints of its steps "
                   "in the second half over 2/eta)", "abstract (2021)", kit.Interval(0.95, 1.15), e.top),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

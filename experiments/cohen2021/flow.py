@@ -51,7 +51,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 3.1."""
     bounds = [one.edge.bound for one in e.paths]
     rises = e.sharpness.max() > max(bounds)
-    # fmt: off
     return [
         kit.claim("sharpens", "Along gradient flow the sharpness rises beyond 2/eta of every step size (its maximum "
                   "over the largest 2/eta)", "progressive sharpening (recalled)", kit.more_than(1),
@@ -65,8 +64,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *[kit.claim(f"leaves-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: and leaves it then (distance at twice that "
                     "time over the distance at the crossing)", "gradient flow (recalled)", kit.at_least(5),
                     distance_at(one, 2) / distance_at(one, 1)) for one in e.paths],
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

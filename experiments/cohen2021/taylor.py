@@ -62,7 +62,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     exceeds = np.flatnonzero(p.losses > GROWTH * p.losses[0])
     reached, diverges = np.isfinite(e.run.crossing), len(exceeds) and e.run.unstable
     near = min(51, len(b.actual))
-    # fmt: off
     return [
         kit.claim("before", "Before the edge gradient descent on the quadratic model stays close to that on the loss "
                   "(largest relative difference of the losses in 50 steps)", "quadratic model (recalled)",
@@ -80,8 +79,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("new-edge", "The sharpness hovers at, or just above, the bound of the new step (median after the "
                   "crossing over it)", "step size drop (recalled)", BAND,
                   later.band if np.isfinite(e.cut.crossing) else NAN),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

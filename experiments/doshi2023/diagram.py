@@ -38,7 +38,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the phases of the paper, in words."""
     none, some = (e.test[k] > RIGHT for k in range(2))
     fitted = e.train[0].min() > RIGHT  # else test accuracies say nothing of generalisation
-    # fmt: off
     return [
         kit.claim("memorises", "no decay: all labels are memorised, whatever share was replaced (least training "
                   "accuracy)", "abstract (i)", kit.near(1, 0.01), e.train[0].min()),
@@ -52,8 +51,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "abstract (iii)", kit.more_than(0), some.sum() - none.sum()),
         kit.claim("inverts", "decay 5: where it is learnt, replaced labels are ignored at some points (their number)",
                   "abstract (iii); 1/p and three deviations", kit.at_least(1), (e.letters[1] == "F").sum()),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

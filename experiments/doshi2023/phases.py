@@ -47,7 +47,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the abstract and with the printed numbers."""
     coexist, partial, full, forget, batches = (e[name] for name in (COEXIST, PARTIAL, FULL, FORGET, BATCHES))
     learnt = {name: one.test[-1] > 0.9 for name, one in e.items()}
-    # fmt: off
     return [
         *[kit.claim(f"{name.split()[0]}-{key.replace('_', '-')}-{epoch}", f"{name}: {WORDS[key]} at epoch {epoch}",
                     "printed; batches are our draws: around" if name == BATCHES else "printed",
@@ -85,8 +84,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("mini-batch-inverts", "mini-batch: more test than training pairs are right without decay "
                   "(difference, once the rule is learnt)", "notebook", kit.more_than(0),
                   kit.given(learnt[BATCHES], batches.test[-1] - batches.train[-1])),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

@@ -59,7 +59,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     low, high = e.curves[LOWEST], e.curves[HIGHEST]
     cleared = first(low, low["replaced"] <= one.chance, both)
     lost = first(high, high["test"] < 0.5, both)
-    # fmt: off
     return [
         kit.claim("low-clears", "the lowest IPR first: replaced labels come to chance before most neurons are pruned "
                   "(share of pruned neurons there)", "abstract (ii); picture: 0.6 of 0.7", kit.at_most(SHOWN[LOWEST]),
@@ -77,8 +76,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   lost["share"]),
         kit.claim("high-memory", "there replaced labels are memorised still (accuracy on them)", "picture; 100 %",
                   kit.around(1), lost["replaced"]),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

@@ -109,7 +109,6 @@ def alignment(end: Order) -> float:
 def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the ODE, its plateau, and the specialisation that ends it."""
     first = e.curves[0]
-    # fmt: off
     return [
         kit.claim("ode", "Online learning follows the ODE (test error over its, mean over alpha 10 to 100, the worse)",
                   "ODE of the order parameters", kit.around(1.0),
@@ -125,8 +124,7 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
         *(kit.theory(f"plateau-R-{K}", f"Overlap of the student with the teacher, K = M = {K} (over theory)",
                      "Saad and Solla 1995", kit.near(1.0, 0.05), found[1] / plateau_theory(K)[1])
           for K, found in e.plateaus.items()),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
@@ -181,13 +179,11 @@ def evidence_size(runs: kit.Runs) -> kit.Evidence:
 
 def claims_size(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with fluctuations of the size 1 / sqrt(N); students that did not learn have none to compare."""
-    # fmt: off
     return [
         kit.claim("slope", "Deviations from the ODE vanish as 1 / sqrt(N) (power of N)",
                   "Theorem on the limit of many inputs", kit.Interval(-0.65, -0.35),
                   e.line[0] if e.fell < 0.5 else np.nan),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw_size(e: kit.Evidence) -> kit.Drawing:
@@ -244,7 +240,6 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
     formula = [expected(K, shared=False) for K in STUDENTS]
     found = medians(e.trained)
     soft, both = found["soft"], found["both"]
-    # fmt: off
     return [
         kit.claim("soft-grows", "Trained soft committees: the final error grows with every further student (least "
                   "ratio of medians, K = 2, 3, 4, 6)", "abstract", kit.more_than(1), np.min(soft[1:] / soft[:-1])),
@@ -262,8 +257,7 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
           for K, one in zip(STUDENTS, e.both, strict=True)),
         kit.theory("contrast", "With more students the error of both layers does not grow (K = 6 over K = 2)",
                    "abstract", kit.at_most(1.1), e.both[-1] / e.both[0]),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw_overparam(e: kit.Evidence) -> kit.Drawing:

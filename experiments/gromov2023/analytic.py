@@ -39,7 +39,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with what the construction promises."""
     p, N = 97, WIDTHS[97][-1]
-    # fmt: off
     return [
         kit.theory("solves", f"Analytic weights of N = {N} solve addition modulo {p} (least accuracy of {DRAWS} draws)",
                    "analytic solution (recalled)", kit.exactly(1), e.accuracy[p][-1].min()),
@@ -47,8 +46,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                    "(its deviation over sqrt N)", "derived", kit.near(1, 0.1), e.rest),
         kit.theory("cosines", "Rows are cosines: IPR of 1 (least)", "analytic solution",
                    kit.near(1, 1e-9), e.ipr.min()),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

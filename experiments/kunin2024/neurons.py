@@ -101,7 +101,6 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
     own = [float(np.abs(one.S - kernel_distance(one.w, one.a, one.w[0], float(one.a[0]))).max()) for one in paths]
     late, aligned = by[-4.0], [one.aligned for one in paths]
     rich = late.at(late.S, 15.0)  # without it nothing is late, and nothing is first
-    # fmt: off
     return [
         kit.claim("conserved", "Gradient flow conserves a^2 - |w|^2 (largest change, all delta)",
                   "Section 3; tolerance 1e-8 of a step", kit.less_than(1e-6), np.max([one.drift for one in paths])),
@@ -120,8 +119,7 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
                   kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
         kit.theory("formula", "The kernel distance from w and a is that of the gradients (largest difference)",
                    "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(own)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Floats:
@@ -136,7 +134,6 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
     """Compare with Section 3 and Figure 4."""
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
     gaps = [float(np.abs(one.predictor[-1] - end_of_one_sample(one.delta, one.w[0], one.beta)).max()) for one in single]
-    # fmt: off
     return [
         kit.claim("one-solution", "On white inputs every imbalance learns the same predictor (largest distance from "
                   "beta*, delta -2 to 4)", "Figure 4(a)", kit.less_than(1e-2),
@@ -148,8 +145,7 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("fits", "All neurons fit the sample (largest final error)", "Figure 4(b)", kit.less_than(1e-4),
                   max(abs(float((one.predictor[-1] - one.beta) @ one.beta)) / float(np.linalg.norm(one.beta))
                       for one in single)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _color(delta: float) -> str:

@@ -102,7 +102,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     where = e.taus[largest[1]] < 0.11 and -0.4 <= e.deltas[largest[0]] < 0 and expected.holds(extremes["largest"])
     later, rich_later = at(e.kernel, 1000, -1.0), kit.Interval(0.05, 0.17)
     delayed = later >= 0.05  # without what comes later nothing is said of what is first
-    # fmt: off
     return [
         kit.claim("conserved", "Training conserves the imbalance a_j^2 - |w_j|^2 of every neuron (largest change until "
                   "the data are fitted)", "Section 3, gradient flow", kit.less_than(1e-4),
@@ -126,8 +125,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "delta from -0.4 to 0, and the distance is the one printed: 1 if so)", drawn, kit.exactly(1), where),
         *(kit.claim(id, statement, "printed in the released notebook", kit.around(value), extremes[id])
           for id, (_, _, _, value, statement) in PRINTED.items()),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

@@ -59,7 +59,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     there = np.isfinite(e.times).all()
     active = e.spectra[e.norms >= 1]
     single = active.max(axis=1) ** 2 / np.sum(active**2, axis=1)
-    # fmt: off
     return [
         *(kit.claim(f"loss-{epoch}", f"Loss at epoch {epoch:,}".replace(",", " "), "printed, cell 12",
                     kit.near(value, DIGITS), e.losses[epoch - 1] if epoch < len(e.losses) else np.nan)
@@ -79,8 +78,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         *(kit.theory(f"plateau-{k}", f"With {what} learnt the loss is the power of the other modes",
                      "printed, cell 12", kit.near(PRINTED[epoch], DIGITS), e.levels[k])
           for k, what, epoch in ((1, "the largest mode", 10_000), (2, "the two largest modes", 30_000))),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:

@@ -79,7 +79,6 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
     late, scales = np.array([one.late for one in small]), -np.log([one.alpha for one in small])
     middles = np.sqrt(limit.times[1:-1] * limit.times[2:])
     levels = [float(_at(least, least.loss, t)) / level for t, level in zip(middles, limit.losses[1:], strict=False)]
-    # fmt: off
     return [
         *(kit.theory(f"time-{k}", f"Alternating flow from alpha = {alpha:g} makes jump {k} at the time",
                      f"printed, {cell}", kit.near(value, 5e-4), limit.times[k] * -np.log(alpha))
@@ -102,8 +101,7 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
                   kit.around(1.0), levels[int(np.argmax(np.abs(np.log(levels))))]),
         kit.claim("end", "From every alpha the network ends in the least-squares predictor (largest relative distance)",
                   "cell 21, the least-squares lines", kit.less_than(0.01), np.max([one.left for one in e.runs])),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
@@ -125,7 +123,6 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
     made, turn = bool(np.isfinite(least.jumps).all()), (second + third) / 2
     crossed = least.t[1:][(least.s[:-1, 0] > 0) & (least.s[1:, 0] <= 0)]
     early, asleep = (float(_at(least, least.beta, t)[0]) for t in (np.sqrt(first * second), turn))
-    # fmt: off
     return [
         *_common("dormant", e),
         kit.claim("dormant", "The second jump makes the first coordinate dormant again (|beta_1| half way to the third "
@@ -135,8 +132,7 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
                   "cell 15: the tick between the two times", kit.around(turn), crossed[-1] if len(crossed) else np.nan),
         kit.claim("other-sign", "The first coordinate becomes active again with the other sign (product of both signs)",
                   "Algorithm 1", kit.exactly(-1.0), kit.given(made, np.sign(early) * np.sign(least.beta[-1, 0]))),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.1}

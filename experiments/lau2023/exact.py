@@ -57,7 +57,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     within = np.abs(e.mean - e.exact) <= SPREADS * e.spread
     exact = [dln_learning_coefficient(min(sizes), sizes)[0] == value for sizes, value, _ in PRINTED.values()]
     nearer = np.abs(e.mean - e.exact) < np.abs(e.mean - e.hessian)
-    # fmt: off
     return [
         kit.claim("within", f"Estimates agree with the exact coefficients (share of networks within {SPREADS:g} "
                   "standard deviations over chains)", "released README: accurate; most: more than half", kit.most(),
@@ -75,8 +74,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "than half", kit.most(), kit.given(fitted, np.mean(nearer[k:]))),
         kit.theory("printed", "The formula gives the exact coefficients that the released notebook printed (share of "
                    "five)", "DLN_lambdahat_bounds.ipynb, output of cell 20", kit.exactly(1.0), np.mean(exact)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:

@@ -84,7 +84,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the dimensions of the saddles, and with the numbers that the released notebook printed."""
     released, fine = (e.within[name][:, 0] for name in SAMPLERS)
     losses, source = e.within["llc_released"][:, 2], "DLN_phase_transition.ipynb, output of cell 2"
-    # fmt: off
     return [
         *(kit.claim(f"saddle-{r}", f"Within {LENGTH} steps: at the saddle of rank {r} the estimate is half the "
                     "dimension of the maps of this rank" if r < SIDE else f"Within {LENGTH} steps: at the end the "
@@ -102,8 +101,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
           for r in RANKS),
         kit.theory("same", "The exact coefficient is the same at all ranks from 0 on (largest less smallest)",
                    "Aoyagi 2024; layers of inputs and outputs together or more", kit.exactly(0.0), np.ptp(e.exact)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:

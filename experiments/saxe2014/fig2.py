@@ -29,7 +29,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 1.1."""
     kept = [one[:, 0] ** 2 - one[:, 1] ** 2 for one in e.paths]
     balanced = strength(e.times, S, STARTS[2][0] * STARTS[2][1])
-    # fmt: off
     return [
         kit.theory("conserved", "a^2 - b^2 is conserved (largest change)", "Section 1.1, Figure 2",
                    kit.at_most(1e-7), max(np.ptp(one) for one in kept)),
@@ -39,8 +38,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                    "Figure 2", kit.at_most(0.01), np.abs(e.paths[3][-1]).max()),
         kit.theory("logistic", "From a = b the product a b is that of Eq. 12 (largest difference)", "Eq. 12",
                    kit.at_most(1e-6), np.abs(e.paths[2].prod(1) - balanced).max()),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

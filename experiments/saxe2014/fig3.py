@@ -60,7 +60,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     linear, tanh = (e.delays[kind].mean(0) for kind in KINDS)
     exact = e.paths["decoupled"]
     s, lr = exact.s[0], 5e-4
-    # fmt: off
     return [
         kit.claim("exact", "From a decoupled start the first mode follows Eq. 12 (largest difference over s, over the "
                   "error of Euler's method, lambda s ln(s/u0)/8)", "Eq. 12; error derived", kit.near(1, 0.2),
@@ -75,8 +74,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Figure 3 right", kit.more_than(0), linear.mean()),
         kit.claim("tanh", "tanh networks later than linear ones (modes of seven)", "Figure 3 right",
                   kit.exactly(len(MODES)), np.sum(tanh > linear)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

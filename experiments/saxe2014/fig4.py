@@ -67,7 +67,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Eqs. 15 to 17: with the step ~ 1/n learning time saturates with depth."""
     order = e.deviations[:, 0] / e.deviations[:, 1]
     depth = np.log(np.array(LAYERS) - 1)
-    # fmt: off
     return [
         kit.theory("rising", "At the step 1/(n s^(2-2/n)) the time grows with depth (least growth)", "Eq. 15",
                    kit.more_than(0), np.diff(e.flow).min()),
@@ -89,8 +88,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   -np.polyfit(depth, np.log(e.sharpness), 1)[0]),
         kit.theory("step", "as the best step does (the same power)", "Figure 4 right", kit.near(-1, 0.1),
                    np.polyfit(depth, np.log(e.rate), 1)[0]),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

@@ -55,7 +55,6 @@ def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
     """Compare with Figure 6A: depth costs nothing from orthogonal weights, and much from Gaussian ones."""
     orthogonal, gaussian = e.values()
     longer = [one.iterations[np.isin(one.depths, DEPTHS[1:])] for one in (gaussian, orthogonal)]
-    # fmt: off
     return [
         kit.claim("flat", "From orthogonal weights depth costs hardly an iteration (16 matrices over 8)",
                   "Figure 6A; range ours, that of Figure 4", kit.less_than(1.25), growth(orthogonal, 16)),
@@ -63,8 +62,7 @@ def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
                   "Figure 6A; range ours, that of Figure 4", kit.more_than(1.25), growth(gaussian, 16)),
         kit.claim("sooner", "Orthogonal weights learn sooner (least ratio, Gaussian over orthogonal, 4 to 16 matrices)",
                   "Figure 6A", kit.more_than(1), np.min(longer[0] / longer[1])),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

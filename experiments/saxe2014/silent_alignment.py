@@ -107,7 +107,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     small = e.two[1:]  # sigma^2 <= 1e-3
     halved, turned = ([getattr(one, name) for one in e.three] for name in ("half", "turned"))
     aligned, fitted = [one.aligned for one in small], e.fitted < 0.01
-    # fmt: off
     return [
         kit.claim("final-2", "Two matrices: the final kernel is aligned as L/sqrt(L^2 + D - 1) (largest relative "
                   "error, sigma^2 <= 1e-3)", "A, Eq. 10", kit.at_most(0.01),
@@ -138,8 +137,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), kit.given(fitted, e.relu_last)),
         kit.claim("relu-first", "A ReLU network is not regression with its first kernel (distance, over that from the "
                   "last)", "A, Figure 1", kit.more_than(1), e.relu_first / e.relu_last if fitted else np.nan),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

@@ -61,7 +61,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     first, second = (list(e.logs).index(log) for log in (0.0, -1.0))
     later = [now - before for k, now in enumerate(e.largest) for before in e.largest[:k] if max(now, before) > -np.inf]
     there = e.largest[np.isfinite(e.largest)]
-    # fmt: off
     return [
         kit.claim("limit", f"Gradient flow ends in argmin Q under X beta = y (relative distance, alpha {RICH[0]:g} to "
                   "1)", "Theorem 1", kit.less_than(1e-3), np.max([one.difference for one in e.limits])),
@@ -98,8 +97,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                    there[-1] - there[0]),
         kit.theory("more-samples", "The largest alpha^2 grows with N (share of pairs of N, ties half)",
                    "Figure 2(c); most: more than half", kit.most(), np.mean(np.sign(later)) / 2 + 0.5),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:

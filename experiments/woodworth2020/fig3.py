@@ -39,7 +39,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3 and Figure 3."""
-    # fmt: off
     return [
         kit.claim("limit", "Gradient flow of depth 3 ends in argmin Q_3 (relative distance)",
                   "Theorem for D > 2", kit.less_than(1e-3), np.max([one.difference for one in e.limits])),
@@ -56,8 +55,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("deeper", "Deeper networks reach the error with a larger mu = alpha^D (share of N, where any does, "
                    "at which D = 5 does with a larger one than D = 2)", "Figure 3(c)", kit.exactly(1.0),
                    float(np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])]))),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:

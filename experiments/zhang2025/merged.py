@@ -64,7 +64,6 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with two fixed points, the population's descent, and the closed form for white inputs."""
     width, exact = (fallen(one, e.white_levels, 0.8) - fallen(one, e.white_levels, 0.2) for one in (e.white, e.sigmoid))
     down = e.losses[-1] < e.levels.mean()
-    # fmt: off
     return [
         kit.theory("printed", "Loss of the fixed point that is the minimum", "released notebook, output of cell 6",
                    kit.near(END, 1e-8), e.levels[-1]),
@@ -81,8 +80,7 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
                   fallen(e.white, e.white_levels) / fallen(e.sigmoid, e.white_levels)),
         kit.claim("white-width", "White inputs: the loss falls as fast as the closed form (ratio of the times from 20 "
                   "to 80 % of the fall)", "analytical time course of the abstract", kit.around(1), width / exact),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -128,7 +126,6 @@ def claims_features(e: kit.Evidence) -> list[kit.Claim]:
     attention, frozen, features = (e.losses[role] for role in ("attention", "blocks at 0", "features"))
     down = features[-1] < e.levels.mean()
     apart = np.abs(np.log(attention / features))
-    # fmt: off
     return [
         kit.claim("equal", "The losses of linear attention and of the network on cubic features are the same (ratio, "
                   "the farthest of all iterations)", "README of the released code", kit.around(1),
@@ -140,8 +137,7 @@ def claims_features(e: kit.Evidence) -> list[kit.Claim]:
                    "difference in float32)", "identity; ten roundings", kit.at_most(10 * ROUNDING), e.last),
         kit.claim("regression", "Both end at least squares on the cubic features (the larger loss over its)",
                   "fixed point of the flow", kit.around(1), max(attention[-1], features[-1]) / e.least),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

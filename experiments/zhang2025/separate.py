@@ -98,7 +98,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         values = [getattr(one, name)[: None if rests else n] for one, n in pairs]
         return np.concatenate(values) if min(counts(role)) >= D - 1 else np.array([np.nan])
 
-    # fmt: off
     return [
         *(kit.theory(f"printed-{m}", f"Loss of the saddle with {m} of 4 eigenvectors learnt", "released notebook, "
                      "output of cell 6", kit.near(value, 1e-8), levels[m]) for m, value in enumerate(PRINTED)),
@@ -120,8 +119,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                    kit.around(1), farthest(rises[1][np.isfinite(rises[1])])),
         kit.claim("times", "Drops come when descent on the population loss from the same weights says (ratio of half "
                   "times, median over all)", "theory", kit.around(1), np.median(all_of("late"))),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
