@@ -577,8 +577,9 @@ def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> It
     elif (directory := sweep_directory(run)) is not None:
         if asked.iterations:
             raise UsageError("a sweep has no states to show")
+        from dynamics_cli.sweeps.columns import SweepTable
         from dynamics_cli.sweeps.directory import Sweep
-        from dynamics_cli.sweeps.pictures import SweepTable, draw_named
+        from dynamics_cli.sweeps.pictures import draw_named
 
         table = SweepTable(Sweep(directory), asked.log, where=asked.where)
         yield from draw_named(table, asked.panels, asked.columns, asked.measure)
@@ -656,8 +657,9 @@ def list_panels(run: Drawn) -> Table:
 
     directory = sweep_directory(run)
     if directory is not None:
+        from dynamics_cli.sweeps.columns import SweepTable
         from dynamics_cli.sweeps.directory import Sweep
-        from dynamics_cli.sweeps.pictures import SweepTable, pictures_of
+        from dynamics_cli.sweeps.pictures import pictures_of
 
         offered = pictures_of(SweepTable(Sweep(directory))).items()
         return Table({"name": name, "description": text} for name, text in offered)

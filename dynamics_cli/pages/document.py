@@ -32,7 +32,7 @@ SCRIPTS = ("uplot.min.js", "data.js", "chart.js", "canvas.js", "scene.js", "swee
 STYLES = ("uplot.min.css", "page.css")
 LONGEST = 2000
 """Characters of a text that a page shows; of a longer one the beginning and its length."""
-MOST_POINTS = 2**17
+MOST_POINTS = 2**15
 """Points of a curve that travel as they are; of more, those that can be seen on a linear or log axis (`decimate`)."""
 _POLICY = "default-src 'none'; script-src "
 _VOID = ("br", "img", "input", "meta")
@@ -86,9 +86,9 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: s
     return tag("div", whole, class_="scroll", tabindex="0", role="group", aria_label=caption or "table")
 
 
-def folded(title: object, *children: object, opened: bool = False, printed: bool = False) -> Html:
-    """Return what is shown on a click, and on paper where it is `printed`."""
-    return tag("details", tag("summary", title), *children, open=opened, class_="printed" if printed else None)
+def folded(title: object, *children: object, opened: bool = False) -> Html:
+    """Return what is shown on a click."""
+    return tag("details", tag("summary", title), *children, open=opened)
 
 
 @cache
@@ -97,23 +97,16 @@ def _asset(name: str) -> str:
 
 
 def _colors() -> str:
-    """Return the palettes as variables of a style sheet: light, dark where the system or the page's choice is."""
+    """Return the palettes as variables of a style sheet: light, or dark where the system is."""
     light, dark = (
-        "; ".join(
-            f"--{name}: {color}"
-            for name, color in [
-                *((key, value) for key, value in asdict(palette).items() if isinstance(value, str)),
-                *((f"series-{k}", value) for k, value in enumerate(palette.series)),
-            ]
-        )
+        "; ".join([
+            *(f"--{key}: {value}" for key, value in asdict(palette).items() if isinstance(value, str)),
+            *(f"--series-{k}: {value}" for k, value in enumerate(palette.series)),
+        ])
         for palette in (PALETTE, DARK)
-    )
-    return (
-        f":root {{ color-scheme: light; {light} }}\n"
-        '@media (prefers-color-scheme: dark) { :root:not([data-theme="light"]) '
-        f"{{ color-scheme: dark; {dark} }} }}\n"
-        f':root[data-theme="dark"] {{ color-scheme: dark; {dark} }}'
-    )
+    )  # fmt: skip
+    dark_rule = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {dark} }} }}"
+    return f":root {{ color-scheme: light; {light} }}\n{dark_rule}"
 
 
 def _is_page(path: Path) -> bool:

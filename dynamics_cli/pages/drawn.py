@@ -99,7 +99,7 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
             yield {**middle, "low": page.array(low), "high": page.array(high)}
             return
         yield middle
-    width = 0.3 if together else line.width
+    width = 0.3 if together else line.width * (1.0 if y.shape[1] == 1 else 0.6)
     for k, column in enumerate(spread(y.shape[1], MOST_ALIKE)):
         yield page.curve(x, y[:, column], plain(line.name), further=together or k > 0, width=width, **form)
 

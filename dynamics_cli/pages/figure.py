@@ -5,12 +5,8 @@ from __future__ import annotations
 import base64
 import csv
 import io
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from html import escape
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +17,6 @@ from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, beside, read_document, run_path, seeds_of, sha256
-from dynamics_cli.reproduction.entries import PaperEntry
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs import CorruptRunError, Run, outputs_root
 from dynamics_cli.runs.replica import replicas_of
@@ -35,8 +30,6 @@ KINDS = {
 }
 ROWS = 200
 """Rows of a table that a page shows."""
-TOLD = ("What differs from the paper, and why", "Choices on which a verdict depends")
-"""Sections of the notes of a paper that its page shows."""
 
 
 def documents_of(paper: str) -> dict[str, Path]:
@@ -72,7 +65,6 @@ def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
             table(["claim", "figure", "source", "expected", "measured"], failed, "What does not come out as printed")
             if failed
             else None,
-            *(folded(title, text, printed=True) for title, text in _notes(key, entry).items()),
             folded(
                 "Not reproduced here",
                 tag("ul", *(tag("li", tag("code", f"dyn reproduce {m.id}"), f" {m.title}") for m in missing)),
@@ -219,44 +211,3 @@ def _embed(page: Page, file: Path, one: Mapping[str, Any]) -> None:
         add_run(page, replicas_of(run)[0] if "replicas" in run.info else run, folded_in=title)
     except DynError as error:
         page.body.append(folded(title, tag("p", f"It cannot be shown: {error}")))
-
-
-# notes: as much of Markdown as those of papers are written in ------------------------------------------------------
-
-
-def _notes(key: str, entry: PaperEntry) -> dict[str, Html]:
-    """Return the sections `TOLD` of the file NOTES.md beside the modules of a paper."""
-    modules = {one.module.rpartition(".")[0] for one in catalogue.figures(key)}
-    for package in sorted(filter(None, modules)):
-        spec = find_spec(package)
-        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-            with suppress(OSError, UnicodeDecodeError):
-                text = (Path(folder) / "NOTES.md").read_text(encoding="utf-8")
-                found = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-                return {title: markdown(found[title]) for title in TOLD if title in found}
-    return {}
-
-
-def markdown(text: str) -> Html:
-    """Return paragraphs, lists, tables, bold words and code of a text in Markdown; all else stays as it is written."""
-    parts = []
-    for block in re.split(r"\n\s*\n", text.strip()):
-        pieces = re.split(r"\n(?=- )", block)
-        if block.startswith("|"):
-            rows = [
-                [Html(_inline(cell.strip())) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-                for line in block.splitlines()
-            ]
-            parts.append(table(rows[0], rows[2:]))
-            continue
-        if not block.startswith("- "):
-            parts.append(tag("p", Html(_inline(pieces.pop(0)))))
-        if pieces:
-            parts.append(tag("ul", *(tag("li", Html(_inline(piece[2:]))) for piece in pieces)))
-    return Html("".join(parts))
-
-
-def _inline(text: str) -> str:
-    text = escape(" ".join(text.replace("\\|", "|").split()), quote=False)
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
-    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
 
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.analysis.overlay import overlaid, overlay_chart
 from dynamics_cli.analysis.panels import PANELS
 from dynamics_cli.analysis.theories import prediction_charts, predictions
 from dynamics_cli.analysis.view import View
-from dynamics_cli.config import ConfigError, RunConfig, load_config
+from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import flat
-from dynamics_cli.config.load import written_config
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import PIXELS, SliderStates, add_chart, add_scene, outputs_at_data
@@ -160,20 +157,17 @@ def _tables(run: Run) -> Iterator[Html]:
     messages = run.info.get("messages") or []
     if messages:
         yield tag("ul", *(tag("li", message) for message in messages), class_="messages")
-    origins, notes = origins_of(run.config)
-    rows = [[key, _value(value), origins.get(key, "")]
-            for key, value in flat(run.config.model_dump(exclude_none=True)).items()]  # fmt: skip
+    rows = [[key, _value(value)] for key, value in flat(run.config.model_dump(exclude_none=True)).items()]
     yield folded(
         "Config",
-        *(tag("p", note, class_="note") for note in notes),
-        table(["setting", "value", "origin"], rows, "Config"),
-        printed=True,
+        *(tag("p", note, class_="note") for note in _origins(run.config)),
+        table(["setting", "value"], rows, "Config"),
     )
     info = {
         key: run.info[key] for key in ("versions", "threads", "provenance", "estimate", "kinds") if run.info.get(key)
     }
     made = [[key.replace("_", " "), _value(value)] for key, value in flat({"hash": run.hash, **info}).items()]
-    yield folded("Provenance", table([], made, "Where, when and with what it was made"), printed=True)
+    yield folded("Provenance", table([], made, "Where, when and with what it was made"))
     sizes = [[name, size(bytes_)] for name, bytes_ in file_sizes(run.path).items() if not name.startswith("plots/")]
     yield folded("Files", table(["file", "size"], sizes, f"Files of {run.path.name}"))
 
@@ -183,42 +177,8 @@ def _value(value: Any) -> str:
     return text if len(text) <= VALUE else f"{text[:VALUE]}… ({len(text):,} characters)"
 
 
-def origins_of(config: RunConfig) -> tuple[dict[str, str], list[str]]:
-    """Return `section.key` -> where its value comes from as far as that is known, and what the bundled config says.
-
-    A run of a bundled config, which is found by its name, has values that the file writes and some that were changed;
-    others are defaults of dyn. Of other runs only the defaults are known.
-    """
-    now = flat(config.model_dump(exclude_none=True))
-    origins = {key: "default" for key, value in _defaults(config, "") if key in now and now[key] == value}
-    called = {key.replace("/", "-").replace("_", "-"): (key, file) for key, file in bundled_configs().items()}
-    name, file = called.get(config.name.replace("_", "-"), ("", None))
-    if file is None:
-        return origins, []
-    with suppress(ConfigError):
-        written = written_config(file, ["sweep=null"])
-        before = flat(load_config(file, ["sweep=null"], check_files_exist=False).model_dump(exclude_none=True))
-        for key, value in now.items():
-            path = tuple(key.split("."))
-            if before.get(key) != value and key not in ("device", "backend"):
-                origins[key] = f"changed, {_value(before.get(key))} in {name}.yaml"
-            elif path in written.origins or path[:-1] in written.origins:
-                line = written.origin(path).line
-                origins[key] = f"{name}.yaml:{line}" if path in written.origins else origins.get(key, "default")
-    return origins, [f"{origin}: {settings}" for origin, settings in origins_in(file)]
-
-
-def _defaults(section: BaseModel, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield `section.key` and its default, for keys that have one."""
-    for key, field in type(section).model_fields.items():
-        value = getattr(section, key)
-        if isinstance(value, BaseModel):
-            yield from _defaults(value, f"{prefix}{key}.")
-        elif not field.is_required():
-            yield f"{prefix}{key}", _dumped(field.get_default(call_default_factory=True))
-
-
-def _dumped(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return value.model_dump(exclude_none=True)
-    return {key: _dumped(one) for key, one in value.items()} if isinstance(value, Mapping) else value
+def _origins(config: RunConfig) -> list[str]:
+    """Return what the comments of the bundled config say of its settings; a run of it is known by its name."""
+    called = {key.replace("/", "-").replace("_", "-"): file for key, file in bundled_configs().items()}
+    file = called.get(config.name.replace("_", "-"))
+    return [] if file is None else [f"{origin}: {settings}" for origin, settings in origins_in(file)]

@@ -12,9 +12,11 @@ from dynamics_cli.config.dump import flat
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import add_chart
 from dynamics_cli.plotting.time_axis import decimate
+from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep
-from dynamics_cli.sweeps.pictures import SweepTable, sweep_charts
+from dynamics_cli.sweeps.pictures import sweep_charts
 from dynamics_cli.sweeps.summary import describe_sweep
+from dynamics_cli.text import cell
 
 CURVES = 1_500_000
 """Numbers of curves that a page holds at most, all jobs together."""
@@ -41,7 +43,7 @@ def add_sweep(page: Page, directory: Path) -> None:
             "p", f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended{f' ({ended})' if ended else ''}."
         ),
     ]
-    settings = [[key, ", ".join(map(str, values))] for key, values in told["settings"].items()]
+    settings = [[key, ", ".join(map(cell, values))] for key, values in told["settings"].items()]
     settings += [[key, f"= {text}"] for key, text in told["computed"].items()]
     settings += [["seeds", told["seeds"]]]
     if sweep.rows:
@@ -55,7 +57,7 @@ def add_sweep(page: Page, directory: Path) -> None:
         table(["message", "jobs"], failures, "Jobs that failed") if failures else None,
         table(["run", "iterations"], running, "Running now") if running else None,
         table(["setting", "values"], settings, "What is swept"),
-        folded("Config", table(["setting", "value"], _config(sweep), "Config"), printed=True),
+        folded("Config", table(["setting", "value"], _config(sweep), "Config")),
     ]
     page.body.append(tag("section", *parts, class_="sweep"))
 

@@ -145,30 +145,6 @@ def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
     assert abs(iteration - 600**0.5) < 2
     chart.click(position={"x": over["width"] / 2, "y": 40})
     assert 5 < row(tab, "iteration") < 40
-    tab.get_by_text("values", exact=True).first.click()
-    tab.wait_for_selector(".panel details table td")
-    cells = tab.locator(".panel details table tr").last.locator("td").all_inner_texts()
-    assert [float(cell) for cell in cells] == pytest.approx([600, points.losses[-1]], rel=6e-3)
-
-
-def test_a_curve_of_a_million_points_shows_its_extremes(show: Show) -> None:
-    page = Page("long", "long")
-    y = np.sin(np.arange(1_000_000) / 1e5)
-    y[345_678], y[765_432] = 40.0, -50.0
-    line = page.curve(np.arange(len(y)), y, "long", **LOOK)
-    page.body.append(
-        page.panel("chart", "long", "a curve", lines=[line], log={"x": False, "y": False}, label="iteration")
-    )
-    tab = show(page)
-    kept = tab.evaluate("""async () => {
-        const line = described.panels[0].lines[0], y = await numbers(line.y);
-        const curve = new Curve(await numbers(line.x), y);
-        return [[0, 1e6, false], [1, 1e6, true], [345000, 346000, false]].map(([a, b, log]) => {
-            const seen = curve.visible(a, b, 1000, log).map((k) => y[k]);
-            return [seen.length, Math.max(...seen), Math.min(...seen)]; }); }""")
-    assert [(high, low) for _, high, low in kept[:2]] == [(40.0, -50.0)] * 2
-    assert kept[2][1] == 40.0
-    assert all(count <= 4010 for count, _, _ in kept)
 
 
 NEAR = [12.2921, 12.2929, 12.2943]
@@ -191,7 +167,7 @@ def test_numbers_stand_beside_the_ticks(
     drawn = tab.evaluate("""async () => {
         const [panel] = described.panels, place = document.body.appendChild(document.createElement("main"));
         const [x, y] = await Promise.all([panel.lines[0].x, panel.lines[0].y].map(numbers));
-        const chart = new Chart(place, panel, [{ ...panel.lines[0], curve: new Curve(x, y) }]);
+        const chart = new Chart(place, panel, [{ ...panel.lines[0], curve: { x, y } }]);
         chart.at = x.at(-1);
         await new Promise((then) => setTimeout(then, 100));
         const end = chart.plot.over.getBoundingClientRect().right - chart.mark.getBoundingClientRect().right;
@@ -247,7 +223,6 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     tab.get_by_label("y", exact=True).select_option("final_loss")
     tab.get_by_label("colour", exact=True).select_option("architecture.width")
     assert pixels(tab, "sweep") != before
-    assert "; lines: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
 
 
 def jobs(tab: Any) -> list[str]:
@@ -277,7 +252,7 @@ def test_jobs_are_sorted_and_found(size: str, show: Show, swept: Any) -> None:
     assert 0 <= box["x"] <= tab.viewport_size["width"] - 10  # all columns can be reached
 
 
-def test_all_jobs_are_printed_and_a_row_shows_its_curves(show: Show, swept: Any) -> None:
+def test_a_row_shows_its_curves(show: Show, swept: Any) -> None:
     tab = show(dyn.page(swept), "wide")
     assert "lr 0.01" in tab.locator(".panels .legend").first.inner_text()  # medians by settings
     tab.locator("tr.job").nth(2).press("Enter")
@@ -285,9 +260,6 @@ def test_all_jobs_are_printed_and_a_row_shows_its_curves(show: Show, swept: Any)
     tab.get_by_label("curve of the chosen job").select_option("loss")
     tab.wait_for_selector(".panel.sweep .legend >> text=lr 0.01, width 4, seed 0")
     assert tab.get_by_text("optimizer.iterations").count() == 1  # the config, folded in
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert tab.locator("tr.job").count() == 12
-    tab.evaluate("dispatchEvent(new Event('afterprint'))")
 
 
 def test_curves_are_smoothed_and_saved(show: Show, points: Run, tmp_path: Path) -> None:
@@ -307,24 +279,11 @@ def test_curves_are_smoothed_and_saved(show: Show, points: Run, tmp_path: Path) 
     assert tab.evaluate("document.querySelector('.chart canvas').toDataURL()") != before
 
 
-def test_panels_are_found_and_folded(show: Show, points: Run) -> None:
-    tab = show(dyn.page(points), "wide")
-    tab.get_by_label("find panels").fill("singular")
-    shown = [one for one in tab.locator("figure.panel").all() if one.is_visible()]
-    assert 0 < len(shown) < tab.locator("figure.panel").count()
-    tab.get_by_label("find panels").fill("")
-    tab.get_by_role("button", name="Loss", exact=True).click()
-    assert not tab.locator(".drawn").first.is_visible()
-    tab.get_by_role("button", name="Loss", exact=True).click()
-    assert tab.locator(".drawn").first.is_visible()
-
-
-def test_medians_of_words_are_not_joined(show: Show, tmp_path: Path) -> None:
+def test_words_have_colours_of_their_own(show: Show, tmp_path: Path) -> None:
     grid = {"loss.kind": ["mse", "half_mse"]}
     swept = dyn.sweep(POINTS, grid, overrides={"optimizer.iterations": 40}, out=tmp_path / "words")
     tab = show(dyn.page(swept), "wide")
     assert not tab.locator("canvas.scale").is_visible()  # words have colours of their own
-    assert "; dashes: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
     many = "new Set(Array.from({ length: 9 }, (_, k) => group(k, 9))).size"
     assert tab.evaluate(f"[{many}, spaced(Float64Array.of(0, 1, 60, 70), (v) => v, 50)]") == [9, [0, 60]]
 
@@ -369,8 +328,6 @@ def test_sizes_and_colours(size: str, scheme: str, show: Show, points: Run, tmp_
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     ground = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
-    tab.get_by_label("colours").select_option("light")
-    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert tab.pdf(path=tmp_path / "page.pdf")[:5] == b"%PDF-"
     assert len(tab.screenshot()) > 10000
 

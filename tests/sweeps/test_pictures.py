@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.plotting.panels.phase import draw_phase_diagram
+from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep
-from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep, pictures_of, sweep_charts
+from dynamics_cli.sweeps.pictures import draw_sweep, pictures_of, sweep_charts
 from tests.sweeps.test_grid import BASE
 from tests.sweeps.test_sweep import sweep_of
 

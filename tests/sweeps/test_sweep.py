@@ -17,10 +17,11 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, Run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
+from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
+from dynamics_cli.sweeps.pictures import draw_sweep
 from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.sweeps.train import Task, by_executor, train_all
 from dynamics_cli.training import loop

@@ -47,7 +47,6 @@ class Drawing {
     this.onresize = () => {};
     this.measure();
     new ResizeObserver(() => this.measure() && this.onresize()).observe(place);
-    addEventListener("refit", () => this.measure() && this.onresize());
   }
 
   /** Take the size of the place; whether it has changed. */

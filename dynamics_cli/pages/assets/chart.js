@@ -53,7 +53,7 @@ function smoothed(curve, kept) {
     if (Number.isFinite(curve.y[k])) [mean, weight] = [kept * mean + (1 - kept) * curve.y[k], kept * weight + 1 - kept];
     y[k] = Number.isFinite(curve.y[k]) ? mean / weight : NaN;
   }
-  return new Curve(curve.x, y);
+  return { x: curve.x, y };
 }
 
 /** @typedef {Look & {curve: Curve, low?: Curve, high?: Curve}} Line */
@@ -97,14 +97,10 @@ class Chart {
       label.prepend(swatch);
       legend.append(label);
     });
-    this.rows = make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "values of the curves" });
-    const table = make("details", {}, make("summary", {}, "values"), this.rows);
-    table.addEventListener("toggle", () => this.tabulate());
-    place.append(settings, this.drawing, this.readout, legend, table);
+    place.append(settings, this.drawing, this.readout, legend);
     this.mark = make("div", { class: "mark" });
     this.build();
     new ResizeObserver(() => this.fit()).observe(this.drawing);
-    addEventListener("refit", () => this.fit());
     /** Told the x of a click. @type {(x: number) => void} */
     this.onpoint = () => {};
     let dragged = false;
@@ -184,22 +180,18 @@ class Chart {
 
   /** The curves as uPlot takes them: every x, and values that are null in gaps, undefined where another curve has its x. */
   reduced() {
-    const columns = Math.max(200, Math.round(this.drawing.clientWidth * devicePixelRatio));
-    const kept = this.drawn.map(({ curve }) => curve.visible(this.range[0], this.range[1], columns, this.log.x));
     const xs = new Set();
-    kept.forEach((indices, at) => indices.forEach((i) => xs.add(this.drawn[at].curve.x[i])));
+    for (const { curve } of this.drawn) for (const v of curve.x) if (!this.log.x || v > 0) xs.add(v);
     const x = Float64Array.from(xs).sort();
     let [low, high] = [Infinity, -Infinity];
-    const ys = kept.map((indices, place) => {
-      const { curve, k } = this.drawn[place];
+    const ys = this.drawn.map(({ curve, k }) => {
       const y = new Array(x.length);
-      let at = 0;
-      for (const i of indices) {
+      for (let i = 0, at = 0; i < curve.x.length; i++) {
         while (x[at] < curve.x[i]) at++;
         const value = curve.y[i];
         const drawn = Number.isFinite(value) && (!this.log.y || value > 0);
-        y[at] = drawn ? value : null;
-        if (drawn && !this.hidden.has(k)) [low, high] = [Math.min(low, value), Math.max(high, value)];
+        if (x[at] === curve.x[i]) y[at] = drawn ? value : null;
+        if (drawn && !this.hidden.has(k) && curve.x[i] >= this.range[0] && curve.x[i] <= this.range[1]) [low, high] = [Math.min(low, value), Math.max(high, value)];
       }
       return y;
     });
@@ -353,20 +345,5 @@ class Chart {
     ctx.fillRect(0, 0, drawn.width, drawn.height);
     ctx.drawImage(drawn, 0, 0);
     return canvas;
-  }
-
-  /** Fill the table of values: 25 places of x at most. */
-  tabulate() {
-    const head = make("tr", {}, ...["curve", this.panel.label, "value"].map((text) => make("th", { scope: "col" }, text)));
-    const body = make("tbody", {});
-    for (const { name, curve } of this.lines) {
-      const count = Math.min(curve.x.length, Math.max(3, Math.round(25 / this.lines.length)));
-      for (let k = 0; k < count; k++) {
-        const i = count > 1 ? Math.round((k * (curve.x.length - 1)) / (count - 1)) : 0;
-        const cells = [short(curve.x[i]), short(curve.y[i])].map((text) => make("td", {}, text));
-        body.append(make("tr", {}, make("th", { scope: "row" }, name || "curve"), ...cells));
-      }
-    }
-    this.rows.replaceChildren(make("table", {}, make("thead", {}, head), body));
   }
 }

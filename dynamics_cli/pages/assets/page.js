@@ -110,7 +110,7 @@ async function setUp(number) {
   const states = panel.group === undefined ? null : await statesOf(panel.group);
   if (panel.kind === "chart") {
     const lines = await Promise.all(panel.lines.map(async (/** @type {StoredLine} */ line) => {
-      const curve = async (/** @type {Stored | undefined} */ y) => y && new Curve(await numbers(line.x), await numbers(y));
+      const curve = async (/** @type {Stored | undefined} */ y) => y && { x: await numbers(line.x), y: await numbers(y) };
       return { ...line, name: line.name + (line.of ? ` (extremes of ${line.of} points)` : ""), curve: await curve(line.y), low: await curve(line.low), high: await curve(line.high) };
     }));
     const chart = new Chart(place, panel, /** @type {Line[]} */ (lines));
@@ -187,60 +187,7 @@ function recolor() {
   for (const redraw of redraws) redraw();
 }
 
-/** @param {string} theme `auto`, `light` or `dark` */
-function setTheme(theme) {
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
-  recolor();
-}
-
-/** Let panels be folded by their titles, and found by words in them. */
-function offerPanels() {
-  const panels = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("figure.panel")]);
-  for (const panel of panels) {
-    const title = panel.querySelector("figcaption");
-    if (!title) continue;
-    const turn = make("button", { type: "button", class: "quiet", "aria-expanded": "true" }, ...title.childNodes);
-    turn.addEventListener("click", () => turn.setAttribute("aria-expanded", String(!panel.classList.toggle("closed"))));
-    title.replaceChildren(turn);
-  }
-  if (panels.length < 5) return;
-  const search = /** @type {HTMLInputElement} */ (make("input", { type: "search", autocomplete: "off" }));
-  search.addEventListener("input", () => {
-    const words = search.value.toLowerCase().split(/\s+/);
-    for (const panel of panels) {
-      const text = (panel.querySelector("figcaption")?.textContent ?? "").toLowerCase();
-      panel.hidden = !words.every((word) => text.includes(word));
-    }
-  });
-  element("settings").append(make("label", {}, "find panels ", search), " ");
-}
-
-/** Draw everything for a page of another width at once: observers of sizes come after the printer. @param {string} width */
-function fitTo(width) {
-  document.body.style.width = width;
-  dispatchEvent(new Event("refit"));
-}
-
-function offerThemes() {
-  const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off" }, ...["auto", "light", "dark"].map((name) => make("option", { value: name }, name))));
-  choice.addEventListener("change", () => setTheme(choice.value));
-  element("settings").append(make("label", {}, "colours ", choice));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
-  /** What is folded in and opened on paper. @type {HTMLDetailsElement[]} */
-  let folds = [];
-  addEventListener("beforeprint", () => {
-    setTheme("light");
-    folds = [...document.querySelectorAll("details")].filter((fold) => fold.classList.contains("printed") && !fold.open);
-    for (const fold of folds) fold.open = true;
-    fitTo("640px"); // a sheet of paper is narrower than most windows
-  });
-  addEventListener("afterprint", () => {
-    setTheme(choice.value);
-    for (const fold of folds) fold.open = false;
-    fitTo("");
-  });
-}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
 
 document.addEventListener("toggle", (event) => {
   const fold = event.target;
@@ -249,8 +196,6 @@ document.addEventListener("toggle", (event) => {
 
 (async () => {
   document.documentElement.classList.add("drawing");
-  offerPanels();
-  offerThemes();
   const place = document.getElementById("reload");
   if (place) offerReload(place);
   await setUpIn(document);

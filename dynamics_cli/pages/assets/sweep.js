@@ -6,8 +6,6 @@
 /** @typedef {{name: string, values: Numbers, words: string[] | null, log: boolean, setting: boolean}} Column */
 
 const PER_PAGE = 20;
-/** Rows on paper at most. */
-const PRINTED = 2000;
 
 /** @param {Numbers} values @param {boolean} log @returns {[number, number]} */
 function reach(values, log) {
@@ -74,8 +72,6 @@ class Sweep {
     };
     const pages = make("div", { class: "settings" }, make("button", { type: "button", onclick: turn(-1) }, "jobs before"), this.pager, make("button", { type: "button", onclick: turn(1) }, "jobs after"));
     place.append(bar, this.readout, curves, this.curve, found, this.rows, pages);
-    addEventListener("beforeprint", () => this.tabulate(PRINTED));
-    addEventListener("afterprint", () => this.tabulate());
     const { canvas } = this.drawing;
     canvas.addEventListener("mousemove", (event) => this.point(this.under(event)));
     canvas.addEventListener("click", (event) => {
@@ -112,8 +108,6 @@ class Sweep {
       if (cells) this.cells(x, y, xs, ys, middles, fill);
       else this.dots(x, y, shade, fill);
       this.mark(x, y, cells ? xs : null, ys);
-      const joined = shade === x ? [NaN] : words; // a group at each place of x has nothing to join: all jobs are
-      if (groups && x.setting && !y.setting) for (const word of joined) this.medians(x, y, xs, (j) => shade === x || shade.values[j] === word, shade === x ? color("unsigned") : fill(word));
     });
     const wide = x.words ? Math.max(...x.words.map((word) => drawing.ctx.measureText(word.slice(0, 18)).width)) + 8 : 50;
     const at = { x: x.setting ? spaced(xs, (v) => drawing.px(v), wide) : undefined, y: y.setting ? spaced(ys, (v) => drawing.py(v), 20) : undefined };
@@ -131,8 +125,7 @@ class Sweep {
     });
     if (words.length > 12) names.push(make("span", {}, `and ${words.length - 12} more`));
     const said = `${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${cells ? ", median over all other settings and seeds; crosses: no number" : ""}`;
-    const lines = groups && x.setting && !y.setting ? `; ${x.words ? "dashes" : "lines"}: medians` : "";
-    this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [said]), lines);
+    this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [said]));
   }
 
   /** The median of a column in every cell, NaN where there is no number. @param {Column} x @param {Column} y @param {Column} shade @param {Float64Array} xs @param {Float64Array} ys */
@@ -160,24 +153,6 @@ class Sweep {
       ctx.strokeRect(x0 + 2, y0 + 2, x1 - x0 - 4, y1 - y0 - 4);
     }
     ctx.lineWidth = 1;
-  }
-
-  /** Join the medians of some jobs at every place of x; between words there is nothing, and each has a dash. @param {Column} x @param {Column} y @param {Float64Array} xs @param {(j: number) => boolean} among @param {string} stroke */
-  medians(x, y, xs, among, stroke) {
-    /** @type {number[][]} */
-    const at = Array.from(xs, () => []);
-    for (let j = 0; j < this.panel.jobs; j++) if (among(j) && Number.isFinite(y.values[j])) at[nearest(xs, x.values[j])].push(y.values[j]);
-    const { ctx } = this.drawing;
-    ctx.strokeStyle = stroke;
-    ctx.lineWidth = 2;
-    ctx.beginPath();
-    at.forEach((values, k) => {
-      const [px, py] = [this.drawing.px(xs[k]), this.drawing.py(median(values))];
-      if (!Number.isFinite(py)) return;
-      if (x.words) ctx.moveTo(px - 9, py);
-      ctx.lineTo(px + (x.words ? 9 : 0), py);
-    });
-    ctx.stroke();
   }
 
   /** The different values of a column, in order. @param {Column} column */
@@ -269,7 +244,7 @@ class Sweep {
       place.append("It recorded no such curve.");
       return;
     }
-    const curve = new Curve(x.slice(start, start + counts[j]), y.slice(start, start + counts[j]));
+    const curve = { x: x.slice(start, start + counts[j]), y: y.slice(start, start + counts[j]) };
     const chart = { kind: "chart", log: { x: false, y: curve.y.every((value) => !(value < 0)) }, label: "iteration", alternative: `${this.measure.value} of job ${job} over iterations.` };
     this.chart = new Chart(place, chart, [{ name: settings.join(", "), color: "series-0", dash: [], width: 1.3, points: false, curve }]);
   }
@@ -315,10 +290,10 @@ class Sweep {
     this.tabulate();
   }
 
-  /** Write a part of the table; on paper more of it. @param {number} [most] */
-  tabulate(most = PER_PAGE) {
+  /** Write a part of the table. */
+  tabulate() {
     const rows = this.rowsShown;
-    const [first, end] = most > PER_PAGE ? [0, Math.min(rows.length, most)] : [this.first, Math.min(rows.length, this.first + most)];
+    const [first, end] = [this.first, Math.min(rows.length, this.first + PER_PAGE)];
     const head = make("tr", {}, ...[...this.columns.map(({ name }) => name), "status", "message"].map((name, c) => {
       const order = this.sorted.by === c ? (this.sorted.up ? "ascending" : "descending") : "none";
       const button = make("button", { type: "button", class: "quiet", onclick: () => this.sort(c, this.sorted.by !== c || !this.sorted.up) }, `${name}${{ ascending: " \u25b2", descending: " \u25bc", none: "" }[order]}`);

@@ -1,0 +1,138 @@
+"""The table of a sweep by column: which settings have several values, families of jobs, the curves of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.errors import RunError
+from dynamics_cli.plotting.chart import LOG_RANGE
+from dynamics_cli.plotting.layout import format_number
+from dynamics_cli.plotting.time_axis import LogAxes
+from dynamics_cli.runs.run import columns_of, measured
+from dynamics_cli.runs.store.layout import is_array_name
+from dynamics_cli.sweeps.directory import Sweep, number_of, text_of
+from dynamics_cli.sweeps.table import FIXED
+from dynamics_cli.text import shorten
+
+Floats = NDArray[np.float64]
+
+
+class SweepTable:
+    """The results of a sweep by column; of an unfinished sweep, of the jobs that have ended."""
+
+    def __init__(self, sweep: Sweep, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None) -> None:
+        """Read the table of a sweep, of the rows that have the values of `where`; `log` is that of `dyn plot`.
+
+        Raises:
+            RunError: no job has ended yet.
+            UsageError: there is no such column, or no row has the values.
+        """
+        self.sweep, self.log, self.described = sweep, log, sweep.described
+        self.where = {key: text_of(value) for key, value in (where or {}).items()}
+        self.rows = [{name: text_of(one) for name, one in row.items()} for row in sweep.chosen(where)]
+        if not self.rows:
+            raise RunError(f"no job of {sweep.path} has ended yet")
+        axes = self.described["axes"]
+        self.settings = [*(axis["key"] for axis in axes), *self.described["computed"]]
+        self.free = [axis["key"] for axis in axes if "with" not in axis and len(self.values(axis["key"])) > 1]
+        """Settings of their own that have several values; others go with them, or are computed."""
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the final numbers that the table has: measures that the config asks for, the final loss, others."""
+        asked = bool((self.described["config"].get("record") or {}).get("measures"))
+        columns = dict.fromkeys(str(name) for row in self.rows for name in row if name not in (*FIXED, *self.settings))
+        names = [name for name in columns if is_array_name(name.partition(".")[0]) and name != "iterations"]
+        return sorted(names, key=lambda name: (name == "final_loss") == asked)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns that can be drawn."""
+        return list(dict.fromkeys([*self.settings, "seed", *self.measures]))
+
+    @property
+    def main(self) -> str:
+        """The setting that curves are drawn over: the first with several values, numbers before words."""
+        free = self.free or self.settings or ["seed"]
+        return str(next((key for key in free if self.numeric(key)), free[0]))
+
+    def values(self, key: str) -> list[str]:
+        """Return the different values of a column as they are written, in their order."""
+        return list(dict.fromkeys(row.get(key, "") for row in self.rows))
+
+    def column(self, name: str) -> Floats:
+        """Return a column as numbers, NaN where a job has none."""
+        return np.array([number_of(row.get(name, "")) for row in self.rows])
+
+    def numeric(self, key: str) -> bool:
+        """Whether a column holds numbers only; NaN is one, and a failed job may have no number."""
+        texts = [text for text in self.values(key) if text != ""]
+        return bool(texts) and all(text == "nan" or not np.isnan(number_of(text)) for text in texts)
+
+    def places(self, key: str) -> tuple[Floats, list[str] | None]:
+        """Return where rows stand on an axis of a column: its numbers, or the numbers of its words, and these."""
+        if self.numeric(key):
+            return self.column(key), None
+        words = self.values(key)
+        return np.array([float(words.index(row.get(key, ""))) for row in self.rows]), words
+
+    def logarithmic(self, key: str) -> bool:
+        """Whether a column is spaced by ratios, or spans so much that only a logarithmic axis shows it."""
+        values = self.column(key)[np.isfinite(self.column(key))]
+        if not self.numeric(key) or not len(values) or values.min() <= 0:
+            return False
+        spaced = any(one["key"] == key and one["log"] for one in self.described["axes"])
+        return bool(spaced or values.max() > LOG_RANGE * values.min())
+
+    def families(self, keys: Sequence[str], among: Sequence[int] | None = None) -> dict[str, list[int]]:
+        """Return the rows by their values of some columns, named as a legend says them; by default of all rows."""
+        families: dict[str, list[int]] = {}
+        values = {key: self.values(key) for key in keys}
+        digits = {key: 3 if len({_short(one) for one in many}) == len(many) else 17 for key, many in values.items()}
+        for k in range(len(self.rows)) if among is None else among:
+            name = ", ".join(f"{_last(key)} {_short(self.rows[k][key], digits[key])}" for key in keys)
+            families.setdefault(name, []).append(k)
+        return families
+
+    def curve(self, k: int, measure: str) -> tuple[Floats, Floats]:
+        """Return the iterations and the losses that the job of row k recorded, or another measure; nothing if none."""
+        if self.rows[k]["status"] == "failed":
+            return np.zeros(0), np.zeros(0)
+        run = self.sweep.run(int(self.rows[k]["job"]))
+        if measure == "final_loss":
+            return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
+        for name in (name for name in run.measures if measure.startswith(name)):
+            columns = [name] if run.measures[name].ndim == 1 else [f"{name}.{one}" for one in columns_of(run, name)]
+            if measure in columns:
+                steps, values = measured(run, name)
+                return np.asarray(steps, float), values[:, columns.index(measure)]
+        return np.zeros(0), np.zeros(0)
+
+    def note(self, drawn: Sequence[str]) -> str:
+        """Return the hidden parts of a picture of some columns: other settings, seeds, jobs that have not ended."""
+        leaders = {axis["key"]: axis.get("with", axis["key"]) for axis in self.described["axes"]}
+        groups = {leaders.get(key, key) for key in drawn}
+        left = [f"{key} ({len(self.values(key))})" for key in self.free if key not in groups]
+        if (seeds := len(self.values("seed"))) > 1 and "seed" not in (*drawn, *self.free):
+            left.append(f"{seeds} seeds")
+        lost = sum(row["status"] in ("diverged", "failed") for row in self.rows)
+        parts = [f"median over {', '.join(left)}"] if left else []
+        parts += [f"where {key} = {_short(text)}" for key, text in self.where.items()]
+        parts += [f"{len(self.rows)} of {self.described['jobs']} jobs"] * (len(self.rows) < self.described["jobs"])
+        parts += [f"{lost} jobs diverged or failed"] if lost else []
+        parts += [f"{key} with {leader}" for key, leader in leaders.items() if key != leader and key not in drawn]
+        return "; ".join(parts + [f"{k} = {text}" for k, text in self.described["computed"].items() if k not in drawn])
+
+
+def _short(text: str, digits: int = 3) -> str:
+    return shorten(text, 24) if np.isnan(number_of(text)) else format_number(number_of(text), digits)
+
+
+def _last(key: str) -> str:
+    """Return the last word of a key, which legends show; of a kind with its section."""
+    above, _, last = key.rpartition(".")
+    return above.rpartition(".")[2] if last == "kind" and above else last
