@@ -26,8 +26,6 @@ from dynamics_cli.architectures.activations import (
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import Activation, all_kinds, formulas
-from dynamics_cli.training.backends import build_stepper, choose
-from tests.training.problems import assert_chunks_are_invisible, random_problem
 
 Z = np.array([[-3.0, -0.5, 0.25], [0.0, 1e-300, 2.0]])
 KINKED: list[tuple[Activation, list[list[float]], list[list[float]]]] = [
@@ -131,38 +129,3 @@ def test_large_arguments_overflow_only_where_the_function_does(sigma: Activation
     (gradient,) = torch.autograd.grad(sigma.value(tensor).sum(), tensor)
     results = (sigma.value(z), sigma.derivative(z), sigma.derivative(tensor.detach()), gradient)
     assert all(np.isfinite(np.asarray(result)).all() for result in results)
-
-
-@EVERY_SMOOTH
-def test_networks_of_smooth_activations_train_and_go_on_with_the_same_bits(sigma: Activation) -> None:
-    activation = {"activation": sigma.model_dump(exclude_none=True)}
-    deep = {"kind": "fully_connected", "widths": [6, 5], **activation}
-    for setting in ({}, {"architecture": deep}):
-        one = random_problem(activation=activation, initialization={"kind": "default_scaled"}, **setting)
-        assert choose([one]).variant == "engine"
-        assert_chunks_are_invisible(lambda one=one: build_stepper([one], choose([one])), 25)
-        losses = build_stepper([one], choose([one])).advance(25)
-        assert losses[-1] < losses[0]
-
-
-@EVERY_SMOOTH
-def test_gradient_flow_of_a_neuron_solves_its_equation(sigma: Activation) -> None:
-    """`w' = -sigma'(w) (sigma(w) - y)` for the half square: time is an integral over w."""
-    from scipy.integrate import quad
-
-    settings = {"kind": "gradient_flow", "until": 0.5, "points": 1, "rtol": 1e-10}
-    one = random_problem(
-        n=1, d=1, width=1, loss="half_mse", activation={"activation": sigma.model_dump(exclude_none=True)},
-        architecture={"train_output": False}, optimizer=settings,
-        initialization={"kind": "values", "hidden_weight": [[0.3]], "output_weight": [1.0]},
-    )  # fmt: skip
-    stepper = build_stepper([one], choose([one]))
-    stepper.advance(1)
-    end = float(stepper.parameters()["hidden_weight"][0, 0])
-    x, y = float(one.dataset.x[0, 0]), float(one.dataset.y[0])
-
-    def slowness(w: float) -> float:
-        z = np.array([w * x])
-        return float(-1 / (x * sigma.derivative(z)[0] * (sigma.value(z)[0] - y)))
-
-    assert quad(slowness, 0.3, end, epsabs=1e-13)[0] == pytest.approx(0.5, rel=1e-8)

@@ -62,18 +62,6 @@ def test_centring_uses_the_training_mean_alone() -> None:
     np.testing.assert_array_equal(data.x_test, plain.x_test - mean)
 
 
-def test_centred_digits_0_and_1_nearly_satisfy_assumption_1_of_min2024() -> None:
-    """Same-label pairs correlate positively in about 0.90 of cases, others negatively in about 0.98."""
-    data = build(center=True)
-    gram = data.x @ data.x.T
-    same = np.equal.outer(data.y, data.y)
-    off_diagonal = ~np.eye(data.n, dtype=bool)
-    assert (gram[same & off_diagonal] > 0).mean() == pytest.approx(0.90, abs=0.02)
-    assert (gram[~same] < 0).mean() == pytest.approx(0.98, abs=0.02)
-    x_plus, x_minus = data.x[data.y > 0].sum(axis=0), data.x[data.y < 0].sum(axis=0)
-    assert x_plus @ x_minus / np.linalg.norm(x_plus) / np.linalg.norm(x_minus) == pytest.approx(-1, abs=1e-12)
-
-
 @pytest.mark.parametrize("shape", [(256,), (2, 4, 4, 8)])
 def test_the_light_effect_scales_every_pixel_value(shape: tuple[int, ...]) -> None:
     """Tachet des Combes et al. 2018, Appendix E.2: 0 to 127 for the one class, 128 to 255 for the other."""
@@ -131,18 +119,6 @@ def test_auto_is_resolved(
         assert config.resolve() == pair(source=without, **settings)
     monkeypatch.setattr(store, "_size", lambda path: {file.name: file.size for file in MNIST.files}[path.name])
     assert config.resolve() == pair(source=with_full, **settings)
-
-
-def test_the_full_set_begins_with_the_subset(shared: Path) -> None:
-    MNIST.add(shared / "mnist")
-    settings: dict[str, Any] = {"digits": [3, 8], "per_class": 1000, "test_per_class": 200, "center": True}
-    full, subset = build(source="full", **settings), build(source="subset", **settings)
-    for name in ("x", "y", "x_test", "y_test"):
-        np.testing.assert_array_equal(getattr(full, name), getattr(subset, name))
-    everything = build(source="full")
-    assert everything.n == 12665  # the notes on min2024: all images of 0 and 1
-    with pytest.raises(InputError, match="per_class is 6000, source full has 5421 such images of digit 5"):
-        build(source="full", digits=[5, 1], per_class=6000)
 
 
 CONFIG: dict[str, Any] = {
