@@ -26,7 +26,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import dynamics_cli as dyn
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
-from dynamics_cli.recording import curvature
+from dynamics_cli.recording import curvature, kernel
 from dynamics_cli.runs.run import columns_of
 from tests.kinds.cases import config_of
 
@@ -168,7 +168,8 @@ def test_measures_are_those_of_dense_matrices(
     special = SPECIAL if rows == 100 else SPECIAL[:1]
     expected = {kind: number(oracle) for kind, number in EXPECTED.items() if rows == 100 or kind != "hessian_trace"}
     if rows == 3:
-        monkeypatch.setattr(curvature, "KERNEL", 0)  # products with the Gauss-Newton matrix, as of many samples
+        for module_of_kind in (curvature, kernel):
+            monkeypatch.setattr(module_of_kind, "KERNEL", 0)  # products with the matrices, as of many samples
     (row,) = dyn.measure(module, x, y, loss=loss, measures=[*expected, *special], seed=5).rows
     assert {kind: row[kind] for kind in expected} == pytest.approx(expected, rel=2e-6, abs=1e-12)
     values = np.linalg.eigvalsh(oracle.J @ oracle.J.T)[::-1][:3]

@@ -19,6 +19,7 @@ from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
 from dynamics_cli.recording.derivatives import (
+    KERNEL,
     Derivatives,
     derivatives_of,
     loss_curvature,
@@ -28,8 +29,6 @@ from dynamics_cli.recording.derivatives import (
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
-KERNEL = 2000
-"""Most outputs of samples, all together, for which the Gauss-Newton matrix is taken from the tangent kernel."""
 NUDGE = 1e-2
 """Size of the random part of the vector where Lanczos iterations begin, beside that of the last state."""
 

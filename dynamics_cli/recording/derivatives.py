@@ -32,6 +32,8 @@ Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
 
 DERIVATIVES = 2**26
 """Derivatives of outputs by weights that are held at once: 512 MiB of float64."""
+KERNEL = 2000
+"""Most outputs of samples, all together, for which a tangent kernel is formed unasked."""
 NEARBY = 1e-6
 """Step of finite differences, relative to the norm of the weights."""
 DIRECTIONS = 3
@@ -96,6 +98,10 @@ class Derivatives(ABC):
     @abstractmethod
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples, sample by sample."""
+
+    @abstractmethod
+    def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
+        """Return the product of the tangent kernel of the first samples, which is not formed, with vectors (n C,)."""
 
     @abstractmethod
     def gauss_newton_product(self, v: Floats) -> Floats:
@@ -235,6 +241,23 @@ class ByEngine(Derivatives):
                 for b in range(C):
                     K[:, a, :, b] += inner * (outputs[a][layer][1] @ outputs[b][layer][1].T)
         return K.reshape(n * C, n * C)
+
+    def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
+        """Return the product with the tangent kernel of the first samples, by the gradient of each layer."""
+        x, engine = self.problem.dataset.x[:count], self._engine
+        pulled = list(engine.pulled(self._parameters, x))
+
+        def product(u: Floats) -> Floats:
+            each, found = u.reshape(len(x), -1), np.zeros((len(x), len(pulled)))
+            for layer, c, weight, bias in engine.learning:
+                h = x if layer == 0 else pulled[0][layer - 1][0]
+                deltas = np.stack([outputs[layer][1] for outputs in pulled])  # (C, n, m)
+                back = np.einsum("cnm,nc->nm", deltas, each)
+                moved = weight * (h @ (h.T @ back)) + bias / c**2 * back.sum(0)
+                found += np.einsum("cnm,nm->nc", deltas, moved)
+            return found.ravel()
+
+        return product
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
@@ -479,6 +502,25 @@ class ByAutograd(Derivatives):
             rows.append([*before, J @ J.T])
         K = [[rows[a][b] if b <= a else rows[b][a].T for b in range(len(rows))] for a in range(len(rows))]
         return torch.cat([torch.cat(row, 1) for row in K]).double().numpy()
+
+    def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
+        """Return the product with the tangent kernel of the first samples, by a pass back and one ahead."""
+        import torch
+
+        weights = {name: p.detach() for name, p in self._weights.items()}
+        blocks = [lambda w, x=x: self._outputs(w, x) for (x,) in _blocks(self._at_once, self._x[:count])]
+
+        def product(u: Floats) -> Floats:
+            at, along = 0, {name: torch.zeros_like(w) for name, w in weights.items()}
+            for outputs in blocks:
+                h, pull = torch.func.vjp(outputs, weights)[:2]
+                (back,) = pull(torch.from_numpy(u[at : at + h.numel()]).view_as(h).to(h.dtype))
+                along = {name: along[name] + back[name] for name in along}
+                at += h.numel()
+            parts = [torch.func.jvp(outputs, (weights,), (along,))[1].flatten() for outputs in blocks]
+            return torch.cat(parts).detach().double().numpy()
+
+        return product
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
