@@ -16,7 +16,7 @@ from typing import Any
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.claims import ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
-from dynamics_cli.runs import CorruptRunError, Finding, Run, list_runs, outputs_root, verify_run
+from dynamics_cli.runs import CorruptRunError, Finding, Run, outputs_root, runs_below, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.locks import is_locked
@@ -207,7 +207,7 @@ def _verified(path: str | Path) -> Path:
 def _everything() -> list[Path]:
     root = outputs_root()
     sweeps = [path for path in sorted((root / "sweeps").glob("*")) if is_sweep(path)]
-    runs = [run.path for run in list_runs(root) if not any(run.path.is_relative_to(sweep) for sweep in sweeps)]
+    runs = [path for path in runs_below(root) if not any(path.is_relative_to(sweep) for sweep in sweeps)]
     return [*runs, *sweeps, *figures_in(root / "figures")]
 
 

@@ -1,7 +1,8 @@
-"""The run directory: writing it so that nothing is lost, reading it, finding it.
+"""The run directory: `RunWriter` writes it so that nothing is lost, `Run` reads it, `verify_run` checks it.
 
-Names are loaded when they are first used: data sets and configs can share `runs.store`, which knows nothing of them,
-without the rest of this room, which does.
+`training` writes runs; sweeps, figures, panels and commands read them. Begin with `store/arrays.py` and
+`store/checkpoints.py`, which say what is on the disk, then `writer.py`. Names are loaded when they are first used: data
+sets and configs can share `runs.store`, which knows nothing of them, without the rest of this room, which does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.errors import CorruptRunError, LockedRunError, NotARunError
-    from dynamics_cli.runs.find import RunSummary, list_runs
+    from dynamics_cli.runs.find import runs_below
     from dynamics_cli.runs.info import Status
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store.checkpoints import Checkpoint
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 # fmt: off
 _NAMES = {
     "errors": ("CorruptRunError", "LockedRunError", "NotARunError"),
-    "find": ("RunSummary", "list_runs"),
+    "find": ("runs_below",),
     "info": ("Status",),
     "run": ("Run",),
     "store.checkpoints": ("Checkpoint",),
@@ -33,9 +34,9 @@ _NAMES = {
     "writer": ("RunWriter", "check_space"),
 }
 __all__ = [
-    "Checkpoint", "CorruptRunError", "Finding", "LockedRunError", "NotARunError", "Run", "RunSummary", "RunWriter",
-    "Status", "check_space", "clear_run", "is_locked", "is_run", "list_runs", "outputs_root",
-    "run_lock", "runs_root", "verify_run",
+    "Checkpoint", "CorruptRunError", "Finding", "LockedRunError", "NotARunError", "Run", "RunWriter",
+    "Status", "check_space", "clear_run", "is_locked", "is_run", "outputs_root",
+    "run_lock", "runs_below", "runs_root", "verify_run",
 ]
 # fmt: on
 

@@ -1,75 +1,24 @@
-"""Finding runs below a folder."""
+"""The runs below a folder, without knowing their names."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import DynError, UsageError, did_you_mean
-from dynamics_cli.runs.info import STATUSES
+from dynamics_cli.errors import DynError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import is_run
 from dynamics_cli.runs.store.locks import is_locked
 
-_DEPTH = 4
 DAMAGED = "damaged"
 """Status, in a list of runs, of a run that cannot be read."""
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """A line of a list of runs.
-
-    `size` is in bytes, `modified` in seconds since 1970; `final_loss` is NaN when it is unknown or not finite.
-    `problem` tells why a damaged run cannot be read.
-    """
-
-    path: Path
-    name: str
-    status: str
-    iterations: int
-    final_loss: float
-    size: int
-    modified: float
-    problem: str = ""
-
-    def as_row(self) -> dict[str, Any]:
-        """Return the run as a row of a table; `problem` only of a damaged run."""
-        return {name: value for name, value in asdict(self).items() if name != "problem" or value}
-
-
-def list_runs(root: str | Path) -> list[RunSummary]:
-    """Summaries of the runs below a folder, sorted by path; checksums of arrays are not read."""
-    return [summarize(path) for path in _run_directories(Path(root), _DEPTH)]
-
-
-def summarize(path: Path) -> RunSummary:
-    """Describe a run directory; a run that cannot be read has the status `damaged`."""
-    found = [status for file, status in files.sizes(path).items() if file.name != layout.LOCK]
-    size, modified = sum(one.st_size for one in found), max((one.st_mtime for one in found), default=0.0)
-    try:
-        run = Run(path)
-        name = str(run.info.get("name", path.name))
-        return RunSummary(path, name, run.status, run.iterations, run.final_loss, size, modified)
-    except DynError as error:
-        status = "running" if is_locked(path) else DAMAGED  # or it is being started over
-        return RunSummary(path, path.name, status, 0, math.nan, size, modified, str(error))
-
-
-def known_statuses(statuses: Iterable[str]) -> list[str]:
-    """Return the statuses; refuse words that are no status of a run."""
-    statuses, known = list(statuses), (*STATUSES, DAMAGED)
-    for status in statuses:
-        if status not in known:
-            raise UsageError(f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}")
-    return statuses
-
-
-def _run_directories(folder: Path, depth: int) -> Iterator[Path]:
+def runs_below(folder: Path, depth: int = 4) -> Iterator[Path]:
+    """Yield the run directories in a folder and in the folders below it, sorted; links are not followed."""
     if is_run(folder):
         yield folder
     elif depth:
@@ -78,7 +27,23 @@ def _run_directories(folder: Path, depth: int) -> Iterator[Path]:
         except PermissionError:
             yield folder  # perhaps a run; its summary says that nobody knows
             return
-        for name in names:
-            below = folder / name
+        for below in (folder / name for name in names):
             if below.is_dir() and not below.is_symlink():
-                yield from _run_directories(below, depth - 1)
+                yield from runs_below(below, depth - 1)
+
+
+def summarize(path: Path) -> dict[str, Any]:
+    """Return a row of the list of runs: how a run ended, `size` in bytes, `modified` in seconds since 1970.
+
+    A run that cannot be read has the status `damaged`, and `problem` says why. Arrays are not read.
+    """
+    found = [status for file, status in files.sizes(path).items() if file.name != layout.LOCK]
+    about = {"size": sum(one.st_size for one in found), "modified": max((one.st_mtime for one in found), default=0.0)}
+    try:
+        run = Run(path, any_config=True)
+        end = {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss}
+        return {"path": path, "name": str(run.info.get("name", path.name)), **end, **about}
+    except DynError as error:
+        status = "running" if is_locked(path) else DAMAGED  # or it is being started over
+        end = {"status": status, "iterations": 0, "final_loss": math.nan}
+        return {"path": path, "name": path.name, **end, **about, "problem": str(error)}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.runs import CorruptRunError, Finding, Run, list_runs, verify_run
+from dynamics_cli.runs import CorruptRunError, Finding, Run, runs_below, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.replica import replicas_of
@@ -205,7 +205,7 @@ def verify_sweep(directory: Path) -> list[Finding]:
 
     Returns the damages found, jobs whose runs were exchanged or are gone, and jobs that failed.
     """
-    wrong = {run.path: verify_run(run.path) for run in list_runs(directory)}
+    wrong = {path: verify_run(path) for path in runs_below(directory)}
     findings = []
     try:
         sweep = Sweep(directory)

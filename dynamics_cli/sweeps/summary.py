@@ -8,8 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import RunError
-from dynamics_cli.runs import Run, find, is_locked
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.runs import Run, is_locked
+from dynamics_cli.runs.find import DAMAGED, runs_below, summarize
+from dynamics_cli.runs.info import STATUSES
 from dynamics_cli.runs.store import layout
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
 from dynamics_cli.sweeps.find import find_sweep, sweeps_root
@@ -18,9 +20,12 @@ from dynamics_cli.text import Table
 
 def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
     """See `api.list_runs`."""
-    statuses = find.known_statuses(statuses)
-    found = find.list_runs(Path(root or layout.runs_root()))
-    return Table(run.as_row() for run in found if not statuses or run.status in statuses)
+    wanted, known = list(statuses), (*STATUSES, DAMAGED)
+    for status in wanted:
+        if status not in known:
+            raise UsageError(f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}")
+    rows = map(summarize, runs_below(Path(root or layout.runs_root())))
+    return Table(row for row in rows if not wanted or row["status"] in wanted)
 
 
 def list_sweeps(root: str | Path | None = None) -> Table:

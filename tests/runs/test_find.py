@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import list_runs, outputs_root, runs_root
+from dynamics_cli.runs import outputs_root, runs_below, runs_root
+from dynamics_cli.runs.find import summarize
 
 
 @pytest.fixture
@@ -27,22 +28,18 @@ def root(tmp_path: Path, config: RunConfig, toy: Any) -> Path:
     return root
 
 
-def names(found: list[Any]) -> list[str]:
-    return [(one["path"] if isinstance(one, dict) else one.path).name for one in found]
-
-
 def test_runs_are_summed_up(root: Path, toy: Any) -> None:
-    a, b, d = list_runs(root)
-    assert (a.path, a.name, a.status, a.iterations) == (root / "a", "toy", "complete", toy.last)
-    assert a.final_loss == toy.loss(toy.last)
-    assert a.size == sum(p.stat().st_size for p in (root / "a").rglob("*") if p.is_file())
-    assert abs(a.modified - time.time()) < 60
-    assert (b.status, b.iterations) == ("interrupted", 3)
-    assert (d.status, d.path) == ("damaged", root / "c" / "d")
-    assert math.isnan(d.final_loss)
-    assert "was it edited" in d.problem
-    assert list_runs(root / "missing") == []
-    assert names(list_runs(root / "a")) == ["a"]
+    a, b, d = map(summarize, runs_below(root))
+    assert (a["path"], a["name"], a["status"], a["iterations"]) == (root / "a", "toy", "complete", toy.last)
+    assert a["final_loss"] == toy.loss(toy.last)
+    assert a["size"] == sum(p.stat().st_size for p in (root / "a").rglob("*") if p.is_file())
+    assert abs(a["modified"] - time.time()) < 60
+    assert (b["status"], b["iterations"]) == ("interrupted", 3)
+    assert (d["status"], d["path"]) == ("damaged", root / "c" / "d")
+    assert math.isnan(d["final_loss"])
+    assert "was it edited" in d["problem"]
+    assert list(runs_below(root / "missing")) == []
+    assert list(runs_below(root / "a")) == [root / "a"]
 
 
 def test_where_runs_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,5 +53,5 @@ def test_where_runs_are(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_deep_below_a_folder_are_left_alone(root: Path) -> None:
     shutil.copytree(root / "b", root / "1" / "2" / "3" / "4")
     shutil.copytree(root / "b", root / "1" / "2" / "3" / "5" / "6")
-    assert [s.path.name for s in list_runs(root / "1")] == ["4", "6"]
-    assert [s.path.name for s in list_runs(root)] == ["4", "a", "b", "d"]
+    assert [path.name for path in runs_below(root / "1")] == ["4", "6"]
+    assert [path.name for path in runs_below(root)] == ["4", "a", "b", "d"]

@@ -9,7 +9,8 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import Run, RunWriter, list_runs, run_lock, verify_run
+from dynamics_cli.runs import Run, RunWriter, run_lock, verify_run
+from dynamics_cli.runs.find import summarize
 from dynamics_cli.runs.store import layout
 
 from .conftest import append_snapshot
@@ -125,7 +126,7 @@ def test_a_reader_who_meets_a_run_that_is_started_over_says_so(finished: Path, c
         assert [found.problem for found in verify_run(finished)] == [
             "another process is writing it, so that it could not be checked"
         ]
-        assert [one.status for one in list_runs(finished)] == ["running"]
+        assert summarize(finished)["status"] == "running"
     toy.train(finished, config, stop=3)
     with pytest.raises(RunError, match=told):
         _ = before.losses

@@ -10,7 +10,6 @@ import json
 import os
 import pickle
 import re
-import subprocess
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,11 +22,10 @@ import pytest
 import torch
 import yaml
 
-from dynamics_cli.config import ConfigError, load_config, run_directory_name
+from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.reproduction.document import verify_figure
-from dynamics_cli.runs import CorruptRunError, Run, runs_root
-from dynamics_cli.runs.info import commit
-from dynamics_cli.runs.store.checkpoints import read_checkpoint
+from dynamics_cli.runs import CorruptRunError, Run
+from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.sealed import seal
 from tests.fuzz import arrays
 
@@ -81,24 +79,18 @@ def test_no_pickle_is_loaded(what: str, harm: Harm, place: Path) -> None:
     (place / "run/checkpoint.npz").write_bytes(body + f"{zlib.crc32(body):08x}".encode())
     (place / "run/losses.npy").write_bytes(objects(harm))
     with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint|compressed members"):
-        read_checkpoint(place / "run/checkpoint.npz")
+        load_checkpoint(place / "run", {"config_sha256": "0"})
     with pytest.raises(CorruptRunError, match="its header is not one that dyn writes"):
         _ = Run(place / "run").losses
 
 
-TAGS: list[Callable[[Harm], str]] = [
-    lambda harm: f"!!python/object/apply:os.system ['{harm.command}']",
-    lambda harm: f"!<tag:yaml.org,2002:python/object/apply:os.system> ['{harm.command}']",
-]
-
-
-@pytest.mark.parametrize("tag", TAGS)
-def test_no_tag_of_a_config_calls_anything(tag: Callable[[Harm], str], harm: Harm, place: Path) -> None:
-    text = CONFIG.replace("0.01", tag(harm))
+def test_no_tag_of_a_config_calls_anything(harm: Harm, place: Path) -> None:
+    tag = f"!!python/object/apply:os.system ['{harm.command}']"
+    text = CONFIG.replace("0.01", tag)
     yaml.load(text, Loader=yaml.UnsafeLoader)
     assert harm.done
     (place / "bad.yaml").write_text(text)
-    setting = f"optimizer.lr={tag(harm)}"
+    setting = f"optimizer.lr={tag}"
     for command in (
         ["train", "bad.yaml"],
         ["config", "check", "bad.yaml"],
@@ -151,34 +143,7 @@ def test_the_name_of_a_run_stays_in_its_folder(name: str, place: Path, tmp_path:
     assert tree(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["toy", "a..b", "x-1.2_3", "A" * 80, "1e5", "con"])
-def test_a_good_name_makes_one_folder(name: str, place: Path) -> None:
-    config = load_config("toy.yaml", [f"name='{name}'"])
-    assert (runs_root() / run_directory_name(config, "0" * 64)).parent == runs_root()
-
-
-@pytest.mark.parametrize(
-    ("out", "code", "told"),
-    [
-        ("x\0y", 2, "a name cannot hold a null character"),
-        ("x" * 5000, 7, "cannot be made (File name too long)"),
-        ("toy.yaml", 2, "toy.yaml is a file, not a directory"),
-        ("loop/x", 7, "cannot be made"),
-        ("../elsewhere", 0, ""),
-        ("a\\..\\b", 0, ""),
-    ],
-)
-def test_a_run_is_written_where_the_user_says(out: str, code: int, told: str, place: Path, tmp_path: Path) -> None:
-    (place / "loop").symlink_to("loop")
-    before = tree(tmp_path)
-    result = dyn("train", "toy.yaml", "--out", out, "--quiet")
-    assert (result.exit_code, told in result.stderr) == (code, True), result.stderr
-    new = {str(tmp_path / name) for name in tree(tmp_path) - before}
-    assert all(name.startswith(os.path.normpath(place / out)) for name in new)
-    assert bool(new) == (code == 0)
-
-
-GOOD: dict[str, Any] = {"format": 1, "figure": "x", "sha256": {}, "runs": []}
+GOOD: dict[str, Any] = {"figure": "x", "sha256": {}, "runs": []}
 
 
 @pytest.mark.parametrize(
@@ -198,14 +163,6 @@ def test_the_json_of_a_figure_is_followed_nowhere(tmp_path: Path, change: dict[s
     assert verify_figure(tmp_path / "x.json") == []
     (tmp_path / "x.json").write_bytes(seal(GOOD | change))
     assert verify_figure(tmp_path / "x.json")
-
-
-def test_git_is_asked_without_a_shell(harm: Harm, tmp_path: Path) -> None:
-    folder = tmp_path / f"$(touch {harm.path.name})"
-    (folder / ".git").mkdir(parents=True)
-    subprocess.run(f"cd {harm.path.parent} && true {folder.name}", shell=True, check=True)
-    assert harm.done
-    assert commit(folder) is None
 
 
 def test_one_module_uses_the_network() -> None:
