@@ -21,7 +21,7 @@ Examples:
 
 \b
 Exit codes:
-  0 every file is intact, 7 a file is damaged, missing, or of a newer version of dyn
+  0 every file is intact, 7 a file is damaged, missing, or of another version of dyn
 """
 
 

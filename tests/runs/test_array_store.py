@@ -71,32 +71,6 @@ def test_non_contiguous_rows_and_empty_blocks(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "w.npy"), np.vstack([base[::2, ::2], base[:, 3:]]))
 
 
-def test_reopening_keeps_the_rows_of_the_checkpoint(tmp_path: Path) -> None:
-    path = tmp_path / "w.npy"
-    writer = ArrayWriter(path, (), "float64")
-    sums = {0: writer.crc32}
-    for rows in (4, 10):
-        append(writer, rows_of((), writer.rows, rows))
-        sums[rows] = writer.crc32
-    whole = path.read_bytes()
-    for content, rows, checksum, told in (
-        (whole[:-1] + b"x", 4, sums[4], ""),  # damage behind does not matter
-        (whole[:-1] + b"x", 10, sums[10], "do not fit their checksum"),
-        (whole[:140] + b"x" + whole[141:], 4, sums[4], "do not fit their checksum"),
-        (whole[:140], 4, sums[4], "it ends before row 4"),
-        (whole, 4, sums[10], "do not fit their checksum"),
-        (whole, 11, sums[10], "it counts 10 rows instead of 11"),
-        (whole, 0, sums[0], ""),
-    ):
-        path.write_bytes(content)
-        if told:
-            with pytest.raises(CorruptRunError, match=told):
-                ArrayWriter.reopen(path, rows, checksum)
-            continue
-        append(ArrayWriter.reopen(path, rows, checksum), rows_of((), rows, 10))
-        assert path.read_bytes() == whole
-
-
 def test_reading_refuses_files_that_are_not_ours(tmp_path: Path) -> None:
     np.save(tmp_path / "object.npy", np.array([{}], object), allow_pickle=True)
     np.save(tmp_path / "plain.npy", np.arange(3))

@@ -380,12 +380,3 @@ def test_writers_of_one_run_take_turns(in_memory: Path, runs: dict[str, Path]) -
     assert [end_of(pid) for pid in pids] == [0] * 4, [path.read_text() for path in in_memory.glob("said-*")]
     assert arrays_of(run) == arrays_of(runs["complete"])
     assert "resumptions" not in Run(run).info  # the first trains, the others take its run
-
-
-def test_a_reader_of_a_run_that_starts_over_says_so(runs: dict[str, Path], tmp_path: Path) -> None:
-    run = shutil.copytree(runs["complete"], tmp_path / "run")
-    before = Run(run)
-    train(run, 1, force=True)
-    with pytest.raises(RunError, match="another process is writing"):
-        _ = before.losses
-    assert verify_run(run) == []

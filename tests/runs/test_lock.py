@@ -6,10 +6,8 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
-from filelock import FileLock
 
 from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.runs import LockedRunError, is_locked, run_lock
@@ -89,24 +87,6 @@ def test_a_directory_deleted_while_waiting_is_made_again(tmp_path: Path) -> None
         (run / ".lock").unlink()
     waiter.join(10)
     assert entered == [True]
-
-
-def test_a_directory_deleted_while_the_lock_is_opened_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, acquire, tries = tmp_path / "run", FileLock.acquire, []
-
-    def deleted_first(lock: FileLock, *arguments: Any, **options: Any) -> Any:
-        tries.append(run.exists())
-        if len(tries) > 1:
-            return acquire(lock, *arguments, **options)
-        run.rmdir()
-        raise FileNotFoundError(run / ".lock")
-
-    monkeypatch.setattr(FileLock, "acquire", deleted_first)
-    with run_lock(run):
-        assert is_locked(run)
-    assert tries == [True, True]
 
 
 def test_a_lock_that_cannot_be_made_or_is_a_link(tmp_path: Path) -> None:
