@@ -156,7 +156,7 @@ class Run(Exported):
     def _counted(self) -> tuple[dict[str, int], dict[str, int], int]:
         """Rows and CRC-32 of each array by name, and the updates, as the end of the run or its checkpoint says."""
         if self.finished:
-            return self.info["rows"], self.info["crc32"], self.iterations
+            return self.info["rows"], self.info["crc32"], int(self.info.get("iterations") or 0)
         with self._steady():
             saved = load_checkpoint(self.path, self.info)
         return (saved.rows, saved.crc32, int(saved.meta["iteration"])) if saved else ({}, {}, 0)
