@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.text import Table, jsonable
@@ -483,24 +482,6 @@ def export(run: Which | Sweep, out: str | Path, *, to: str, at: int | None = Non
 # --- pictures
 
 
-@overload
-def plot(
-    run: Drawn, panel: str, at: int | None = None, *, measure: str | None = None,
-    columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
-    log: LogAxes | None = None, out: str | Path | None = None,
-    formats: Sequence[str] = ("png",),
-) -> Figure: ...  # fmt: skip
-
-
-@overload
-def plot(
-    run: Drawn, panel: str | Sequence[str] | None = None, at: int | Sequence[int] | None = None, *,
-    measure: str | None = None, columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
-    log: LogAxes | None = None, out: str | Path | None = None,
-    formats: Sequence[str] = ("png",),
-) -> Figure | dict[str, Figure]: ...  # fmt: skip
-
-
 def plot(
     run: Drawn,
     panel: str | Sequence[str] | None = None,
@@ -512,7 +493,7 @@ def plot(
     log: LogAxes | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
-) -> Figure | dict[str, Figure]:
+) -> Any:
     """Draw panels of a run or a sweep, or several runs together.
 
     Of a run `list_panels` says which panels there are, of a sweep phase diagrams and curves are drawn, and of several
@@ -538,9 +519,9 @@ def plot(
     """
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
-    asked = Drawing(panels, iterations, measure, columns or {}, where or {}, log)
+    options: dict[str, Any] = {"measure": measure, "columns": columns, "where": where, "log": log}
     drawn = {}
-    for stem, figure in pictures(run, asked):
+    for stem, figure in pictures(open_any(run), panels, iterations, **options):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
@@ -550,84 +531,71 @@ def plot(
     return next(iter(drawn.values())) if one else drawn
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """Which pictures are drawn, and how: the arguments of `plot`, `panel` and `at` as sequences."""
-
-    panels: Sequence[str] = ()
-    iterations: Sequence[int] = ()
-    measure: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    where: Mapping[str, Any] = field(default_factory=dict)
-    log: LogAxes | None = None
-
-
-def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> Iterator[tuple[str, Figure]]:
-    """Draw panels of a run, several runs or a sweep one after the other, each with the name of its file; see `plot`.
-
-    Nothing is drawn of a damaged run. `messages` is told of an iteration whose state was not recorded.
-    """
+def open_any(run: Drawn) -> Run | Sweep | list[Run]:
+    """Open what `plot` draws: a run, a sweep, or several runs, none of which is damaged."""
+    from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.find import open_run, sweep_directory
 
-    of_table = asked.columns or asked.where
     if isinstance(run, list | tuple):
-        if asked.iterations or of_table:
-            raise UsageError("at goes with one run; x, y, color and where go with one sweep")
-        yield from _overlays(run, asked)
-    elif (directory := sweep_directory(run)) is not None:
-        if asked.iterations:
-            raise UsageError("a sweep has no states to show")
-        from dynamics_cli.sweeps.columns import SweepTable
-        from dynamics_cli.sweeps.directory import Sweep
-        from dynamics_cli.sweeps.pictures import draw_named
+        for one in run:
+            if (directory := sweep_directory(one)) is not None:
+                raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
+        runs = [open_run(one) for one in run]
+        for one in runs:
+            one.check_all()
+        return runs
+    directory = sweep_directory(run)
+    return open_run(run, whole=True) if directory is None else Sweep(directory)
 
-        table = SweepTable(Sweep(directory), asked.log, where=asked.where)
-        yield from draw_named(table, asked.panels, asked.columns, asked.measure)
-    elif of_table:
+
+def pictures(
+    opened: Run | Sweep | list[Run], panels: Sequence[str] = (), iterations: Sequence[int] = (), *,
+    measure: str | None = None, columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
+    log: LogAxes | None = None, messages: Messages | None = None,
+) -> Iterator[tuple[str, Figure]]:  # fmt: skip
+    """Draw what `open_any` gives, one picture after the other, each with the name of its file; see `plot`.
+
+    `messages` is told of an iteration whose state was not recorded.
+    """
+    from dynamics_cli.runs import Run
+
+    if not isinstance(opened, Run) and iterations:
+        raise UsageError("at goes with a run: a sweep has no states to show, several runs are drawn over all of theirs")
+    if isinstance(opened, Run | list) and (columns or where):
         raise UsageError("x, y, color and where go with the table of a sweep; a run has none")
-    else:
+    if isinstance(opened, list):
+        yield from _overlays(opened, panels, log)
+    elif isinstance(opened, Run):
         from dynamics_cli.analysis import check_panel, draw_panel, panels_of, states_of
 
         # all is checked before the first picture, so that there is none of a damaged run
-        loaded = open_run(run, whole=True)
-        for name in asked.panels:
-            check_panel(loaded, name, asked.log)
-        states = states_of(loaded, asked.iterations, messages) or [None]
-        for name in dict.fromkeys(asked.panels) or [spec.name for spec in panels_of(loaded)]:
+        for name in panels:
+            check_panel(opened, name, log)
+        states = states_of(opened, iterations, messages) or [None]
+        for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(opened)]:
             for state in states:
-                yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state, asked.log)
+                yield (name if state is None else f"{name}-{state}"), draw_panel(opened, name, state, log)
+    else:
+        from dynamics_cli.sweeps.columns import SweepTable
+        from dynamics_cli.sweeps.pictures import draw_named
+
+        yield from draw_named(SweepTable(opened, log, where=where or {}), panels, columns or {}, measure)
 
 
-def _overlaid_run(which: Any) -> Run:
-    """Return one of several runs that are drawn together.
-
-    Raises UsageError: it is a sweep.
-    """
-    from dynamics_cli.sweeps.find import open_run, sweep_directory
-
-    if (directory := sweep_directory(which)) is not None:
-        raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
-    return open_run(which)
-
-
-def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figure]]:
+def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.analysis.overlay import overlaid, overlay_chart
     from dynamics_cli.plotting.chart import draw_charts
 
-    runs = [_overlaid_run(one) for one in which]
-    for run in runs:
-        run.check_all()
     known = overlaid(runs)
-    for name in asked.panels:
+    for name in panels:
         if name not in known:
             raise UsageError(
                 f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have {', '.join(known)}"
             )
     places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
     digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
-    for name in dict.fromkeys(asked.panels) or known:
-        picture = draw_charts([overlay_chart(runs, name, asked.log)])
-        yield f"{runs[0].config.name}-{name}-{digits}", picture
+    for name in dict.fromkeys(panels) or known:
+        yield f"{runs[0].config.name}-{name}-{digits}", draw_charts([overlay_chart(runs, name, log)])
 
 
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
@@ -648,25 +616,23 @@ def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
 
 def list_panels(run: Drawn) -> Table:
     """Return name and description of the panels that a run, several runs or a sweep offer."""
-    if isinstance(run, list | tuple):
+    from dynamics_cli.runs import Run
+
+    opened = open_any(run)
+    if isinstance(opened, list):
         from dynamics_cli.analysis.overlay import overlaid
 
-        names = overlaid([_overlaid_run(one) for one in run])
-        return Table({"name": name, "description": f"{name.replace('_', ' ')} of all runs"} for name in names)
-    from dynamics_cli.sweeps.find import open_run, sweep_directory
+        shown = {name: f"{name.replace('_', ' ')} of all runs" for name in overlaid(opened)}
+    elif isinstance(opened, Run):
+        from dynamics_cli.analysis import panels_of
 
-    directory = sweep_directory(run)
-    if directory is not None:
+        shown = {panel.name: panel.description for panel in panels_of(opened)}
+    else:
         from dynamics_cli.sweeps.columns import SweepTable
-        from dynamics_cli.sweeps.directory import Sweep
         from dynamics_cli.sweeps.pictures import pictures_of
 
-        offered = pictures_of(SweepTable(Sweep(directory))).items()
-        return Table({"name": name, "description": text} for name, text in offered)
-    from dynamics_cli.analysis import panels_of
-
-    loaded = open_run(run, whole=True)
-    return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
+        shown = dict(pictures_of(SweepTable(opened)))
+    return Table({"name": name, "description": description} for name, description in shown.items())
 
 
 def page(

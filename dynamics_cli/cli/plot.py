@@ -60,42 +60,36 @@ def plot(
     out: Path | None, animate: bool, theory: bool, anyway: tuple[str, ...], list_panels: bool, quiet: bool,
     as_json: bool, **drawing: Any,
 ) -> None:  # fmt: skip
+    from dynamics_cli.plotting.style import save
+    from dynamics_cli.runs import Run
     from dynamics_cli.runs.store import layout
-    from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     columns = {name: value for name in ("x", "y", "color") if (value := drawing.pop(name)) is not None}
     where: tuple[str, ...] = drawing.pop("where")
-    sweep = sweep_directory(run[0]) if len(run) == 1 else None
-    if (sweep is not None or len(run) > 1) and (animate or at or theory):
-        why = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
-        raise click.UsageError(f"{why}: --at, --animate and --theory go with a run")
     if odd := [text for text in where if "=" not in text]:
         raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
     if anyway and not theory:
         raise click.UsageError("--anyway goes with --theory")
-    drawn = list(run) if len(run) > 1 else sweep or open_run(run[0], whole=True)
+    drawn = api.open_any(list(run) if len(run) > 1 else run[0])
+    if not isinstance(drawn, Run) and (animate or at or theory):
+        raise click.UsageError("--at, --animate and --theory go with a single run")
     if list_panels:
         offered = api.list_panels(drawn)
         emit_either(offered, text_table(["panel", "shows"], offered.cells()), as_json=as_json)
         return
-    from dynamics_cli.plotting.style import save
-
     message = partial(say, quiet=quiet or as_json)
-    path = None if isinstance(drawn, list) else drawn if isinstance(drawn, Path) else drawn.path
-    folder = out or (
-        layout.outputs_root() / "plots"
-        if path is None
-        else layout.plots_folder(path) / str(getattr(drawn, "replica", ""))
-    )
+    path = None if isinstance(drawn, list) else drawn.path
+    plots = layout.outputs_root() / "plots" if path is None else layout.plots_folder(path)
+    folder = out or plots / str(getattr(drawn, "replica", ""))
     files: list[Path] = []
-    predicted = api.predictions(drawn, anyway) if theory and not isinstance(drawn, Path | list) else []
+    predicted = api.predictions(drawn, anyway) if theory and isinstance(drawn, Run) else []
     files += _draw_theories(predicted, folder, formats, message)
     if panel or at or columns or not (animate or theory):
         settings = dict(text.split("=", 1) for text in where)
-        asked = api.Drawing(panel, at, columns=columns, where=settings, **drawing)
-        for stem, figure in api.pictures(drawn, asked, message):
+        drawing |= {"columns": columns, "where": settings, "messages": message}
+        for stem, figure in api.pictures(drawn, panel, at, **drawing):
             files += save(figure, folder / stem, formats)
-    if animate and not isinstance(drawn, Path | list):
+    if animate and isinstance(drawn, Run):
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
             files += api.animate(drawn, folder, progress=bar)
     if as_json:

@@ -69,7 +69,7 @@ WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine
     ("plot here --panel function --log x", 2, "the panel 'function' has no axes 'x' that could be logarithmic;"),
     ("plot here --log z", 2, "is not one of 'x', 'y', 'xy', 'none'"),
     ("plot here --out toy.yaml", 7, "Error: cannot write toy.yaml/loss.png: "),
-    ("plot here here --at 3", 2, "go with a run"),
+    ("plot here here --at 3", 2, "go with a single run"),
     ("plot here --anyway x", 2, "--anyway goes with --theory"),
     ("show here --set seed=1", 2, "--set cannot be used with a run"),
     ("show empty", 7, "Error: empty is not a run directory (it has no run.json)\n"),
