@@ -9,7 +9,7 @@ import click
 from dynamics_cli import api
 from dynamics_cli.cli.arguments import complete_run_or_file, json_option
 from dynamics_cli.cli.groups import documented
-from dynamics_cli.cli.output import emit, emit_json
+from dynamics_cli.cli.output import emit, emit_json, say
 from dynamics_cli.errors import RunError
 from dynamics_cli.text import Table
 
@@ -35,8 +35,10 @@ def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
     checked = api.verify(*paths)
     if as_json:
         emit_json(checked)
-    else:
+    elif checked:
         _emit(checked)
+    else:
+        say("there is nothing to check")
     damaged = checked.column("intact").count(False) if checked else 0
     if damaged:
         raise RunError(f"{damaged} of {len(checked)} {'is' if damaged == 1 else 'are'} damaged")
