@@ -205,7 +205,7 @@ def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
     for which in ("latest", name, name[:-2], name[-10:-2], str(found.path)):
         assert answer("show", which)["path"] == path
         assert answer("verify", which)[0]["path"] == path
-        assert answer("plot", which, "--panel", "spread")["files"] == [f"{path}/plots/spread.png"]
+        assert answer("plot", which, "--panel", "curve")["files"] == [f"{path}/plots/curve.png"]
         assert answer("show", f"{which}:1")["config"]["optimizer"]["lr"] == 0.02
     drawn = answer("plot", "latest:1", "--panel", "loss")["files"]
     assert drawn != answer("plot", "latest:0", "--panel", "loss")["files"]
@@ -222,7 +222,7 @@ def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
     ("arguments", "said"),
     [
         (["--panel", "losses", "--x", "optimizer.lr"],
-         "the panel losses has its own axes; --where KEY=VALUE narrows it"),
+         "the panel losses has its own axes: --x, --y and --color go without --panel"),
         (["--where", "optimizer.lr"], "must have the form COLUMN=VALUE"),
     ],
 )  # fmt: skip

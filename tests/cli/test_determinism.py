@@ -185,7 +185,7 @@ def test_runs_their_pictures_and_figures(names: Sequence[str], tmp_path: Path) -
     a, b = worlds(tmp_path, FILES)
     runs = [trained(name) for name in names]
     others = [
-        pictures("compiled", "--panel", "loss"), pictures("flow", "--panel", "polar"), sweep("compiled", *GRID),
+        pictures("compiled", "--panel", "loss"), pictures("flow", "--panel", "rays"), sweep("compiled", *GRID),
         reproduced("tachet2018-table1"),
     ]  # fmt: skip
     a.run([*runs, *others])

@@ -77,9 +77,9 @@ def test_replicas(dyn: Dyn, place: Path) -> None:
 def test_pictures_of_a_sweep(dyn: Dyn, place: Path) -> None:
     dyn("sweep", "toy.yaml", *GRID, "--grid", "loss.kind=mse,half_mse", "--seeds", 2, "--out", "s")
     listed = dyn("plot", "s", "--list", "--json").json
-    assert [panel["name"] for panel in listed] == ["phase", "curve", "losses", "spread"]
+    assert [panel["name"] for panel in listed] == ["phase", "curve", "losses"]
     files = dyn("plot", "s", "--json").json["files"]
-    assert [Path(file).name for file in files] == ["phase.png", "curve.png", "losses.png", "spread.png"]
+    assert [Path(file).name for file in files] == ["phase.png", "curve.png", "losses.png"]
     assert all(Path(file).stat().st_size > 5000 for file in files)
     assert dyn("plot", "s", "--animate").code == 2
     with pytest.raises(UsageError, match="a sweep has no states"):

@@ -43,7 +43,7 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
     (listed,) = dyn("list", "sweeps", "--json").json
     assert (listed["status"], listed["complete"], listed["path"]) == ("unfinished", 12, str(directory))
     drawn = dyn("plot", directory)
-    assert (drawn.code, len(drawn.out.splitlines())) == (0, 4)
+    assert (drawn.code, len(drawn.out.splitlines())) == (0, 3)
     assert "verify" not in dyn("verify", directory).err
     again = dyn(*sweep)
     assert (again.code, "jobs   18 of 18: 18 complete" in again.out) == (0, True)

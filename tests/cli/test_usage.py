@@ -62,7 +62,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("data add mnist nowhere", 2, "Path 'nowhere' does not exist"),
     ("data add mnist .", 3, ": holds no train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
 ]  # fmt: skip
-OFFERED = "loss, function, rays, polar, norms, directions, spectrum"
+OFFERED = "loss, function, rays, norms, directions, spectrum"
 WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine` with a `config.yaml`
     ("plot here --panel los", 2, f"Error: no panel 'los' (did you mean 'loss'?); this run offers {OFFERED}\n"),
     ("plot here --panel loss --panel measures", 2, "Error: this run has no panel 'measures': "),
