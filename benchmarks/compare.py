@@ -23,7 +23,7 @@ from peers import Timed, c_loop, jax_scan, ours, plain
 from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.backends import choose, possible
+from dynamics_cli.training.backends import by_engine, by_kernel
 
 
 def main() -> None:
@@ -59,14 +59,12 @@ def machine() -> dict[str, Any]:
 
 def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
     """Return microseconds per iteration of every way to train a problem, the fastest of some turns each."""
-    chosen = choose([problem])
-    able = [c for c in possible(problem) if c.device == "cpu"]
-    predicted = {c.variant or c.backend: c.seconds_per_iteration * 1e6 for c in able}
+    able = ["torch", *(["engine"] if by_engine(problem) else []), *(["kernel"] if by_kernel(problem) else [])]
     with tempfile.TemporaryDirectory() as directory:
         ways: dict[str, Timed | None] = {f"plain {k}": plain(problem, k) for k in {1, os.cpu_count() or 1}}
         ways["jax"] = jax_scan(problem)
         ways["c"] = c_loop(problem, Path(directory))
-        ways.update({f"ours {way}": ours(problem, way) for way in predicted})
+        ways.update({f"ours {way}": ours(problem, way) for way in able})
         runs = {name: run for name, run in ways.items() if run is not None}
         counts = {name: calibrate(run, turn) for name, run in runs.items()}
         best = dict.fromkeys(runs, float("inf"))
@@ -74,7 +72,7 @@ def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
             for name, run in runs.items():
                 best[name] = min(best[name], run(counts[name]) / counts[name] * 1e6)
     best["plain"] = min(us for way, us in best.items() if way.startswith("plain "))  # the user's luckier choice
-    return {"chosen": chosen.variant or chosen.backend, "microseconds": best, "predicted": predicted}
+    return {"chosen": able[-1], "microseconds": best}
 
 
 def calibrate(run: Timed, turn: float) -> int:

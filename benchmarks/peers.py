@@ -23,13 +23,15 @@ import torch
 from dynamics_cli.kinds import Problem, State
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.training.backends import Choice, build_stepper
+from dynamics_cli.training.steppers.layers import LayersStepper
 
 Timed = Callable[[int], float]
 
 
 def ours(problem: Problem, way: str) -> Timed:
-    """Train by `torch` or a variant of the compiled backend."""
-    stepper = build_stepper([problem], Choice("cpu", way if way == "torch" else "compiled", 0.0, way))
+    """Train by `torch`, by the `engine`, or by the `kernel` that `compiled` takes for this problem."""
+    choice = Choice("cpu", "torch" if way == "torch" else "compiled")
+    stepper = LayersStepper([problem]) if way == "engine" else build_stepper([problem], choice)
     start = stepper.state_dict()
 
     def run(count: int) -> float:

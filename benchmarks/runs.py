@@ -24,10 +24,12 @@ import dynamics_cli as dyn
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.backends import choose
+from dynamics_cli.training.backends import multiply_adds
 from dynamics_cli.training.measuring import recorded_iterations
 from dynamics_cli.training.problem import build_problem
 
+RATE = 2e9
+"""Multiply-adds of a second, roughly: how long a run takes is not known before."""
 LEAST = 20
 """Iterations of the shortest run that is timed."""
 
@@ -35,7 +37,7 @@ LEAST = 20
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configs", nargs="*", help="such as cohen2021/classes; all by default")
-    parser.add_argument("--seconds", type=float, default=1.0, help="longest run, by the cost model")
+    parser.add_argument("--seconds", type=float, default=1.0, help="longest run, roughly")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     options = parser.parse_args()
@@ -63,7 +65,7 @@ def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
     path, changes = CONFIGS / f"{name}.yaml", ["record.measures=[]", "record.parameters=all"]
     if not expressible(problem := _problem(path, changes)):
         return None
-    longest = int(seconds / choose([problem]).seconds_per_iteration)
+    longest = int(seconds * RATE / max(1, multiply_adds(problem)))
     if problem.iterations > longest:
         key = "iterations" if problem.batch_size is None else "epochs"
         count = max(LEAST, longest) if problem.batch_size is None else max(1, longest // problem.steps_per_epoch)

@@ -105,13 +105,3 @@ A piece compiled by itself is linked into every kernel that calls it, and optimi
 from the cache: where sums may be reordered, a run in the process that compiled it and its resumption in another would
 round differently (tests/training/test_fresh_kernels.py). Pieces that numba inlines itself are compiled once.
 """
-
-STRICT: dict[str, Any] = {**OPTIONS, "fastmath": False, "no_cfunc_wrapper": True, "_nrt": False}
-"""Of kernels made of many functions: every sum in the order of the program, however they are compiled together.
-
-They make no arrays but overwrite those of a workspace: references to arrays are not counted, which is a fifth of the
-time of their compilation. A literal integer in an argument would be a signature of its own, compiled apart.
-"""
-
-PIECE: dict[str, Any] = {**STRICT, "no_cpython_wrapper": True, "cache": False}
-"""Of the pieces of such kernels; some pieces with one caller are `INLINE`, where that compiles faster, as measured."""

@@ -97,9 +97,6 @@ def _run_text(run: Run) -> str:
 
     known = {name: value for name, value in end_of(run).items() if value is not None}
     lines = {"run": str(run.path), **named_cells({**known, **final_measures(run)})}
-    if flow := run.info.get("flow"):
-        kept = f"estimated error {cell(flow['error_estimate'])} at tolerance {cell(flow['tolerance'])}"
-        lines["gradient flow"] = f"{kept}, {flow['steps']} steps and {flow['rejected']} rejected"
     lines |= {"snapshots": str(len(run.snapshot_iterations)), "losses": str(len(run.losses))}
     messages = "".join(f"\n{fitted(f'message: {message}')}" for message in run.info.get("messages", []))
     settings = "\n".join(f"  {line}" for line in to_yaml(run.config, terminal_width() - 2).splitlines())

@@ -15,7 +15,7 @@ from dynamics_cli.cli import arguments
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
 from dynamics_cli.errors import RunError
-from dynamics_cli.text import duration, pairs, size
+from dynamics_cli.text import pairs, size
 
 if TYPE_CHECKING:
     from dynamics_cli.runs import Run
@@ -135,7 +135,7 @@ def _show_prospect(found: Prospect, *, as_json: bool) -> None:
         "iterations": str(needs.iterations), "snapshots": str(needs.snapshots),
         "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
         "disk": f"about {size(needs.disk_bytes)}",
-        "time": f"about {duration(needs.seconds)}, within a factor of a few" + stops,
+        "work": f"{needs.multiply_adds:.2g} multiply-adds{stops}",
     }  # fmt: skip
     for kind, why in not_formulas(plan):
         lines[kind] = f"autograd trains it, as it is no formula: {why}"

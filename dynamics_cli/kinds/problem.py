@@ -157,9 +157,9 @@ class RunConfig(Section):
     seed: Seed = 0
     """Root of three independent random streams: data, initialisation, batches."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to compute; `auto` takes the device that the cost model finds faster."""
-    backend: Literal["auto", "torch", "compiled", "flow"] = "auto"
-    """The code that trains; `auto` asks a static cost model, `torch` is the reference."""
+    """Where to compute; `auto` takes a GPU for iterations of more than 1e8 multiply-adds."""
+    backend: Literal["auto", "torch", "compiled"] = "auto"
+    """The code that trains; `auto`: compiled on a CPU for networks of layers, `torch` (the reference) otherwise."""
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of weights and data."""
     dataset: Annotated[Dataset, OneOf("dataset")]

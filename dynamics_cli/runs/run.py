@@ -352,7 +352,7 @@ def describe(run: Run) -> dict[str, Any]:
         "path": run.path, **end_of(run), "measures": final_measures(run), "messages": run.info.get("messages", []),
         "hash": run.hash,
         **{name: run.info.get(name) for name in ("versions", "threads", "provenance")},
-        **({"flow": run.info["flow"]} if "flow" in run.info else {}), "snapshots": len(run.snapshot_iterations),
+        "snapshots": len(run.snapshot_iterations),
         "losses": len(run.losses), "config": to_plain(run.config),
         "files": [run.path / name for name in file_sizes(run.path)],
     }  # fmt: skip

@@ -28,8 +28,8 @@ from dynamics_cli.training.replicas import belong_together, build_problems
 from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_problems, plan_run
 from dynamics_cli.training.signals import Interrupted
 
-LONG_SECONDS = 2.0
-"""A run is worth a process of its own from this predicted time on: starting one takes as long."""
+LONG_WORK = 2**34
+"""A run of more multiply-adds is worth a process of its own: a second or more, as starting one takes."""
 CONNECT_SECONDS = 10
 """How long a Dask scheduler may take to answer."""
 Engine = Callable[[Iterator[tuple[Any, ...]]], Iterator[tuple[int, str]]]
@@ -142,7 +142,7 @@ def _is_long(plan: Plan, *, force: bool) -> bool:
     if len(plan.problems) > 1 or plan.choice.device != "cpu" or os.cpu_count() == 1:
         return False
     run = None if force else found_run(plan)
-    return plan.needs.seconds > LONG_SECONDS and (run is None or run.status not in ("complete", "diverged"))
+    return plan.needs.multiply_adds > LONG_WORK and (run is None or run.status not in ("complete", "diverged"))
 
 
 def _train_here(

@@ -1,13 +1,12 @@
-"""Which stepper trains a problem, and where: a static cost model, never a timing.
+"""Which stepper trains a problem, and where: a rule on its kinds and sizes, never a timing.
 
-The constants are fitted to measured times; they decide between ways that differ by factors, so their absolute size
-matters little.
+`auto` is `compiled` on a CPU for networks of layers, `torch` otherwise. `device: auto` takes a CUDA device for
+iterations of more than `GPU_WORK` multiply-adds.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,30 +14,23 @@ import numpy as np
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.kinds import Descent, Problem
 from dynamics_cli.kinds.tracing import facts, operations
-from dynamics_cli.training.kernels import UNROLLED, chunks_of, has_only, known, known_layers, spanned
+from dynamics_cli.training.kernels import UNROLLED, has_only, known, known_layers
 from dynamics_cli.training.steppers.base import Stepper
 
-US = 1e-6
-_FLOW_SAMPLES = 512
-_FLOW_WORK = 2e8
-"""Activation changes are located up to this many samples, and neurons times samples squared."""
+GPU_WORK = 10**8
+"""Multiply-adds of the forward and backward pass of an iteration up to which `device: auto` stays on the CPU."""
 _HELD = 2**24
 """Activations that the kernel of few columns holds, at most."""
-_GPU_ADVANTAGE = 0.7
-"""`auto` leaves the CPU only for a clear gain."""
 _PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacement", "loss_scaled", "stop_below"]}
 """Settings of gradient descent and SGD that kernels of two-layer networks know; with others the engine trains."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A resolved device and backend with the predicted time of one iteration."""
+    """A resolved device and backend."""
 
     device: str
     backend: str
-    seconds_per_iteration: float
-    variant: str = ""
-    """Of `compiled`: `engine`, or the kernel of `few_columns` or of `sparse` rows; without it the fastest that can."""
 
 
 def choose(problems: Sequence[Problem]) -> Choice:
@@ -51,43 +43,71 @@ def choose(problems: Sequence[Problem]) -> Choice:
     """
     problem = problems[0]
     device, backend = problem.config.device, problem.config.backend
+    able = {name for name, can in (("torch", by_torch(problem)), ("compiled", by_compiled(problem))) if can}
+    if not able:
+        kind = problem.config.optimizer.kind
+        raise UsageError(f"optimizer.kind {kind}: no stepper supports this optimizer; derive it from `Descent`")
     if device == "cuda" and not cuda_available():
         raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
-    able = [c for c in possible(problem) if device in ("auto", c.device)]
-    choices = [c for c in able if backend in ("auto", c.backend)]
-    if not choices and not possible(problem):
-        kind = problem.config.optimizer.kind
-        raise UsageError(f"optimizer.kind {kind}: nothing here can train by it; a new optimizer derives from Descent")
-    if not choices:
-        names = ", ".join(sorted({c.backend for c in able}))
-        raise UsageError(f"backend: {backend} cannot train this problem; {names} can, and auto picks the fastest")
-    if len(problems) > 1 and device != "cuda":  # side by side on the cores of a CPU, by kernels where there are some
-        choices = [c for c in choices if c.device == "cpu"]
-        choices = [c for c in choices if c.backend == "compiled"] or choices
-    return min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
+    if device == "auto":
+        # replicas go to the cores of a CPU; torch's CUDA part, which takes long to import, is not asked without need
+        large = len(problems) == 1 and backend != "compiled" and "torch" in able and multiply_adds(problem) > GPU_WORK
+        device = "cuda" if large and cuda_available() else "cpu"
+    if device == "cuda":
+        able &= {"torch"}
+    if backend == "auto":
+        backend = "compiled" if "compiled" in able else "torch"
+    if backend not in able:
+        names = ", ".join(sorted(able)) or "none"
+        raise UsageError(f"backend: {backend} cannot train this problem on device {device}; {names} can")
+    return Choice(device, backend)
 
 
-def possible(problem: Problem) -> list[Choice]:
-    """Return every way that can train a problem, with the predicted time of one iteration."""
-    drawn = 20e-9 * _samples(problem) * problem.dataset.d if problem.fresh else 0.0
-    if problem.batch_size is not None and not problem.fresh:
-        drawn = 15 * US / problem.steps_per_epoch  # each epoch has a stream of its own
-    choices = []
-    for way, cost in _CPU_COSTS.items():
-        if _able(way, problem):
-            compiled = way not in ("torch", "flow")
-            backend, variant = ("compiled", way) if compiled else (way, "")
-            choices.append(Choice("cpu", backend, drawn + cost(problem), variant))
-    # without the work of a network to speak of, a GPU is not even looked for: that would import torch's CUDA part
-    worth_looking = problem.config.device == "cuda" or _work(problem) > 1e8
-    if worth_looking and _able("torch", problem) and cuda_available():
-        choices.append(Choice("cuda", "torch", _gradients(problem) * (250 * US + _work(problem) / 1e13)))
-    return choices
+def by_torch(problem: Problem) -> bool:
+    """Return whether the stepper of PyTorch trains a problem."""
+    return isinstance(problem.config.optimizer, Descent) or problem.config.optimizer.is_flow
 
 
-def variant(choices: Iterable[Choice]) -> str:
-    """Return the fastest variant of `compiled` among the ways that can train a problem."""
-    return min((c for c in choices if c.backend == "compiled"), key=lambda c: c.seconds_per_iteration).variant
+def by_compiled(problem: Problem) -> bool:
+    """Return whether a compiled stepper trains a problem: a network of layers whose kinds are formulas."""
+    config = problem.config
+    if config.optimizer.is_flow:
+        c = config.architecture
+        return c.engine and bool(c.matrices) and None not in (operations(c.sigma), operations(problem.loss))  # type: ignore[attr-defined]
+    return by_kernel(problem) or by_engine(problem)
+
+
+def by_kernel(problem: Problem) -> bool:
+    """Return whether a kernel of two-layer networks trains a problem: full batches of few columns, single samples."""
+    config, dataset = problem.config, problem.dataset
+    if not (known(config) and config.optimizer.plain and has_only(config.optimizer, _PLAIN_KEYS)):
+        return False
+    if problem.batch_size is None and dataset.d <= UNROLLED:
+        return dataset.n * problem.shapes["hidden_weight"][0] <= _HELD
+    return problem.batch_size == 1
+
+
+def by_engine(problem: Problem) -> bool:
+    """Return whether the engine trains a problem by steps."""
+    if not (known_layers(problem.config) and _whole_matrix(problem)):
+        return False
+    groups = len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
+    update = facts(problem.config.optimizer)
+    # a sum over the network is that of weights of one step
+    return groups == 1 or (update is not None and not update.sums)
+
+
+def _whole_matrix(problem: Problem) -> bool:
+    """Return whether entries of a product of matrices are all seen at once, each at most once; True of other models."""
+    x, product = problem.dataset.x, problem.config.architecture.factors
+    return not product or (problem.batch_size is None and len(np.unique(x, axis=0)) == len(x))
+
+
+def multiply_adds(problem: Problem) -> int:
+    """Return the multiply-adds of the forward and backward pass of one iteration."""
+    if problem.config.architecture.factors:
+        return 2 * next(iter(problem.shapes.values()))[1] * problem.parameter_count
+    return 2 * (problem.batch_size or problem.dataset.n) * problem.multiply_adds
 
 
 def cuda_available() -> bool:
@@ -119,110 +139,10 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 
         return AutogradStepper(problems, choice.device)
-    if (choice.variant or variant(possible(problems[0]))) == "engine":
-        from dynamics_cli.training.steppers.layers import LayersStepper
+    if by_kernel(problems[0]):
+        from dynamics_cli.training.steppers.compiled import CompiledStepper
 
-        return LayersStepper(problems)
-    from dynamics_cli.training.steppers.compiled import CompiledStepper
+        return CompiledStepper(problems)
+    from dynamics_cli.training.steppers.layers import LayersStepper
 
-    return CompiledStepper(problems)
-
-
-def _able(way: str, problem: Problem) -> bool:
-    config, optimizer, full_batch = problem.config, problem.config.optimizer, problem.batch_size is None
-    if way == "torch":
-        return isinstance(optimizer, Descent) or optimizer.is_flow
-    if way == "flow":
-        n, is_flow = problem.dataset.n, optimizer.is_flow
-        return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
-    if way == "engine":
-        # a sum over the network is that of weights of one step
-        knows = known_layers(config) and _whole_matrix(problem)
-        groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
-        return groups == 1 or (groups > 1 and (update := facts(optimizer)) is not None and not update.sums)
-    if not (known(config) and optimizer.plain and has_only(optimizer, _PLAIN_KEYS)):
-        return False
-    few = full_batch and problem.dataset.d <= UNROLLED
-    return not few if way == "sparse" else few and problem.dataset.n * _width(problem) <= _HELD
-
-
-def _whole_matrix(problem: Problem) -> bool:
-    """Return whether entries of a product of matrices are all seen at once, each at most once; True of other models."""
-    x, product = problem.dataset.x, problem.config.architecture.factors
-    return not product or (problem.batch_size is None and len(np.unique(x, axis=0)) == len(x))
-
-
-def _width(problem: Problem) -> int:
-    return problem.shapes["hidden_weight"][0]
-
-
-def _samples(problem: Problem) -> int:
-    return problem.batch_size or problem.dataset.n
-
-
-def _work(problem: Problem) -> float:
-    """Multiply-adds of the forward and backward pass of one iteration."""
-    if problem.config.architecture.factors:
-        return 2.0 * next(iter(problem.shapes.values()))[1] * problem.parameter_count
-    return 2.0 * _samples(problem) * problem.multiply_adds
-
-
-def _flops(problem: Problem) -> float:
-    """Multiply-adds of the products of one iteration: forward, and backward but to the inputs."""
-    first = next(iter(problem.shapes.values()))
-    of_inputs = len(first) == 2 and not problem.config.architecture.factors
-    return 3 * _work(problem) - of_inputs * 2.0 * _samples(problem) * math.prod(first)
-
-
-def _gradients(problem: Problem) -> float:
-    """Return the gradients of an iteration; of a flow, a state's share in the thousands that kinks make it take."""
-    return 2e4 / problem.iterations if problem.config.optimizer.is_flow else 1.0
-
-
-def _torch(problem: Problem) -> float:
-    matrices = sum(len(shape) > 1 for shape in problem.shapes.values())
-    # an update of either player of a GAN goes through both, the discriminator's on twice the batch
-    updates = getattr(problem.config.architecture, "discriminator_updates", None)
-    trips = 1.0 if updates is None else 1.5 * (1 + updates)
-    asked, numbers = (100 + 40 * matrices) * US, _samples(problem) * sum(problem.layer_sizes)
-    gradient = asked + 4e-9 * numbers + _flops(problem) * problem.dtype.itemsize / 5.6e11
-    return _gradients(problem) * (trips * gradient)
-
-
-def _few_columns(problem: Problem) -> float:
-    return 0.05 * US + _work(problem) / 2.6e10 * problem.dtype.itemsize / 4
-
-
-def _sparse(problem: Problem) -> float:
-    # zero entries are skipped; of one sample only the rows of the others change
-    work = _work(problem) * float((problem.dataset.x != 0).mean())
-    passes = problem.parameter_count / 8e9 if problem.batch_size != 1 else 0.0
-    if problem.batch_size is None:  # chunks go to the cores
-        return 5 * US + passes + work / (3.6e10 if problem.dataset.n > 1024 else 1.8e10)
-    return 0.2 * US + passes + work / 1.8e10
-
-
-def _engine(problem: Problem) -> float:
-    n, P = _samples(problem), problem.parameter_count
-    hidden = sum([shape[0] for name, shape in problem.shapes.items() if "weight" in name][:-1])
-    each: float = 5e-10 * (1 + (operations(problem.config.architecture.sigma) or 0))  # type: ignore[attr-defined]
-    chunks = chunks_of(n, problem.multiply_adds)  # each has a gradient of its own
-    r = spanned(problem)
-    flops = _flops(problem) * (r / problem.dataset.d if r else 1.0)
-    shared = n * hidden * each + flops * problem.dtype.itemsize / 5.6e11 + (chunks - 1) * P * 1.7e-9
-    return (0.1 + 0.15 * len(problem.shapes)) * US + P * 3.5e-11 * problem.dtype.itemsize + shared / min(chunks, 2)
-
-
-def _flow(problem: Problem) -> float:
-    n, m = problem.dataset.n, _width(problem)
-    sweep = 200 * US + m * (5 * US + 4e-9 * n * n)
-    return 5 * US + sweep * (300 / problem.iterations + 0.002 * min(1.0, n / 50))
-
-
-_CPU_COSTS: dict[str, Callable[[Problem], float]] = {
-    "torch": _torch,
-    "engine": _engine,
-    "few_columns": _few_columns,
-    "sparse": _sparse,
-    "flow": _flow,
-}
+    return LayersStepper(problems)

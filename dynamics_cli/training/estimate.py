@@ -8,19 +8,12 @@ from dataclasses import dataclass
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.memory import GIB, refuse_beyond_memory
-from dynamics_cli.training.backends import Choice
-from dynamics_cli.training.measuring import chosen_measures, recorded_iterations
+from dynamics_cli.training.backends import Choice, multiply_adds
+from dynamics_cli.training.measuring import recorded_iterations
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
 _GRIDS = 4
 """Arrays of the times of a gradient flow that there are at once."""
-_SNAPSHOT, _WRITTEN = 1e-4, 3e8
-"""Seconds that a recorded state takes, and bytes that are written in a second."""
-_CACHE, _MOVED = 2**22, 4e8
-"""Bytes of activations that stay in the cache, and those that steppers of whole matrices give in a second beyond it,
-each passed over a dozen times in fresh memory (Intel Xeon with AVX-512; others unmeasured)."""
-_LOOK, _LOOKED = 1e-4, 6e10
-"""Seconds that an evaluation of samples takes, and multiply-adds that it does in a second."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +30,8 @@ class Estimate:
     """Working memory of the training loop, without the libraries' own."""
     disk_bytes: int
     """Size of the run directory."""
-    seconds: float
-    """Time of the training loop on two CPU cores, within a factor of a few."""
+    multiply_adds: int
+    """Multiply-adds of the forward and backward passes of all iterations."""
 
 
 def recorded_parameters(problem: Problem) -> list[str]:
@@ -65,7 +58,7 @@ def loss_interval(problem: Problem) -> int:
 
 
 def estimate(problem: Problem, choice: Choice) -> Estimate:
-    """Return the needs of a run on the device and backend that the cost model chose.
+    """Return the needs of a run on a device and backend.
 
     Raises:
         InputError: there are more iterations than a run can count, or too many snapshots to list.
@@ -84,24 +77,14 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     # weights, gradients and update; pre-activations and activations, the gradients of one layer; data twice
     held = 2 * at_once * (sum(sizes) + max(sizes, default=0))
     memory = item * (4 * problem.parameter_count + held + 2 * n * d) + _times_bytes(problem)
-    looks = 0 if problem.batch_size is None else total // loss_interval(problem) + 1
     disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
-    activations = batch * sum(sizes) * item
-    # this is no part of the cost model: the choice of `auto`, and so the identity of runs, does not depend on it
-    moving = activations / _MOVED if by_torch and choice.device == "cpu" and activations > _CACHE else 0.0
-    evaluated = [measure.samples(problem) for measure in chosen_measures(problem).values()]
-    of_state = _SNAPSHOT + recorded / _WRITTEN + sum(_look(problem, samples) for samples in evaluated if samples)
-    seconds = total * max(choice.seconds_per_iteration, moving) + looks * _look(problem, n) + snapshots * of_state
-    return Estimate(total, problem.parameter_count, snapshots, memory, disk, seconds)
+    work = total * multiply_adds(problem)
+    return Estimate(total, problem.parameter_count, snapshots, memory, disk, work)
 
 
 def _times_bytes(problem: Problem) -> int:
     """Return the memory for the times of a gradient flow's states, which are known up front."""
     return _GRIDS * 8 * problem.iterations if problem.config.optimizer.is_flow else 0
-
-
-def _look(problem: Problem, samples: int) -> float:
-    return _LOOK + samples * problem.multiply_adds / _LOOKED
 
 
 def refuse_if_too_large(problem: Problem, needs: Estimate, *, available_bytes: int | None = None) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem, Samples, Section
 from dynamics_cli.kinds.registry import blamed
-from dynamics_cli.training.backends import choose, possible, variant
-from dynamics_cli.training.estimate import estimate
+from dynamics_cli.training.backends import by_compiled, by_kernel, by_torch, multiply_adds
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import build_problem, samples_of
 
@@ -22,8 +20,8 @@ BATCH_SIZE = 4096
 """Most replicas of a run: the most that a kill between two checkpoints costs, and the rows of a table of settings."""
 MOST_BATCHES = 48
 """Batches that networks of one shape are cut into, where there is memory for it: each is a directory of some files."""
-BATCH_SECONDS = 600.0
-"""Predicted time of a batch, at most: tasks of a cluster, and workers that end at about the same time."""
+BATCH_WORK = 2**43
+"""Multiply-adds of a batch, at most: minutes, so that tasks of a cluster, and workers, end at about the same time."""
 _FREE: dict[str, Any] = {
     "seed": True,
     "name": True,
@@ -137,12 +135,12 @@ def batch_key(problem: Problem) -> str | None:
 
 def _way(problem: Problem) -> str | None:
     """Return the way that trains several networks of a problem together; None where there is none."""
-    config, asked = problem.config, problem.config.backend
-    choices = possible(problem)
-    able = {c.backend for c in choices if config.device == c.device or (config.device, c.device) == ("auto", "cpu")}
-    if asked in ("auto", "compiled") and "compiled" in able:
-        return f"compiled {variant(choices)}"
-    if asked not in ("auto", "torch") or "torch" not in able:
+    device, backend = problem.config.device, problem.config.backend
+    if problem.config.optimizer.is_flow:
+        return None
+    if device != "cuda" and backend != "torch" and by_compiled(problem):
+        return "kernel" if by_kernel(problem) else "engine"
+    if backend == "compiled" or not by_torch(problem):
         return None
     from dynamics_cli.training.steppers.autograd import stackable
 
@@ -174,14 +172,9 @@ def _dataset_of(config: RunConfig, there: dict[str, Samples]) -> Samples:
 
 
 def batch_size(problem: Problem, total: int) -> int:
-    """Return how many of `total` networks like this one are trained together, by memory and predicted time.
-
-    The time is that of the static cost model on a CPU, so that every machine cuts a sweep in the same way.
-    """
+    """Return how many of `total` networks like this one are trained together, by memory and work."""
     bytes_each = 8 * problem.dtype.itemsize * problem.parameter_count + 1024
-    most = max(1, min(max(BATCH_SIZE, -(-total // MOST_BATCHES)), BATCH_BYTES // bytes_each))
-    on_cpu = problem.config.model_copy(update={"device": "cpu"})
-    with suppress(DynError):  # a problem that cannot be trained is refused when it is planned
-        seconds = estimate(problem, choose([replace(problem, config=on_cpu)] * 2)).seconds
-        most = max(1, min(most, int(BATCH_SECONDS / max(seconds, 1e-9))))
+    work = max(1, problem.iterations * multiply_adds(problem))
+    most = min(max(BATCH_SIZE, -(-total // MOST_BATCHES)), BATCH_BYTES // bytes_each, BATCH_WORK // work)
+    most = max(1, most)
     return -(-total // -(-total // most))  # batches of about one size

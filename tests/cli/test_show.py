@@ -45,15 +45,3 @@ def test_a_run(dyn: Dyn) -> None:
     assert "status      complete\n" in text
     assert "\nsettings\n  name: toy\n" in text
     assert "  trajectory/hidden_weight.npy\n" in text
-
-
-def test_a_flow_says_what_its_error_control_achieved(dyn: Dyn) -> None:
-    answer = dyn(
-        "train", "toy.yaml", "--set", "optimizer={kind: gradient_flow, until: 1.0, points: 5}", "--out", "here"
-    )
-    assert answer.code == 0
-    flow = dyn("show", "here", "--json").json["flow"]
-    assert flow["tolerance"] == 1e-6
-    assert 0 < flow["error_estimate"] <= flow["steps"] * 1e-6
-    told = f" at tolerance 1e-06, {flow['steps']} steps and {flow['rejected']} rejected\n"
-    assert told in dyn("show", "here").out

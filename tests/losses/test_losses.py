@@ -98,7 +98,7 @@ def test_a_missing_label_is_the_same_as_none() -> None:
     masked = problem_of(architecture=scaled, loss={"kind": "mse", "reduction": "sum", "missing": -1.0})
     fast = problem_of(loss={"kind": "mse", "missing": -1.0})
     assert choose([fast]).backend == "compiled"
-    ends = [build_stepper([one], Choice("cpu", "torch", 0.0)) for one in (without, masked)]
+    ends = [build_stepper([one], Choice("cpu", "torch")) for one in (without, masked)]
     for end in ends:
         end.advance(40)
     np.testing.assert_allclose(*[end.parameters()["hidden_weight"] for end in ends], rtol=1e-12)

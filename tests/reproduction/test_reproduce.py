@@ -189,7 +189,7 @@ def test_forced_runs_are_trained_once_for_several_figures() -> None:
 def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = drawn("small-fig1")
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "other"))
-    monkeypatch.setattr(train, "LONG_SECONDS", -1.0)
+    monkeypatch.setattr(train, "LONG_WORK", -1.0)
     seen: list[tuple[str, int]] = []
 
     @contextlib.contextmanager
@@ -238,7 +238,7 @@ def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
 def test_seed_configs_serve_all_but_the_first_seed(
     small: Callable[..., Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(train, "LONG_SECONDS", -1.0)  # in processes of their own
+    monkeypatch.setattr(train, "LONG_WORK", -1.0)  # in processes of their own
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("small", "other"))
     small(seed_configs={"first": str(other)})

@@ -24,9 +24,8 @@ from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.training import loop
-from dynamics_cli.training.flow import averaged, located  # noqa: F401
 from dynamics_cli.training.session import obtain_run, plan_run
-from dynamics_cli.training.steppers import autograd, compiled  # noqa: F401
+from dynamics_cli.training.steppers import autograd, compiled, flow  # noqa: F401
 from tests.runs.damage import arrays_of
 from tests.training.kill_script import end_of, forked
 

@@ -57,10 +57,17 @@ def random_problem(
 
 
 def stepper_of(problems: Problem | list[Problem], way: str, device: str = "cpu") -> Any:
-    """Return the stepper of a way to train: `torch`, `flow`, or a variant of `compiled`."""
+    """Return the stepper of a way to train: a backend, or a part of `compiled`: the `engine` or a `kernel`."""
     problems = problems if isinstance(problems, list) else [problems]
-    compiled = way not in ("torch", "flow")
-    return build_stepper(problems, Choice(device, "compiled" if compiled else way, 0.0, way if compiled else ""))
+    if way == "engine":
+        from dynamics_cli.training.steppers.layers import LayersStepper
+
+        return LayersStepper(problems)
+    if way == "kernel":
+        from dynamics_cli.training.steppers.compiled import CompiledStepper
+
+        return CompiledStepper(problems)
+    return build_stepper(problems, Choice(device, way))
 
 
 def path_of(make: Callable[[], Stepper], chunks: list[int], *, through_state: bool = False) -> list[bytes]:

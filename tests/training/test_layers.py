@@ -11,7 +11,7 @@ import pytest
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Samples
-from dynamics_cli.training.backends import choose, possible
+from dynamics_cli.training.backends import by_compiled, by_engine, by_kernel, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
 from dynamics_cli.training.steppers import layers
@@ -88,7 +88,7 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
 
 
 def compare(problem: Problem, n: int, rtol: float) -> None:
-    if "engine" in {c.variant for c in possible(problem)}:
+    if by_engine(problem):
         assert_same_path(stepper_of(problem, "engine"), stepper_of(problem, "torch"), n, rtol)
 
 
@@ -114,7 +114,8 @@ def test_matrix_completion_is_that_of_autograd(depth: int) -> None:
         "optimizer": {"kind": "group_rmsprop", "lr": 0.01, "iterations": 40},
     }  # fmt: skip
     problem = build_problem(load_config(config))
-    assert choose([problem]).variant == "engine"
+    assert by_engine(problem)
+    assert not by_kernel(problem)
     compare(problem, 40, 1e-9)
     twice = Samples(problem.dataset.x[[0, 0]], problem.dataset.y[[0, 0]])
     assert choose([build_problem(problem.config, twice)]).backend == "torch"  # an entry that is seen twice
@@ -172,7 +173,7 @@ def test_replicas_are_the_networks_alone() -> None:
         architecture = {"kind": "fully_connected", "widths": [5, 4], "activation": change.get("activation", "tanh")}
         problems.append(deep(optimizer, seed=change.get("seed", 0), architecture=architecture))
     assert len({batch_key(problem) for problem in problems}) == 1
-    assert choose(problems).variant == "engine"
+    assert by_engine(problems[0])
     numbers = assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 30).numbers()
     assert numbers["replica_statuses"] == ["complete"] * 4 + ["diverged"]
     assert numbers["replica_iterations"][2] < 30
@@ -205,7 +206,7 @@ def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
 
 def test_what_it_does_not_know_trains_by_autograd() -> None:
     for optimizer in ({"kind": "gd", "label_noise": 0.1}, {"kind": "group_rmsprop", "layer_lr": {"weight_1": 2.0}}):
-        assert [c.backend for c in possible(deep(optimizer))] == ["torch"]
+        assert not by_compiled(deep(optimizer))
 
 
 def test_weights_that_do_not_exist_are_refused() -> None:

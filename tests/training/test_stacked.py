@@ -62,7 +62,7 @@ def test_replicas_are_the_networks_alone(case, compiled):
     steps = ((0, 0.01), (1, 0.01), (2, 0.03))
     problems = [problem_of(architecture, optimizer | {"lr": lr}, seed) for seed, lr in steps]
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
-    assert choose(problems) == Choice("cpu", "torch", pytest.approx(choose(problems[:1]).seconds_per_iteration))
+    assert choose(problems) == Choice("cpu", "torch")
 
     def make(some: list[Problem] = problems) -> AutogradStepper:
         return AutogradStepper(some, "cpu", compiled=compiled or len(some) == 1)

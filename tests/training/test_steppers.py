@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics_cli.errors import UsageError
-from dynamics_cli.training.backends import choose, possible
-from dynamics_cli.training.kernels import UNROLLED
+from dynamics_cli.training import backends
+from dynamics_cli.training.backends import by_engine, by_kernel, choose
 from tests.training.problems import (
     ACTIVATIONS,
     LOSSES,
@@ -23,7 +23,7 @@ from tests.training.problems import (
     stepper_of,
 )
 
-WAYS = ("torch", "engine", "few_columns", "sparse")
+WAYS = ("torch", "engine", "kernel")
 GD = {"kind": "gd", "lr": 0.02, "iterations": 60}
 STEP_OF_ONE = {"kind": "gd", "lr": 1.0, "iterations": 1}  # the change of the weights is the gradient
 FLOW = {"kind": "gradient_flow", "until": 6.0, "points": 120}
@@ -31,6 +31,7 @@ SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
 OPTIMIZERS = {
     "gd": GD,
     "sgd": {**GD, "kind": "sgd", "batch_size": 4},
+    "single samples": {**GD, "kind": "sgd", "batch_size": 1},
     "adam": {**GD, "kind": "adam"},
     "adam in batches": {**GD, "kind": "adam", "batch_size": 4},
 }
@@ -38,7 +39,7 @@ OPTIMIZERS = {
 
 def shape_for(way: str) -> dict[str, Any]:
     """Return sizes that the way is for: of few samples, the engine takes the inputs in their span."""
-    return {"engine": {"n": 4, "d": 9}, "sparse": {"n": 6, "d": 9}}.get(way, {"n": 6, "d": 3})
+    return {"n": 4, "d": 9} if way == "engine" else {"n": 6, "d": 3}
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
@@ -55,7 +56,7 @@ def test_gradients_are_those_of_autograd(way, loss, activation):
     st.integers(1, 12), st.integers(1, 40), st.integers(0, 100),
 )  # fmt: skip
 def test_gradients_of_any_shape_are_those_of_autograd(way, loss, activation, n, d, width, seed):
-    d = {"few_columns": min(d, UNROLLED), "sparse": UNROLLED + d}.get(way, d)
+    d = 1 + d % 4 if way == "kernel" else d
     problem = random_problem(n=n, d=d, width=width, loss=loss, activation=activation, seed=seed, optimizer=STEP_OF_ONE)
     fast, reference = stepper_of(problem, way), stepper_of(problem, "torch")
     fast.advance(1)
@@ -81,9 +82,8 @@ def test_settings_agree_with_autograd(way, settings_):
     assert_same_path(stepper_of(problem, way), stepper_of(problem, "torch"), 50, 1e-10)
 
 
-@pytest.mark.parametrize("way", ["engine", "sparse"])
+@pytest.mark.parametrize(("way", "batch_size"), [("engine", 1), ("engine", 4), ("kernel", 1)])
 @pytest.mark.parametrize("replacement", [False, True])
-@pytest.mark.parametrize("batch_size", [1, 4])
 @pytest.mark.parametrize("d", [3, 9])
 def test_batches_agree_with_autograd(way, batch_size, replacement, d):
     optimizer = {"kind": "sgd", "lr": 0.01, "batch_size": batch_size, "epochs": 4, "replacement": replacement}
@@ -99,14 +99,14 @@ def test_batches_agree_with_autograd(way, batch_size, replacement, d):
 @pytest.mark.parametrize("way", WAYS)
 def test_chunks_and_resumption_are_invisible(way, optimizer, dtype):
     problem = random_problem(dtype=dtype, optimizer=OPTIMIZERS[optimizer], **{**shape_for(way), "n": 5})
-    if way not in {c.variant or c.backend for c in possible(problem)}:
+    if (way == "engine" and not by_engine(problem)) or (way == "kernel" and not by_kernel(problem)):
         pytest.skip("this way has no such optimizer")
     assert_chunks_are_invisible(partial(stepper_of, problem, way))
 
 
 @pytest.mark.parametrize(
     ("way", "optimizer", "rtol"),
-    [*((way, {**GD, "lr": 0.01}, 1e-12) for way in WAYS), ("flow", FLOW, 0.0), ("torch", FLOW, 0.0)],
+    [*((way, {**GD, "lr": 0.01}, 1e-12) for way in WAYS), ("compiled", FLOW, 0.0), ("torch", FLOW, 0.0)],
 )
 def test_stops_before_the_update_of_the_first_small_loss(way, optimizer, rtol):
     losses = stepper_of(random_problem(optimizer=optimizer, **shape_for(way)), way).advance(120)
@@ -139,26 +139,45 @@ def test_float32_stays_float32(way, loss):
 
 
 @pytest.mark.parametrize(
-    ("way", "settings_"),
+    ("stepper", "settings_"),
     [
-        ("few_columns", {"n": 2, "d": 2, "width": 60}),
-        ("few_columns", {"n": 3, "d": 2, "width": 200_000}),
-        ("engine", {"n": 75, "d": 150, "width": 200}),
-        ("engine", {"n": 300, "d": 9, "width": 20}),
-        ("engine", {"optimizer": OPTIMIZERS["adam"]}),
-        ("engine", {"architecture": {"kind": "fully_connected", "widths": []}}),
-        ("engine", {"n": 6, "d": 90, "width": 5, "optimizer": {**OPTIMIZERS["adam"], "batch_size": 1}}),
-        ("sparse", {"n": 6, "d": 90, "width": 5, "optimizer": SGD}),
-        ("sparse", {"n": 50, "d": 784, "width": 100, "optimizer": SGD}),
+        ("CompiledStepper", {"n": 2, "d": 2, "width": 60}),
+        ("LayersStepper", {"n": 6, "d": 5}),
+        ("LayersStepper", {"n": 300, "d": 4, "width": 60_000}),  # more activations than the kernel holds
+        ("LayersStepper", {"optimizer": OPTIMIZERS["adam"]}),
+        ("LayersStepper", {"architecture": {"kind": "fully_connected", "widths": []}}),
+        ("LayersStepper", {"d": 9, "optimizer": {**OPTIMIZERS["adam"], "batch_size": 1}}),
+        ("LayersStepper", {"optimizer": {**SGD, "batch_size": 2}}),
+        ("CompiledStepper", {"d": 9, "optimizer": SGD}),
+        ("AutogradStepper", {"architecture": {"kind": "residual", "width": 3}, "initialization": {"kind": "lecun"}}),
+        ("AutogradStepper", {"backend": "torch"}),
+        ("FlowStepper", {"optimizer": FLOW}),
     ],
 )
-def test_the_cost_model_prefers_what_the_benchmarks_show(way, settings_):
-    assert choose([random_problem(**settings_)]).variant == way
+def test_auto_follows_its_rule(stepper, settings_):
+    problem = random_problem(**settings_)
+    choice = choose([problem])
+    assert (choice.device, choice.backend) == ("cpu", "torch" if stepper == "AutogradStepper" else "compiled")
+    assert type(backends.build_stepper([problem], choice)).__name__ == stepper
+
+
+def test_auto_takes_a_gpu_above_a_number_of_multiply_adds(monkeypatch):
+    large = {"n": 40, "d": 3, "width": 400_000}
+    assert backends.multiply_adds(random_problem(**large)) == 2 * 40 * 400_000 * 4
+    monkeypatch.setattr(backends, "cuda_available", lambda: True)
+    assert choose([random_problem(**large)]) == backends.Choice("cuda", "torch")
+    assert choose([random_problem(**large)] * 2).device == "cpu"
+    assert choose([random_problem(**large, backend="compiled")]).device == "cpu"
+    monkeypatch.setattr(backends, "cuda_available", lambda: pytest.fail("nobody asks for a device"))
+    assert choose([random_problem(**{**large, "n": 30})]).device == "cpu"
 
 
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
-    with pytest.raises(UsageError, match="flow cannot train this problem; compiled, torch can"):
-        choose([random_problem(backend="flow")])
+    problem = random_problem(
+        architecture={"kind": "residual", "width": 3}, initialization={"kind": "lecun"}, backend="compiled"
+    )
+    with pytest.raises(UsageError, match="compiled cannot train this problem on device cpu; torch can"):
+        choose([problem])
 
 
 def test_of_few_samples_weights_outside_their_span_stay():

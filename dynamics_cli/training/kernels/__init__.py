@@ -26,7 +26,7 @@ _CHUNK_WORK = 2**22
 """Multiply-adds of a chunk of samples in the engine, at least; its gradients are summed apart."""
 _MOST_CHUNKS = 8
 UNROLLED = 4
-"""Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
+"""Up to this many input columns the loops over columns are unrolled."""
 
 
 def chunks_of(samples: int, multiply_adds: int) -> int:

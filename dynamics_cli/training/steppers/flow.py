@@ -1,90 +1,239 @@
-"""The stepper of gradient flow: state i is the flow at time `t_i` of a grid."""
+"""The stepper of gradient flow: state i is the flow at time `t_i` of a grid.
+
+The integrators are SciPy's embedded Runge-Kutta pairs. Networks start at weights as small as 1e-20, so errors are
+relative to the size of each neuron (the weights that enter a unit) at the start of a step.
+
+Kinks of the activation or the loss are not located: a step in which a neuron changes its activation has an error of
+first order in its length, and a neuron that slides along a boundary changes at every step. The pair of low order takes
+fewest gradients there, a number that grows as 1 / rtol.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import RK23, RK45
 
 from dynamics_cli.engine.subnormals import flushed
-from dynamics_cli.kinds import Floats, Problem
-from dynamics_cli.training.flow.base import Integrator
+from dynamics_cli.kinds import Floats, Problem, State
+from dynamics_cli.recording.derivatives import derivatives_of, trained_names
 from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt
+from dynamics_cli.training.steppers.side_by_side import one_blas_thread
+
+LossAndGradient = Callable[[Floats], tuple[float, Floats]]
+"""Trained weights (P,) -> training loss and its gradient (P,)."""
+_OWN_SIZE = 3e-14
+"""The smallest `rtol` of SciPy's solvers; the tolerance is their `atol`, which is set before each step."""
+_SMALLEST = 1e-30
+"""Steps at time 0 are at least this share of the run: SciPy's own limit there is subnormal, and so taken as 0."""
 
 
 class FlowStepper(Stepper):
-    """Looks at an integrator at the times of a grid; weights are float64 inside whatever the dtype of the run."""
+    """Reads the flow at the times of a grid, which the steps do not depend on; float64 inside, whatever the dtype.
+
+    A checkpoint holds the start of the last step, which is done again: it is a function of weights, time and length.
+    """
 
     full_batch = True
 
     def __init__(self, problems: Sequence[Problem], backend: str, device: str = "cpu") -> None:
-        """Choose the integrator: `flow` locates changes of activation, `autograd` takes any architecture."""
+        """Start at the initial weights; gradients come from the engine (`compiled`), or from `torch` on a device."""
         (problem,) = problems
         optimizer: Any = problem.config.optimizer
-        self.times = optimizer.times()
-        self.integrator = _integrator(problem, backend, device)
+        self.times, self.rtol = optimizer.times(), optimizer.rtol
         self._dtype, self.stop_below = problem.dtype, optimizer.stop_below
+        self._initial = {name: one.astype(np.float64) for name, one in problem.initial_parameters().items()}
+        self._trained = trained_names(problem)
+        start = np.concatenate([self._initial[name].ravel() for name in self._trained])  # (P,)
+        self._neuron = _neurons({name: self._initial[name].shape for name in self._trained})  # (P,)
+        self._order = np.argsort(self._neuron, kind="stable")  # neuron by neuron
+        self._firsts = np.flatnonzero(np.diff(self._neuron[self._order], prepend=-1))
+        self._conserved = _conserved(problem, self._initial)
+        by = _by_engine if backend == "compiled" else _by_torch
+        self._loss_and_gradient = by(problem, self._initial, self._trained, device)
+        architecture: Any = problem.config.architecture
+        # networks without a choice of activation have kinks
+        smooth = getattr(architecture, "sigma", None) is not None and architecture.sigma.smooth and problem.loss.smooth
+        self._pair: type = RK45 if smooth else RK23
+        self._steps = self._evaluations = 0
+        self._begin(0.0, start)
+
+    def _begin(self, time: float, weights: Floats) -> None:
+        """Make the solver at a state of the flow; no step is done from there yet."""
+        self._path: Callable[[float], Floats] | None = None
+        self._least = 0.0
+        with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
+            tolerance = self._tolerance(weights)
+            self._solver = self._pair(self._slope, time, weights, self.times[-1], rtol=_OWN_SIZE, atol=tolerance)
+        if not np.isfinite(self._solver.h_abs):
+            self._solver.h_abs = self.times[-1]
+        self._last_start, self._least = (time, weights, float(self._solver.h_abs)), _SMALLEST * self.times[-1]
+
+    def _slope(self, time: float, theta: Floats) -> Floats:
+        if 0.0 < time < self._least:
+            raise self._too_small()
+        return -self._loss_and_gradient(self._conserved(theta))[1]
+
+    def _too_small(self) -> FloatingPointError:
+        return FloatingPointError(
+            f"gradient flow needs smaller steps than {self._solver.h_abs:.1e} at time {self._solver.t:.6g} for rtol "
+            f"{self.rtol:g}; a larger optimizer.rtol may pass"
+        )
+
+    def _tolerance(self, weights: Floats) -> Floats:
+        """Return the error allowed in each weight (P,): `rtol` times the largest weight of its neuron."""
+        size = np.maximum.reduceat(np.abs(self._conserved(weights))[self._order], self._firsts)
+        tolerance: Floats = self.rtol * np.where(size > 0, size, 1.0)[self._neuron]
+        return tolerance
 
     def advance(self, n: int) -> Floats:
         """Go on by `n` states; see `Stepper.advance`."""
-        if self.halted is not None:
-            return np.empty(0)
-        losses, last = [np.empty(0)], self.iteration + n
-        while self.halted is None and self.iteration < last:
-            self._reach(self.iteration)
-            # all states that lie in the step done last; before the first step only state 0 does
-            ahead = self.times[self.iteration : last]
-            inside = int(np.searchsorted(ahead, self.integrator.time, side="right"))
-            with flushed(everywhere=True):
-                reached = self.integrator.losses(ahead[:inside])
-            halt = first_halt(reached, self.stop_below)
+        losses: list[float] = []
+        for _ in range(n if self.halted is None else 0):
+            losses.append(self.loss())
+            halt = first_halt(np.array(losses[-1:]), self.stop_below)
             if halt is not None:
-                reached, self.halted = reached[: halt[0] + 1], halt[1]
-            losses.append(reached)
-            self.iteration += len(reached)
-        if self.halted is not None:
-            self.iteration -= 1  # the halting state is the current one
-        return np.concatenate(losses)
+                self.halted = halt[1]
+                break
+            self.iteration += 1
+        return np.array(losses)
 
     def loss(self) -> float:
         """Return the loss of the current state."""
-        self._reach(self.iteration)
-        with flushed(everywhere=True):
-            return float(self.integrator.losses(self.times[self.iteration : self.iteration + 1])[0])
+        weights = self._weights()
+        with flushed(everywhere=True), np.errstate(all="ignore"):
+            return self._loss_and_gradient(weights)[0]
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the current weights, by name, in the dtype of the run."""
-        self._reach(self.iteration)
-        weights = self.integrator.weights(float(self.times[self.iteration]))
-        return {name: value.astype(self._dtype) for name, value in weights.items()}
+        found, flat, first = dict(self._initial), self._weights(), 0
+        for name in self._trained:
+            shape, size = self._initial[name].shape, self._initial[name].size
+            found[name] = flat[first : first + size].reshape(shape)
+            first += size
+        return {name: one.astype(self._dtype) for name, one in found.items()}
+
+    def _weights(self) -> Floats:
+        """Return the trained weights (P,) of the current state, after as many steps as it takes."""
+        solver, time = self._solver, float(self.times[self.iteration])
+        with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
+            if solver.t < time:
+                while solver.t < time:
+                    self._step()
+                self._path = solver.dense_output()
+            return self._conserved(solver.y if self._path is None else self._path(time))
+
+    def _step(self) -> None:
+        """Do one step.
+
+        Raises:
+            FloatingPointError: no step, however small, meets the tolerance.
+
+        """
+        solver, evaluations = self._solver, self._solver.nfev
+        self._last_start = solver.t, solver.y, float(solver.h_abs)
+        solver.atol = self._tolerance(solver.y)
+        solver.step()
+        if solver.status == "failed":
+            raise self._too_small()
+        self._steps, self._evaluations = self._steps + 1, self._evaluations + solver.nfev - evaluations
 
     def state_dict(self) -> StateDict:
-        """Return the state of the integrator and the number of the current state."""
-        return {"iteration": np.array(self.iteration), **self.integrator.state_dict()}
+        """Return the number of the current state, and the start of the last step."""
+        time, weights, length = self._last_start
+        work = {"steps": np.array(self._steps), "gradient_evaluations": np.array(self._evaluations)}
+        return {"iteration": np.array(self.iteration), "time": np.array(time), "weights": weights.copy(),
+                "length": np.array(length), **work}  # fmt: skip
 
     def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
-        self.iteration = int(state["iteration"])
-        self.integrator.load_state_dict(state)
+        self.iteration, steps = int(state["iteration"]), int(state["steps"])
+        self._begin(float(state["time"]), np.array(state["weights"], np.float64))
+        self._solver.h_abs = float(state["length"])
+        if steps:
+            with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
+                self._step()
+                self._path = self._solver.dense_output()
+        self._steps, self._evaluations = steps, int(state["gradient_evaluations"])
 
     def numbers(self) -> dict[str, Any]:
-        """Return the work of the integration and the error that its control achieved."""
-        return {**self.integrator.numbers(), "flow": self.integrator.achieved()}
-
-    def _reach(self, i: int) -> None:
-        """Integrate until the last step ends at `t_i` or later."""
-        with flushed(everywhere=True):
-            while self.integrator.time < self.times[i]:
-                self.integrator.step()
+        """Return the work of the integration."""
+        return {"steps": self._steps, "gradient_evaluations": self._evaluations}
 
 
-def _integrator(problem: Problem, backend: str, device: str) -> Integrator:
-    if backend == "flow":
-        from dynamics_cli.training.flow.located import LocatedFlow
+def _by_engine(problem: Problem, initial: dict[str, Floats], trained: list[str], device: str) -> LossAndGradient:
+    """Return the loss and its gradient, compiled."""
+    samples = problem.dataset
+    potential = derivatives_of(State(problem, initial, lambda: initial, 0)).potential(samples.n, samples.y)
+    count = samples.n * problem.loss.sample_weight(samples.n)  # 1 unless losses are summed
 
-        return LocatedFlow(problem)
-    from dynamics_cli.training.flow.averaged import AveragedFlow
+    def both(theta: Floats) -> tuple[float, Floats]:
+        losses, gradients = potential(theta[None], None)
+        return count * float(losses[0]), count * gradients[0]
 
-    return AveragedFlow(problem, device)
+    return both
+
+
+def _by_torch(problem: Problem, initial: dict[str, Floats], trained: list[str], device: str) -> LossAndGradient:
+    """Return the loss and its gradient by autograd, on a device."""
+    import torch
+
+    from dynamics_cli.training.totals import total_and_gradients
+
+    model = problem.config.architecture.network(problem.dataset.d, initial, torch.float64, device)
+    labels = torch.long if problem.loss.labels == "classes" else torch.float64
+    x = torch.from_numpy(problem.dataset.x).to(device=device)  # (n, d)
+    y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
+    named, block = dict(model.named_parameters()), problem.block_samples(device)
+    weights: list[torch.Tensor] = [named[name] for name in trained]
+    sizes = [w.numel() for w in weights]
+
+    def both(theta: Floats) -> tuple[float, Floats]:
+        with torch.no_grad():
+            for w, part in zip(weights, torch.split(torch.from_numpy(theta).to(device), sizes), strict=True):
+                w.copy_(part.view_as(w))
+        loss, gradients = total_and_gradients(model, problem.loss, x, y, weights, block)
+        return float(loss), torch.cat([g.flatten() for g in gradients]).cpu().numpy()
+
+    return both
+
+
+def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
+    """Return the number of the neuron of each weight (P,).
+
+    The neurons of the two-layer network have their output weight with them; elsewhere a neuron is a row of a weight
+    matrix and its bias, which share the end of their names.
+    """
+    numbers: dict[tuple[str, int], int] = {}
+    found = []
+    for name, shape in shapes.items():
+        layer = "two_layer" if name in ("hidden_weight", "output_weight") else name.rpartition("_")[2]
+        rows = [numbers.setdefault((layer, row), len(numbers)) for row in range(shape[0])]
+        found.append(np.repeat(rows, int(np.prod(shape[1:]))))
+    return np.concatenate(found)
+
+
+def _conserved(problem: Problem, initial: dict[str, Floats]) -> Callable[[Floats], Floats]:
+    """Return a function that gives trained weights (P,) the output weights that follow from the hidden ones.
+
+    Where both layers of a two-layer network with a homogeneous activation are trained, `a_j^2 - ||w_j||^2` is conserved
+    (Boursier et al. 2022, Lemma 1). Where it is not negative, `a_j` keeps its sign: without this, errors would let
+    neurons pass zero that only come close to it. Weights of other networks stay as they are.
+    """
+    c: Any = problem.config.architecture
+    if not (c.two_layer and c.engine and c.plain and c.train_output and c.sigma.negative_slope is not None):
+        return lambda theta: theta
+    hidden, output = initial["hidden_weight"], initial["output_weight"]
+    with np.errstate(all="ignore"):
+        norms, sizes, split = np.linalg.norm(hidden, axis=1), np.abs(output), hidden.size
+        kept = sizes >= norms * (1.0 - 1e-12)
+        excess = np.sqrt(np.maximum(sizes - norms, 0.0)) * np.sqrt(sizes + norms)  # (m,)
+
+    def conserved(theta: Floats) -> Floats:
+        grown = np.hypot(np.linalg.norm(theta[:split].reshape(hidden.shape), axis=1), excess)
+        return np.concatenate([theta[:split], np.where(kept, np.copysign(grown, output), theta[split:])])
+
+    return conserved

@@ -1,1 +1,0 @@
-"""Integrators of gradient flow; the contract is in `base`."""
