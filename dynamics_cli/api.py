@@ -333,8 +333,7 @@ def plan_sweep(
 
 
 def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> list[Axis]:
-    from dynamics_cli.sweeps.grid import parse_axis
-    from dynamics_cli.sweeps.jobs import axis_of
+    from dynamics_cli.sweeps.grid import axis_of, parse_axis
 
     if not isinstance(grid, Mapping):
         return [parse_axis(text, option) for text in grid]
@@ -399,8 +398,7 @@ def describe(run: Which | Sweep) -> dict[str, Any]:
     Raises RunError: there is no such run or sweep, or it is damaged.
     """
     from dynamics_cli.runs.run import describe
-    from dynamics_cli.sweeps.find import open_run, sweep_directory
-    from dynamics_cli.sweeps.summary import describe_sweep
+    from dynamics_cli.sweeps.summary import describe_sweep, open_run, sweep_directory
 
     if (sweep := sweep_directory(run)) is not None:
         return describe_sweep(sweep)

@@ -48,9 +48,8 @@ def read_sweep(directory: Path) -> dict[str, Any]:
         RunError: it is not a sweep, or another version of dyn wrote it.
         CorruptRunError: its description is damaged.
     """
-    path = directory / SWEEP
     try:
-        return read_sealed(path, _DELETE)
+        return read_sealed(directory / SWEEP, _DELETE)
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
 

@@ -18,9 +18,8 @@ from dynamics_cli.errors import UsageError
 
 _FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count (or logint)"
 _SPACINGS = ("log", "logint")
-_MAXIMUM = 1_000_000
 MOST_JOBS = 1_000_000
-"""Jobs of a sweep at most."""
+"""Jobs of a sweep, and values of a range, at most."""
 
 
 @dataclass(frozen=True)
@@ -46,35 +45,35 @@ class Axis:
 def parse_axis(text: str, option: str = "--grid") -> Axis:
     """Return the axis of `key=values` as an option gives it.
 
-    Raises:
-        UsageError: the text has no such form, or names a value twice, except for `--zip`.
-
+    Raises UsageError: the text has no such form, or names a value twice, except for `--zip`.
     """
+    key, _, written = text.partition("=")
     try:
-        return read_axis(text, distinct=option == "--grid")
+        return axis_of(key.strip(), written, distinct=option == "--grid")
     except UsageError as error:
         raise UsageError(f"{option} {error}") from error
 
 
-def read_axis(text: str, *, distinct: bool = True) -> Axis:
-    """Return the axis of `key=values`; together with others (not `distinct`) a value may come twice.
+def axis_of(key: str, values: Any, *, distinct: bool = True, origin: Place | None = None) -> Axis:
+    """Return the axis of a setting: values are a sequence, or a text as after `--grid key=`.
 
-    Raises:
-        UsageError: the text has no such form, or names a value twice.
-
+    Raises UsageError: the text has no such form, there is no value, or one comes twice where they must be distinct.
     """
-    key, equals, written = text.partition("=")
-    if not equals or not all(part.strip() for part in key.split(".")) or not written.strip():
-        raise UsageError(f"{text!r} must have the form {_FORM}")
-    key = key.strip()
-    parts = written.split(":")
-    if len(parts) in (3, 4) and "," not in written:
-        values, log = _range(text, parts)
-    else:
-        values, log = tuple(_value(text, v) for v in _split(written)), False
-    if distinct and len({repr(v) for v in values}) < len(values):
+    log, text = False, f"{key}={values}"
+    if isinstance(values, str):
+        parts = values.split(":")
+        if not all(part.strip() for part in key.split(".")) or not values.strip():
+            raise UsageError(f"{text!r} must have the form {_FORM}")
+        if len(parts) in (3, 4) and "," not in values:
+            values, log = _range(text, parts)
+        else:
+            values = [_value(text, one) for one in _split(values)]
+    listed = tuple(values) if isinstance(values, list | tuple) else (values,)
+    if not listed:
+        raise UsageError(f"the grid of {key} must have values")
+    if distinct and len({repr(one) for one in listed}) < len(listed):
         raise UsageError(f"{text!r} names a value twice")
-    return Axis(key, values, log)
+    return Axis(key, listed, log, origin=origin)
 
 
 def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
@@ -83,8 +82,8 @@ def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
         raise UsageError(f"{text!r} must have the form {_FORM}")
     first, last, count = _value(text, parts[0]), _value(text, parts[1]), _value(text, parts[-1])
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in (first, last))
-    if not numbers or not isinstance(count, int) or not 2 <= count <= _MAXIMUM:
-        raise UsageError(f"{text!r}: first and last must be numbers, count an integer from 2 to {_MAXIMUM}")
+    if not numbers or not isinstance(count, int) or not 2 <= count <= MOST_JOBS:
+        raise UsageError(f"{text!r}: first and last must be numbers, count an integer from 2 to {MOST_JOBS}")
     if log and not (first > 0 and last > 0):
         raise UsageError(f"{text!r}: a log range needs positive ends")
     spaced = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
@@ -148,16 +147,14 @@ def check_axes(axes: Sequence[Axis], seeds: int = 1, computed: Sequence[str] = (
     """Refuse axes that make no grid.
 
     Raises:
-        UsageError: a key gets its values twice, or there are more than a million combinations or `MOST_JOBS` jobs.
+        UsageError: a key gets its values twice, or there are more than `MOST_JOBS` jobs.
 
     """
     keys = [*(axis.key for axis in axes), *computed]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise UsageError(f"{twice[0]} gets its values twice; sweep it or compute it once")
-    if (points := math.prod(len(group[0].values) for group in grouped(axes))) > _MAXIMUM:
-        raise UsageError(f"the grid has more than {_MAXIMUM} points")
-    if points * seeds > MOST_JOBS:
-        raise UsageError(f"{points * seeds} networks are asked for; a sweep has at most {MOST_JOBS}: take fewer seeds")
+    if (jobs := seeds * math.prod(len(group[0].values) for group in grouped(axes))) > MOST_JOBS:
+        raise UsageError(f"{jobs} networks are asked for; a sweep has at most {MOST_JOBS}")
 
 
 def assignment(key: str, value: Any, origin: Place | None) -> Assignment:

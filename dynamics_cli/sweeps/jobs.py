@@ -19,7 +19,7 @@ from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.sweeps.expressions import Let, computed, parse_let
-from dynamics_cli.sweeps.grid import Axis, assignment, check_axes, points, read_axis, zipped
+from dynamics_cli.sweeps.grid import Axis, assignment, axis_of, check_axes, points, zipped
 from dynamics_cli.text import size
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import estimate
@@ -79,21 +79,6 @@ def read_sweep_section(source: Any, overrides: Sequence[str] = ()) -> tuple[list
     if problems:
         raise ConfigError(problems)
     return axes, lets, section
-
-
-def axis_of(key: str, values: Any, *, distinct: bool = True, **more: Any) -> Axis:
-    """Return the axis of a setting: values are a sequence, or a text as after `--grid key=`.
-
-    Raises:
-        UsageError: there are no values, or a value comes twice.
-    """
-    if isinstance(values, str):
-        axis = read_axis(f"{key}={values}", distinct=distinct)
-        return Axis(key, axis.values, axis.log, **more)
-    listed = tuple(values) if isinstance(values, list | tuple) else (values,)
-    if not listed or (distinct and len({repr(value) for value in listed}) < len(listed)):
-        raise UsageError(f"the grid of {key} must have values, none of them twice")
-    return Axis(key, listed, **more)
 
 
 class PlannedSweep(list[Job]):

@@ -85,7 +85,7 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
     assert settings_of(described) == [(job.settings, job.config.seed) for job in jobs]
     with pytest.raises(UsageError, match="optimizer.lr gets its values twice"):
         check_axes([lr, lr])
-    with pytest.raises(UsageError, match="more than 1000000 points"):
+    with pytest.raises(UsageError, match="4000000 networks are asked for"):
         check_axes([parse_axis("a=1:2:2000"), parse_axis("b=1:2:2000")])
 
 
