@@ -21,7 +21,7 @@ from dynamics_cli.errors import DynError, InputError, RunError, UsageError
 from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.sweeps.workers import run_in_processes
+from dynamics_cli.sweeps.workers import run_by_executor, run_in_processes
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.prospect import found_run
 from dynamics_cli.training.replicas import belong_together, build_problems
@@ -183,7 +183,7 @@ def by_executor(executor: Executor, look: Callable[[], object] | None = None) ->
 
     While it waits, `look` is called a few times a second.
     """
-    return lambda orders: run_in_processes(orders, call=work, executor=executor, look=look)
+    return partial(run_by_executor, call=work, executor=executor, look=look)
 
 
 def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> Engine:

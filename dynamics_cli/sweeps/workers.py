@@ -1,25 +1,31 @@
-"""Training runs in processes of their own, which save and leave when their parent is interrupted, or dies."""
+"""Worker processes of one thread each, which save and leave when their parent is interrupted, or dies.
+
+A worker is a process of its own for a connection of its own, so that a killed process is known to be that of its task.
+Each worker has a session of its own: Ctrl-C reaches the parent alone, which then closes the connections.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
+import importlib
+import json
 import os
+import queue
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from contextlib import ExitStack, contextmanager
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
-from pathlib import Path
+from concurrent.futures import FIRST_COMPLETED, Executor, Future
+from concurrent.futures import wait as wait_for_futures
+from contextlib import ExitStack, suppress
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from dynamics_cli.config import RunConfig
-from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.kinds.registry import WITH, loaded_kinds
-from dynamics_cli.training.session import obtain_run, plan_run
+from dynamics_cli.errors import RunError
+from dynamics_cli.kinds.registry import WITH
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
 
 _LOOK_SECONDS = 0.1
@@ -36,16 +42,13 @@ Todo = Iterable[tuple[Any, ...]]
 MOST_SENT = 1000
 """Calls that an executor is given at once."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from dynamics_cli.sweeps.workers import serve; serve(int(sys.argv[2]))"
+)
 
 
-def run_in_processes(
-    todo: Todo,
-    *,
-    call: Call,
-    executor: Executor | None = None,
-    workers: int | None = None,
-    look: Callable[[], object] | None = None,
-) -> Iterator[tuple[int, str]]:
+def run_in_processes(todo: Todo, *, call: Call, workers: int | None = None) -> Iterator[tuple[int, str]]:
     """Call with each of some arguments, in any order; yield the place of each as it ends, and why it failed or "".
 
     A call whose process is killed is repeated in another process, where training goes on from its last checkpoint.
@@ -53,174 +56,162 @@ def run_in_processes(
     Args:
         todo: the arguments.
         call: a function of a module, which trains.
-        executor: where it runs; by default processes of a single thread, as many as cores.
-        workers: number of those processes.
-        look: called between two looks at the running calls.
+        workers: number of processes, by default as many as cores.
 
     Raises:
         Interrupted: SIGINT or SIGTERM came; results are kept, and the same call goes on from there.
-        RunError: the executor is broken.
-
     """
     fresh, again = enumerate(todo), deque[tuple[int, tuple[Any, ...]]]()
     tries, number = Counter[int](), None
-    running: dict[Future[str | int], tuple[int, tuple[Any, ...], Executor]] = {}
-    most = MOST_SENT if executor else workers or os.cpu_count() or 1
-    with _Processes(executor) as processes, SignalWatch() as watch:
+    idle: list[_Worker] = []
+    busy: dict[_Worker, tuple[int, tuple[Any, ...]]] = {}
+    with ExitStack() as stack, SignalWatch() as watch:
         while True:
-            while number is None and len(running) < most and (one := again.popleft() if again else next(fresh, None)):
-                future, where = processes.begin(call, one[1])
-                running[future] = *one, where
-            if not running:
+            most = 0 if number is not None else workers or os.cpu_count() or 1
+            while len(busy) < most and (one := again.popleft() if again else next(fresh, None)):
+                worker = idle.pop() if idle else stack.enter_context(_Worker())
+                worker.begin(call, one[1])
+                busy[worker] = one
+            if not busy:
                 break
-            if look is not None:
-                look()
-            for future in wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
-                k, arguments, where = running.pop(future)
-                ended = _answer(future, mortal=executor is None or number is not None)
+            ready = wait([worker.connection for worker in busy], timeout=_LOOK_SECONDS)
+            for worker in [one for one in busy if one.connection in ready]:
+                k, arguments = busy.pop(worker)
+                ended = worker.answer()
                 tries[k] += ended is None
-                if ended is not None and where is not executor:
-                    processes.free.append(where)
-                if isinstance(ended, int):  # a terminal signals parent and workers alike
-                    number = ended
+                if ended is not None:
+                    idle.append(worker)
+                if isinstance(ended, int):
+                    number = number or ended
                 elif ended is not None or (tries[k] >= TRIES and number is None):
                     yield k, KILLED if ended is None else ended
                 else:
                     again.append((k, arguments))
-            number = watch.received or number
+            number = number or watch.received
             if number is not None:
-                processes.interrupt()
-                for future in running:
-                    future.cancel()
+                for worker in busy:
+                    worker.interrupt()
     if number is not None:
         raise Interrupted(STOPPED, number)
 
 
-def _answer(future: Future[str | int], *, mortal: bool) -> str | int | None:
-    """Return the answer of a worker; None where the process of a `mortal` executor died, or was never asked."""
+class _Worker:
+    """A process that trains what comes through a connection; on leaving it is killed."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        command = [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno())]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=os.environ | _ONE_THREAD,
+            start_new_session=True,
+        )  # fmt: skip
+        theirs.close()
+        self.connection = Connection(os.dup(self._socket.fileno()))
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self.connection.close()
+        self._socket.close()
+
+    def begin(self, call: Call, arguments: tuple[Any, ...]) -> None:
+        """Send a call; where the process has died, its answer says so."""
+        with suppress(OSError):
+            self.connection.send((call.__module__, call.__name__, arguments))
+
+    def answer(self) -> str | int | None:
+        """Return what the call returned, or raise what it raised; None where the process died."""
+        try:
+            found = self.connection.recv()
+        except (EOFError, OSError):
+            return None
+        if isinstance(found, Exception):
+            raise found
+        return found  # type: ignore[no-any-return]  # of `call`
+
+    def interrupt(self) -> None:
+        """Let the process save, answer and end; it also does so when this process dies."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+
+def serve(descriptor: int) -> None:
+    """Train what comes through a connection until it is closed; in the process of a worker."""
+    connection, calls, training = Connection(descriptor), queue.SimpleQueue[Any](), threading.Event()
+
+    def listen() -> None:
+        try:
+            while True:
+                calls.put(connection.recv())
+        except (EOFError, OSError):  # the parent was interrupted, or is gone
+            while training.is_set():
+                os.kill(os.getpid(), signal.SIGINT)  # to the main thread, which may be asleep
+                time.sleep(_LOOK_SECONDS)
+            os._exit(0)
+
+    for number in EXIT_CODES:  # outside of training there is nothing to save
+        signal.signal(number, lambda *_: None)
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        module, name, arguments = calls.get()
+        training.set()
+        try:
+            ended = getattr(importlib.import_module(module), name)(*arguments)
+        except Exception as error:
+            ended = error
+        with suppress(OSError):  # the parent is gone
+            connection.send(ended)
+        training.clear()
+
+
+def run_by_executor(
+    todo: Todo, *, call: Call, executor: Executor, look: Callable[[], object] | None = None
+) -> Iterator[tuple[int, str]]:
+    """Do as `run_in_processes` by the executor of a cluster, whose machines see the directories of runs.
+
+    `look` is called between two looks at the running calls.
+
+    Raises:
+        Interrupted: as `run_in_processes`.
+        RunError: the executor is broken.
+    """
+    fresh, running = enumerate(todo), dict[Future[str | int], int]()
+    number: int | None = None
+    with SignalWatch() as watch:
+        while number is None:
+            try:
+                while len(running) < MOST_SENT and (one := next(fresh, None)):
+                    running[executor.submit(_with_kinds, os.environ.get(WITH, ""), call, *one[1])] = one[0]
+                if not running:
+                    return
+                if look is not None:
+                    look()
+                for future in wait_for_futures(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
+                    k, ended = running.pop(future), _result(future)
+                    if isinstance(ended, int):
+                        number = ended
+                    else:
+                        yield k, ended
+            except RuntimeError as error:  # also of a pool whose process died
+                raise RunError(f"{_BROKEN}: {error}") from error
+            number = number or watch.received
+        for future in running:
+            future.cancel()
+    raise Interrupted(STOPPED, number)
+
+
+def _result(future: Future[str | int]) -> str | int:
     try:
         return future.result()
-    except (BrokenExecutor, CancelledError) as error:
-        if mortal:
-            return None
-        raise RunError(f"{_BROKEN}: {error}") from error
     except Exception as error:
         if type(error).__name__ == "KilledWorker":  # of Dask, after some tries
             return KILLED
         raise
 
 
-class _Processes(ExitStack):
-    """Executors of a single process, so that a killed process belongs to a known task; on leaving all are killed.
-
-    A user's executor takes their place.
-    """
-
-    def __init__(self, executor: Executor | None) -> None:
-        super().__init__()
-        self.free: list[Executor] = []
-        """Those that have nothing to do."""
-        self._given = executor
-        self._stop, self._stopped = multiprocessing.get_context("spawn").Pipe(duplex=False)
-        self.callback(self._stop.close)
-        self.callback(self._stopped.close)
-
-    def begin(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Future[str | int], Executor]:
-        """Give a task to an executor; return its future answer, and the executor.
-
-        Raises:
-            RunError: the user's executor is broken.
-        """
-        try:
-            if self._given is not None:
-                paths = os.environ.get(WITH, "")
-                return self._given.submit(_elsewhere, paths, call, *arguments), self._given
-            idle = self._idle()
-            with _held_back():
-                return idle.submit(_serve, call, *arguments), idle
-        except RuntimeError as error:  # also of a pool whose process died
-            if self._given is None and isinstance(error, BrokenExecutor):
-                return self.begin(call, arguments)
-            raise RunError(f"{_BROKEN}: {error}") from error
-
-    def _idle(self) -> Executor:
-        if not self.free:
-            from loky import ProcessPoolExecutor
-
-            new = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._stop,), env=_ONE_THREAD)
-            self.callback(new.shutdown, kill_workers=True)
-            self.free.append(new)
-        return self.free.pop()
-
-    def interrupt(self) -> None:
-        """Let the processes save and end; they also do so when this process dies."""
-        self._stopped.close()
-
-
-def train_alone(config: RunConfig, directory: Path) -> str | int:
-    """Train a config, or go on with it; return "", why that failed, or the number of the signal that came."""
-    try:
-        obtain_run(plan_run(config, directory), resume=True)
-    except Interrupted as error:
-        return error.number
-    except DynError as error:
-        return str(error)
-    return ""
-
-
-@contextmanager
-def _held_back() -> Iterator[None]:
-    """Hold signals back while a process may be started, which begins its life with them held back too."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # the first process would start it, after which no signal is held back
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_CODES)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
-
-
-_busy = threading.Event()
-"""Set while this worker trains."""
-
-
-def _elsewhere(paths: str, call: Call, *arguments: Any) -> str | int:
-    """Call with the code of `--with`, also on another machine of a cluster."""
+def _with_kinds(paths: str, call: Call, *arguments: Any) -> str | int:
+    """Call with the code of `--with`, also on another machine."""
     os.environ[WITH] = paths
     return call(*arguments)
-
-
-def _serve(call: Call, *arguments: Any) -> str | int:
-    _busy.set()
-    try:
-        return call(*arguments)
-    finally:
-        _busy.clear()
-
-
-def _begin(stop: Connection) -> None:
-    """Prepare a worker: the code of `--with`, to which configs may belong, and a thread that hears of the parent."""
-    for number in EXIT_CODES:  # outside of training there is nothing to save
-        signal.signal(number, _ignore)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, EXIT_CODES)
-    threading.Thread(target=_obey, args=(stop,), daemon=True).start()
-    loaded_kinds("loss")
-
-
-def _ignore(number: int, frame: object) -> None:
-    """Take no notice; a function, since a signal that the system ignores stays ignored in child processes."""
-
-
-def _obey(stop: Connection) -> None:
-    """When the parent closes its end of the pipe, or dies, interrupt the training, and end this process."""
-    stop.poll(None)
-    while _busy.is_set():
-        if os.name == "posix":
-            os.kill(os.getpid(), signal.SIGINT)  # to the main thread, which may be asleep
-        else:
-            signal.raise_signal(signal.SIGINT)
-        time.sleep(_LOOK_SECONDS)
-    os._exit(0)
