@@ -398,7 +398,8 @@ def describe(run: Which | Sweep) -> dict[str, Any]:
     Raises RunError: there is no such run or sweep, or it is damaged.
     """
     from dynamics_cli.runs.run import describe
-    from dynamics_cli.sweeps.summary import describe_sweep, open_run, sweep_directory
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
+    from dynamics_cli.sweeps.summary import describe_sweep
 
     if (sweep := sweep_directory(run)) is not None:
         return describe_sweep(sweep)
