@@ -35,7 +35,7 @@ FIGURES = DOCS / "figures"
 KEPT = (".png", ".csv")
 """Endings of the files of a figure that are committed; its PDF would double the size of the repository."""
 KINDS = ("claim", "theory")
-PROVENANCE = ("started", "versions", "commit", "cpus", "threads")
+PROVENANCE = ("started", "versions", "commit", "threads")
 """Entries of `provenance` that are committed: the others name the machine, or the time that each run took."""
 
 

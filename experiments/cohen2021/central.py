@@ -73,7 +73,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     c, steps = e.central, np.arange(len(e.losses))
     colors = {"descent": kit.PALETTE.measured, "flow": kit.PALETTE.muted, "central": kit.PALETTE.rank}
     loss.plot(steps, e.losses, color=kit.SERIES[5], lw=0.5, label="gradient descent")
-    loss.plot(steps[e.inner], e.smoothed[e.inner], color=colors["descent"], label="smoothed")
+    loss.plot(steps[e.inner], e.smoothed[e.inner], color=colors["descent"], lw=4, alpha=0.4, label="smoothed")
     loss.plot(steps, e.flow, color=colors["flow"], ls=":", label="gradient flow")
     loss.plot(steps, c.losses, color=colors["central"], lw=0.9, label="central flow")
     loss.plot(steps, c.predicted, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=1.0,

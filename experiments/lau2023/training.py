@@ -149,10 +149,10 @@ FIGURE = kit.Figure(
     id="lau2023-training",
     caption=(
         "A deep linear network that learns a map mode by mode: its loss (mean over outputs), and the local learning "
-        "coefficient of its own function, by the released sampler and by small steps (bars: one standard deviation, "
-        "over chains and over the states at a saddle), beside the numbers that the released notebook printed. "
-        "Estimates rise from saddle to saddle like half the dimension of the maps of a rank; the exact coefficient is "
-        "the same at all of them."
+        "coefficient of its own function, by the released sampler and by small steps (bands and bars: one standard "
+        "deviation, over chains and over the states at a saddle), beside the numbers that the released notebook "
+        "printed. Estimates rise from saddle to saddle like half the dimension of the maps of a rank; the exact "
+        "coefficient is the same at all of them."
     ),
     configs={"run": CONFIG},
 )

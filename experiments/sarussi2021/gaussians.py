@@ -123,6 +123,9 @@ def draw_fig9(e: kit.Evidence) -> kit.Drawing:
             for (kind, values), look in zip(shown.items(), looks, strict=True)
         ]
         draw_over_epochs(axes, k, title, curves, ylabel, share=shown is e.shares)
+        if shown is e.disagreements:
+            axes[k].set_yscale("symlog", linthresh=1)
+            axes[k].set(ylim=(-0.1, 200), yticks=[0, 1, 10, 100], yticklabels=[0, 1, 10, 100])
     kit.figure_legend(figure, handles, columns=4)
     return figure
 

@@ -24,12 +24,6 @@ def test_mean_squared_error_is_twice_as_fast(two_points):
     )
 
 
-def test_leading_times_of_figure_3(two_points):
-    """-ln(lambda) / (2 ||D||) in iterations of step 1e-3: before the fits at about 6 000 and 12 000 iterations."""
-    assert leading_time(*two_points, LAMBDA, 1, loss_factor=2.0) / 1e-3 == pytest.approx(7094, abs=1)
-    assert leading_time(*two_points, LAMBDA, -1, loss_factor=2.0) / 1e-3 == pytest.approx(14188, abs=1)
-
-
 def test_largest_epsilon_satisfies_both_conditions_of_appendix_b2_tightly():
     rng = np.random.default_rng(1)
     for _ in range(20):
