@@ -33,8 +33,6 @@ class OfClasses(Dataset):
     """Hold out images of the published test set."""
     test_per_class: PositiveInt | None = None
     """Hold out the first so many images of each class; by default all that the source has."""
-    scale: Literal["unit", "raw"] = "unit"
-    """Pixels from 0 to 1, or from 0 to 255 as in the files; 0 is black."""
     center: bool = False
     """Subtract the mean training image from all images, held-out images included."""
     append_bias: bool = False
@@ -89,13 +87,10 @@ class OfClasses(Dataset):
         return f"there are {count} such images of class {label}"
 
     def _rows(self, images: list[Bytes]) -> tuple[Floats, Floats]:
-        """Return pixels (n, d) and labels (n,) of images sorted by class."""
+        """Return pixels (n, d) from 0 (black) to 1 and labels (n,) of images sorted by class."""
         classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(found) for found in images])  # (n,)
         pixels, y = self.labelled(np.concatenate(images), classes)
-        x = pixels.reshape(len(pixels), -1).astype(np.float64)
-        if self.scale == "unit":
-            x /= 255
-        return x, y
+        return pixels.reshape(len(pixels), -1) / 255.0, y
 
 
 class Digits(OfClasses):

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, check_size, make_samples
-from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
+from dynamics_cli.kinds.base import Positive, PositiveInt
 
 
 class Mixture(Dataset, kind="mixture"):
-    """Points of equal Gaussians on a ring or a square grid in the plane, all labelled 1, for a generator to imitate."""
+    """Points of equal Gaussians on a ring in the plane, all labelled 1, for a generator to imitate."""
 
-    layout: Literal["ring", "grid"] = "ring"
-    """`ring`: evenly around a circle, from angle 0 on; `grid`: a square lattice from -radius to radius."""
     modes: PositiveInt = 8
-    """Number of Gaussians; a square number for the grid."""
+    """Number of Gaussians."""
     radius: Positive = 1.0
-    """Radius of the ring, half the side of the grid."""
+    """Radius of the ring."""
     deviation: Positive = 0.05
     """Standard deviation of each Gaussian in every direction."""
     n: PositiveInt = 10_000
     """Number of points; each belongs to a random mode."""
 
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a number of modes that is no square, for a grid."""
-        if self.layout == "grid" and math.isqrt(self.modes) ** 2 != self.modes:
-            yield ("dataset", "modes"), f"must be a square number for the layout grid, not {self.modes}"
-
     def centres(self) -> Floats:
         """Return the means of the Gaussians (modes, 2)."""
-        if self.layout == "ring":
-            angles = 2 * np.pi * np.arange(self.modes) / self.modes
-            return self.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        side = math.isqrt(self.modes)
-        ticks = np.linspace(-self.radius, self.radius, side) if side > 1 else np.zeros(1)
-        return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+        angles = 2 * np.pi * np.arange(self.modes) / self.modes
+        return self.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
     def sizes(self) -> Sizes:
         """Return the sizes of what is drawn."""

@@ -116,19 +116,16 @@ class Xavier(FanScaled, kind="xavier"):
 
 
 class Kaiming(FanScaled, kind="kaiming"):
-    """Variance `2 / ((1 + alpha^2) fan)`, alpha the activation's negative slope (He et al. 2015, Eqs. 10, 14, 15).
+    """Variance `2 / ((1 + alpha^2) fan_in)`, alpha the activation's negative slope (He et al. 2015, Eqs. 10 and 15).
 
     alpha is 0 for ReLU and activations without a slope, 1 for linear networks.
     """
-
-    mode: Literal["fan_in", "fan_out"] = "fan_in"
-    """Whether outputs or gradients keep their size."""
 
     def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
         """Return the variance."""
         sigma = getattr(problem.config.architecture, "sigma", None)
         alpha = getattr(sigma, "negative_slope", None) or 0.0
-        return 2 / ((1 + alpha**2) * (fan_in if self.mode == "fan_in" else fan_out))
+        return 2 / ((1 + alpha**2) * fan_in)
 
 
 class Product(Initialization):

@@ -279,30 +279,17 @@ class Margin(Measure, kind="margin"):
 loss: {kind: logistic}
 record: {measures: [margin]}
 """
-    needs = "labels that are classes; normalized, a fully connected network of the program's own kinds"
-    normalized: bool | None = None
-    """Divide by `||theta||^L`, L the number of layers: grows to a stationary value if homogeneous (Lyu and Li 2020)."""
-
-    @property
-    def name(self) -> str:
-        """The kind, and whether it is normalised."""
-        return "normalized_" * bool(self.normalized) + self.kind
+    needs = "labels that are classes"
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether labels are classes; to be normalised, of a network of layers."""
-        layered = bool(problem.config.architecture.matrices)
-        return problem.loss.labels != "real" and (layered or not self.normalized)
+        """Return whether labels are classes."""
+        return problem.loss.labels != "real"
 
     def measure(self, state: State) -> float:
         """Return the margin, positive when every sample is right."""
         samples, h = state.problem.dataset, np.asarray(state.network(state.problem.dataset.x), np.float64)
         if state.problem.loss.labels == "signs":
-            smallest = float(np.min(samples.y * h))
-        else:
-            y = samples.y.astype(np.int64)
-            others = np.where(np.eye(h.shape[1], dtype=bool)[y], -np.inf, h).max(1)
-            smallest = float(np.min(h[np.arange(len(y)), y] - others))
-        if self.normalized:
-            squares = sum(float(np.sum(np.square(w, dtype=np.float64))) for w in state.parameters.values())
-            smallest /= squares ** (len(matrices(state.problem, state.parameters)) / 2)
-        return smallest
+            return float(np.min(samples.y * h))
+        y = samples.y.astype(np.int64)
+        others = np.where(np.eye(h.shape[1], dtype=bool)[y], -np.inf, h).max(1)
+        return float(np.min(h[np.arange(len(y)), y] - others))

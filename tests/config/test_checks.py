@@ -33,7 +33,7 @@ NEEDS_MANY = (
 )
 MODES = {"kind": "independent_modes", "y": [[1.0], [2.0, 3.0]], "z": [[1.0], [1.0, 1.0]]}
 GAN = {
-    "dataset": {"kind": "mixture", "layout": "grid", "modes": 9},
+    "dataset": {"kind": "mixture", "modes": 9},
     "architecture": {"kind": "gan"},
     "initialization": {"kind": "default_scaled"},
     "loss": {"kind": "logistic"},
@@ -150,8 +150,6 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     (modes(y=[[1.0], [1.0]], z=[[1.0], [1.0]]),
      ["architecture.width: must be 2, the number of neurons in initialization.y"]),
     (GAN, []),
-    (GAN | {"dataset": {"kind": "mixture", "layout": "grid", "modes": 8}},
-     ["dataset.modes: must be a square number for the layout grid, not 8"]),
     (GAN | {"loss": {"kind": "exponential"}},
      ["loss.kind: must be logistic (cross-entropy of the discriminator) or hinge for architecture.kind gan"]),
     (GAN | {"dataset": {"kind": "points", "x": [[1.0, 2.0]], "y": [1.0]}},

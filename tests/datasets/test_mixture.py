@@ -15,14 +15,8 @@ def test_ring_lies_on_the_circle():
     np.testing.assert_allclose(np.linalg.norm(means - np.roll(means, 1, axis=0), axis=1), 4 * np.sin(np.pi / 8))
 
 
-def test_grid_fills_the_square():
-    means = Mixture(layout="grid", modes=9, radius=1.0).centres()
-    assert {tuple(row) for row in means} == {(a, b) for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)}
-
-
-@pytest.mark.parametrize("layout", ["ring", "grid"])
-def test_points_have_the_moments_of_the_mixture(layout):
-    config = Mixture(layout=layout, modes=4, deviation=0.05, n=40_000)
+def test_points_have_the_moments_of_the_mixture():
+    config = Mixture(modes=4, deviation=0.05, n=40_000)
     data = config.load(Streams(3))
     means = config.centres()
     apart = np.linalg.norm(data.x[:, None] - means[None], axis=2)

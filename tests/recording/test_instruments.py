@@ -258,7 +258,6 @@ MEASURED: list[tuple[str, str, dict[str, Any], Callable[[State, Any, Any], Any]]
     ("two layers", "dead_neurons", {}, lambda s, w, w_0: np.mean(~(features_by_hand(s)[0] > 0).any(0))),
     ("two layers", "alignment", {"directions": (2 * U).tolist()}, lambda s, w, w_0: along(w["hidden_weight"], U)),
     ("leaky, logistic", "margin", {}, lambda s, w, w_0: np.min(signed(s))),
-    ("leaky, logistic", "margin", {"normalized": True}, lambda s, w, w_0: np.min(signed(s)) / size(w.values()) ** 2),
     ("softmax", "margin", {}, lambda s, w, w_0: min(gaps(s))),
 ]
 # fmt: on
@@ -288,14 +287,7 @@ def test_names_and_columns_of_measures() -> None:
     assert instrument("distance", layer="weight_1").name == "distance_weight_1"
 
 
-def test_normalised_margins_of_a_homogeneous_network_ignore_its_scale() -> None:
-    state = moved(problem_of("leaky, logistic"))
-    doubled = State(state.problem, {name: 2 * w for name, w in state.parameters.items()}, lambda: state.start, 7)
-    one, two = (instrument("margin", normalized=True).measure(at) for at in (state, doubled))
-    assert one == pytest.approx(two)
-
-
-@pytest.mark.parametrize(("kind", "settings"), [("margin", {}), ("margin", {"normalized": True}), ("weight_norm", {})])
+@pytest.mark.parametrize(("kind", "settings"), [("margin", {}), ("weight_norm", {})])
 def test_measures_of_a_linear_model(kind: str, settings: dict[str, Any]) -> None:
     problem = problem_of("linear model")
     assert instrument(kind, **settings).offered(problem)

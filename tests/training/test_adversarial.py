@@ -79,7 +79,6 @@ def test_chunks_and_resumption_are_invisible(loss, updates, dtype):
     [
         ("loss", {"kind": "mse"}, "must be logistic"),
         ("dataset", {"kind": "sphere_teacher", "n": 2, "dim": 2}, "must be mixture"),
-        ("dataset", {"kind": "mixture", "layout": "grid", "modes": 8}, "must be a square number"),
         ("optimizer", {"kind": "adam", "lr": 0.1, "iterations": 3}, "must be adam with a batch_size"),
         ("initialization", {"kind": "unbalanced", "scale": 1.0}, "must be default_scaled or file"),
     ],
