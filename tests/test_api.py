@@ -252,28 +252,6 @@ def test_panels_are_figures_and_files_only_where_asked_for(place: Path) -> None:
         dyn.plot(run, "los")
 
 
-def test_two_runs_side_by_side() -> None:
-    b = dyn.train(TOY, {"optimizer.lr": 0.02})
-    found = dyn.compare(dyn.train(TOY), b)
-    rows = {(row["what"], row["name"]): row for row in found.rows}
-    assert (rows["setting", "optimizer.lr"]["a"], rows["setting", "optimizer.lr"]["b"]) == (0.01, 0.02)
-    assert rows["final", "final_loss"]["b"] == b.final_loss
-    assert rows["recorded", "loss"]["difference"] == found.loss.relative
-
-
-def test_figures_and_their_claims() -> None:
-    result = dyn.reproduce("boursier2022-fig2", formats=["png"])
-    assert result.reproduced
-    assert [row["id"] for row in result.rows] == [one.id for one in result.claims]
-    assert {row["verdict"] for row in result.rows} == {"reproduced"}
-    (checked,) = dyn.verify(Path("outputs/figures/boursier2022-fig2.json"))
-    assert (checked["intact"], checked["findings"]) == (True, [])
-    (run, *_) = result.runs
-    file = run.run.path / "losses.npy"
-    file.write_bytes(file.read_bytes()[:-1])
-    assert [row["intact"] for row in dyn.verify()].count(False) == 2  # the run, and the figure drawn of it
-
-
 @pytest.mark.parametrize("what", ["figures", "papers", "configs", "kinds", "runs"])
 def test_lists_are_those_of_the_commands(what: str) -> None:
     dyn.train(TOY)

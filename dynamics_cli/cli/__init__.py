@@ -1,7 +1,9 @@
 """The command line: `dyn`.
 
-Each command is one module that parses, calls and prints. Modules load when their command is asked for, and heavy
-libraries (torch, matplotlib, numpy, pydantic) only inside the command bodies, so that `dyn --help` answers at once.
+Each command is one module that parses, calls a function of `api`, and prints; only the shell calls this room. Begin
+with `groups`, which takes the help texts from `api`, and `train`; `guard` turns errors into exit codes. Modules load
+when their command is asked for, and heavy libraries (torch, matplotlib, numpy, pydantic) only inside the command
+bodies, so that `dyn --help` answers at once.
 """
 
 from __future__ import annotations

@@ -62,7 +62,6 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     default=0,
     metavar="N",
 )
-@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the table as CSV.",
 )  # fmt: skip

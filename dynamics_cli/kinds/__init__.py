@@ -1,4 +1,9 @@
-"""The classes and types that a kind is made of and is given: `from dynamics_cli.kinds import Loss, Measure, ...`."""
+"""Kinds: the classes that a config can name, and all that they are made of and given.
+
+Every room imports from here, as does code of others: `from dynamics_cli.kinds import Loss, Measure, ...`. Begin with
+`base`, what a kind is, and `registry`, where kinds come from; `problem` has what they are given, and `formulas` and
+`tracing` how one text of a formula becomes values, derivatives and compiled code.
+"""
 
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Labels, Parameters, Shapes, namespace
 from dynamics_cli.kinds.base import Finding, Fraction, Kind, NonNegative, Positive, PositiveInt, Section, Sections

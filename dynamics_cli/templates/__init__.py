@@ -1,4 +1,7 @@
-"""What `dyn new` writes: small commented files that run as they are, each with a test."""
+"""What `dyn new` writes: small commented files that run as they are, each with a test.
+
+`cli/new.py` calls `new_kind` and `new_paper`. The texts are in `kinds/` and `paper/`; begin with `paper/fig1.py.txt`.
+"""
 
 from __future__ import annotations
 

@@ -98,12 +98,6 @@ def test_a_problem_is_no_copy_of_the_config(write: Write) -> None:
     assert "xxx..." in str(caught.value)
 
 
-@pytest.mark.parametrize("number", ["9" * 401, "-" + "9" * 5000, "0x" + "f" * 100_000, "0o" + "7" * 2000])
-def test_integers_of_many_digits(number: str, write: Write, problems: Problems) -> None:
-    told = f"run.yaml:1: seed: {number[:60]!r} cannot be read as a YAML int"
-    assert problems(write(text=f"seed: {number}\n" + write("whole.yaml").read_text()))[0] == told
-
-
 def test_integers_of_many_digits_in_mappings(base: dict[str, Any], problems: Problems) -> None:
     assert problems({**base, "seed": 10**5000}) == ["<config>: seed: an integer of so many digits is not allowed"]
     assert problems({**base, 10**5000: 1}) == ["<config>: a key must be a text, not an integer of more than 30 digits"]

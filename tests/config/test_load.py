@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import explain, list_kinds
-from dynamics_cli.config.text import SECTIONS, listing
+from dynamics_cli.config.text import listing
 from dynamics_cli.errors import alternatives
 from dynamics_cli.kinds import all_kinds
 
@@ -157,20 +157,6 @@ def test_a_mapping_with_other_things_in_it(base: dict[str, Any], problems: Probl
     assert any(line.endswith("is nested more than 20 levels deep") for line in problems(base))
 
 
-def test_mappings_need_not_be_dictionaries(base: dict[str, Any]) -> None:
-    class Lookup(Mapping[str, object]):
-        def __getitem__(self, key: str) -> object:
-            return base[key]
-
-        def __iter__(self) -> Iterator[str]:
-            return iter(base)
-
-        def __len__(self) -> int:
-            return len(base)
-
-    assert load_config(Lookup()) == load_config(base)
-
-
 def test_settings_replace_top_level_keys(write: Write, problems: Problems) -> None:
     config = load_config(write(), ["seed=1"], seed=7, device="cpu", dtype=None)
     assert (config.seed, config.device, config.dtype) == (7, "cpu", "float32")
@@ -201,11 +187,6 @@ def test_snapshots_without_a_kind_are_geometric(write: Write, problems: Problems
     assert problems(write(), "record.snapshots.interval=3") == [
         "--set: record.snapshots.interval: unknown key; allowed are kind, include, ratio"
     ]
-
-
-def test_text_files_say_which_sections_are_needed() -> None:
-    needed = [name for name, field in RunConfig.model_fields.items() if field.is_required()]
-    assert SECTIONS.replace(" and", ",").split(", ") == needed
 
 
 def test_importing_configs_is_light() -> None:

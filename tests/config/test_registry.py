@@ -11,16 +11,12 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
 from dynamics_cli.config import ConfigError, json_schema, load_config, run_hash, to_yaml
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import State, registry
+from dynamics_cli.kinds import registry
 from dynamics_cli.kinds.base import loaded
-from dynamics_cli.recording.snapshots import snapshot_iterations
-from dynamics_cli.training.problem import build_problem
 
 pytestmark = pytest.mark.usefixtures("kinds_as_before")
 
@@ -172,40 +168,6 @@ def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
     sources = registry.foreign_sources(config)
     assert {name.partition(".")[0] for name in sources} == set(KINDS) - {"theory"}
     assert {(source.origin, *source.files) for source in sources.values()} == {("mine.py", "mine.py")}
-
-
-def test_what_such_kinds_do(tmp_path: Path) -> None:
-    """Two steps of gradient descent with momentum on `sum_j a_j sin(w_j x)`, against the same in NumPy."""
-    registry.use(write(tmp_path / "mine.py", ALL))
-    problem = build_problem(load_config(CONFIG))
-    config: Any = problem.config
-    x, y = problem.dataset.x, problem.dataset.y
-    weights = problem.initial_parameters()
-    parameters = [torch.tensor(value, requires_grad=True) for value in weights.values()]
-    state: dict[str, torch.Tensor] = {}
-    W, a = weights["inner"], weights["outer"]
-    velocity: Any = (0.0, 0.0)
-    for i in range(2):
-        network, _ = config.architecture.loaded({"inner": W, "outer": a}, 2)
-        h = torch.func.functional_call(network, dict(zip(weights, parameters, strict=True)), torch.from_numpy(x))
-        loss = problem.loss.total(h, torch.from_numpy(y))
-        gradients = torch.autograd.grad(loss, parameters)
-        with torch.no_grad():
-            config.optimizer.update(
-                parameters, gradients, lr=1e-3, names=list(weights), state=state, iteration=i, loss=loss
-            )
-        z = x @ W.T
-        slopes = problem.loss.derivatives(np.sin(z) @ a, y) / len(y)
-        gradient = ((slopes[:, None] * config.architecture.activation.derivative(z) * a).T @ x, np.sin(z).T @ slopes)
-        velocity = tuple(0.5 * v + g for v, g in zip(velocity, gradient, strict=True))
-        W, a = W - 1e-3 * velocity[0], a - 1e-3 * velocity[1]
-    for ours, theirs in zip((W, a), parameters, strict=True):
-        np.testing.assert_allclose(theirs.detach(), ours, rtol=1e-12)
-    now = State(problem, {"inner": W, "outer": a}, problem.initial_parameters, 2)
-    np.testing.assert_allclose(now.network(x), np.sin(x @ W.T) @ a, rtol=1e-12)
-    assert [one.measure(now) for one in config.record.measures or ()] == [np.abs(W).max(), np.abs(W).max() ** 2]
-    assert snapshot_iterations(config.record.snapshots, 10).tolist() == [0, 1, 4, 9, 10]
-    assert [config.optimizer.step_size(i, 10) for i in (4, 5)] == [1e-3, 5e-4]
 
 
 def test_processes_that_are_started_later_know_them_too(tmp_path: Path) -> None:
