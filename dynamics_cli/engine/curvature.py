@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.engine.layout import Layout, blocks, some
-from dynamics_cli.engine.native import Floats, address_of, call, offset, piece, unit
+from dynamics_cli.engine.layout import Layout, some
+from dynamics_cli.engine.native import Floats, address_of, blocks, call, offset, piece, unit
 from dynamics_cli.engine.network import loss_and_gradient
 from dynamics_cli.engine.products import dots, product
 from dynamics_cli.engine.records import CURVATURE, LANCZOS, Curvature, Lanczos, Network

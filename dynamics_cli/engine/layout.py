@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.engine import network
-from dynamics_cli.engine.native import address_of
 from dynamics_cli.engine.products import dots, product
 from dynamics_cli.engine.records import LAYER, NETWORK
 from dynamics_cli.engine.units import loss_unit
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from dynamics_cli.kinds import Problem
 
 Weights = NDArray[np.floating]
-_LINE = 64
-"""Bytes of a line of the processor's cache."""
 
 
 class Layout:
@@ -105,15 +102,6 @@ class Layout:
             part = flat[..., where].reshape(*flat.shape[:-1], *self.shapes[name][::-1])
             found[name] = part.swapaxes(-1, -2) if len(self.shapes[name]) == 2 else part
         return found
-
-
-def blocks(dtype: np.dtype[Any], *counts: int) -> list[Weights]:
-    """Return arrays of zeros, each on a line of the cache: with others products take up to 1.3 times as long."""
-    each = _LINE // dtype.itemsize
-    starts = np.cumsum([0, *(-(-count // each) * each for count in counts)]).tolist()
-    raw = np.zeros(starts[-1] + each, dtype)
-    first = -address_of(raw) % _LINE // dtype.itemsize
-    return [raw[first + start : first + start + count] for start, count in zip(starts, counts, strict=False)]
 
 
 def some(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

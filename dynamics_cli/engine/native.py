@@ -16,6 +16,7 @@ import numba.core.typing.templates
 import numba.extending
 import numpy as np
 from llvmlite import ir
+from numpy.typing import NDArray
 
 from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
 
@@ -154,6 +155,19 @@ _NOTHING = ctypes.c_char * 0
 def address_of(array: np.ndarray[Any, Any]) -> int:
     """Return the address of a contiguous array that can be written to, in a tenth of NumPy's time."""
     return ctypes.addressof(_NOTHING.from_buffer(array))  # type: ignore[arg-type] # an array is a buffer
+
+
+_LINE = 64
+"""Bytes of a line of the processor's cache."""
+
+
+def blocks(dtype: np.dtype[Any], *counts: int) -> list[NDArray[np.floating]]:
+    """Return arrays of zeros, each on a line of the cache: with others products take up to 1.3 times as long."""
+    each = _LINE // dtype.itemsize
+    starts = np.cumsum([0, *(-(-count // each) * each for count in counts)]).tolist()
+    raw = np.zeros(starts[-1] + each, dtype)
+    first = -address_of(raw) % _LINE // dtype.itemsize
+    return [raw[first + start : first + start + count] for start, count in zip(starts, counts, strict=False)]
 
 
 # -- inside units

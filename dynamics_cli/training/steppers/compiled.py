@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from threading import Thread
 from typing import Any
@@ -10,30 +11,41 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.engine.native import blocks
 from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of, chosen
-from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
-from dynamics_cli.training.kernels.batches import CHUNK, run_batches, run_full, total_loss
-from dynamics_cli.training.kernels.full_batch import BLOCK, WIDE, run_dense, run_dense_replicas, run_wide
-from dynamics_cli.training.kernels.layout import pack, sparse_rows, unpack
+from dynamics_cli.training.kernels import LOSS_NUMBERS
+from dynamics_cli.training.kernels.two_layers import (
+    BLOCK,
+    WIDE,
+    run_dense,
+    run_dense_replicas,
+    run_samples,
+    run_wide,
+    summed_loss,
+)  # fmt: skip
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 
+LANES = 16
+"""Neurons are padded to a multiple of this: padding starts at 0, and every update of a zero neuron is 0."""
+_UNPADDED = 8
+"""Fewer neurons are not padded: that would only be more work."""
+
 
 class CompiledStepper(SideBySide):
-    """Two-layer networks on full batches of few columns, or on inputs of which many are 0."""
+    """Two-layer networks on full batches of few columns, or sample by sample on inputs of which many are 0."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
         architectures: list[Any] = [p.config.architecture for p in problems]
         n, d = self.x.shape[1:]
         self.width = problems[0].shapes["hidden_weight"][0]
-        self._few = self.full_batch and d <= UNROLLED
         # neurons are taken in blocks
-        self._wide = self._few and self.width >= 8 * BLOCK and self.width * (n + d + 1) >= WIDE
+        self._wide = self.full_batch and self.width >= 8 * BLOCK and self.width * (n + d + 1) >= WIDE
         few: tuple[Any, ...] = self.x.reshape(len(self.x), n * d), (0,) * d
-        self._values, *self._places = few if self._few else sparse_rows(self.x)
+        self._values, *self._places = few if self.full_batch else sparse_rows(self.x)
         self._lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)])
         self._loss_scaled: bool = getattr(problems[0].config.optimizer, "loss_scaled", False)
         alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
@@ -42,7 +54,7 @@ class CompiledStepper(SideBySide):
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
         initial = [p.initial_parameters() for p in problems]
         self.put({name: np.stack([weights[name] for weights in initial]) for name in initial[0]})
-        if self.full_batch and (len(problems) > 1 or n > CHUNK or self._wide):  # kernels that take all cores
+        if self.full_batch and (len(problems) > 1 or self._wide):  # kernels that take all cores
             _start_threads()
 
     def kept(self) -> StateDict:
@@ -66,13 +78,13 @@ class CompiledStepper(SideBySide):
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
         weight = self.dtype.type(self.sample_weight)
         settings = (self._loss_number, self._train_output, self._loss_scaled)
-        if R > 1 and self._few and not self._wide:
+        if R > 1 and not self._wide:
             run_dense_replicas(
                 self._W, self._a, self._values, *self._places, self.y, losses, done, n,
                 self._lr, weight, self._alpha, *settings, self.levels,
             )  # fmt: skip
             return losses, done
-        kernel = run_wide if self._wide else run_dense if self._few else run_full
+        kernel = run_wide if self._wide else run_dense
         for r, q in enumerate(self._data_of()):
             done[r] = kernel(
                 self._W[r], self._a[r], self._values[q], *self._places, self.y[q], losses[r], n,
@@ -81,13 +93,12 @@ class CompiledStepper(SideBySide):
         return losses, done
 
     def run_batches(self, n: int) -> None:
-        """Do `n` updates on batches, replica by replica."""
-        mean = self.criterion.reduction == "mean"
+        """Do `n` updates on single samples, replica by replica."""
         for r, (batches, q) in enumerate(zip(self._batches, self._data_of(), strict=True)):
-            samples, ends = chosen(batches, self.iteration, n)
-            run_batches(
-                self._W[r], self._a[r], self._values[q], *self._places, self.y[q], samples,
-                ends, self._lr[r], mean, self._alpha[r], self._loss_number, self._train_output,
+            samples, _ = chosen(batches, self.iteration, n)
+            run_samples(
+                self._W[r], self._a[r], self._values[q], *self._places, self.y[q], samples, self._lr[r],
+                self._alpha[r], self._loss_number, self._train_output,
             )  # fmt: skip
 
     def losses(self) -> Floats:
@@ -99,7 +110,7 @@ class CompiledStepper(SideBySide):
         totals = np.zeros(len(self.problems))
         for r, q in enumerate(self._data_of()):
             for first in range(0, n, block):
-                totals[r] += total_loss(
+                totals[r] += summed_loss(
                     self._W[r], self._a[r], self._values[q], *self._places, self.y[q], first,
                     min(first + block, n), self._alpha[r], self._loss_number,
                 )  # fmt: skip
@@ -120,3 +131,40 @@ def _start_threads() -> None:
     starts = Thread(target=numba.get_num_threads)
     starts.start()
     starts.join()
+
+
+# -- between the papers' layout of weights (neurons first) and that of the kernels (neurons last, padded)
+
+
+def pack(hidden: Weights, output: Weights, block: int = 0) -> tuple[Weights, Weights]:
+    """Return `W` (R, d, m') and `a` (R, m') from `hidden` (R, m, d) and `output` (R, m).
+
+    With a size of blocks, `W` is (R, blocks, d, block) and `a` (R, blocks, block).
+    """
+    R, m, d = hidden.shape
+    size = block or (m if m < _UNPADDED else -(-m // LANES) * LANES)
+    lead = (R, -(-m // block)) if block else (R,)
+    shapes = (*lead, d, size), (*lead, size)
+    W, a = (blocks(hidden.dtype, math.prod(shape))[0].reshape(shape) for shape in shapes)
+    padding = ((0, 0), (0, -m % size))
+    W[:] = np.pad(hidden, (*padding, (0, 0))).reshape(*lead, size, d).swapaxes(-1, -2)
+    a[:] = np.pad(output, padding).reshape(a.shape)
+    return W, a
+
+
+def unpack(W: Weights, a: Weights, m: int) -> tuple[Weights, Weights]:
+    """Return `hidden` (R, m, d) and `output` (R, m), copies; the inverse of `pack`."""
+    R, d = len(W), W.shape[-2]
+    return np.array(W.swapaxes(-1, -2).reshape(R, -1, d)[:, :m]), np.array(a.reshape(R, -1)[:, :m])
+
+
+def sparse_rows(x: Weights) -> tuple[Weights, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the non-zero entries of inputs (Q, n, d), of all columns where several data sets differ in pattern.
+
+    Entry `[q, p]` (Q, entries) stands in column `indices[p]`; those of sample k begin at `starts[k]`.
+    """
+    Q, n, d = x.shape
+    seen = x[0] != 0 if Q == 1 else np.ones((n, d), bool)
+    samples, columns = np.nonzero(seen)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(samples, minlength=n))])
+    return np.ascontiguousarray(x[:, samples, columns]), columns.astype(np.int64), starts

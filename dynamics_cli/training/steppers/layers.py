@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.engine import network, units
-from dynamics_cli.engine.layout import Layout, blocks, some
+from dynamics_cli.engine.layout import Layout, some
+from dynamics_cli.engine.native import blocks
 from dynamics_cli.engine.records import TASK
 from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
