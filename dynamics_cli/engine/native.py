@@ -23,6 +23,7 @@ from dynamics_cli import compiling  # noqa: F401 - decides where compiled code i
 _numba: Any = numba  # which is typed in parts
 types, extending, cgutils = _numba.types, _numba.extending, _numba.core.cgutils
 
+counted_loop: Any = cgutils.for_range
 intrinsic: Callable[[Callable[..., Any]], Any] = extending.intrinsic
 piece: Callable[[Callable[..., Any]], Any] = _numba.njit(inline="always", error_model="numpy", _nrt=False)
 """Decorator of a part of units: numba writes it into each unit that calls it."""

@@ -4,19 +4,29 @@ Products are made of tiles: some rows by some vectors of the processor, which st
 dimension runs. Every number of a product is a sum in the order of the inner dimension, each term by a fused
 multiply-add where the processor has it: the bits depend neither on the tiles nor on how samples are cut into chunks.
 For the sizes of networks (tens to hundreds of columns) this is two to three times as fast as a call of BLAS, which
-packs its arguments first.
+packs its arguments first; `docs/explanation/speed.md` compares them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 
-from dynamics_cli.engine.native import Reals, called, cast_like, fused, intrinsic, multiply_add, offset, unit
+from dynamics_cli.engine.native import (
+    Reals,
+    called,
+    cast_like,
+    counted_loop,
+    fused,
+    intrinsic,
+    multiply_add,
+    offset,
+    slot,
+    unit,
+)
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
@@ -44,38 +54,58 @@ def _lanes(context: Any, pointer: Any) -> Any:
     return types.int64(pointer), lambda context, builder, signature, arguments: ir.Constant(_I64, count)
 
 
-def _vector(context: Any, pointer: Any) -> tuple[Any, int]:
-    """Return the type of vectors of the numbers at a pointer, and the bytes of such a number."""
-    size = pointer.dtype.bitwidth // 8
-    return ir.VectorType(context.get_value_type(pointer.dtype), _BYTES // size), size
+class _Vectors:
+    """Writes loads, stores and arithmetic of vectors; with `count`, of its first numbers alone."""
 
+    def __init__(self, context: Any, builder: Any, pointer: Any, count: Any = None) -> None:
+        self.builder, self._size, self._there = builder, pointer.dtype.bitwidth // 8, None
+        self.type = ir.VectorType(context.get_value_type(pointer.dtype), _BYTES // self._size)
+        self.zeros = ir.Constant(self.type, None)
+        if count is not None:
+            lanes = ir.Constant(ir.VectorType(_I64, self.type.count), list(range(self.type.count)))
+            self._there = builder.icmp_signed("<", lanes, self.of_each(count, lanes.type))
 
-def _of_each(builder: Any, vector: Any, number: Any) -> Any:
-    """Return a vector of equal numbers."""
-    none = ir.Constant(vector, ir.Undefined)
-    first = builder.insert_element(none, number, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(first, none, ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count))
+    def at(self, pointer: Any, number: Any) -> Any:
+        """Return the address of the vector with this number."""
+        pointer = self.builder.gep(pointer, [self.builder.mul(ir.Constant(_I64, self.type.count), number)])
+        return self.builder.bitcast(pointer, self.type.as_pointer())
 
+    def of_each(self, number: Any, kind: Any = None) -> Any:
+        """Return a vector of equal numbers."""
+        none = ir.Constant(kind or self.type, ir.Undefined)
+        first = self.builder.insert_element(none, number, ir.Constant(_I32, 0))
+        zeros = ir.Constant(ir.VectorType(_I32, self.type.count), [0] * self.type.count)
+        return self.builder.shuffle_vector(first, none, zeros)
 
-def _loop(builder: Any, count: Any, starts: list[Any], body: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
-    """Write `for k in range(count)`, which carries values; return their last values."""
-    before = builder.block
-    head, inner, after = (builder.append_basic_block() for _ in range(3))
-    builder.branch(head)
-    builder.position_at_end(head)
-    k = builder.phi(count.type)
-    k.add_incoming(ir.Constant(count.type, 0), before)
-    carried = [builder.phi(one.type) for one in starts]
-    for one, start in zip(carried, starts, strict=True):
-        one.add_incoming(start, before)
-    builder.cbranch(builder.icmp_signed("<", k, count), inner, after)
-    builder.position_at_end(inner)
-    for one, new in zip(carried, body(k, carried), strict=True):
-        one.add_incoming(new, builder.block)
-    k.add_incoming(builder.add(k, ir.Constant(count.type, 1)), builder.block)
-    builder.branch(head)
-    builder.position_at_end(after)
-    return carried
+    def load(self, at: Any) -> Any:
+        """Return the vector at an address."""
+        if self._there is None:
+            value = self.builder.load(at)
+            value.align = self._size
+            return value
+        return self._masked("load", self.type, [at, ir.Constant(_I32, self._size), self._there, self.zeros])
+
+    def store(self, value: Any, at: Any) -> None:
+        """Write the vector at an address."""
+        if self._there is None:
+            self.builder.store(value, at).align = self._size
+        else:
+            self._masked("store", ir.VoidType(), [value, at, ir.Constant(_I32, self._size), self._there])
+
+    def _masked(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        kind = ir.FunctionType(result, [one.type for one in arguments])
+        return called(self.builder, f"llvm.masked.{name}.v{self.type.count}f{8 * self._size}.p0", kind, arguments)
+
+    def sums(self, starts: list[Any]) -> list[Any]:
+        """Return places of sums that begin at these values."""
+        places = [slot(self.builder, start.type) for start in starts]
+        for place, start in zip(places, starts, strict=True):
+            self.builder.store(start, place)
+        return places
+
+    def add_product(self, place: Any, a: Any, b: Any) -> None:
+        """Add `a b` to a sum."""
+        self.builder.store(fused(self.builder, a.type, [a, b, self.builder.load(place)]), place)
 
 
 def _tile(rows: int, vectors: int) -> Any:
@@ -93,46 +123,23 @@ def _tile(rows: int, vectors: int) -> Any:
 
         def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             A, ar, ak, B, C, m, K, accumulate, count = arguments
-            vector, size = _vector(context, signature.args[0])
-            align, zeros = ir.Constant(_I32, size), ir.Constant(vector, None)
-            lanes = ir.Constant(ir.VectorType(_I64, vector.count), list(range(vector.count)))
-            there = builder.icmp_signed("<", lanes, _of_each(builder, lanes.type, count))
-            pointer, name = vector.as_pointer(), f"v{vector.count}f{8 * size}.p0"
-            load = ir.FunctionType(vector, [pointer, _I32, there.type, vector])
-            store = ir.FunctionType(ir.VoidType(), [vector, pointer, _I32, there.type])
+            vector = _Vectors(context, builder, signature.args[0], count if vectors == 1 else None)
+            numbers = [ir.Constant(_I64, v) for v in range(vectors)]
 
             def rows_of(pointer: Any, apart: Any) -> list[Any]:
-                found = [pointer]
-                for _ in range(rows - 1):
-                    found.append(builder.gep(found[-1], [apart]))
-                return found
+                return [builder.gep(pointer, [builder.mul(apart, ir.Constant(_I64, r))]) for r in range(rows)]
 
-            def vectors_at(pointer: Any) -> list[Any]:
-                places = [builder.gep(pointer, [ir.Constant(_I64, v * vector.count)]) for v in range(vectors)]
-                return [builder.bitcast(one, vector.as_pointer()) for one in places]
-
-            def loaded(at: Any) -> Any:
-                if vectors == 1:
-                    return called(builder, f"llvm.masked.load.{name}", load, [at, align, there, zeros])
-                value = builder.load(at)
-                value.align = size
-                return value
-
-            def step(k: Any, sums: list[Any]) -> list[Any]:
-                right = [loaded(at) for at in vectors_at(builder.gep(B, [builder.mul(k, m)]))]
-                along, found = builder.mul(k, ak), []
+            of_a, of_c = rows_of(A, ar), [vector.at(row, v) for row in rows_of(C, m) for v in numbers]
+            sums = vector.sums([builder.select(accumulate, vector.load(at), vector.zeros) for at in of_c])
+            with counted_loop(builder, K) as loop:
+                row_of_b, along = builder.gep(B, [builder.mul(loop.index, m)]), builder.mul(loop.index, ak)
+                right = [vector.load(vector.at(row_of_b, v)) for v in numbers]
                 for r, row in enumerate(of_a):
-                    left = _of_each(builder, vector, builder.load(builder.gep(row, [along])))
-                    found += [fused(builder, vector, [left, b, sums[r * vectors + v]]) for v, b in enumerate(right)]
-                return found
-
-            of_a, of_c = rows_of(A, ar), [at for row in rows_of(C, m) for at in vectors_at(row)]
-            starts = [builder.select(accumulate, loaded(at), zeros) for at in of_c]
-            for at, value in zip(of_c, _loop(builder, K, starts, step), strict=True):
-                if vectors == 1:
-                    called(builder, f"llvm.masked.store.{name}", store, [value, at, align, there])
-                else:
-                    builder.store(value, at).align = size
+                    left = vector.of_each(builder.load(builder.gep(row, [along])))
+                    for v, b in enumerate(right):
+                        vector.add_product(sums[r * vectors + v], left, b)
+            for at, place in zip(of_c, sums, strict=True):
+                vector.store(builder.load(place), at)
             return context.get_dummy_value()
 
         return types.void(A, n, n, B, C, n, n, types.boolean, n), written
@@ -185,55 +192,39 @@ def product(A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: i
 
 
 @intrinsic
-def _dots(context: Any, A: Any, ar: Any, b: Any, K: Any, C: Any) -> Any:
+def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
     """Set `_ROWS` numbers of C to the dot products of rows of A with `b`; each in partial sums by vector lanes."""
-    n = types.int64
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        A, ar, b, K, C = arguments
-        vector, size = _vector(context, signature.args[0])
-        width = ir.Constant(_I64, vector.count)
-        rows = [A]
-        for _ in range(_ROWS - 1):
-            rows.append(builder.gep(rows[-1], [ar]))
-        whole = builder.sdiv(K, width)
-
-        def at_vector(pointer: Any, k: Any) -> Any:
-            at = builder.gep(pointer, [builder.mul(k, width)])
-            value = builder.load(builder.bitcast(at, vector.as_pointer()))
-            value.align = size
-            return value
-
-        def step(k: Any, sums: list[Any]) -> list[Any]:
-            right = at_vector(b, k)
-            return [fused(builder, vector, [at_vector(row, k), right, s]) for row, s in zip(rows, sums, strict=True)]
-
-        totals = []
-        for lanes in _loop(builder, whole, [ir.Constant(vector, None)] * _ROWS, step):
-            parts, length = lanes, vector.count
-            while length > 1:
-                length //= 2
-                halves = [
-                    ir.Constant(ir.VectorType(_I32, length), list(range(first, first + length)))
-                    for first in (0, length)
-                ]
-                none = ir.Constant(parts.type, ir.Undefined)
-                low, high = (builder.shuffle_vector(parts, none, half) for half in halves)
-                parts = builder.fadd(low, high)
-            totals.append(builder.extract_element(parts, ir.Constant(_I32, 0)))
-        done = builder.mul(whole, width)
-
-        def last(k: Any, sums: list[Any]) -> list[Any]:
-            at = builder.add(done, k)
-            right = builder.load(builder.gep(b, [at]))
-            left = [builder.load(builder.gep(row, [at])) for row in rows]
-            return [fused(builder, vector.element, [one, right, s]) for one, s in zip(left, sums, strict=True)]
-
-        for r, total in enumerate(_loop(builder, builder.sub(K, done), totals, last)):
-            builder.store(total, builder.gep(C, [ir.Constant(_I64, r)]))
+        A, b, K, C = arguments
+        vector = _Vectors(context, builder, signature.args[0])
+        rows = [builder.gep(A, [builder.mul(K, ir.Constant(_I64, r))]) for r in range(_ROWS)]
+        whole, lanes = builder.sdiv(K, ir.Constant(_I64, vector.type.count)), vector.sums([vector.zeros] * _ROWS)
+        with counted_loop(builder, whole) as loop:
+            right = vector.load(vector.at(b, loop.index))
+            for row, place in zip(rows, lanes, strict=True):
+                vector.add_product(place, vector.load(vector.at(row, loop.index)), right)
+        totals = vector.sums([_total(builder, builder.load(place)) for place in lanes])
+        done = builder.mul(whole, ir.Constant(_I64, vector.type.count))
+        with counted_loop(builder, builder.sub(K, done)) as loop:
+            at = [builder.add(done, loop.index)]
+            right = builder.load(builder.gep(b, at))
+            for row, place in zip(rows, totals, strict=True):
+                vector.add_product(place, builder.load(builder.gep(row, at)), right)
+        for r, place in enumerate(totals):
+            builder.store(builder.load(place), builder.gep(C, [ir.Constant(_I64, r)]))
         return context.get_dummy_value()
 
-    return types.void(A, n, b, n, C), written
+    return types.void(A, b, types.int64, C), written
+
+
+def _total(builder: Any, parts: Any) -> Any:
+    """Return the sum of a vector, by halves."""
+    while (half := parts.type.count // 2) > 0:
+        none = ir.Constant(parts.type, ir.Undefined)
+        low, high = (ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))) for at in (0, half))
+        parts = builder.fadd(*(builder.shuffle_vector(parts, none, one) for one in (low, high)))
+    return builder.extract_element(parts, ir.Constant(_I32, 0))
 
 
 @unit
@@ -248,4 +239,4 @@ def dots(A: Reals, b: Reals, n: int, K: int, C: Reals) -> None:
         return
     for k in range(0, n, _ROWS):
         first = k if k + _ROWS <= n else n - _ROWS
-        _dots(offset(A, first * K), K, b, K, offset(C, first))
+        _dots(offset(A, first * K), b, K, offset(C, first))
