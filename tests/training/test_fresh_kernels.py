@@ -18,9 +18,8 @@ from tests.runs.damage import arrays_of
 
 POINTS = {"kind": "points", "x": [[1.0, 0.5], [-0.5, 1.0], [0.3, -2.0]], "y": [1.0, -1.0, 1.0]}
 DIGITS = {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "test": False}
-FEW, MANY = {**DIGITS, "per_class": 50}, {**DIGITS, "per_class": 300}
+FEW = {**DIGITS, "per_class": 50}
 GD = {"kind": "gd", "lr": 0.01, "iterations": 100}
-FLOW = {"kind": "gradient_flow", "until": 20.0, "points": 50}
 BASE = {
     "architecture": {"kind": "two_layer", "width": 20},
     "initialization": {"kind": "balanced", "scale": 0.1},
@@ -30,7 +29,6 @@ BASE = {
 }
 RUNS: dict[str, dict[str, Any]] = {
     "few": {"dataset": FEW},
-    "chunks": {"dataset": MANY},
     "dense": {"dataset": POINTS},
     "wide": {"dataset": POINTS, "architecture": {"kind": "two_layer", "width": 90_000}},
     "leaky": {"dataset": FEW, "architecture": {**BASE["architecture"], "activation": "leaky_relu", "slope": 0.3}},
@@ -50,8 +48,6 @@ RUNS: dict[str, dict[str, Any]] = {
         "initialization": {"kind": "default_scaled"},
         "optimizer": {"kind": "adam", "lr": 0.01, "iterations": 30},
     },
-    "flow": {"dataset": POINTS, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
-    "flow-of-many": {"dataset": {**DIGITS, "per_class": 10}, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
 }
 REPLICAS = ("dense", "few", "sgd", "deep")
 CASES = [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)]
@@ -74,7 +70,7 @@ def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -
 
 @pytest.mark.parametrize(
     ("name", "replicas"),
-    [case if case == ("sgd", 1) else pytest.param(*case, marks=pytest.mark.long) for case in CASES],
+    [case if case == ("single-sample", 1) else pytest.param(*case, marks=pytest.mark.long) for case in CASES],
 )
 def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas: int, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
@@ -88,9 +84,8 @@ def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas
 
 def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> None:
     # no directory can be made below a file, not even by an administrator
-    one = {"kind": "points", "x": [[float(k) for k in range(9)]], "y": [1.0]}
     config = tmp_path / "few.json"
-    config.write_text(json.dumps({"name": "few", "seed": 0, **BASE, "dataset": one}))
+    config.write_text(json.dumps({"name": "few", "seed": 0, **BASE, **RUNS["single-sample"]}))
     nowhere = {"NUMBA_CACHE_DIR": str(config), "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
     done = dyn_train(config, "--out", str(tmp_path / "run"), **nowhere)
     assert done.stderr.count("compiled kernels cannot be kept") == 1
@@ -103,7 +98,7 @@ def test_a_terminal_is_told_of_compilation_once(tmp_path: Path) -> None:
 
     def said() -> str:
         ours, theirs = pty.openpty()
-        code = "from dynamics_cli.engine.products import dots; dots('float32'), dots('float64')"
+        code = "from dynamics_cli.engine.products import dots; dots('float64')"
         env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
         subprocess.run([sys.executable, "-c", code], env=env, check=True, stderr=theirs)
         os.write(theirs, b"end")
@@ -125,18 +120,16 @@ from dynamics_cli.cli import main
 def full(*arguments, **options):
     raise OSError(errno.ENOSPC, "No space left on device")
 caching.IndexDataCacheFile.save = full
-if sys.argv.pop(1) == "everything":
-    from dynamics_cli.engine import units
-    units.tempfile = type("", (), {"NamedTemporaryFile": full})
+from dynamics_cli.engine import units
+units.tempfile = type("", (), {"NamedTemporaryFile": full})
 main()
 """
 
 
-@pytest.mark.parametrize("what", ["code", "everything"])
-def test_a_full_disk_of_compiled_code_costs_time_alone(what: str, tmp_path: Path) -> None:
+def test_a_full_disk_of_compiled_code_costs_time_alone(tmp_path: Path) -> None:
     config = tmp_path / "deep.json"
     config.write_text(json.dumps({"name": "deep", "seed": 0, **BASE, **RUNS["deep"], "dataset": POINTS}))
-    command = [sys.executable, "-c", FULL, what, "train", str(config), "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-c", FULL, "train", str(config), "--out", str(tmp_path / "run")]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The kernels of two-layer networks where they divide samples into chunks or neurons into blocks; their layout."""
+"""The kernels of two-layer networks where they divide neurons into blocks; their layout."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.kernels.batches import CHUNK
-from dynamics_cli.training.kernels.full_batch import WIDE
-from dynamics_cli.training.kernels.layout import pack, unpack
+from dynamics_cli.training.kernels.two_layers import WIDE
+from dynamics_cli.training.steppers.compiled import pack, unpack
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,
@@ -22,13 +21,6 @@ from tests.training.problems import (
 )
 
 
-def many_samples(dtype: str = "float64") -> Problem:
-    optimizer = {"kind": "gd", "lr": 0.5, "iterations": 30}
-    problem = random_problem(n=2 * CHUNK + 7, d=9, width=20, dtype=dtype, optimizer=optimizer)
-    problem.dataset.x[np.random.default_rng(0).random(problem.dataset.x.shape) < 0.9] = 0.0
-    return problem
-
-
 def many_neurons(dtype: str = "float64", seed: int = 0) -> Problem:
     weights = {"kind": "unbalanced", "scale": 0.01}
     problem = random_problem(n=60, d=2, width=9000, dtype=dtype, initialization=weights, seed=seed)
@@ -36,21 +28,16 @@ def many_neurons(dtype: str = "float64", seed: int = 0) -> Problem:
     return problem
 
 
-CASES = [("kernel", many_samples), ("kernel", many_neurons)]
+def test_blocks_agree_with_autograd():
+    problem = many_neurons()
+    assert_same_path(stepper_of(problem, "kernel"), stepper_of(problem, "torch"), 20, 1e-10)
 
 
-@pytest.mark.parametrize(("way", "make"), CASES)
-def test_chunks_and_blocks_agree_with_autograd(way, make):
-    problem = make()
-    assert_same_path(stepper_of(problem, way), stepper_of(problem, "torch"), 20, 1e-10)
-
-
-@pytest.mark.parametrize(("way", "make"), CASES)
-def test_the_number_of_threads_does_not_change_a_bit(way, make):
+def test_the_number_of_threads_does_not_change_a_bit():
     seen, threads = [], numba.get_num_threads()
     for count in {1, threads}:
         numba.set_num_threads(count)
-        seen.append(path_of(partial(stepper_of, make("float32"), way), [25]))
+        seen.append(path_of(partial(stepper_of, many_neurons("float32"), "kernel"), [25]))
     numba.set_num_threads(threads)
     assert seen[0] == seen[-1]
 

@@ -53,13 +53,10 @@ def problem_of(n: int = 20, d: int = 3, scale: float = TINY, **settings: Any) ->
 @pytest.mark.parametrize(
     ("way", "replicas", "settings"),
     [
-        ("few_columns", 1, {}),
-        ("few_columns", 3, {}),
-        ("few_columns", 1, {"width": 90_000}),
-        ("sparse", 1, {"d": 30, "n": 40}),
-        ("sparse", 1, {"d": 30, "n": 1200}),
-        ("sparse", 1, {"d": 30, "n": 40, "optimizer": {**SGD, "batch_size": 1}}),
-        ("sparse", 1, {"d": 30, "n": 40, "optimizer": {**SGD, "batch_size": 8}}),
+        ("kernel", 1, {}),
+        ("kernel", 3, {}),
+        ("kernel", 1, {"width": 90_000}),
+        ("kernel", 1, {"d": 30, "n": 40, "optimizer": {**SGD, "batch_size": 1}}),
         ("engine", 1, {}),
         ("engine", 3, {}),
         ("engine", 1, {"optimizer": {**SGD, "batch_size": 8}}),

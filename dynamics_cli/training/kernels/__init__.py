@@ -1,9 +1,8 @@
 """Which configs the engine and the kernels of two-layer networks know, without numba.
 
-The kernels are for homogeneous activations under plain gradient descent and SGD: `full_batch` for few input columns,
-`batches` for inputs of which many are 0, all or some at a time. Weights are stored with neurons last, `W` (d, m) and
-`a` (m,), so that the inner loops run over neurons and vectorise; the gradient is accumulated, and one rounded update
-per weight applied.
+The kernels (`two_layers.py`) are for homogeneous activations under plain gradient descent and SGD: full batches of few
+input columns, and single samples. `training/backends.py` and the steppers ask this module; begin to read at `known` and
+`known_layers`. The gradient is accumulated, and one rounded update per weight applied.
 """
 
 from __future__ import annotations
