@@ -162,8 +162,7 @@ def run_wide(
     A block is updated and its outputs in the next state are computed while it is in the cache. Blocks are summed in a
     fixed order, so the number of threads does not change a bit.
     """
-    former, done = flush(), count
-    n, blocks, one = y.shape[0], W.shape[0], W.dtype.type(1)
+    done, n, blocks, one = count, y.shape[0], W.shape[0], W.dtype.type(1)
     z = np.empty((blocks, n, W.shape[2]), W.dtype)
     parts, r, loss = np.empty((blocks, n), W.dtype), np.empty(n, W.dtype), one
     for t in range(count + 1):
@@ -178,6 +177,7 @@ def run_wide(
             put_back(own)
         if t == count:
             break
+        former = flush()  # not before: threads that start take over the flags of this one
         loss = one - one
         for k in range(n):
             h = parts[0, k]
@@ -186,11 +186,11 @@ def run_wide(
             loss += loss_value(kind, h, y[k], one)
             r[k] = loss_derivative(kind, h, y[k], one) * weight * lr
         loss *= weight
+        put_back(former)
         losses[t] = loss
         if not np.isfinite(loss) or loss <= stop_below:
             done = t
             break
-    put_back(former)
     return done
 
 
