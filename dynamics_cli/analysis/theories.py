@@ -83,10 +83,12 @@ def _asked(theory: Theory, violated: Sequence[str], anyway: Sequence[str]) -> bo
 
 def _missing(run: Run) -> str:
     """Return what theories need, and this run has not recorded; empty if there is nothing."""
+    if not len(run.losses):
+        return "recorded losses: the run broke off before the first"
     for name in run.config.architecture.shapes(run.dataset().d):
         if name not in run.parameters:
             return f"all weights recorded: record.parameters is {run.config.record.parameters}, without {name}"
-    return "" if len(run.losses) else "recorded losses: the run broke off before the first"
+    return ""
 
 
 def _curves(run: Run, theory: Theory) -> dict[str, Curve]:

@@ -48,7 +48,9 @@ def add_sweep(page: Page, directory: Path) -> None:
     settings += [["seeds", told["seeds"]]]
     if sweep.rows:
         results = SweepTable(sweep)
-        charts = [one for name in _charted(results) for one in sweep_charts(results, "", name, results.free)]
+        others = [key for key in results.free if key != results.main]
+        charts = sweep_charts(results, results.main, results.measures[0], others) if results.settings else []
+        charts += [one for name in _charted(results) for one in sweep_charts(results, "", name, results.free)]
         titled = [replace(one, title=", ".join(filter(None, [one.ylabel, one.title]))) for one in charts]
         parts += [_jobs(page, results), tag("div", *(add_chart(page, chart) for chart in titled), class_="panels")]
     failures = [[message, count] for message, count in list(told["failures"].items())[:MESSAGES]]

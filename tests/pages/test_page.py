@@ -266,7 +266,9 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     assert status == [row["status"] for row in rows]
     assert set(status) == {"complete", "diverged"}
     assert list(panel["curves"]) == ["weight_norm", "loss"]  # first the measure that the config asks for
-    lines = panels(html, "chart")[0]["lines"]
+    final, *_, curves = panels(html, "chart")
+    assert (final["label"], curves["label"]) == ("optimizer.lr", "iteration")
+    lines = curves["lines"]
     assert [line["name"] for line in lines if not line.get("further")][:2] == ["lr 0.01", "lr 0.02"]
     for curves in panel["curves"].values():
         assert len(unpacked(html, curves["y"])) == unpacked(html, curves["counts"]).sum() > 0

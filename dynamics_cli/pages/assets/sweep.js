@@ -94,16 +94,14 @@ class Sweep {
     const { drawing } = this;
     Object.assign(drawing.look, { x: x.name, y: y.name });
     drawing.log = { x: x.log, y: y.log };
-    const groups = !!shade.words || (shade.setting && new Set(shade.values).size <= 7);
-    const cells = x.setting && y.setting && x !== y && !groups;
+    const cells = x.setting && y.setting && x !== y;
     this.celled = cells;
     const [xs, ys] = [this.places(x), this.places(y)];
     drawing.begin([...this.limits(x, cells ? xs : null), ...this.limits(y, cells ? ys : null)]);
     const middles = cells ? this.middles(x, y, shade, xs, ys) : shade.values;
     const [low, high] = reach(middles, shade.log);
-    const words = groups ? [...new Set(shade.values)].sort((a, b) => a - b) : [];
     const share = (/** @type {number} */ v) => (shade.log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low));
-    const fill = (/** @type {number} */ v) => (groups ? group(words.indexOf(v), words.length) : Number.isFinite(v) ? `rgb(${viridis(high > low ? share(v) : 0.5)})` : "");
+    const fill = (/** @type {number} */ v) => (Number.isFinite(v) ? `rgb(${viridis(high > low ? share(v) : 0.5)})` : "");
     drawing.inside(() => {
       if (cells) this.cells(x, y, xs, ys, middles, fill);
       else this.dots(x, y, shade, fill);
@@ -112,20 +110,14 @@ class Sweep {
     const wide = x.words ? Math.max(...x.words.map((word) => drawing.ctx.measureText(word.slice(0, 18)).width)) + 8 : 50;
     const at = { x: x.setting ? spaced(xs, (v) => drawing.px(v), wide) : undefined, y: y.setting ? spaced(ys, (v) => drawing.py(v), 20) : undefined };
     drawing.axes(undefined, undefined, { x: x.words, y: y.words }, at);
-    this.scale.hidden = groups;
     const ctx = /** @type {CanvasRenderingContext2D} */ (this.scale.getContext("2d"));
     for (let k = 0; k < 128; k++) {
       ctx.fillStyle = `rgb(${viridis(k / 127)})`;
       ctx.fillRect(k, 0, 1, 10);
     }
-    const names = words.slice(0, 12).map((v) => {
-      const key = make("span", { "aria-hidden": "true" }, "●");
-      key.style.color = fill(v);
-      return make("span", {}, key, `\u00a0${shade.words ? shade.words[v] : short(v)} `);
-    });
-    if (words.length > 12) names.push(make("span", {}, `and ${words.length - 12} more`));
-    const said = `${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${cells ? ", median over all other settings and seeds; crosses: no number" : ""}`;
-    this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [said]));
+    const [from, to] = [low, high].map((v) => shade.words?.[v] ?? short(v));
+    const said = `${from} to ${to}${shade.log ? " (log)" : ""}${cells ? ", median over all other settings and seeds; crosses: no number" : ""}`;
+    this.legend.replaceChildren(`${shade.name}: ${said}`);
   }
 
   /** The median of a column in every cell, NaN where there is no number. @param {Column} x @param {Column} y @param {Column} shade @param {Float64Array} xs @param {Float64Array} ys */
@@ -311,13 +303,6 @@ class Sweep {
     const of = rows.length < this.panel.jobs ? ` that are found, of ${this.panel.jobs}` : "";
     this.pager.textContent = rows.length ? `${first + 1} to ${end} of ${rows.length}${of}` : "no job is found";
   }
-}
-
-/** The colour of the k-th of so many groups, which differs from the ground. @param {number} k @param {number} count */
-function group(k, count) {
-  if (count <= 7) return roleColor(`series-${k}`);
-  const first = rgb(color("ground"))[0] < 128 ? 0.25 : 0;
-  return `rgb(${viridis(first + (0.75 * k) / (count - 1))})`;
 }
 
 /** The middle of some numbers, which are put in order; NaN of none. @param {number[]} values */

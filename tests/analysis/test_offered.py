@@ -8,7 +8,6 @@ import pytest
 
 from dynamics_cli.analysis.panels import PANELS, check_panel, draw_panel, panels_of
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.plotting.style import save
 from dynamics_cli.runs import Run
 
 from .conftest import CUBE, ORTHOGONAL, Write
@@ -32,16 +31,16 @@ def names(run: Run) -> list[str]:
     ],
 )
 def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
-    fixture: str, offered: list[str], request: pytest.FixtureRequest, tmp_path: Path
+    fixture: str, offered: list[str], request: pytest.FixtureRequest
 ) -> None:
     run: Run = request.getfixturevalue(fixture)
     assert names(run) == offered
     assert all(panel.description == PANELS[panel.name].description for panel in panels_of(run))
     for name in offered:
-        figure, late = (draw_panel(run, name, iteration) for iteration in (5, None))
-        assert all(axes.has_data() for axes in (*figure.axes, *late.axes))
+        assert all(axes.has_data() for axes in draw_panel(run, name, 5).axes)
+        late = draw_panel(run, name)
         late.draw_without_rendering()
-        assert save(figure, tmp_path / name, ("png",)) == [tmp_path / f"{name}.png"]
+        assert all(axes.has_data() for axes in late.axes)
 
 
 @pytest.mark.parametrize(
