@@ -120,10 +120,6 @@ class Measure(Kind):
         """Return whether a problem that offers a measure recorded by default records it."""
         return True
 
-    def samples(self, problem: Problem) -> int:
-        """Return the cost of the measure: on how many samples the network is evaluated."""
-        return 0
-
     def doubt(self, found: Floats) -> str | None:
         """Return why measured numbers cannot be trusted, if they cannot."""
         return None

@@ -59,20 +59,25 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     """Samples for a step, drawn with replacement; all of them when absent."""
     labels: Literal["data", "own"] = "data"
     """`own` takes the outputs at w* for labels, so that w* is a minimum at any state (real labels alone)."""
+    trace: bool | None = None
+    """Record `n beta (L_n(w) - L_n(w*))` of all steps that count and all chains instead (draws, chains)."""
     tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,40}$")] | None = None
     """Goes after the name, `llc_TAG`, where a run records several with other settings."""
 
     @property
     def name(self) -> str:
-        """The kind, with the tag."""
-        return self.kind if self.tag is None else f"{self.kind}_{self.tag}"
+        """The kind, with the tag, and whether it is a trace."""
+        return self.kind + (f"_{self.tag}" if self.tag else "") + "_trace" * bool(self.trace)
 
     def offered(self, problem: Problem) -> bool:
         """Return whether a single network is trained.
 
         Raises:
-            InputError: the labels cannot be the outputs, or there is a single sample and no `nbeta`.
+            InputError: the labels cannot be the outputs, a trace has no `draws`, or there is a single sample and no
+                `nbeta`.
         """
+        if self.trace and self.draws is None:
+            raise InputError("record.measures: llc.trace needs llc.draws, the length of the trace")
         if self.labels == "own" and (
             problem.loss.labels != "real" or getattr(problem.loss, "missing", None) is not None
         ):
@@ -83,22 +88,25 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
 
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the three numbers."""
-        return "mean", "standard deviation over chains", "R-hat"
+        return () if self.trace else ("mean", "standard deviation over chains", "R-hat")
 
     def measure(self, state: State) -> Floats:
-        """Return the mean over chains, their standard deviation, and split R-hat."""
-        coefficients = self.trace(state)
+        """Return the mean over chains, their standard deviation, and split R-hat; or the trace."""
+        coefficients = self._coefficients(state)
+        if self.trace:
+            return coefficients
         found = coefficients.mean(0)
         spread = found.std(ddof=1) if self.chains > 1 else np.nan
         return np.array([found.mean(), spread, split_r_hat(coefficients)])
 
     def doubt(self, found: Floats) -> str | None:
         """Return that chains disagree, if they do."""
-        if not found[2] > AGREE:
+        r_hat = split_r_hat(found) if self.trace else float(found[2])
+        if not r_hat > AGREE:
             return None
-        return f"chains disagree (split R-hat {found[2]:.3g}, above {AGREE:g}): take more draws, or a larger gamma"
+        return f"chains disagree (split R-hat {r_hat:.3g}, above {AGREE:g}): take more draws, or a larger gamma"
 
-    def trace(self, state: State) -> Floats:
+    def _coefficients(self, state: State) -> Floats:
         """Return `n beta (L_n(w) - L_n(w*))` of the steps that count (draws, chains); NaN where a chain diverges."""
         derivatives, problem, loss = derivatives_of(state), state.problem, state.problem.loss
         n, outputs = problem.dataset.n, np.asarray(state.network(problem.dataset.x), np.float64)
@@ -139,7 +147,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         slowest = 3 / (step * self.gamma) if self.gamma else LONGEST
         burn_in = int(np.clip(slowest, LEAST, LONGEST)) if self.burn_in is None else self.burn_in
         if burn_in and not np.isfinite(walk(burn_in)).all():
-            return np.full((1, self.chains), np.nan)
+            return np.full((self.draws or 1, self.chains), np.nan)
         draws = self.draws or int(np.clip(burn_in, LEAST, LONGEST))
         losses = walk(draws)
         while not self.draws and split_r_hat(losses) > AGREE and 2 * draws <= LONGEST:

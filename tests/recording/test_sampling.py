@@ -167,6 +167,17 @@ def test_the_draws_are_those_of_a_stream_of_its_own() -> None:
     np.testing.assert_allclose(found, [7.0 * (second[0] - first[0]) / 2, np.nan, np.nan], rtol=1e-12)
 
 
+def test_a_trace_has_the_numbers_of_all_steps_and_chains() -> None:
+    state, keys = moved(problem_of("tanh")), {"burn_in": 3, "draws": 20, "chains": 2}
+    trace = np.asarray(instrument("llc", trace=True, **keys).measure(state))
+    mean, spread, r_hat = instrument("llc", **keys).measure(state)  # type: ignore[misc]
+    assert trace.shape == (20, 2)
+    np.testing.assert_allclose([trace.mean(), trace.mean(0).std(ddof=1), split_r_hat(trace)], [mean, spread, r_hat])
+    assert instrument("llc", trace=True, **keys).name == "llc_trace"
+    with pytest.raises(InputError, match="llc.trace needs llc.draws"):
+        instrument("llc", trace=True).offered(state.problem)
+
+
 def test_chains_that_diverge_give_nothing() -> None:
     assert np.isnan(instrument("llc", step=1e3).measure(moved(problem_of("tanh")))).all()
 
