@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.boursier2022.theory.alignment import (
-    D_minus,
-    D_plus,
-    S_minus_1,
-    S_plus_1,
-)
+from experiments.boursier2022.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -8,11 +8,7 @@ from scipy.optimize import minimize
 
 from dynamics_cli.measures.neurons import norms, parameter_norm_squared
 from dynamics_cli.measures.two_layer import outputs
-from experiments.boursier2022.theory.minimum_norm import (
-    linear_norm,
-    minimum_norm_interpolator,
-    minimum_norm_value,
-)
+from experiments.boursier2022.theory.minimum_norm import linear_norm, minimum_norm_interpolator, minimum_norm_value
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
-    aligned_mass,
-    growth_loss,
-    logistic_growth,
-)
+from dynamics_cli._bundled.experiments.boursier2022.theory.growth import aligned_mass, growth_loss, logistic_growth
 
 from dynamics_cli.measures.neurons import norms
 

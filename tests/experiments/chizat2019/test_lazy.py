@@ -7,8 +7,6 @@ import pytest
 from dynamics_cli._bundled.experiments.chizat2019.scaling import distances, features
 
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.datasets.teachers import SphereTeacher
-from dynamics_cli.kinds import Streams
 from tests.experiments.helpers import one_run
 
 
@@ -41,17 +39,6 @@ def test_gradients_are_those_of_differences() -> None:
     change = rng.standard_normal(9)
     ends = [f(W + s * h * change[:6].reshape(3, 2), a + s * h * change[6:]) for s in (1, -1)]
     np.testing.assert_allclose(J @ change, (ends[0] - ends[1]) / (2 * h), rtol=1e-7)
-
-
-def test_the_teacher_labels_inputs_on_the_sphere() -> None:
-    data = SphereTeacher(n=20, dim=4, n_test=5)
-    samples, (T, s) = data.samples(Streams(1)), data.teacher(Streams(1))
-    np.testing.assert_allclose(np.linalg.norm(samples.x, axis=1), 1.0)
-    np.testing.assert_allclose(np.linalg.norm(T, axis=1), 1.0)
-    expected = sum(sign * max(0.0, float(t @ samples.x[3])) for t, sign in zip(T, s, strict=True))
-    assert samples.y[3] == pytest.approx(expected)
-    assert samples.x_test is not None
-    assert samples.x_test.shape == (5, 4)
 
 
 def test_labels_times_100_and_outputs_times_s_are_other_weights_and_steps() -> None:

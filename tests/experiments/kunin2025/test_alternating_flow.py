@@ -38,17 +38,6 @@ def test_a_coordinate_whose_sign_would_change_starts_again_from_its_edge() -> No
     np.testing.assert_array_equal(inside, [found.losses[0], np.nan, np.nan])
 
 
-def test_more_columns_than_samples_end_in_an_interpolator_of_few_entries() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((8, 30))
-    y = 2 * X[:, 3] - X[:, 7]
-    for constrained in (False, True):
-        found = saddles(X, y, constrained=constrained)
-        np.testing.assert_allclose(X @ found.betas[-1], y, atol=1e-8)
-        assert (np.abs(found.betas) > 1e-9).sum(1).max() <= len(X)
-        assert (np.diff(found.losses) < 0).all()
-
-
 @pytest.mark.parametrize(("p", "mode", "size"), [(20, 3, 5.0), (11, 2, 1.5)])
 def test_no_neuron_has_more_utility_than_the_formula_says(p: int, mode: int, size: float) -> None:
     template = 2 * size / p * np.cos(2 * np.pi * mode * np.arange(p) / p)

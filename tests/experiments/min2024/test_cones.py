@@ -36,12 +36,6 @@ def test_regions_in_the_plane() -> None:
     assert np.array_equal([cones.x_a(x, y, w) for w in W], [[1.0, 0.2], [1.0, -0.2], [0.0, 0.0], [2.0, 0.0]])
 
 
-def test_only_live_neurons_outside_the_region_of_their_sign_are_misplaced() -> None:
-    reached = np.array([cones.PLUS, cones.MINUS, cones.DEAD, cones.OUTSIDE])
-    assert cones.misplaced(reached, np.ones(4)).tolist() == [False, True, False, True]
-    assert cones.misplaced(reached, -np.ones(4)).tolist() == [True, False, False, True]
-
-
 def test_motion_is_the_derivative_along_the_flow() -> None:
     x, y = rng.standard_normal((30, 6)), rng.choice([-1.0, 1.0], 30)
     W, a, loss = rng.standard_normal((4, 6)), rng.standard_normal(4), Exponential()

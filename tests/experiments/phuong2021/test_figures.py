@@ -6,7 +6,6 @@ import pytest
 
 from dynamics_cli.reproduction.catalogue import load_figure
 from tests.experiments.helpers import evidence_of
-from tests.experiments.test_figures import FEW
 
 
 def test_figure_1_has_the_numbers_of_an_independent_run() -> None:
@@ -16,12 +15,3 @@ def test_figure_1_has_the_numbers_of_an_independent_run() -> None:
     assert e.layer.third < 0.05
     assert -0.92 < load_figure("phuong2021-fig1").numbers(e)["cosine of w+ and w-"] < -0.86  # type: ignore[misc]
     assert e.directions.violations == 0
-
-
-def test_figure_3_counts_every_pair_and_layer_0_is_the_input() -> None:
-    e = evidence_of("phuong2021-fig3", FEW)
-    assert len(e.before) == len(e.first) == 8
-    for one in (*e.before, *e.first):
-        counted = {sort: int(counts.sum()) for sort, counts in one.counts.items()}
-        assert counted == {"across": 100, "first": 45, "second": 45}
-    assert all(one.satisfied["first"] == one.satisfied["second"] == 1 for one in e.before[:1])

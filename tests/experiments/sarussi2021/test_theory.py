@@ -63,26 +63,6 @@ def test_assumption_4_against_linear_programs():
             assert wrong == (found.status == 0), (seed, j)
 
 
-def test_lemma_6_1_implies_assumption_4():
-    symmetric = np.concatenate([X, -X]), np.concatenate([Y, -Y])
-    assert not agreement.wrongly_classifiable(*symmetric).any()
-    # without the mirror image of (1, 1) a vector such as (-1, 2) gets it wrong and (-1, 0) right
-    assert agreement.wrongly_classifiable([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0]], [1.0, -1.0, 1.0]).tolist() == [
-        False,
-        False,
-        True,
-    ]
-
-
-def test_the_largest_margin_is_that_of_the_network_of_the_directions():
-    alpha, v, k = 0.2, 0.3, 7
-    found = agreement.perfect_agreement_directions(X, Y, alpha)
-    H = np.concatenate([np.repeat(found.w[None], k, axis=0), np.repeat(found.u[None], k, axis=0)])
-    h = outputs(X, H, v * np.repeat([1.0, -1.0], k), alpha)
-    measured = (h * Y).min() / np.linalg.norm(H)
-    assert measured == pytest.approx(agreement.largest_margin(found, v, k), rel=1e-12)
-
-
 def test_a_network_that_gets_a_positive_point_wrong_has_no_more_margin_than_assumption_3_asks_for():
     rng = np.random.default_rng(0)
     alpha, v, k = 0.3, 0.2, 5

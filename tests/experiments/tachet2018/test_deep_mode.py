@@ -27,13 +27,6 @@ def test_two_layers_are_equation_2_as_printed() -> None:
     np.testing.assert_allclose(np.log(u) + expi(u), 2 * norm * t + np.log(u0) + expi(u0), rtol=1e-10, atol=1e-9)
 
 
-def test_negative_inner_weights_are_dead() -> None:
-    """Appendix B asks for negative inner diagonals for class D_2: the ReLU then outputs 0, for every N > 2."""
-    active = np.maximum(np.array([0.0, 0.4]), 0)
-    assert np.maximum(np.diag([0.3, -0.3]) @ active, 0).tolist() == [0.0, 0.0]
-    assert np.maximum(np.diag([0.3, 0.3]) @ active, 0)[1] > 0
-
-
 @pytest.mark.parametrize(
     ("delta", "u0", "norm", "p"), [(0.3, 0.2, 1.0, 1.0), (1e-2, 0.05, 2.0, 0.3), (1e-6, 0.4, 0.5, 0.9)]
 )

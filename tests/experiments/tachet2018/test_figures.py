@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.tachet2018.trained import sigmoidal, train_together
+from dynamics_cli._bundled.experiments.tachet2018.trained import train_together
 
 from dynamics_cli.reproduction.reproduce import reproduce
 from tests.experiments.helpers import one_run
@@ -27,12 +27,3 @@ def test_networks_trained_together_are_those_trained_alone() -> None:
     assert together.w[1, 0, 0] == pytest.approx(float(alone.parameters["hidden_weight"][index, 0, 0]), rel=1e-13)
     assert together.z[2, 0] == pytest.approx(float(alone.parameters["output_weight"][-1, 0]), rel=1e-13)
     assert together.t.tolist() == [0.0, 5.0, 20.0]
-
-
-def test_shapes_of_curves() -> None:
-    t = np.linspace(-4.0, 4.0, 80)
-    logistic = 1 / (1 + np.exp(-t))
-    assert sigmoidal(t, logistic)
-    assert not any(sigmoidal(t[part], logistic[part]) for part in (slice(0, 40), slice(40, 80)))  # half of one each
-    assert not sigmoidal(t, -logistic)
-    assert not sigmoidal(t, np.full(80, 0.5))

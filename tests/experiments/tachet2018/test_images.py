@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.tachet2018.fig5_gan import GRID, coverage, density
+from dynamics_cli._bundled.experiments.tachet2018.fig5_gan import coverage
 from dynamics_cli._bundled.experiments.tachet2018.light import accuracy
 from PIL import Image
 
@@ -40,14 +40,6 @@ def test_coverage_counts_modes_and_good_samples() -> None:
     samples = np.array([[0.0, 0.29], [0.31, 0.0], [1.0, 0.1], [5.0, 5.0]])
     assert coverage(samples, MODES, 0.1) == (2, 0.5)
     assert coverage(np.full((10, 2), 7.0), MODES, 0.1) == (0, 0.0)
-
-
-def test_density_integrates_to_one() -> None:
-    samples = np.random.default_rng(0).normal(0, 0.2, (500, 2))
-    found = density(samples, 2.0, 0.1)
-    assert found.sum() * (4.0 / (GRID - 1)) ** 2 == pytest.approx(1.0, abs=1e-6)
-    row, column = np.unravel_index(density(np.array([[1.0, -1.0]]), 2.0, 0.1).argmax(), (GRID, GRID))
-    assert column > GRID / 2 > row  # rows are y
 
 
 def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:

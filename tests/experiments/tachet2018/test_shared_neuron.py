@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import logistic_mode
 from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
-    field,
     hyperboloid,
     saddle,
     saddle_eigenvalues,
@@ -62,16 +61,6 @@ def test_theorem_3_4_for_c_not_positive():
     for alpha, beta in rng.uniform(0.05, 1.0, (20, 2)):
         z = np.hypot(alpha, beta) * rng.uniform(1.0, 2.0)
         assert winner(alpha, beta, z) == 1
-
-
-def test_appendix_a8_bound_on_the_decay_of_beta():
-    """For c < 0 beta falls at least at the rate ||x_2||^2 sqrt(-c) / 2; in print it is -c, which fails for c < -1."""
-    c = -4.0
-    alpha, beta = 0.05, 0.05
-    z = np.sqrt(alpha**2 + beta**2 - c)
-    slope = field(np.array([alpha, beta, z]))[1]
-    assert slope <= -np.sqrt(-c) / 2
-    assert not slope <= c / 2
 
 
 def test_one_class_active_is_a_mode():
