@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, TracebackType
 from typing import Any
 
 import click
 
 from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.training.signals import SignalStop
 
 
 def guarded(run: Callable[[], Any]) -> int:
@@ -25,7 +23,7 @@ def guarded(run: Callable[[], Any]) -> int:
     SIGTERM ends a command as SIGINT does, with temporary files removed, and with an exit code of its own.
     """
     _print_anything()
-    stop = _Stop()
+    stop = SignalStop()
     try:
         with stop:
             code = run()
@@ -56,30 +54,6 @@ def guarded(run: Callable[[], Any]) -> int:
         _show_traceback()
         _say(f"Error: {place}")
         return RunError.exit_code
-
-
-class _Stop:
-    """Turns SIGINT and SIGTERM into `KeyboardInterrupt` in the main thread, where alone that can be done."""
-
-    def __init__(self) -> None:
-        self.number = int(signal.SIGINT)
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as of a command in the background
-                    self._before[number] = signal.signal(number, self._note)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.number = number
-        raise KeyboardInterrupt
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
 
 
 def tell(error: DynError) -> None:

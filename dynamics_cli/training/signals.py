@@ -1,10 +1,11 @@
-"""SIGINT and SIGTERM during training: finish the call of the stepper, save, leave."""
+"""SIGINT and SIGTERM: a command stops, training finishes the call of its stepper and saves first."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
+from typing import Any, Self
 
 from dynamics_cli.errors import DynError
 
@@ -28,35 +29,48 @@ class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
         return str(self.args[0])
 
 
-class SignalWatch:
-    """Notes the first SIGINT or SIGTERM instead of dying of it; a second one acts at once.
-
-    Signals reach the main thread only: elsewhere the watch sees nothing and changes nothing.
-
-    Attributes:
-        received: the signal that came, or None.
-    """
+class _Handler:
+    """Handles SIGINT and SIGTERM while it is entered, in the main thread alone; ignored signals stay ignored."""
 
     def __init__(self) -> None:
-        self.received: int | None = None
-        self._before: dict[signal.Signals, object] = {}
+        self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> SignalWatch:
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in EXIT_CODES:
-                self._before[number] = signal.signal(number, self._note)
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as of a command in the background
+                    self._before[number] = signal.signal(number, self._note)
         return self
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        raise NotImplementedError
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+
+    def __exit__(self, *error: object) -> None:
+        self._restore()
+
+
+class SignalWatch(_Handler):
+    """Notes the first signal, so that what is under way can be finished and saved; a second one acts at once."""
+
+    received: int | None = None
+    """The signal that came."""
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._restore()
         self.received = number
 
-    def _restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
-        self._before = {}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._restore()
+class SignalStop(_Handler):
+    """Raises `KeyboardInterrupt` at each signal, so that a command ends with temporary files removed."""
+
+    number: int = signal.SIGINT
+    """The signal that came."""
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.number = number
+        raise KeyboardInterrupt

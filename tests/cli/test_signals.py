@@ -22,7 +22,7 @@ ENDLESS = {"kind": "gd", "lr": 1e-6, "iterations": 10**9}
 CASES: dict[str, dict[str, Any]] = {
     "compiled": {"optimizer": ENDLESS},
     "autograd": {"backend": "torch", "optimizer": ENDLESS},
-    "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7}},
+    "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7, "rtol": 1e-3}},
     "gan": {**RUNS["gan"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 7, "iterations": 10**9}},
 }
 SHAPES = ("--grid", "architecture.width=4,5,6")

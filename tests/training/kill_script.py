@@ -74,7 +74,7 @@ RUNS = {
         "record": {"snapshots": {"kind": "every", "interval": 100}, "loss_every": 20},
     },
     "gradient_flow": {
-        "optimizer": {"kind": "gradient_flow", "until": 400.0, "points": 600},
+        "optimizer": {"kind": "gradient_flow", "until": 400.0, "points": 600, "rtol": 1e-3},
         "record": {"snapshots": {"kind": "every", "interval": 100}},
     },
     "instruments": {
