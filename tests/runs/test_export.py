@@ -32,14 +32,15 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, tuple[str, ...]]]] = {
 }  # fmt: skip
 
 
-def trained(tmp_path: Path, **changes: Any) -> Any:
-    return dyn.train(config_of(**{"record": RECORD, **changes}), out=tmp_path / "run")
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return dyn.train(config_of(record=RECORD), out=tmp_path_factory.mktemp("export") / "run")
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_arrays_with_named_axes(case: str, tmp_path: Path) -> None:
     changes, axes = CASES[case]
-    run = trained(tmp_path, **changes)
+    run = dyn.train(config_of(**{"record": RECORD, **changes}), out=tmp_path / "run")
     data = run.to_xarray()
     for name, of_weight in axes.items():
         assert data[name].dims == ("iteration", *of_weight)
@@ -59,12 +60,11 @@ def test_replicas_have_an_axis_and_no_table(tmp_path: Path) -> None:
         run.to_pandas()
 
 
-def test_tables_events_and_weights(tmp_path: Path) -> None:
+def test_tables_events_and_weights(run: Any, tmp_path: Path) -> None:
     import pandas
     from safetensors.torch import load_file
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    run = trained(tmp_path)
     dyn.export(run, tmp_path / "run.parquet", to="parquet")
     table = pandas.read_parquet(tmp_path / "run.parquet")
     assert table.columns.tolist() == ["iteration", "loss", "weight_norm", "balancedness.1"]
@@ -100,8 +100,9 @@ def test_a_sweep_is_a_table_of_its_jobs(tmp_path: Path) -> None:
     ("parquet", "pandas"), ("parquet", "pyarrow"), ("tensorboard", "tensorboard"), ("safetensors", "safetensors.numpy"),
     ("xarray", "xarray"),
 ])  # fmt: skip
-def test_a_missing_package_is_named(to: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = trained(tmp_path)
+def test_a_missing_package_is_named(
+    run: Any, to: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == package and "." in name]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
@@ -113,10 +114,9 @@ def test_a_missing_package_is_named(to: str, package: str, tmp_path: Path, monke
 
 @pytest.mark.parametrize(("options", "reason"), [
     ({"to": "csv"}, "there are parquet, tensorboard, safetensors"), ({"to": "parquet", "at": 3}, "exports all states"),
-    ({"to": "parquet", "out": "run"}, "is there already"),
+    ({"to": "parquet", "out": "."}, "is there already"),
 ])  # fmt: skip
-def test_what_makes_no_sense(options: dict[str, Any], reason: str, tmp_path: Path) -> None:
-    run = trained(tmp_path)
+def test_what_makes_no_sense(run: Any, options: dict[str, Any], reason: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=reason):
         dyn.export(run, tmp_path / options.pop("out", "out"), **options)
 
@@ -143,8 +143,9 @@ def test_no_command_reads_a_damaged_sweep(attack: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["parquet", "tensorboard", "safetensors"])
-def test_exports_are_written_whole_or_not_at_all(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = trained(tmp_path)
+def test_exports_are_written_whole_or_not_at_all(
+    run: Any, to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "kept").write_text("mine")
     (tmp_path / "link").symlink_to("kept")
     (tmp_path / "dangling").symlink_to("nothing")
@@ -156,7 +157,7 @@ def test_exports_are_written_whole_or_not_at_all(to: str, tmp_path: Path, monkey
         patched.setattr(files, "replace", full_disk)
         with pytest.raises(RunError, match="disk full while writing .*full"):
             dyn.export(run, tmp_path / "full", to=to)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "kept", "link", "new", "run"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "kept", "link", "new"]
     assert (tmp_path / "kept").read_text() == "mine"
 
 
@@ -164,10 +165,9 @@ def full_disk(*_: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_an_iteration_beyond_all_is_that_of_the_last_state(tmp_path: Path) -> None:
+def test_an_iteration_beyond_all_is_that_of_the_last_state(run: Any, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 
-    run = trained(tmp_path)
     for at in (run.iterations, 10**20):
         dyn.export(run, tmp_path / str(at), to="safetensors", at=at)
     last, beyond = (load_file(tmp_path / str(at)) for at in (run.iterations, 10**20))
