@@ -75,7 +75,7 @@ def test_a_second_driver_waits_for_the_first(tmp_path):
             time.sleep(0.05)
         assert not (tmp_path / "s/sweep.json").exists()
     done.join(60)
-    assert "is in use by process" in told[0]
+    assert "is in use by another process" in told[0]
     assert Sweep(tmp_path / "s").finished
 
 
