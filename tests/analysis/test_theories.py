@@ -16,7 +16,7 @@ import dynamics_cli as dyn
 from dynamics_cli.analysis import Prediction, prediction_charts, predictions
 from dynamics_cli.cli import main
 from dynamics_cli.config.describe import example
-from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.kinds import Curve, all_kinds
 from dynamics_cli.plotting.chart import draw_charts
 from dynamics_cli.runs import Run
