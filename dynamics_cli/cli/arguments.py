@@ -88,11 +88,6 @@ def complete_run_or_config(ctx: click.Context, param: click.Parameter, incomplet
     return configs + complete_run(ctx, param, incomplete)
 
 
-def complete_run_or_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a run or a file."""
-    return [*complete_run(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
-
-
 def complete_figure(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the name of a figure."""
     from dynamics_cli.reproduction import catalogue

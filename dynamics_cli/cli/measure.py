@@ -26,13 +26,6 @@ Examples:
 """
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    from dynamics_cli.kinds import all_kinds
-
-    section = {"measures": "measure", "loss": "loss"}[param.name or ""]
-    return [click.shell_completion.CompletionItem(name) for name in all_kinds(section) if name.startswith(incomplete)]
-
-
 @documented(api.measure, epilog=EXAMPLES)
 @click.option(
     "--model", "named", required=True, metavar="FILE.py:NAME",
@@ -48,11 +41,11 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 )  # fmt: skip
 @click.option("--start", type=click.Path(path_type=Path), metavar="FILE", help="The state dict of the initial weights.")
 @click.option(
-    "--loss", default="cross_entropy", show_default=True, metavar="KIND", shell_complete=_complete,
+    "--loss", default="cross_entropy", show_default=True, metavar="KIND",
     help="A kind, its keys as YAML, or FILE.py:NAME of a function of outputs and labels.",
 )  # fmt: skip
 @click.option(
-    "--measure", "measures", multiple=True, metavar="KIND", shell_complete=_complete,
+    "--measure", "measures", multiple=True, metavar="KIND",
     help="A kind or its keys as YAML; can be repeated (default: train_loss, gradient_norm, sharpness).",
 )  # fmt: skip
 @click.option("--parameters", multiple=True, metavar="PATTERN")

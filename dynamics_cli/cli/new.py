@@ -5,16 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, say
-
-
-def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from dynamics_cli.kinds.registry import SECTIONS
-
-    return [CompletionItem(name) for name in SECTIONS if name.startswith(incomplete)]
 
 
 @click.group("new", cls=CommandGroup, epilog="Example: dyn new kind measure distance")
@@ -23,7 +16,7 @@ def new() -> None:
 
 
 @new.command(epilog="Example: dyn new kind optimizer heavy_ball")
-@click.argument("section", shell_complete=_complete_section)
+@click.argument("section")
 @click.argument("name")
 def kind(section: str, name: str) -> None:
     """Write a new kind of SECTION, a config that uses it, and a test."""

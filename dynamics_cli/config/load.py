@@ -8,18 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
 from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_file, read_mapping
-from dynamics_cli.config.schema import SweepSection
+from dynamics_cli.config.schema import SweepSection, section_at
 from dynamics_cli.config.source import Written
-from dynamics_cli.kinds import Finding, Kind, RunConfig, Section, Sections
+from dynamics_cli.kinds import Finding, Kind, RunConfig, Sections
 from dynamics_cli.kinds.base import LENIENT, kinds_in
-from dynamics_cli.kinds.registry import find_kind, one_of
 
 MAX_TOLD = 50
 """Problems told of one config; of the rest only the number is."""
@@ -134,28 +133,19 @@ def _count(value: object) -> int:
 
 
 def _make_paths_absolute(source: Written) -> None:
-    for path, cls, keys in _written_kinds(RunConfig, source.data, ()):
-        for key in cls.file_keys:
-            if isinstance(written := keys.get(key), str):
-                keys[key] = os.path.normpath(source.origin((*path, key)).directory / written)
+    for path, written in _mappings(source.data, ()):
+        for key in getattr(section_at(path, source.data), "file_keys", ()):
+            if isinstance(name := written.get(key), str):
+                written[key] = os.path.normpath(source.origin((*path, key)).directory / name)
 
 
-def _written_kinds(
-    section: type[BaseModel], data: dict[str, Any], path: KeyPath
-) -> Iterator[tuple[KeyPath, type[Kind], dict[str, Any]]]:
-    """Yield every kind that is written in `data` as a mapping and is there: where, its class and its keys."""
-    for key, field in section.model_fields.items():
-        value, note = data.get(key), one_of(field)
-        for place, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if not isinstance(item, dict):
-                continue
-            below = (*path, key) if place is None else (*path, key, place)
-            if note is None:
-                if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
-                    yield from _written_kinds(field.annotation, item, below)
-            elif isinstance(kind := item.get("kind", note.default), str) and (cls := find_kind(note.section, kind)):
-                yield below, cls, item
-                yield from _written_kinds(cls, item, below)
+def _mappings(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
+    """Yield every mapping in plain data, and where it is."""
+    if isinstance(value, dict):
+        yield path, value
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(item, dict | list):
+            yield from _mappings(item, (*path, key))
 
 
 def _validate(source: Written, check_files_exist: bool, lenient: bool) -> tuple[RunConfig | None, list[Mistake]]:

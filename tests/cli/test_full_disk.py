@@ -57,7 +57,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 
 def test_files_that_may_not_grow(train: Train) -> None:
-    for size in (0, 100, 700, 1300, 2000, 3000, 5000):
+    for size in (0, 700, 3000):
         with file_size_limit(size):
             answer = train("run")
         check(train, answer, "disk full while writing")
@@ -68,13 +68,12 @@ def replaced(run: Path, elsewhere: Path) -> None:
     shutil.copytree(elsewhere, run)
 
 
-@pytest.mark.parametrize("reached", [1, 800])
 @pytest.mark.parametrize(
-    ("action", "run"),
+    ("action", "run", "reached"),
     [
-        (lambda run, elsewhere: shutil.rmtree(run), "run"),
-        (lambda run, elsewhere: run.rename(elsewhere), "elsewhere"),
-        (replaced, "run"),
+        (lambda run, elsewhere: shutil.rmtree(run), "run", 800),
+        (lambda run, elsewhere: run.rename(elsewhere), "elsewhere", 1),
+        (replaced, "run", 800),
     ],
     ids=["deleted", "moved", "replaced"],
 )

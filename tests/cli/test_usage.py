@@ -22,7 +22,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("train toy.yaml --device gpu", 2, "'gpu' is not one of 'auto', 'cpu', 'cuda'"),
     ("train toy.yaml --seed -1", 2, "-1 is not in the range x>=0"),
     ("train toy.yaml --resume --force", 2, "--resume continues a run and --force starts over; give one of them"),
-    ("sweep toy.yaml --grid optimizer.lr", 2, "--grid 'optimizer.lr' must have the form key=v1,v2,... or"),
+    ("sweep toy.yaml --grid optimizer.lr", 2, "--grid 'optimizer.lr=' must have the form key=v1,v2,... or"),
     ("sweep toy.yaml --grid optimizer.rl=1,2", 3, "optimizer.rl: unknown key"),
     ("sweep toy.yaml --grid optimizer.lr=1,2 --grid optimizer.lr=3,4", 2, "optimizer.lr gets its values twice"),
     ("sweep toy.yaml --seeds 0", 2, "0 is not in the range x>=1"),
