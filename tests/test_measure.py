@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import resource
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from curvlinops import HessianLinearOperator
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import eigsh
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.func import functional_call, grad, hessian, jacrev
@@ -433,29 +431,3 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=rf"{name}: (a file of .torch.save|it cannot be read)"):
             dyn.measure(MODULE, X, Y, checkpoints=tmp_path / name)
     assert not (tmp_path / "harmed").exists()
-
-
-@pytest.mark.long
-def test_a_million_weights() -> None:
-    layers = [nn.Linear(784, 1000), nn.Tanh(), nn.Linear(1000, 215), nn.Tanh(), nn.Linear(215, 10)]
-    module, x, y = nn.Sequential(*layers), torch.randn(512, 784), torch.arange(512) % 10
-    began = time.perf_counter()
-    (row,) = dyn.measure(module, x, y, measures=["sharpness", "gauss_newton", {"kind": "hessian_trace", "probes": 4}])
-    seconds, peak = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    double, weights = copy.deepcopy(module).double(), []
-    weights = list(double.parameters())
-    g = torch.cat([
-        one.flatten() for one in torch.autograd.grad(cross_entropy(double(x.double()), y), weights, create_graph=True)
-    ])  # fmt: skip
-
-    def product(v: np.ndarray) -> np.ndarray:
-        along = torch.autograd.grad(g @ torch.from_numpy(v).flatten(), weights, retain_graph=True)
-        return torch.cat([one.flatten() for one in along]).numpy()
-
-    H = LinearOperator((len(g), len(g)), product, dtype=np.float64)  # type: ignore[call-arg]
-    value = eigsh(H, k=1, which="LA", tol=1e-7, return_eigenvectors=False)[0]
-    assert len(g) == 1_002_375
-    assert row["sharpness"] == pytest.approx(value, rel=1e-6)
-    print(
-        f"\n{len(g)} weights: sharpness {row['sharpness']:.9g}, eigsh {value:.9g}, {seconds:.1f} s, peak {peak:.2f} GiB"
-    )
