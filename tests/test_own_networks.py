@@ -185,7 +185,9 @@ def test_every_number_is_that_of_dense_matrices(row: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "mode", [lambda: torch.autocast("cpu", torch.bfloat16), torch.no_grad, torch.inference_mode], ids=str
+    "mode",
+    [lambda: torch.autocast("cpu", torch.bfloat16), torch.no_grad, torch.inference_mode],
+    ids=["autocast", "no_grad", "inference_mode"],
 )
 def test_modes_of_the_caller_change_nothing(mode: Any) -> None:
     model = Tied()
