@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View, spread
@@ -248,4 +249,5 @@ def _spectrum(view: View, name: str) -> tuple[Ints, Floats]:
     """Return iterations (k,) and singular values (k, r) of a weight matrix, of some states where that takes long."""
     m, d = view.weight_shape(name)
     states = view.curve_states(m * d * min(m, d) // SVD_SPEED)
-    return view.iterations[states], np.stack([singular_values(view.weights(i, name)) for i in states])
+    with threadpool_limits(1):  # threads that share a small matrix take many times as long where cores are busy
+        return view.iterations[states], np.stack([singular_values(view.weights(i, name)) for i in states])

@@ -57,8 +57,10 @@ def page(
         made = api.page(*what, runs=runs, theory=theory, live=EVERY if live else 0.0)
         return made.save(output or pages_folder() / f"{made.name}.html"), bool(made.live)
 
-    file, goes_on = write()
     message = partial(say, quiet=quiet or as_json)
+    if theory:
+        message("computing the predictions of theories")
+    file, goes_on = write()
     if live:
         message(f"{file} is written again every {EVERY:g} s; Ctrl-C ends that" if goes_on else "the run has ended")
     while goes_on:
