@@ -142,11 +142,12 @@ def test_nulls_change_steps_lengths_and_times(config: str, null: str, key: str, 
 def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
     linear = audit.NULLS["linear"](load_config(audit.config_path(ORTHOGONAL["net"])))
     assert load_config(audit.config_path(ORTHOGONAL["net"]), linear).architecture.activation.kind == "linear"
-    path, short = audit.config_path("examples/grokking.yaml"), ["optimizer.iterations=20"]
-    rules = ["optimizer={kind: sgd, lr: 0.1, weight_decay: 0.5, iterations: 20}",
-             "optimizer={kind: rmsprop, lr: 1e-3, weight_decay: 0.5, iterations: 20}", "optimizer.lr=0.01"]  # fmt: skip
+    path = audit.config_path(ORTHOGONAL["net"])
+    rules = ["{kind: sgd, lr: 0.1, weight_decay: 0.5, iterations: 20}",
+             "{kind: rmsprop, lr: 1e-3, weight_decay: 0.5, iterations: 20}",
+             "{kind: adamw, lr: 0.01, weight_decay: 5.0, iterations: 20}"]  # fmt: skip
     for k, rule in enumerate(rules):
-        changes = [rule, *short, "backend=torch"]
+        changes = [f"optimizer={rule}", "initialization.scale=1.0"]
         alone = audit.NULLS["decay"](load_config(path, changes))
         run = obtain_run(plan_run(load_config(path, [*changes, *alone]), tmp_path / f"{k}")).run
         for values in run.parameters.values():

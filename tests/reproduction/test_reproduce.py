@@ -26,7 +26,6 @@ from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted
 from dynamics_cli.reproduction.reproduce import FigureResult, reproduce, reproduce_figures
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps import train
-from dynamics_cli.training.signals import Interrupted
 
 CONFIG = """\
 name: small
@@ -178,14 +177,6 @@ def test_a_run_that_names_files_of_a_moved_checkout_is_reused(small: Callable[..
 
 
 @pytest.mark.usefixtures("small")
-def test_forced_runs_are_trained_once_for_several_figures() -> None:
-    drawn("small-fig1")
-    results = [result for _, result in reproduce_figures(["small-fig1", "small-fig1"], **QUICK, force=True)]
-    assert all(isinstance(result, FigureResult) for result in results)
-    assert [[run.reused for run in result.runs] for result in results] == [[False, False], [True, True]]  # type: ignore[union-attr]
-
-
-@pytest.mark.usefixtures("small")
 def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = drawn("small-fig1")
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "other"))
@@ -245,13 +236,6 @@ def test_seed_configs_serve_all_but_the_first_seed(
     result = drawn("small-fig1", seeds=2)
     names = [run.run.config.name for run in result.runs]
     assert names == ["small", "small", "other", "small"]
-
-
-@pytest.mark.usefixtures("small")
-def test_overrides_come_after_those_of_the_figure() -> None:
-    result = drawn("small-fig1", overrides=["optimizer.iterations=7"])
-    assert [run.run.iterations for run in result.runs] == [7, 7]
-    assert json.loads(result.files[-1].read_text())["overrides"] == ["optimizer.iterations=7"]
 
 
 @pytest.mark.usefixtures("small")
@@ -331,34 +315,6 @@ def test_numbers_of_the_first_seed_are_printed_and_written(small: Callable[..., 
     result = drawn("small-fig1", seeds=2)
     assert result.numbers == {"loss of the first": result.claims[0].measured, "no number": None}
     assert json.loads(result.files[-1].read_text())["numbers"] == result.numbers
-
-
-def test_a_claim_that_fails_is_not_reproduced_and_null_in_json(small: Callable[..., Figure]) -> None:
-    small(claims=lambda losses: [claim("a", "s", "t", expected=at_most(1), measured=math.nan)])
-    result = drawn("small-fig1")
-    assert not result.reproduced
-    assert json.loads(result.files[-1].read_text())["claims"][0]["measured"] is None
-
-
-@pytest.mark.usefixtures("small")
-def test_an_interrupted_run_is_continued() -> None:
-    whole = drawn("small-fig1").runs[0]
-    weights = whole.run.state(-1)["hidden_weight"]
-
-    @contextlib.contextmanager
-    def stop(name: str, total: int) -> Iterator[Callable[[int, float], None]]:
-        def tell(iteration: int, loss: float) -> None:
-            if iteration >= 10:
-                raise Interrupted("stopped", 2)
-
-        yield tell
-
-    with pytest.raises(Interrupted):
-        drawn("small-fig1", force=True, progress=stop)
-    again = drawn("small-fig1").runs[0]
-    assert not again.reused
-    assert again.run.status == "complete"
-    assert (again.run.state(-1)["hidden_weight"] == weights).all()
 
 
 @pytest.mark.usefixtures("small")

@@ -20,7 +20,7 @@ from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from tests.sweeps.test_grid import BASE
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/clusters.md"
-KILLS = int(os.environ.get("DYN_KILLS", "2"))
+KILLS = int(os.environ.get("DYN_KILLS", "1"))
 SHORT = {"overrides": ["optimizer.iterations=5"]}
 
 
@@ -75,14 +75,14 @@ def test_a_second_driver_waits_for_the_first(tmp_path):
             time.sleep(0.05)
         assert not (tmp_path / "s/sweep.json").exists()
     done.join(60)
-    assert "is in use by another process" in told[0]
+    assert "waiting for it to finish" in told[0]
     assert Sweep(tmp_path / "s").finished
 
 
 def test_a_killed_sweep_goes_on_with_the_same_command(tmp_path):
     """Local workers, a shard, and a driver beside it; `DYN_KILLS=30` kills more often."""
     grid = {"architecture.width": [2, 3, 4], "optimizer.kind": ["gd", "adam"]}
-    config = {**BASE, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 200_000}, "backend": "compiled",
+    config = {**BASE, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 100_000}, "backend": "compiled",
               "record": {"loss_every": 1000}, "sweep": {"grid": grid, "seeds": 2}}  # fmt: skip
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
     command = [sys.executable, "-m", "dynamics_cli", "sweep", "c.yaml", "--quiet", "--out"]

@@ -89,18 +89,6 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
         check_axes([parse_axis("a=1:2:2000"), parse_axis("b=1:2:2000")])
 
 
-def test_jobs_have_the_settings_of_their_point():
-    axes = list(map(parse_axis, ("initialization.scale=0.1,0.2", "loss.kind=mse,logistic", "dataset.y.0=-1,1")))
-    jobs = PlannedSweep(BASE, ["architecture.width=4"], axes, seeds=2, seed=5)
-    assert [job.number for job in jobs] == list(range(16))
-    for job in jobs:
-        assert job.config.initialization.scale == job.settings["initialization.scale"]
-        assert job.config.loss.kind == job.settings["loss.kind"]
-        assert job.config.dataset.y == [job.settings["dataset.y.0"], 1.0]
-        assert job.config.architecture.width == 4
-    assert [job.config.seed for job in jobs[:4]] == [5, 6, 5, 6]
-
-
 @pytest.mark.parametrize(
     ("section", "limit", "options", "record"),
     [
@@ -119,8 +107,9 @@ def test_a_sweep_keeps_what_its_config_asks_for_below_a_limit(section, limit, op
 
 
 def test_light_and_full_records():
-    (light,) = PlannedSweep(BASE, ["optimizer.iterations=20000"], [])
+    light, longer = PlannedSweep(BASE, [], [parse_axis("optimizer.iterations=20000,50000")])
     assert (light.config.record.snapshots.kind, light.config.record.loss_every) == ("list", 20)
+    assert longer.config.record.loss_every == 50
     (full,) = PlannedSweep(BASE, ["optimizer.iterations=20000"], [], record="config")
     assert (full.config.record.snapshots.kind, full.config.record.loss_every) == ("geometric", None)
 
@@ -130,8 +119,6 @@ def test_light_and_full_records():
     [
         ("initialization.scal=1,2", r"unknown key .*did you mean 'scale'"),
         ("initialization.scale=1,-1", "must be a number > 0, not -1"),
-        ("optimizer.kind=gd,gdd", "did you mean 'gd'"),
-        ("architecture.width=1,2.5", "must be an integer"),
         ("dataset.y.7=1,2", "dataset.y"),
     ],
 )
@@ -239,11 +226,6 @@ def test_jobs_whose_numbers_differ_are_those_that_are_read_one_by_one(swept):
         )
 
 
-def test_the_record_of_a_job_goes_by_its_own_iterations():
-    jobs = PlannedSweep(BASE, [], [parse_axis("optimizer.iterations=10000,50000")])
-    assert [job.config.record.loss_every for job in jobs] == [10, 50]
-
-
 def test_seeds_of_data_and_of_initial_weights_part():
     drawn, grid = (
         "dataset={kind: sphere_teacher, n: 3, dim: 6}",
@@ -264,7 +246,7 @@ def test_much_data_is_not_drawn_while_jobs_are_divided(monkeypatch):
     monkeypatch.setattr(Gaussians, "load", lambda *_: pytest.fail("20 million numbers were drawn"))
     large = ["dataset={kind: gaussians, per_class: 10000, mean: [1.0], dim: 1000, deviation: 0.5}"]
     planned = api.plan_sweep(BASE, {"initialization.scale": "0.1:1:17", "loss.kind": ["mse", "half_mse"]},
-                             overrides=large, seeds=16)  # fmt: skip
+                             overrides=large, seeds=2)  # fmt: skip
     batches = divide([job.config for job in planned]).batches
     assert sorted(number for batch in batches for number in batch) == list(range(len(planned)))
     assert {len({planned[number].config.loss.kind for number in batch}) for batch in batches} == {1}
