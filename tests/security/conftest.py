@@ -23,11 +23,6 @@ class Harm:
         self.path.unlink(missing_ok=True)
         return happened
 
-    @property
-    def command(self) -> str:
-        """A shell command that does it."""
-        return f"touch {self.path}"
-
     def __reduce__(self) -> tuple[object, tuple[Path]]:
         return Path.touch, (self.path,)  # what a pickle of this does when it is loaded
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-import torch
 import yaml
 
 from dynamics_cli.config import ConfigError, load_config
@@ -41,24 +40,15 @@ def objects(harm: Harm) -> bytes:
     return arrays.of(array, allow_pickle=True)
 
 
-def saved_by_torch(harm: Harm) -> bytes:
-    stream = io.BytesIO()
-    torch.save({"w": harm}, stream)
-    return stream.getvalue()
-
-
 PICKLES: dict[str, Callable[[Harm], bytes]] = {
     "an array of objects": lambda harm: arrays.archive({"x.npy": objects(harm), "y.npy": arrays.Y}),
     "a pickle": pickle.dumps,
-    "what torch saved": saved_by_torch,
 }
 
 
 def naive(content: bytes) -> None:
     """Load whatever there is, as readers do that trust their files."""
-    if b"data.pkl" in content:
-        torch.load(io.BytesIO(content), weights_only=False)
-    elif content.startswith(b"PK"):
+    if content.startswith(b"PK"):
         with np.load(io.BytesIO(content), allow_pickle=True) as members:
             _ = [members[name] for name in members]
     else:
@@ -85,7 +75,7 @@ def test_no_pickle_is_loaded(what: str, harm: Harm, place: Path) -> None:
 
 
 def test_no_tag_of_a_config_calls_anything(harm: Harm, place: Path) -> None:
-    tag = f"!!python/object/apply:os.system ['{harm.command}']"
+    tag = f"!!python/object/apply:os.system ['touch {harm.path}']"
     text = CONFIG.replace("0.01", tag)
     yaml.load(text, Loader=yaml.UnsafeLoader)
     assert harm.done
@@ -108,21 +98,14 @@ def test_a_few_lines_of_aliases_stand_for_no_gigabytes(place: Path) -> None:
     assert dyn("config", "check", "bomb.yaml").exit_code == 3
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (arrays.bomb(64), "x takes 0.1 GiB of memory, this machine has 0.0 GiB"),
-        (arrays.archive({"x.npy": arrays.npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,), }",
-                                             bytes(72)), "y.npy": arrays.Y}), "not a readable .npz file"),
-    ],
-    ids=["a bomb", "a claim"],
-)  # fmt: skip
-def test_arrays_that_do_not_fit(content: bytes, told: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_not_unpacked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = arrays.bomb(64)
     assert len(content) < 200_000
     (place / "data.npz").write_bytes(content)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=32 * 2**20, total=2**30))
     result = dyn("train", "toy.yaml", "--set", "dataset={kind: file, path: data.npz}")
-    assert (result.exit_code, told in result.stderr) == (3, True), result.stderr
+    assert result.exit_code == 3
+    assert "x takes 0.1 GiB of memory, this machine has 0.0 GiB" in result.stderr
 
 
 NAMES = [
