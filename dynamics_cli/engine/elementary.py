@@ -293,39 +293,14 @@ def exp(x: _Real) -> _Real:
 
 
 @_elementary
-def expm1(x: _Real) -> _Real:
-    """Return `exp(x) - 1`, accurate near 0."""
-    r, g, c, t = _reduced(x.clipped(-40.0, x.format.highest))
-    half = (t - 1.0).power_of_two()  # 2^k may be infinite
-    near = abs(x) < 2.0 ** -(x.format.digits + 2)
-    return x.where(near, half.times_plus(r + (g + c), half - 0.5) * 2.0)
-
-
-@_elementary
 def log(x: _Real) -> _Real:
     """Return the natural logarithm of x."""
     form = x.format
     lift = form.digits + 1.0
     denormal = x < 2.0 ** (1 - form.bias)
     m, k = (x * 2.0**lift).where(denormal, x).parts()
-    result = _logarithm(m - 1.0, (k - lift).where(denormal, k))
-    return _ends(result, x)
-
-
-def _ends(result: _Real, x: _Real) -> _Real:
-    """Return the logarithm of x, `result` where `0 < x < inf`."""
-    result = result.where(x < math.inf, x)
+    result = _logarithm(m - 1.0, (k - lift).where(denormal, k)).where(x < math.inf, x)
     return x.of(math.nan).where(x < 0.0, x.of(-math.inf).where(x.equals(0.0), result))
-
-
-@_elementary
-def log1p(x: _Real) -> _Real:
-    """Return `log(1 + x)`, accurate near 0."""
-    u = 1.0 + x
-    lost = (1.0 - (u - x)).where(x > 1.0, x - (u - 1.0))
-    m, k = u.parts()
-    inverse = (x.format.magic - k.clipped(-x.format.bias, x.format.bias - 2.0)).power_of_two()
-    return _ends(_logarithm(lost.times_plus(inverse, m - 1.0), k), u).signed(x)
 
 
 @_elementary
@@ -382,3 +357,7 @@ def ndtr(x: _Real) -> _Real:
     factor = factor * 0.5
     tail = _scaled(factor.times_plus(r + (g + (c + rest.times_plus(r, rest))), factor), t)
     return (1.0 - tail).where(x > 0.0, tail)
+
+
+FUNCTIONS = ("exp", "log", "tanh", "sigmoid", "softplus", "erf", "ndtr")
+"""All functions of this module; units call NumPy's for what is not here, number by number."""

@@ -26,18 +26,8 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.engine.native import (
-    Floats,
-    Ints,
-    Real,
-    Reals,
-    Unit,
-    call,
-    call_number,
-    cast_like,
-    offset,
-    piece,
-    unit,
-)
+    Floats, Ints, Real, Reals, Unit, call, call_number, cast_like, offset, piece, unit,
+)  # fmt: skip
 from dynamics_cli.engine.records import Layer, Network, Task
 from dynamics_cli.engine.subnormals import flush, put_back
 

@@ -16,17 +16,8 @@ from llvmlite import ir
 from numba import types
 
 from dynamics_cli.engine.native import (
-    Reals,
-    called,
-    cast_like,
-    counted_loop,
-    fused,
-    intrinsic,
-    multiply_add,
-    offset,
-    slot,
-    unit,
-)
+    Reals, called, cast_like, counted_loop, fused, intrinsic, multiply_add, offset, slot, unit,
+)  # fmt: skip
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:

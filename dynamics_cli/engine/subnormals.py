@@ -10,10 +10,9 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -118,19 +117,11 @@ def flushed(*, everywhere: bool = False) -> Iterator[None]:
 
 
 def _set(word: int, *, everywhere: bool) -> None:
-    kept = ctypes.c_int64(word)
-    at = ctypes.addressof(kept)
-    if everywhere and (torch := sys.modules.get("torch")) is not None:
-        count = torch.get_num_threads()
-        if count > 1 and (parallel := _of_openmp()) is not None:
-            parallel(_write(_ANY).address, at, count, 0)  # the calling thread is one of them
-    _write(_ANY).call(at)
-
-
-@cache
-def _of_openmp() -> Callable[..., None] | None:
-    """Return what calls a function on every thread of torch's OpenMP; None where it has another."""
-    found: Any = getattr(ctypes.CDLL(None), "GOMP_parallel", None) if sys.platform == "linux" else None
-    if found is not None:
-        found.argtypes, found.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
-    return cast("Callable[..., None] | None", found)
+    write, kept = _write(_ANY), ctypes.c_int64(word)
+    torch = sys.modules.get("torch") if everywhere and sys.platform == "linux" else None
+    parallel: Any = torch and getattr(
+        ctypes.CDLL(None), "GOMP_parallel", None
+    )  # of torch's OpenMP, unless it has another
+    if parallel and (count := torch.get_num_threads()) > 1:  # type: ignore[union-attr] # not None here
+        parallel(ctypes.c_void_p(write.address), ctypes.byref(kept), count, 0)  # the calling thread is one of them
+    write.call(ctypes.byref(kept))

@@ -34,7 +34,8 @@ _FORMS = {
     "add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "divide": "{} / {}", "power": "{} ** {}",
     "less": "{} < {}", "less_equal": "{} <= {}", "equal": "{} == {}", "not_equal": "{} != {}", "negative": "-{}",
     "where": "{1} if {0} else {2}", "maximum": "{1} if {0} < {1} else {0}", "minimum": "{1} if {0} > {1} else {0}",
-    "sqrt": "np.sqrt({})", "sin": "np.sin({})", "cos": "np.cos({})", "sign": "np.sign({})",
+    "expm1": "np.expm1({})", "log1p": "np.log1p({})", "sqrt": "np.sqrt({})",
+    "sin": "np.sin({})", "cos": "np.cos({})", "sign": "np.sign({})",
 }  # fmt: skip
 """Operation -> its source, where it is no function of `engine/elementary.py`; `maximum` and `minimum` keep NaN."""
 _REDUCTIONS = ("total", "total_of_all", "logsumexp", "pick")
@@ -165,7 +166,7 @@ def _unit(dtype: np.dtype[Any], trace: Trace, source: str) -> Unit:
 def _compiled(dtype: np.dtype[Any], function: str) -> Native:
     source = (
         f"from __future__ import annotations\n\nimport numpy as np\nfrom numpy import {dtype.name} as real\n\n"
-        f"from dynamics_cli.engine.elementary import {', '.join(formulas.ELEMENTARY)}\n\n\n{function}"
+        f"from dynamics_cli.engine.elementary import {', '.join(elementary.FUNCTIONS)}\n\n\n{function}"
     )
     below = hashlib.sha256(source.encode() + Path(str(elementary.__file__)).read_bytes()).hexdigest()[:20]
     name = function[len("def ") : function.index("(")]

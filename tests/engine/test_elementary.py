@@ -22,9 +22,7 @@ CALLER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"c
 ROOT = mp.sqrt(2)
 CASES = {  # exact function, largest error in ulp of float32 and float64, range where it varies in float32 and float64
     "exp": (mp.exp, 2, 2, (-105, 90), (-747, 711)),
-    "expm1": (mp.expm1, 2, 2, (-20, 90), (-40, 711)),
     "log": (mp.log, 1, 1, (0, 3), (0, 3)),
-    "log1p": (mp.log1p, 2, 2, (-1, 1), (-1, 1)),
     "tanh": (mp.tanh, 2, 2, (-10, 10), (-20, 20)),
     "erf": (mp.erf, 2, 2, (-4.5, 4.5), (-6.5, 6.5)),
     "sigmoid": (lambda x: 1 / (1 + mp.exp(-x)), 2, 2, (-105, 20), (-747, 40)),
@@ -64,7 +62,7 @@ def arguments(name: str, real: Any, count: int) -> np.ndarray:
     parts = [rng.uniform(low, high, 2 * count), rng.uniform(-2, 2, count)]
     x = np.concatenate([*parts, 2.0**scales * rng.choice([-1, 1], count)]).astype(real)
     x = np.concatenate([x, near, -near])
-    return x[np.isfinite(x) & (x > {"log": 0, "log1p": -1}.get(name, -np.inf))]
+    return x[np.isfinite(x) & (x > (0 if name == "log" else -np.inf))]
 
 
 def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np.ndarray:
@@ -73,7 +71,7 @@ def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np
     found = np.empty(len(x))
     for i, (value, argument) in enumerate(zip(values.tolist(), x.tolist(), strict=True)):
         # beyond, functions are constant, linear or out of range, and mpmath takes long
-        grows = exact in (CASES["log"][0], CASES["log1p"][0])  # sympy, once imported, replaces those of `mp`
+        grows = exact is CASES["log"][0]  # sympy, once imported, replaces those of `mp`
         true = exact(mp.mpf(argument if grows else min(max(argument, -800.0), 800.0)))
         if exact is CASES["softplus"][0] and argument > 800:
             true = mp.mpf(argument)
@@ -89,8 +87,8 @@ def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np
 @TYPES
 def test_errors(name: str, real: Any) -> None:
     exact, *bounds = CASES[name][:3]
-    x = arguments(name, real, 500)
-    assert len(x) >= 1000
+    x = arguments(name, real, 150)
+    assert len(x) >= 400
     found = errors(applied(name, x), x, exact)
     worst = int(np.argmax(found))
     assert not np.isnan(found).any()
@@ -105,9 +103,7 @@ INF, NAN = np.inf, np.nan
     ("name", "values"),  # at -inf, -0.0, 0.0, inf, nan
     [
         ("exp", [0.0, 1.0, 1.0, INF, NAN]),
-        ("expm1", [-1.0, -0.0, 0.0, INF, NAN]),
         ("log", [NAN, -INF, -INF, INF, NAN]),
-        ("log1p", [NAN, -0.0, 0.0, INF, NAN]),
         ("tanh", [-1.0, -0.0, 0.0, 1.0, NAN]),
         ("erf", [-1.0, -0.0, 0.0, 1.0, NAN]),
         ("sigmoid", [0.0, 0.5, 0.5, 1.0, NAN]),
@@ -123,11 +119,8 @@ def test_special_arguments(name: str, values: list[float], real: Any) -> None:
 
 
 @TYPES
-def test_logarithms_outside_their_domain(real: Any) -> None:
+def test_the_logarithm_outside_its_domain(real: Any) -> None:
     assert np.isnan(applied("log", np.array([-1e-45, -1.0, -1e30], dtype=real))).all()
-    found = applied("log1p", np.array([-1.0, -1.5, -1e30], dtype=real))
-    assert found[0] == -INF
-    assert np.isnan(found[1:]).all()
 
 
 @NAMES
@@ -150,4 +143,4 @@ def test_loops_vectorise(name: str, real: Any) -> None:
     letter = "s" if real is np.float32 else "d"
     assert re.search(rf"\bv?mulp{letter}\b|\bvfmadd\d+p{letter}\b", assembly)
     assert not re.search(r"cvts[sd]2s[sd]|cvtps2pd|cvtpd2ps", assembly)
-    assert not re.search(r"\b(expm?1?|log(1p)?|tanh|erfc?|fma)f?\b", assembly)  # calls of the library
+    assert not re.search(r"\b(exp|log|tanh|erfc?|fma)f?\b", assembly)  # calls of the library

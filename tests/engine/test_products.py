@@ -25,7 +25,7 @@ def multiplied(A: Any, B: Any, start: Any = None, *, turned: bool = False) -> An
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_of_every_size(dtype: str) -> None:
     rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
-    sizes = (1, 2, 5, 6, 7, 13, 100), (1, 3, 40), (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127)
+    sizes = (1, 5, 6, 7, 100), (1, 40), (1, 2, 7, 8, 9, 15, 17, 33, 64, 127)
     for n, K, m in pairs(*sizes):
         A, B, row = (rng.standard_normal(shape).astype(dtype) for shape in ((n, K), (K, m), (m,)))
         exact = A.astype(np.float64) @ B.astype(np.float64)
