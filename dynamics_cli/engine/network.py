@@ -26,8 +26,18 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.engine.native import (
-    Floats, Ints, Real, Reals, Unit, call, call_number, cast_like, offset, piece, unit,
-)  # fmt: skip
+    Floats,
+    Ints,
+    Real,
+    Reals,
+    Unit,
+    call,
+    call_number,
+    cast_like,
+    offset,
+    piece,
+    unit,
+)
 from dynamics_cli.engine.records import Layer, Network, Task
 from dynamics_cli.engine.subnormals import flush, put_back
 

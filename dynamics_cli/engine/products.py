@@ -16,8 +16,17 @@ from llvmlite import ir
 from numba import types
 
 from dynamics_cli.engine.native import (
-    Reals, called, cast_like, counted_loop, fused, intrinsic, multiply_add, offset, slot, unit,
-)  # fmt: skip
+    Reals,
+    called,
+    cast_like,
+    counted_loop,
+    fused,
+    intrinsic,
+    multiply_add,
+    offset,
+    slot,
+    unit,
+)
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
