@@ -201,7 +201,7 @@ def _written(name: str, text: str) -> Path | None:
 # -- activations
 
 _ACTIVATION = """
-def activation(z: Reals, s: Reals, b: Reals, n: int, numbers: Floats) -> None:
+def activation(z: Reals, first: Reals, second: Reals, n: int, numbers: Floats) -> None:
     {whole}
     for i in range(n):
         x = z[i]
@@ -211,9 +211,9 @@ def activation(z: Reals, s: Reals, b: Reals, n: int, numbers: Floats) -> None:
 
 
 def activation_unit(sigma: Activation, dtype: np.dtype[Any], order: int = 1) -> Unit:
-    """Return `(z, s, b, n, numbers)`, which replaces `z` (n,) by sigma(z) and fills `s` with sigma'; `b` with sigma''.
+    """Return `_ACTIVATION`, which replaces `z` (n,) by sigma(z) and fills `first` with sigma', `second` with sigma''.
 
-    `b` is filled with `order` 2 alone.
+    `second` is filled with `order` 2 alone.
 
     Raises:
         NotAFormulaError: the activation is no formula.
@@ -221,7 +221,7 @@ def activation_unit(sigma: Activation, dtype: np.dtype[Any], order: int = 1) -> 
     nodes, trace = traced(sigma, lambda kind, trace: curve(kind, trace, order))
     writer = Writer({"z": "x", **_numbers(trace)}, list, wide=False)
     whole, (each, values) = writer.whole(nodes), writer.each(nodes)
-    write = [f"{array}[i] = {value}" for array, value in zip("zsb", values, strict=False)]
+    write = [f"{array}[i] = {value}" for array, value in zip(("z", "first", "second"), values, strict=False)]
     return _unit(dtype, trace, _filled(_ACTIVATION, whole=whole, each=each, write=write))
 
 

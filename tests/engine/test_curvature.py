@@ -10,6 +10,7 @@ import pytest
 
 from dynamics_cli.engine.curvature import REAL, eigen
 from dynamics_cli.engine.native import address_of
+from dynamics_cli.engine.records import LAYER
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.derivatives import ByEngine, derivatives_of
 from tests.recording.test_instruments import moved, problem_of
@@ -68,3 +69,9 @@ def test_inputs_by_columns_are_those_by_rows() -> None:
         derivatives = derivatives_of(moved(problem))
         products.append(derivatives.hessian_product(np.ones(derivatives.size)))
     np.testing.assert_array_equal(*products)
+
+
+def test_a_record_takes_all_of_its_fields_and_no_others() -> None:
+    for fields in ({"inputs": 1}, {**dict.fromkeys(LAYER.types, 1), "input": 1}):
+        with pytest.raises(TypeError, match="Layer: wrong or missing fields"):
+            LAYER(**fields)
