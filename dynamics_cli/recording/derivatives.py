@@ -290,20 +290,34 @@ class ByEngine(Derivatives):
         return at
 
 
-def own_functions(value: torch.Tensor) -> list[str]:
-    """Return the names of all `autograd.Function`s defined in Python that a value was computed by."""
+def functions_in(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> list[str]:
+    """Return the modules whose forward pass has an `autograd.Function` defined in Python, with the function's name."""
     from torch.autograd.function import BackwardCFunction
 
     seen: set[Any] = {None}
-    todo = [value.grad_fn]
-    while todo:
-        node = todo.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            todo += [before for before, _ in node.next_functions]
-    return sorted(
-        {type(node).__name__.removesuffix("Backward") for node in seen if isinstance(node, BackwardCFunction)}
-    )
+    found: dict[str, None] = {}
+
+    def look(name: str, outputs: Any) -> None:
+        todo = [getattr(outputs, "grad_fn", None)]
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo += [before for before, _ in node.next_functions]  # type: ignore[union-attr]
+                if isinstance(node, BackwardCFunction):
+                    found[f"{name} ({type(node).__name__.removesuffix('Backward')})"] = None
+
+    def hook(name: str) -> Callable[..., None]:
+        return lambda module, inputs, outputs: look(f"module {name}" if name else "the model", outputs)
+
+    # inner modules return first, so a node belongs to the innermost module
+    hooks = [module.register_forward_hook(hook(name)) for name, module in model.named_modules()]
+    try:
+        look("the loss", loss())
+    finally:
+        for handle in hooks:
+            handle.remove()
+    return list(found)
 
 
 def _blocks(size: int, *samples: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
@@ -400,7 +414,7 @@ class ByAutograd(Derivatives):
         """
         if self._twice:
             return
-        if own := own_functions(self._loss_of_two()):
+        if own := functions_in(self._model, self._loss_of_two):
             kept = {name: weight.dtype for name, weight in self._model.named_parameters()}
             self._model.double()
             agree = any(self._agree_along(k) for k in range(DIRECTIONS))
@@ -409,7 +423,7 @@ class ByAutograd(Derivatives):
             self._kept = None  # a graph of before knows other nodes of the weights
             if not agree:
                 raise InputError(
-                    f"autograd.Function {', '.join(own)}: its second derivative is not that of its gradient, so "
+                    f"{', '.join(own)}: its second derivative is not that of its gradient, so "
                     "curvature would be wrong; compute its backward by torch operations on saved tensors"
                 )
         self._twice = True
