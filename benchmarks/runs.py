@@ -28,7 +28,7 @@ from dynamics_cli.training.backends import multiply_adds
 from dynamics_cli.training.measuring import recorded_iterations
 from dynamics_cli.training.problem import build_problem
 
-RATE = 2e9
+RATE = 3e10
 """Multiply-adds of a second, roughly: how long a run takes is not known before."""
 LEAST = 20
 """Iterations of the shortest run that is timed."""
