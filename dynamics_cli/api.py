@@ -71,7 +71,7 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
             the same content as a mapping, or a loaded config.
         overrides: a changed setting, such as `optimizer.lr=0.01`, the value as YAML; in Python a mapping
             `{"seed": 3, "optimizer.lr": 0.1}` or a list of texts.
-        options: top-level settings that replace those of the config, e.g. `seed=3, device="cpu"` (None: as it is), and
+        options: top-level settings that replace the config's, e.g. `seed=3, device="cpu"` (None: as it is), and
             `check_files_exist=False` where data files need not be there.
 
     Raises ConfigError: it is not valid; all problems at once, in `problems`.
@@ -165,7 +165,7 @@ def train(
         resume: continue an interrupted run.
         force: train again, even when the run is there.
         wait: wait for another process that trains the same run, or raise `RunError`.
-        measures: recorded beside the weights, in place of those of the config: names, or functions of a state
+        measures: recorded beside the weights, instead of the config's: names, or functions of a state
             (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
         messages: told that another process is waited for.
@@ -239,14 +239,14 @@ def sweep(
             or a list of texts.
         together: settings that run together, value by value.
         let: setting and the expression that computes it, such as `optimizer.lr=0.1 / initialization.scale**2`.
-        seeds: seeds per grid point (default: those of the section, or 1).
+        seeds: seeds per grid point (default: as in the section, or 1).
         overrides: as `load_config` takes them.
         record: how much each job keeps (default: all, unless that exceeds `record.limit_gib`); `light` is its ends and
             about a thousand losses, `ends` its ends, `config` all that the config says.
         workers: processes for jobs that cannot be batched (default: one per core).
         shard: one of N parts to train; the command without it trains the rest and writes the table. In Python
             `(3, 50)` is the third of fifty parts.
-        executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
+        executor: any `concurrent.futures.Executor` instead of local processes, such as a cluster's.
         dask: address of a Dask scheduler whose workers train, such as `tcp://host:8786`.
         out: directory of the sweep (default: named after it below outputs/sweeps).
         progress: called with the number of jobs that are done, and of all.
@@ -282,7 +282,7 @@ def sweep(
 def plan_sweep_needs(
     config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, out: str | Path | None = None, **plan: Any
 ) -> SweepProspect:
-    """Return the plan of `sweep`, and its needs: `dyn sweep --dry-run`; the arguments are those of `sweep`.
+    """Return the plan of `sweep`, and its needs: `dyn sweep --dry-run`; takes the arguments of `sweep`.
 
     Raises as `sweep`.
     """
@@ -305,7 +305,7 @@ def plan_sweep(
 ) -> PlannedSweep:
     """Return the jobs of a sweep, a list of settings and validated configs.
 
-    The arguments are those of `sweep`. Raises as `sweep`.
+    Takes the arguments of `sweep` and raises its errors.
     """
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.dump import to_plain
@@ -446,7 +446,7 @@ def export(run: Which | Sweep, out: str | Path, *, to: str, at: int | None = Non
 
     Args:
         run: as `load_run` takes it; for parquet also a sweep.
-        out: the file, or the directory for TensorBoard; what is there is not overwritten.
+        out: the file, or the directory for TensorBoard; existing files are not overwritten.
         to: `parquet`, `tensorboard` or `safetensors`.
         at: of safetensors, the state nearest to this iteration (default: the last).
 
@@ -531,7 +531,7 @@ def plot(
 
 
 def open_any(run: Drawn) -> Run | Sweep | list[Run]:
-    """Open what `plot` draws: a run, a sweep, or several runs, none of which is damaged."""
+    """Open what `plot` draws: a run, a sweep, or several runs; refuse damaged files."""
     from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.find import open_run, sweep_directory
 
@@ -701,7 +701,7 @@ def reproduce(
         variant: the same figure of other runs, such as `flow`; its files are named `<figure>-<variant>`.
         preset: how much is computed; `full` where the figure has it.
         overrides: as `load_config` takes them; they change all configs of the figure.
-        seeds: number of seeds for the claims; the configs' seeds and those plus 1, 2, ..., of which the first is drawn.
+        seeds: number of seeds for the claims; each config's seed and that seed plus 1, 2, ...; the first is drawn.
             What several give is written to `<figure>.seeds.json`.
         device: where to compute (default: as the configs say).
         out: folder of the files (default: outputs/figures).
@@ -767,7 +767,7 @@ def list_papers() -> Table:
 def list_figures(paper: str | None = None) -> Table:
     """List the figures that can be reproduced.
 
-    The time is that of two CPU cores, training included. A variant is the same figure of other runs, such as `flow`,
+    Times are on two CPU cores, training included. A variant is the same figure of other runs, such as `flow`,
     gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
 
     Args:
@@ -826,8 +826,8 @@ def measure(
         parameters: patterns of names, such as `"layer4.*"`: of other weights no derivative is taken.
         x_test: held-out inputs, for `test_loss` and `test_accuracy`.
         y_test: held-out labels.
-        seed: of random vectors, as that of a run.
-        dtype: precision of the network, by default that of measures of runs, whatever its weights have. In `float32`
+        seed: of random vectors, as in a run.
+        dtype: precision of the network, by default a run's for measures, whatever the weights have. In `float32`
             it takes half the memory, and eigenvectors are found to a residual of 1e-5.
         progress: called with how many numbers are measured, of how many.
 
@@ -855,7 +855,7 @@ def measure(
 def fetch_data(name: str, *, bar: bool = False) -> Path:
     """Download a data set (mnist, cifar10), and say where it is.
 
-    A file is used only if its SHA-256 is that of the original; a file that is here is not downloaded again.
+    A file is used only if its SHA-256 matches the original's; a file that is here is not downloaded again.
 
     Args:
         name: of the data set.
@@ -881,8 +881,8 @@ def add_data(name: str, path: str | Path, *, progress: Counted | None = None) ->
         progress: called with the number of images that were read, and of all.
 
     Raises:
-        UsageError: there is none of this name that can be added.
-        InputError: the files are not those of the data set, or damaged.
+        UsageError: no data set of this name can be added.
+        InputError: the files do not belong to the data set, or are damaged.
     """
     from dynamics_cli.datasets.files.dogs_vs_cats import NAME, add_dogs_vs_cats
 

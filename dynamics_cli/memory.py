@@ -41,7 +41,7 @@ def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
     """Return how many samples are taken at once, at least 1.
 
     Args:
-        multiply_adds: those of the network for a sample.
+        multiply_adds: of the network for a sample.
         numbers: how many all its layers give for a sample.
         device: `cpu` or `cuda`.
 
@@ -52,7 +52,7 @@ def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
 
 @contextmanager
 def threads_for(multiply_adds: int | None) -> Iterator[None]:
-    """Have torch work on one thread where a second thread would slow so many multiply-adds; None leaves it alone.
+    """Have torch work on one thread where a second thread would slow `multiply_adds`; None leaves it alone.
 
     Networks without convolutions have the same bits on one thread and on many.
     """

@@ -76,15 +76,15 @@ def text_table(
 
     Args:
         header: names of the columns.
-        rows: as many cells each.
+        rows: one cell for each column.
         right: numbers of the columns that are flushed right, whose cells are never broken.
-        width: most characters of a line, by default as many as the terminal has.
+        width: most characters of a line, by default the terminal's width.
 
     Raises:
         ValueError: the rows are of unequal lengths.
     """
     if any(len(row) != len(header) for row in rows):
-        raise ValueError(f"every row of a table with {len(header)} columns must have as many cells")
+        raise ValueError(f"every row of a table with {len(header)} columns needs a cell for each column")
     room = (width or terminal_width()) - 2 * (len(header) - 1)
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(len, cells)) for cells in columns]
@@ -126,7 +126,7 @@ def fitted(text: str) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most so many characters; neither words nor numbers, units included, are broken."""
+    """Return a text in lines of at most `width` characters; neither words nor numbers, units included, are broken."""
     if len(text) <= width:
         return [text]
     lines = textwrap.wrap(_held(text), max(width, 1), break_long_words=False, break_on_hyphens=False)

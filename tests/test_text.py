@@ -21,7 +21,7 @@ def test_long_cells_are_broken_into_lines() -> None:
     assert max(map(len, text.splitlines())) <= 40
     assert text.count("word") == 20
     assert len(text_table(["statement", "n"], [["word " * 20, "1"]], width=110).splitlines()) == 3
-    with pytest.raises(ValueError, match="as many cells"):
+    with pytest.raises(ValueError, match="a cell for each"):
         text_table(["a", "b"], [["1"]], width=40)
 
 

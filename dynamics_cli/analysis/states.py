@@ -33,7 +33,7 @@ class ShownState:
 
     @property
     def title(self) -> str:
-        """What stands above its panel; it says so when the state is not the one asked for."""
+        """The title of its panel; it says so when the state differs from the requested iteration."""
         title = f"iteration {format_number(self.iteration)}"
         if self.asked is None or self.asked == self.iteration:
             return title

@@ -79,7 +79,7 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
         return LinearAttentionNetwork(self.shapes(d))
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return those of one sample: `S`, and its product with the query and the weights of all heads together."""
+        """Return the multiply-adds of one sample: `S`, and its product with the query and the weights of all heads."""
         return (self.inputs(d) + 1) ** 3
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:

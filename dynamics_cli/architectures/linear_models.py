@@ -118,5 +118,5 @@ initialization: {kind: unbalanced, scale: 0.01}
         return lambda x: W[tuple(np.asarray(x, np.int64).T)]
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return those of one sample; the product of the factors is shared by all of them."""
+        """Return the multiply-adds of one sample; all samples share the product of the factors."""
         return d

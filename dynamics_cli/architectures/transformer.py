@@ -1,4 +1,4 @@
-"""A small transformer for sequences of few tokens, such as those of algorithmic tasks."""
+"""A small transformer for sequences of few tokens, such as algorithmic tasks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ loss: {kind: cross_entropy}
         return Linear() if self.mlp_width == 0 else super().sigma
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a width that is not that of whole heads."""
+        """Yield a width that the number of heads does not divide."""
         yield from super().check(sections)
         if self.width % self.heads:
             told = f"{self.width} is not a multiple of heads = {self.heads}"
@@ -111,7 +111,7 @@ loss: {kind: cross_entropy}
         )  # fmt: skip
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return those of one sample: every token goes through the matrices and meets the others in every head."""
+        """Return the multiply-adds of one sample: tokens go through the matrices and meet the others in every head."""
         matrices = sum(rows[0] * rows[-1] for name, rows in shapes.items() if len(rows) > 1)
         return self.tokens * matrices + 2 * self.layers * self.tokens**2 * self.width
 

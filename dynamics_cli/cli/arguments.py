@@ -52,7 +52,7 @@ def format_option(default: tuple[str, ...]) -> Decorator[Any]:
 
 
 def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | int | None) -> RunConfig:
-    """Load the config that a CONFIG argument stands for; settings are those of options such as `--seed`.
+    """Load the config that a CONFIG argument stands for; settings come from options such as `--seed`.
 
     Raises ConfigError: with all problems at once.
     """

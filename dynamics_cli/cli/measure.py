@@ -97,7 +97,7 @@ def measure(
 
 
 def _check_output(path: Path, data: Path) -> None:
-    """Refuse to overwrite what is not a table of this command.
+    """Refuse to overwrite a file that this command did not write.
 
     Raises UsageError: there is such a file.
     """

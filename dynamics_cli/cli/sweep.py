@@ -48,7 +48,7 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION")
 @click.option("--seeds", type=click.IntRange(1), metavar="N")
 @set_option
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: that of the config).")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: the config's seed).")
 @click.option("--workers", type=click.IntRange(1), metavar="N")
 @click.option("--record", type=click.Choice(["light", "ends", "config"]))
 @out_option

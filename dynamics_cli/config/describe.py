@@ -137,7 +137,7 @@ def _explain_kinds(section: str) -> str:
 
 
 def section_example(section: str) -> str:
-    """Return a config in YAML that uses a kind of a section, that of the plain config where it has one."""
+    """Return a config in YAML that uses a kind of a section; the plain config where it already does."""
     used = all_kinds(section).values()
     plain = next((cls for cls in used if f"{section}: {{kind: {cls.model_fields['kind'].default}" in PLAIN), None)
     return example(plain or next(iter(used)))
@@ -163,7 +163,7 @@ def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
 
 
 def example(cls: type[Section]) -> str:
-    """Return a config in YAML that uses a section: that of two points with the sections that its example says."""
+    """Return a config in YAML that uses a section: the config of two points with the sections of the example."""
     if not issubclass(cls, Kind):
         return f"{PLAIN}{cls.example}"
     written = cls.example or f"{{kind: {cls.model_fields['kind'].default}}}"

@@ -79,14 +79,14 @@ def canonical(config: RunConfig, *, device: str, backend: str, parts: Parts | No
 def run_hash(config: RunConfig, *, device: str, backend: str, parts: Parts | None = None) -> str:
     """Return the identity of the run, a sha256 in hexadecimal.
 
-    It depends on what is computed, not on how or where it is written down: the order of keys, `extends`, the spelling
+    It depends on the computation, not on how or where the config is written: the order of keys, `extends`, the spelling
     of numbers, defaults written out and the place of the config and of files it names do not matter.
 
     Args:
         config: the resolved config.
         device: the device that `auto` stands for, or the one that was asked for.
         backend: likewise.
-        parts: what sections of other configs add, which those of a sweep share; it grows.
+        parts: cache of the sections of other configs, which the configs of a sweep share; it grows.
 
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.

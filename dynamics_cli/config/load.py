@@ -165,7 +165,7 @@ def _validate(source: Written, check_files_exist: bool, lenient: bool) -> tuple[
 def check_sections(sections: Sections) -> Iterator[Finding]:
     """Yield where and why the given sections do not make sense, alone or together.
 
-    Kinds below a kind, such as those of a teacher, are checked together with each other.
+    Kinds inside a kind, such as a teacher's, are checked together with each other.
     """
     above: dict[KeyPath, Mapping[str, Any]] = {(): sections}
     for path, kind in kinds_in(sections):

@@ -1,6 +1,6 @@
 """From YAML text to plain data with the line of every value; nothing in a config can run code or build objects.
 
-Scalars follow the core schema of YAML 1.2, of which JSON is a part: `1e-3` is a number, `yes` is a text.
+Scalars follow the core schema of YAML 1.2, which includes JSON: `1e-3` is a number, `yes` is a text.
 """
 
 from __future__ import annotations

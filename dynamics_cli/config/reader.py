@@ -185,7 +185,7 @@ class Assignment(NamedTuple):
 
 
 def apply(source: Written, overrides: Iterable[str | Assignment]) -> None:
-    """Apply each `key=value` to `source`, the value read as YAML; problems are added to those of `source`.
+    """Apply each `key=value` to `source`, the value read as YAML; problems are added to `source`.
 
     A mapping replaces its section. Kinds are set first, whatever the order: setting one keeps the keys beside it that
     the new kind knows and drops the others, but none that another override sets. Paths in values are relative to the

@@ -48,7 +48,7 @@ record: {measures: [{kind: train_accuracy, by_replaced: true}, test_accuracy]}
         return make_samples(x[order], y[order], trained=max(1, round(self.train_fraction * p * p)))
 
     def order(self, streams: Streams) -> Ints:
-        """Return the order (p^2,) of the pairs `p a + b`, of which the first are trained."""
+        """Return the order (p^2,) of the pairs `p a + b`; the first are trained."""
         return streams.rng("data").permutation(self.p**2)
 
 
@@ -149,7 +149,7 @@ class SparseParity(Dataset, kind="sparse_parity"):
             yield ("dataset", "k"), f"must be at most dataset.dim = {self.dim}"
 
     def sizes(self) -> Sizes:
-        """Return the sizes of what is drawn."""
+        """Return the sizes of the drawn samples."""
         return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, 1.0)
 
     def load(self, streams: Streams) -> Samples:

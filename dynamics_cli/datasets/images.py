@@ -128,7 +128,9 @@ class Digits(OfClasses):
         if not MNIST.missing():
             return self.model_copy(update={"source": "full"})
         if any(count is not None and count > most for count, most in asked):
-            raise DataMissingError(f"dataset: so many images of a digit need the full MNIST set: {MNIST.how}")
+            raise DataMissingError(
+                f"dataset: the bundled subset has fewer images of a digit; get the full MNIST set: {MNIST.how}"
+            )
         return self.model_copy(update={"source": "subset"})
 
 

@@ -56,7 +56,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
         return np.asarray(Q * self.eigenvalues @ Q.T)
 
     def sizes(self) -> Sizes | None:
-        """Return the sizes of what is drawn; tokens end in a 0, and have none."""
+        """Return the sizes of the drawn samples; tokens end in a 0, which is not drawn."""
         D = len(self.eigenvalues)
         columns = {"tokens": 0, "moments": (D + 1) ** 2 + D, "cubic": D**2}[self.features]
         return Sizes(self.n, columns, n_test=self.n_test or 0) if columns else None

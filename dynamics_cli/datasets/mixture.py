@@ -29,7 +29,7 @@ class Mixture(Dataset, kind="mixture"):
         return self.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
     def sizes(self) -> Sizes:
-        """Return the sizes of what is drawn."""
+        """Return the sizes of the drawn samples."""
         return Sizes(self.n, 2, labels=1.0)
 
     def load(self, streams: Streams) -> Samples:
@@ -45,7 +45,7 @@ class Mixture(Dataset, kind="mixture"):
 
 
 class Clusters(Dataset, kind="clusters"):
-    """Points around the `k^2` places of a grid, half of which are labelled -1, with noise in further dimensions.
+    """Points around the `k^2` places of a grid, half of them labelled -1, with noise in further dimensions.
 
     The first two inputs are a place of `[-1/2, 1/2]^2` and a shift of uniform length up to `1 / (3 k - 1)`, a third of
     the distance between places, in a uniform direction; the others are uniform in `[-1/2, 1/2]` (Chizat and Bach 2020).
@@ -65,7 +65,7 @@ class Clusters(Dataset, kind="clusters"):
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""
 
     def sizes(self) -> Sizes:
-        """Return the sizes of what is drawn."""
+        """Return the sizes of the drawn samples."""
         return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, 1.0)
 
     def centres(self) -> Floats:

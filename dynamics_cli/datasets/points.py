@@ -61,7 +61,7 @@ class Points(Dataset, kind="points"):
 
 
 def check_rows(key: str, rows: Sequence[Sequence[float]], columns: int, like: str) -> Iterator[Finding]:
-    """Yield the first of the rows under `key` that has not so many coordinates, which `like` has."""
+    """Yield the first row under `key` whose number of coordinates differs from `like`."""
     for place, row in enumerate(rows):
         if len(row) != columns:
             yield ("dataset", key, place), f"has {counted(len(row), 'coordinate')}, {like} {columns}; all need the same"

@@ -51,7 +51,7 @@ class Gaussians(Dataset, kind="gaussians"):
         yield from check_rows("outliers", self.outliers or [], dim, "the mean")
 
     def sizes(self) -> Sizes:
-        """Return the sizes of what is drawn."""
+        """Return the sizes of the drawn samples."""
         d, n = (self.dim or len(self.mean)) + self.append_bias, 2 * self.per_class + len(self.outliers or ())
         return Sizes(n, d, n_test=2 * (self.test_per_class or 0), bias=self.append_bias, labels=1.0)
 
@@ -98,7 +98,7 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
     """Input dimension."""
 
     def sizes(self) -> Sizes:
-        """Return the sizes of what is drawn."""
+        """Return the sizes of the drawn samples."""
         return Sizes(self.n, self.dim, labels=1.0)
 
     def load(self, streams: Streams) -> Samples:

@@ -88,7 +88,7 @@ class Teacher(Dataset, kind="teacher"):
         return weights
 
     def sizes(self) -> Sizes:
-        """Return the sizes of what is drawn."""
+        """Return the sizes of the drawn samples."""
         outputs = getattr(self.architecture, "outputs", None) or 1
         label = 1.0 if self.sign and not self.noise else 0.5
         return Sizes(self.n, self.dim + self.append_bias, outputs, self.n_test or 0, self.append_bias, label)
@@ -221,7 +221,7 @@ initialization: {kind: unbalanced, scale: 0.01}
         return U, V
 
     def sizes(self) -> Sizes:
-        """Return the sizes of what is drawn."""
+        """Return the sizes of the drawn samples."""
         return Sizes(self.n or self.inputs, self.inputs, self.outputs)
 
     def load(self, streams: Streams) -> Samples:

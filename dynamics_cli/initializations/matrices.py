@@ -152,7 +152,7 @@ class Product(Initialization):
         """Return the weights; biases are 0.
 
         Raises:
-            InputError: a layer has not as many inputs as the layer before has neurons.
+            InputError: a layer's inputs do not match the neurons of the layer before.
         """
         rng, shapes = streams.rng("initialization"), matrices(problem.shapes, self.kind)
         sizes = [next(iter(shapes.values()))[1], *(shape[0] for shape in shapes.values())]  # d, m_1, ..., C

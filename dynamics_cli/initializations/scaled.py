@@ -201,8 +201,8 @@ class Paired(Unbalanced, kind="paired"):
     """Gaussians, the last hidden layer in pairs: equal incoming and opposite outgoing weights (the doubling trick).
 
     The network is 0 at first (up to the rounding of sums), as in Chizat et al. 2019, and the tangent kernel of a
-    two-layer one twice that of half its neurons; of a deep network, earlier layers have the gradient 0 at first. Neuron
-    j has the partner `j + m/2`.
+    two-layer network is twice the kernel of half its neurons; in a deep network, earlier layers have
+    the gradient 0 at first. Neuron j has the partner `j + m/2`.
     """
 
     example = "{kind: paired, scale: 0.1}"

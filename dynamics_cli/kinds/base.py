@@ -5,7 +5,7 @@ A kind is one class: its fields are the YAML keys, its methods its behaviour. Na
     class Tanh(Activation, kind="tanh"):
         ...
 
-There is one registry. Kinds that come with the program and those of others enter it in the same way and have the same
+There is one registry. Bundled kinds and kinds from outside enter it in the same way and have the same
 rights (see `registry`, which says where kinds come from). Nothing else in the program lists kinds.
 """
 

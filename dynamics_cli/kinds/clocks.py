@@ -37,7 +37,7 @@ class RescaledClock:
 
 
 class GridClock:
-    """Times known up front: those of gradient flow, or sums of scheduled steps."""
+    """Times known up front: gradient flow's, or sums of scheduled steps."""
 
     time = 0.0
     """Where the run starts; nothing is summed."""
@@ -46,5 +46,5 @@ class GridClock:
         self.times = times
 
     def advance(self, first: int, losses: Floats) -> Floats:
-        """Return the times of states `first, ...`, as many as losses."""
+        """Return the times of states `first, ...`, one for each loss."""
         return self.times[first : first + len(losses)]

@@ -116,7 +116,7 @@ def make_samples(
     x: Floats, y: Floats, *, x_test: Floats | None = None, y_test: Floats | None = None, trained: int | None = None,
     append_bias: bool = False, origin: str = "the data set",
 ) -> Samples:  # fmt: skip
-    """Check shapes and values and append the bias column; of a number `trained` the samples after so many are held out.
+    """Check shapes and values and append the bias column; samples after the first `trained` are held out.
 
     Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.
     """
@@ -226,7 +226,7 @@ class Dataset(Kind):
         return any(key is not None for key in (self.random_labels, self.replaced_labels, self.label_noise))
 
     def own(self, streams: Streams) -> Streams:
-        """Return the streams of `seed`, or those of the run."""
+        """Return the streams of `seed`, by default the run's."""
         return streams if self.seed is None else replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
@@ -264,7 +264,7 @@ class Dataset(Kind):
         return rng.permutation(n)[:count], rng.integers(classes, size=count)
 
     def fresh(self, streams: FreshStreams, count: int) -> Samples:
-        """Return `count` samples of the same law as those of `load`; of data sets that are `endless`."""
+        """Return `count` samples from the distribution that `load` samples; for data sets that are `endless`."""
         keys = {"n": count, "n_test": None}
         return self.model_copy(update={k: v for k, v in keys.items() if k in type(self).model_fields}).samples(streams)
 

@@ -69,7 +69,7 @@ class Expression:
         return make(self.table, name, *inputs)
 
     def __array_function__(self, function: Any, kinds: Any, arguments: Any, options: Any) -> Any:
-        """Take `np.where` and `np.clip` for those of formulas; others, such as `np.mean`, mix samples."""
+        """Replace `np.where` and `np.clip` by their traced forms; others, such as `np.mean`, mix samples."""
         known = {"where": where, "clip": clip}
         if options or function.__name__ not in known:
             raise NotAFormulaError(f"`numpy.{function.__name__}` is no function of formulas")
@@ -218,7 +218,7 @@ _UFUNCS = {"absolute": "abs", "fabs": "abs"}
 
 
 def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
-    """Return an operation on tensors; at kinks its derivative is that of `derivative`."""
+    """Return an operation on tensors; at kinks it differentiates as `derivative` does."""
     own: dict[str, Callable[..., Any]] = {
         "power": operator.pow,
         "maximum": lambda a, b: torch.where((a > b) | (a != a), a, b),  # noqa: PLR0124 - NaN stays

@@ -43,7 +43,7 @@ class Activation(Kind):
 
     @abstractmethod
     def value(self, z: Array) -> Array:
-        """Return `sigma(z)`, of the shape of `z`: a formula, of which the derivatives and the compiled form are made.
+        """Return `sigma(z)`, of the shape of `z`: a formula, from which derivatives and the compiled form are made.
 
         A value that is no formula is differentiated automatically, and trains by autograd.
         """
@@ -119,7 +119,7 @@ class Architecture(Kind):
     def rates(self, shapes: Shapes, *, adaptive: bool) -> Mapping[str, float]:
         """Return name -> factor of the step size of weights whose step is not `optimizer.lr` itself.
 
-        `adaptive` says that updates do not grow with the gradient, as those of Adam.
+        `adaptive` says that updates do not grow with the gradient, as in Adam.
         """
         return {}
 

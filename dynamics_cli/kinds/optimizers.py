@@ -28,7 +28,7 @@ class Schedule(Kind):
 
     @abstractmethod
     def factor(self, iteration: int, iterations: int) -> float:
-        """Return the factor of `lr` in the update from state `iteration`, of a run of so many `iterations`."""
+        """Return the factor of `lr` in the update from state `iteration` of a run of `iterations` updates."""
 
 
 class Optimizer(Kind):
@@ -74,7 +74,7 @@ class Descent(Optimizer):
     """How the step size changes along the run; by default it does not."""
 
     def step_size(self, iteration: int, iterations: int) -> float:
-        """Return the step of the update from state `iteration` of a run of so many `iterations`."""
+        """Return the step of the update from state `iteration` of a run of `iterations` updates."""
         return self.lr if self.schedule is None else self.lr * self.schedule.factor(iteration, iterations)
 
     def clock(self, iterations: int) -> Clock | None:

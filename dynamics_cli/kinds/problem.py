@@ -186,7 +186,7 @@ class Problem:
 
     @property
     def fresh(self) -> bool:
-        """Whether every update draws new samples, and those of the data set are only looked at."""
+        """Whether every update draws new samples, and the data set only serves to evaluate."""
         return getattr(self.config.optimizer, "samples", None) == "fresh"
 
     @property

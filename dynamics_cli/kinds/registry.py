@@ -237,7 +237,7 @@ def _load_module(name: str) -> ModuleType:
 def importing() -> Iterator[None]:
     """Import code of others while stdout, which belongs to our data, is stderr; an exit is an error like any other.
 
-    No bytecode is written: it counts as that of a file whose size and second of change are the same.
+    No bytecode is written: Python takes it for any file of equal size and second of change.
 
     Raises:
         InputError: in place of whatever the code raises.
@@ -257,7 +257,7 @@ def importing() -> Iterator[None]:
 def place_of(error: BaseException, within: str | None = None) -> str | None:
     """Return an exception with the file and line of the last code of others that it came through; None for ours.
 
-    With `within`, the code is that of modules whose names begin so.
+    With `within`, only code of modules whose names begin so counts.
     """
     place = None
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -374,7 +374,7 @@ class OneOf:
     """Says that the value of a key is a kind of a section: `dataset: Annotated[Dataset, OneOf("dataset")]`.
 
     Args:
-        section: that of the kinds.
+        section: the section of the kinds.
         default: the kind of a mapping that names none.
         word: whether a kind may be named by one word, `relu` for `{kind: relu}`.
 

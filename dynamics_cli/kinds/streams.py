@@ -32,13 +32,13 @@ class Streams:
         return stream(self.seed, name, *position)
 
     def by(self, generator: str | None) -> Streams:
-        """Return the streams that a key `generator` asks for: those of PyTorch for `torch`, else these."""
+        """Return the streams that a key `generator` asks for: PyTorch's for `torch`, else these."""
         return TorchStreams(self.seed) if generator == "torch" and not isinstance(self, TorchStreams) else self
 
 
 @dataclass(frozen=True)
 class TeacherStreams(Streams):
-    """Those of a teacher: whatever draws its weights takes them from the stream `teacher`, apart from its student's."""
+    """The streams of a teacher: its weights are drawn from the stream `teacher`, apart from its student's."""
 
     def rng(self, name: str, *position: int) -> np.random.Generator:
         """Return the generator of the stream `teacher`."""
@@ -47,12 +47,12 @@ class TeacherStreams(Streams):
 
 @dataclass(frozen=True)
 class FreshStreams(Streams):
-    """The streams of a block of fresh samples: inputs and noise of its own; its teacher is that of the run."""
+    """The streams of a block of fresh samples: inputs and noise of its own; the teacher is the run's."""
 
     block: int
 
     def rng(self, name: str, *position: int) -> np.random.Generator:
-        """Return the generator of a stream; that of samples is a fast one, which takes most of the time of a step."""
+        """Return the generator of a stream; samples take most of the time of a step, so theirs is fast."""
         if name not in ("data", "label noise", "labels"):
             return super().rng(name, *position)
         number = zlib.crc32(f"fresh {name}".encode()) | 2**32

@@ -9,7 +9,7 @@ serves all their values. Gradient descent with momentum, line by line:
 
 `update` returns the new weight `w + (number_momentum * weight_v - lr * g)` and what was written, under the same name
 `v`. `step.memory` is of level `WHOLE`: a number of the tensor, such as a running norm of its gradient, whose symbol is
-`whole_...` and whose value comes from `total(g * g)`; that of `total_of_all` belongs to all weights of the network.
+`whole_...` and whose value comes from `total(g * g)`; `total_of_all` sums over all weights of the network.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _of_samples(loss: Any, formula: Callable[[Any, Trace], Sequence[Expression]]
 
 
 class OptimizerMemory(MutableMapping[str, Any]):
-    """The memory of an optimizer: values by name, 0 at first, of which nothing is deleted."""
+    """The memory of an optimizer: values by name, 0 at first, never deleted."""
 
     _kept: Any
 

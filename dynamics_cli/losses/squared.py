@@ -28,7 +28,7 @@ class SquareLoss(Loss):
                 yield (name, "label_noise"), told
 
     def values(self, h: Array, y: Array) -> Array:
-        """Return the square of `h - y`, of vectors (..., n, C) that of its norm."""
+        """Return the square of `h - y`; for vectors (..., n, C) the squared norm."""
         squares = self.squares(h, y)
         if self.missing is not None:
             squares = formulas.where(y != self.missing, squares, 0.0 * squares)

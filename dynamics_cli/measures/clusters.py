@@ -35,7 +35,7 @@ class Clusters:
 def significant(W: ArrayLike, relative_norm: float = 1e-2) -> Bools:
     """Return which neurons `(..., m)` of `W (..., m, d)` have a norm above `relative_norm` times the largest.
 
-    The largest is that of the same network (of each snapshot). Raises ValueError unless `0 <= relative_norm < 1`.
+    The largest norm is taken in the same network (of each snapshot). Raises ValueError unless `0 <= relative_norm < 1`.
     """
     if not 0.0 <= relative_norm < 1.0:
         raise ValueError(f"relative_norm must be in [0, 1), not {relative_norm}")
@@ -103,7 +103,7 @@ def distinct_kinks(
     """Return the distinct kinks, ascending, of neurons `W (m, 2)` = (weight, bias) of non-negligible norm.
 
     Kinks less than `tolerance` (in units of the input) apart, or chained so, count once and are averaged with the
-    slopes of their neurons as weights. `within` keeps those of an interval, e.g. the range of the data. Raises
+    slopes of their neurons as weights. `within` keeps the kinks of an interval, e.g. the range of the data. Raises
     ValueError when `tolerance` is negative or W is not `(m, 2)`.
     """
     weights = as_floats(W, "W", axes=2)

@@ -91,7 +91,7 @@ class GradientDescent(Plain, kind="gd"):
 
 
 class StochasticGradientDescent(Plain, Minibatch, kind="sgd"):
-    """Stochastic gradient descent; the recorded loss is that of the full training set."""
+    """Stochastic gradient descent; the loss is recorded on the full training set."""
 
     example = "{kind: sgd, lr: 1.0e-2, epochs: 100, batch_size: 1}"
     batch_size: PositiveInt = 1
@@ -191,7 +191,7 @@ class RMSprop(Minibatch, kind="rmsprop"):
 class GroupRMSprop(Minibatch, kind="group_rmsprop"):
     """One normaliser for all weights: `w <- w - lr g / (sqrt(v / (1 - decay^(i+1))) + eps)`.
 
-    `v <- decay v + (1 - decay) ||g||^2`, v = 0 at first: the path is that of gradient descent, in a time that adapts
+    `v <- decay v + (1 - decay) ||g||^2`, v = 0 at first: the path is gradient descent's, in a time that adapts
     (the released code of Arora et al. 2019, Implicit regularization in deep matrix factorization).
     """
 

@@ -87,7 +87,7 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: s
 
 
 def folded(title: object, *children: object, opened: bool = False) -> Html:
-    """Return what is shown on a click."""
+    """Return the part that a click shows."""
     return tag("details", tag("summary", title), *children, open=opened)
 
 
@@ -169,7 +169,7 @@ class Page:
         return {"name": shown(name), "x": self.array(xs), "y": self.array(ys), **look}
 
     def panel(self, kind: str, title: str, alternative: str, *, wide: bool = False, **described: Any) -> Html:
-        """Add something that the script draws, and return its place; `alternative` says what is to be seen."""
+        """Add an element that the script draws, and return its place; `alternative` describes the picture."""
         number = len(self.panels)
         self.panels.append(jsonable({"kind": kind, **described, "alternative": shown(alternative)}))
         place = tag("div", id=f"panel-{number}", class_="drawn")

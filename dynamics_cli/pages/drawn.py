@@ -105,7 +105,7 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
 
 
 def add_scene(page: Page, shown: SliderStates, name: str, scene: Scene) -> Html:
-    """Add a scene with as many of the states as there is room for."""
+    """Add a scene, with states left out where the page has no room for all."""
     cost = sum(layer.at(int(shown.states[-1])).size for layer in scene.layers if layer.moves)
     maps = any(layer.form in ("field", "classes") for layer in scene.layers)
     kept = spread(len(shown.states), min(max(2, MOST // max(cost, 1)), MAPS if maps else MOST))

@@ -79,7 +79,7 @@ def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
 
 
 def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: bool = False, level: str = "h3") -> None:
-    """Add a figure of which `document` is the JSON in `file`; with `runs` also its runs, folded in.
+    """Add a figure whose JSON in `file` is `document`; with `runs` also its runs, folded in.
 
     Raises CorruptRunError: a picture is not the one that was written with the JSON, or a run is damaged.
     """

@@ -127,7 +127,7 @@ def _slider(group: int, steps: Floats) -> Html:
 
 
 def _numbers(view: View, states: Any) -> dict[str, Floats]:
-    """Return what is known of each state by name, (k,): its loss, what was measured, outputs at few data."""
+    """Return numbers of each state by name, (k,): its loss, what was measured, outputs at few data."""
     run, steps = view.run, view.iterations[states]
     at = np.searchsorted(run.loss_iterations, steps).clip(max=max(len(run.losses) - 1, 0))
     numbers: dict[str, Floats] = {}

@@ -1,4 +1,4 @@
-"""The page of a sweep: any column of its table over any other, the curves of a job, what failed, what is missing."""
+"""The page of a sweep: any column of its table over any other, the curves of a job, failed and missing jobs."""
 
 from __future__ import annotations
 

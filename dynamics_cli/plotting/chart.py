@@ -147,7 +147,7 @@ def look(k: int) -> dict[str, Any]:
 def value_scale(values: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
     """Return `log` for values that are never negative and span more than a factor `LOG_RANGE`, else `linear`.
 
-    Values of exactly 0 and values that are not finite do not count. What is `asked` for comes first.
+    Values of exactly 0 and values that are not finite do not count. `asked` comes first.
     """
     array = np.asarray(values, dtype=np.float64)
     array = array[np.isfinite(array)]
@@ -161,7 +161,7 @@ def time_scale(iterations: ArrayLike, *curves: ArrayLike, asked: LogAxes | None 
 
     Each of `curves` is (k,) or (k, m). Their change is the total variation, of the logarithm where `value_scale` is
     logarithmic; several curves have equal weight, the m columns of one count by their variation. Non-finite values are
-    skipped. What is `asked` for comes first.
+    skipped. `asked` comes first.
     """
     steps = np.asarray(iterations, dtype=np.float64)
     if asked is not None or len(steps) < 8 or steps[-1] <= 100:

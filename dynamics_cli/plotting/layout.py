@@ -42,7 +42,7 @@ def panel_label(axes: Axes, letter: str | int, title: str = "") -> Text:
 
 
 def panel_labels(axes: Iterable[Axes], *titles: str) -> None:
-    """Write `(a) title`, `(b) title`, ... above panels, as many as there are titles."""
+    """Write `(a) title`, `(b) title`, ... above panels, one for each title."""
     for k, (panel, title) in enumerate(zip(axes, titles, strict=False)):
         panel_label(panel, k, title)
 

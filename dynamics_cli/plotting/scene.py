@@ -143,7 +143,7 @@ def tint(color: Any, strength: float = 0.3) -> tuple[float, float, float]:
 
 
 class DrawnScene:
-    """The artists of a scene, of which `move` shows another state."""
+    """The artists of a scene; `move` shows another state."""
 
     def __init__(self, axes: Axes, scene: Scene, right: Axes | None) -> None:
         """Add the artists of all layers, without a state."""
@@ -179,7 +179,7 @@ class DrawnScene:
 
     @styled
     def move(self, i: int, window: Window | None = None) -> None:
-        """Show state `i`, on the axes that there are or on those of a `window`."""
+        """Show state `i`, on the present axes or on the axes of a `window`."""
         self._place(window or self.scene.window)
         handles: dict[int, list[Artist]] = {}
         half = (window or self.scene.window)[1]

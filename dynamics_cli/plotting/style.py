@@ -73,7 +73,7 @@ class Palette:
         return self.positive if s > 0 else self.negative if s < 0 else self.unsigned
 
     def color(self, role: str) -> str:
-        """Return the colour of a role; `series-9` is that of the tenth of several curves."""
+        """Return the colour of a role; `series-9` colours the tenth of several curves."""
         name, _, number = role.partition("-")
         return self.series[int(number) % len(self.series)] if number else str(getattr(self, name))
 
@@ -206,7 +206,7 @@ def _break_labels(figure: Figure) -> bool:
 
 
 def _fit(text: Text, characters: int) -> bool:
-    """Break a text into lines of so many characters, a formula never; return whether it has changed."""
+    """Break a text into lines of `width` characters, but no formula; return whether it has changed."""
     words = text.get_text()
     if "$" not in words:
         text.set_text(textwrap.fill(words.replace("\n", " "), max(8, characters)))

@@ -45,7 +45,7 @@ def as_times(iterations: ArrayLike) -> NDArray[np.float64]:
 
 
 class _TimeLocator(MaxNLocator):
-    """Round ticks, as many as their labels leave room for on the axis as it is drawn."""
+    """Round ticks whose labels do not overlap on the drawn axis."""
 
     DIGIT = 5.1  # points that a digit of the tick labels takes
 
@@ -166,7 +166,7 @@ def decimate(
 
     `x` (k,) must be finite and must not decrease; `y` (k,) may hold gaps (NaN or infinite), which stay gaps. Of every
     column the first, last, lowest and highest point and the ends of its gaps are kept, so the curve keeps its endpoints
-    and its extremes. `log` makes columns of equal width in log x (x > 0; what is not positive is the first column);
+    and its extremes. `log` makes columns of equal width in log x (x > 0; the first column takes all other x);
     None keeps the points of both, at most 12 for each column.
     Short curves come back unchanged. Raises ValueError for shapes that differ or an `x` that goes back.
     """

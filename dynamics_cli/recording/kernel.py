@@ -22,7 +22,7 @@ class TangentKernel(Measure):
         return not problem.config.architecture.players
 
     def kernel(self, state: State) -> Floats:
-        """Return the kernel (n C, n C), made once a state for measures of as many samples."""
+        """Return the kernel (n C, n C), computed once a state for measures of the same samples."""
         key = f"kernel of {self.count}"
         if key not in state.shared:
             state.shared[key] = derivatives_of(state).kernel(min(self.count, state.problem.dataset.n))

@@ -68,7 +68,7 @@ class OfSamples(Measure):
         """Return the number for outputs `h` (n,) or (n, C) and labels `y`."""
 
     def measure(self, state: State) -> float | Floats:
-        """Return the number, or those of kept and replaced labels (2,)."""
+        """Return the number, or the numbers for kept and replaced labels (2,)."""
         x, y = self._chosen(state.problem)
         assert x is not None
         assert y is not None
@@ -91,7 +91,7 @@ class TrainLoss(OfSamples, kind="train_loss"):
     """Loss of the training samples at the recorded states, beyond the array `losses`."""
 
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
-        """Return the loss, reduced as that of the training samples."""
+        """Return the loss, reduced as on the training samples."""
         whole = getattr(problem.loss, "whole", problem.loss.total)  # a function of torch may weight the samples
         return float(whole(h, problem.loss.numbered(y)))
 

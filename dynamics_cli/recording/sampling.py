@@ -35,7 +35,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     are NaN where a chain diverges with the `step` that is given. The default step is halved until no chain does, and
     all of them start over with the same draws: where curvature is 0, as at a saddle, it says nothing of the curvature
     nearby. The draws are a function of the seed and the iteration. A state takes `chains x (burn_in + draws)`
-    gradients, by default up to 80 000 that count and as many before: give it a schedule.
+    gradients, by default up to 80 000 that count and 80 000 before: give it a schedule.
     """
 
     example = "{kind: llc, at: {kind: list, include: [100]}}"

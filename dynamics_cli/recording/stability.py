@@ -20,7 +20,7 @@ class EffectiveSharpness(Curvature, kind="effective_sharpness"):
 
     P is the divisor of the update that leaves the state, `(1 - beta1^t) (sqrt(v / (1 - beta2^t)) + eps)` of Adam,
     `sqrt(v) + eps` of RMSprop, t the number of that update. v is made of the optimizer's own memory and of the gradient
-    of the training loss, which is that of the update for full batches. Beside it the threshold is drawn above which a
+    of the training loss, which drives the update for full batches. Beside it the threshold is drawn above which a
     quadratic diverges, `(2 + 2 beta1) / ((1 - beta1) lr)` and `2 / lr`; a coupled weight decay adds lambda to H.
     """
 

@@ -1,7 +1,7 @@
 """The worth of a figure's claims: its runs are made again under nulls, and every claim should fail under some.
 
 A claim that holds for networks that were never trained says nothing about training. A null changes the configs of a
-figure; evidence and claims are those of the figure itself.
+figure; evidence and claims stay the figure's own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _linear(config: RunConfig) -> list[str]:
 def _decay(config: RunConfig) -> list[str]:
     """Return the changes after which the gradient is negligible, and weights decay as before.
 
-    Decoupled decay, and that of plain descent, is by `lr * weight_decay`. An update that is divided by the size of
+    Decoupled decay, and decay under plain descent, is by `lr * weight_decay`. An update that is divided by the size of
     `g + weight_decay w` does not change with the size of both.
     """
     optimizer: Any = config.optimizer

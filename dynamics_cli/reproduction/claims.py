@@ -260,7 +260,7 @@ def _missing(claim: Claim) -> Claim:
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
     """Return the claims as lines of text, theory after them, at most `width` wide where words allow it.
 
-    `width` is that of the terminal by default. With several seeds a last column says how often each claim came out.
+    `width` is the terminal's by default. With several seeds a last column says how often each claim came out.
     """
     return text_table(*claims_cells(claims), width=width)
 

@@ -63,7 +63,7 @@ class Figure:
     """A figure or table of a paper: its runs, its numbers, its claims and its picture.
 
     Data flows one way: `evidence` computes everything once from the runs, `claims` and `draw` only read it. Functions
-    that are not given are those of the module: for `<paper>-fig2`, its `evidence_fig2`, or else its `evidence`.
+    that are not given are looked up in the module: for `<paper>-fig2`, its `evidence_fig2`, or else its `evidence`.
     """
 
     id: str

@@ -79,7 +79,7 @@ class RunSource:
 
         Args:
             wanted: role -> the run.
-            overrides: changes to every config, after those of the figure.
+            overrides: changes to every config, after the figure's.
 
         Raises:
             ConfigError: a config with the changes is not valid.

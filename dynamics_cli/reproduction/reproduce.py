@@ -144,7 +144,7 @@ def reproduce_figures(
 ) -> Iterator[tuple[str, FigureResult | DynError]]:  # fmt: skip
     """Reproduce several figures one by one, and name each; a figure that fails gives its error, and the next follows.
 
-    All runs are trained first; those that figures share are trained once, even under `force`. Options are those of
+    All runs are trained first; shared runs are trained once, even under `force`. Takes the options of
     `reproduce`. An interruption by a signal ends everything.
     """
     source, preset = RunSource(device, force, progress, messages), options.get("preset", "default")

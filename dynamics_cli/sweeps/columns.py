@@ -25,7 +25,7 @@ class SweepTable:
     """The results of a sweep by column; of an unfinished sweep, of the jobs that have ended."""
 
     def __init__(self, sweep: Sweep, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None) -> None:
-        """Read the table of a sweep, of the rows that have the values of `where`; `log` is that of `dyn plot`.
+        """Read the table of a sweep, of the rows that have the values of `where`; `log` as in `dyn plot`.
 
         Raises:
             RunError: no job has ended yet.

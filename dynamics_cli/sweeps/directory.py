@@ -37,7 +37,7 @@ _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn s
 
 
 def is_sweep(directory: Path) -> bool:
-    """Whether a directory is that of a sweep."""
+    """Whether a directory holds a sweep."""
     return files.exists(directory / SWEEP)
 
 
@@ -108,7 +108,7 @@ class Sweep:
     def rows(self) -> Table:
         """A row for each job that has ended: settings, seed, how it ended, final numbers, where its run is.
 
-        Those of a finished sweep are in the table; those of another are computed from its runs.
+        A finished sweep has them in its table; for another they are computed from its runs.
         """
         if self.finished:
             texts = csv.DictReader(io.StringIO(self._check_table().decode(), newline=""))

@@ -49,9 +49,9 @@ def parse_let(text: str) -> Let:
 
 
 def computed(lets: Sequence[Let], settings: Mapping[str, Any], written: Any) -> dict[str, Any]:
-    """Return settings and those computed from them, in the order written; other names are those of a config.
+    """Return settings and the settings computed from them, in order; other names come from the config.
 
-    Raises UsageError: it is no expression, names what is no number, or the arithmetic fails.
+    Raises UsageError: it is no expression, a name is no number, or the arithmetic fails.
     """
     values = dict(settings)
     for let in lets:

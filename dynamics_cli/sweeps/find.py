@@ -147,7 +147,7 @@ def _numbered(text: str) -> tuple[str, int | None]:
 
 
 def _matching(text: str, root: Path, info: str = layout.INFO) -> list[Path]:
-    """Return the directories below a root that `text` can stand for; those of `latest` have a file `info`.
+    """Return the directories below a root that `text` can stand for; for `latest` they have a file `info`.
 
     A whole name comes before starts of names, and these before starts of hashes.
     """

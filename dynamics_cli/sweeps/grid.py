@@ -123,7 +123,7 @@ def zipped(axes: Sequence[Axis]) -> list[Axis]:
     """
     if len({len(axis.values) for axis in axes}) > 1:
         told = ", ".join(f"{axis.key} {len(axis.values)}" for axis in axes)
-        raise UsageError(f"what runs together must have as many values each, not {told}")
+        raise UsageError(f"axes that vary together need equally many values, not {told}")
     return [axis if k == 0 else replace(axis, leader=axes[0].key) for k, axis in enumerate(axes)]
 
 

@@ -134,7 +134,7 @@ class PlannedSweep(list[Job]):
 
     @cached_property
     def hash(self) -> str:
-        """The identity of the sweep: that of its runs in their order, device and backend as they were asked for.
+        """The identity of the sweep: its runs' in their order, with device and backend as requested.
 
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.

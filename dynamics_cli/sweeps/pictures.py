@@ -109,7 +109,7 @@ def _phase(table: SweepTable, x: str, y: str, measure: str) -> Figure:
 def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> list[Chart]:
     """Chart the median of a final number over a setting, or of its curve over iterations, by the settings `by`.
 
-    Lines are the values of the setting that has most, and charts those of the others; of very many some are left out.
+    The setting with most values makes lines, the others make charts; of very many some are left out.
     """
     lines = max(by, key=lambda key: len(table.values(key)), default=None)
     outer = table.families([key for key in by if key != lines])

@@ -118,7 +118,7 @@ def _claim(directory: Path, planned: PlannedSweep) -> dict[str, Any]:
 
 
 class _Own:
-    """Whether a run is that of some jobs."""
+    """Whether a run belongs to one of the jobs."""
 
     def __init__(self, planned: PlannedSweep) -> None:
         self._planned = planned

@@ -45,7 +45,7 @@ class Results:
 
     Attributes:
         rows: the number of each job that has ended -> its row.
-        batches: all of them, those of several jobs first.
+        batches: all batches, larger than one job first.
     """
 
     def __init__(self, directory: Path, described: Mapping[str, Any]) -> None:

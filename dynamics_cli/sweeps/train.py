@@ -79,7 +79,7 @@ def train_all(
     processes of one thread each train the other runs, if there are two or more.
 
     Args:
-        tasks: what is trained.
+        tasks: the runs to train.
         engine: where all tasks run, in place of this machine.
         workers: number of processes that train all tasks.
         force: train finished runs again.
@@ -179,7 +179,7 @@ def work(directory: str, configs: Sequence[Mapping[str, Any]], force: bool) -> s
 
 
 def by_executor(executor: Executor, look: Callable[[], object] | None = None) -> Engine:
-    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as that of Parsl.
+    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as Parsl's.
 
     While it waits, `look` is called a few times a second.
     """

@@ -1,6 +1,6 @@
 """Worker processes of one thread each, which save and leave when their parent is interrupted, or dies.
 
-A worker is a process of its own for a connection of its own, so that a killed process is known to be that of its task.
+A worker is a process of its own for a connection of its own, so that a killed process is known by its task.
 Each worker has a session of its own: Ctrl-C reaches the parent alone, which then closes the connections.
 """
 
@@ -56,7 +56,7 @@ def run_in_processes(todo: Todo, *, call: Call, workers: int | None = None) -> I
     Args:
         todo: the arguments.
         call: a function of a module, which trains.
-        workers: number of processes, by default as many as cores.
+        workers: number of processes, by default one for each core.
 
     Raises:
         Interrupted: SIGINT or SIGTERM came; results are kept, and the same call goes on from there.

@@ -19,7 +19,7 @@ MET = 5
 
 
 def times_of(run: Any, iterations: ArrayLike) -> Floats:
-    """Return the times (K,) of gradient flow at `iterations` (K,): iterations x step, or those of the run's clock."""
+    """Return the times (K,) of gradient flow at `iterations` (K,): iterations x step, or by the run's clock."""
     steps = np.asarray(iterations, np.float64)
     if run.times is None:
         return steps * float(getattr(run.config.optimizer, "lr", 1.0))

@@ -50,7 +50,7 @@ def dln_learning_coefficient(rank: int, sizes: Sequence[int]) -> tuple[float, in
 class LinearLearningCoefficient(Theory, kind="learning_coefficient"):
     """The exact learning coefficient of a deep linear network at the rank of its product (Aoyagi 2024).
 
-    It is that of the least degenerate map of the rank with layers of no higher rank; it speaks of states that fit
+    It belongs to the least degenerate map of the rank with layers of no higher rank; it speaks of states that fit
     their labels, or of all where `llc` takes the network's own outputs for labels.
     """
 

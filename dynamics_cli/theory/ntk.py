@@ -27,7 +27,7 @@ def ntk(
     """Return `K (n, n_2)`, `K(x, x') = <grad h(x), grad h(x')>`, at `W (m, d)`, `a (m,)`.
 
     `sum_j a_j^2 sigma'(<w_j, x>) sigma'(<w_j, x'>) <x, x'>`, plus `sum_j sigma(<w_j, x>) sigma(<w_j, x'>)` when the
-    output weights are trained. `value` and `derivative` are those of the activation, by default of ReLU.
+    output weights are trained. `value` and `derivative` belong to the activation, by default ReLU.
     """
     hidden, output = as_network(W, a)
     z, z_2 = preactivations(x, hidden), preactivations(x_2, hidden)  # (n, m), (n_2, m)
@@ -149,8 +149,8 @@ def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
 def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], Floats]]:
     """Return eigenvalues (r,) of the kernel, how far its fit moves the weights, and the first residual in its vectors.
 
-    And their images under `K(x, X)`, (n', r): through the (p, p) matrix of as many weights where there are
-    fewer of them than samples.
+    And their images under `K(x, X)`, (n', r): through the (p, p) matrix of the p weights where p is
+    less than the number of samples.
     """
     samples = run.dataset()
     residual = samples.y - _first_output(run, samples.x)

@@ -54,7 +54,7 @@ def _offers(problem: Problem, cls: type) -> bool:
 
 
 def recorded_iterations(problem: Problem) -> Iterations:
-    """Return the states that are recorded: those of `record.snapshots`, and those at which measures are due.
+    """Return the states that are recorded: by `record.snapshots`, and where measures are due.
 
     Raises:
         InputError: these would be too many to be recorded.
@@ -154,7 +154,7 @@ class Measuring:
 
 
 def _read_only(problem: Problem) -> Problem:
-    """Return a problem whose samples cannot be written; steppers have those of the problem itself."""
+    """Return a problem whose samples cannot be written; steppers have the samples of the problem itself."""
     samples = {key: value for key, value in vars(problem.dataset).items() if isinstance(value, np.ndarray)}
     dataset = replace(problem.dataset, **read_only(samples, samples))
     return replace(problem, dataset=dataset, shapes=MappingProxyType(problem.shapes))
@@ -166,7 +166,7 @@ def _start(problem: Problem) -> Parameters:
 
 @contextmanager
 def _unshared() -> Iterator[None]:
-    """Have torch refuse to share the memory of read-only arrays, of which it would warn once and write to it then."""
+    """Have torch refuse to share the memory of read-only arrays: it would warn once and then write to it."""
     torch = sys.modules.get("torch")
     always = torch is not None and torch.is_warn_always_enabled()
     with warnings.catch_warnings():

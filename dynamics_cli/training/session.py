@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def config(self) -> RunConfig:
-        """The config that the run keeps: of one network with device and backend resolved, of several that of the first.
+        """The config that the run keeps: with device and backend resolved; of several networks, the first one's.
 
         What the others change is kept in `run.json`.
         """
@@ -206,7 +206,7 @@ def _refuse_other_code(run: Run, plan: Plan) -> None:
     changed = [kind for kind in sorted(now.keys() & then.keys()) if now[kind].sha256 != then[kind]["sha256"]]
     if changed and not run.finished and to_plain(run.config) == to_plain(plan.config):
         raise UsageError(
-            f"{run.path} began with another source of {', '.join(changed)}, of which it keeps a copy in "
+            f"{run.path} began with another source of {', '.join(changed)}; the run keeps a copy in "
             f"{layout.PARTS}; without --resume the changed code is a run of its own"
         )
 
@@ -249,7 +249,7 @@ def _info(plan: Plan) -> dict[str, Any]:
 
 
 def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:
-    """Return the top-level keys of `other` that differ from those of `base`, as plain data."""
+    """Return the top-level keys of `other` that differ from `base`, as plain data."""
     pairs = zip(base, other, strict=True)  # most sections are shared: comparing them takes long
     keys = {key for (key, one), (_, another) in pairs if one is not another and one != another}
     return other.model_dump(include=keys, exclude_none=True) if keys else {}

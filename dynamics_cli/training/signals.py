@@ -17,7 +17,7 @@ class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
 
     Attributes:
         number: the signal.
-        exit_code: that of the program.
+        exit_code: of the program.
     """
 
     def __init__(self, message: str, number: int) -> None:
@@ -55,7 +55,7 @@ class _Handler:
 
 
 class SignalWatch(_Handler):
-    """Notes the first signal, so that what is under way can be finished and saved; a second one acts at once."""
+    """Notes the first signal, so that the work under way can be finished and saved; a second one acts at once."""
 
     received: int | None = None
     """The signal that came."""

@@ -93,7 +93,7 @@ def test_more_images_than_there_are_is_told() -> None:
         build(test_per_class=300)
     with pytest.raises(DataMissingError, match="`dyn data fetch mnist`"):
         build(source="full")
-    with pytest.raises(DataMissingError, match="so many images of a digit need the full MNIST set"):
+    with pytest.raises(DataMissingError, match="the bundled subset has fewer images of a digit"):
         build(source="auto", per_class=1001)
 
 

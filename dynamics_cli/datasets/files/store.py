@@ -65,7 +65,7 @@ class Original:
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
         if hashlib.sha256(data).hexdigest() != self.sha256:
-            raise InputError(f"{path}: its contents are not those of {self.name} (another SHA-256)")
+            raise InputError(f"{path}: its contents do not match {self.name} (another SHA-256)")
         return data
 
 

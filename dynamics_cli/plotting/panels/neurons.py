@@ -78,9 +78,9 @@ def rays_scene(
 ) -> Scene:  # fmt: skip
     """Describe neurons (m, 2) as rays from 0 in the colours of their signs (m,), with a dot at the tip of each.
 
-    `weights` and `signs` give those of a state by its index; `limit` is the half-width of the window, or less where
+    `weights` and `signs` return them for the index of a state; `limit` is the half-width of the window, or less where
     there are data, whose markers stand on the rim. Neurons that are not finite are left out and counted. Raises
-    ValueError for weights or data that are not two-dimensional, and for as many signs or labels as do not fit them.
+    ValueError for weights or data that are not two-dimensional, and for signs or labels of another number.
     """
     roles = sign_roles(sign_names)
     tips, lost = by_sign(weights, signs, "rays")

@@ -24,7 +24,7 @@ def draw_phase_diagram(
 ) -> None:  # fmt: skip
     """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
 
-    `labels` are those of x, y and the values, `scales` those of x and y. Raises ValueError when shapes do not match, an
+    `labels` name x, y and the values; `scales` belong to x and y. Raises ValueError when shapes do not match, an
     axis has fewer than two values, or a logarithmic axis values that are not positive.
     """
     xs, ys, grid = np.asarray(x, float), np.asarray(y, float), np.asarray(values, float)

@@ -27,7 +27,7 @@ def table_figure(
     """
     columns = len(header)
     if columns == 0 or any(len(row) != columns for row in rows):
-        raise ValueError(f"every row of a table with {columns} columns must have as many cells")
+        raise ValueError(f"every row of a table with {columns} columns needs a cell for each column")
     align = align or "l" + "r" * (columns - 1)
     if len(align) != columns or set(align) - set(ALIGNMENTS):
         raise ValueError(f"align must be {columns} letters out of l, c and r, not {align!r}")

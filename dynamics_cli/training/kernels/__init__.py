@@ -29,7 +29,7 @@ UNROLLED = 4
 
 
 def chunks_of(samples: int, multiply_adds: int) -> int:
-    """Return into how many chunks the engine cuts samples that take so many multiply-adds each."""
+    """Return the number of chunks into which the engine cuts samples, given the multiply-adds of a sample."""
     return max(1, min(_MOST_CHUNKS, samples, samples * multiply_adds // _CHUNK_WORK))
 
 

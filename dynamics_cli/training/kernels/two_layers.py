@@ -88,7 +88,7 @@ def update(
 ) -> None:  # fmt: skip
     """Update the weights, given the weighted derivatives `r` (n,) of the loss; `gW` (d, m) is work space.
 
-    The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is that of `w_j`: activations are homogeneous.
+    The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is the gradient of `w_j`: activations are homogeneous.
     """
     D, zero = len(columns), W.dtype.type(0)
     gW[:] = zero
@@ -116,7 +116,7 @@ def run_dense(
 ) -> Any:  # fmt: skip
     """Train one network on few input columns, in place; return the number of updates done.
 
-    `columns` is a tuple of as many entries as there are columns: its length is a constant for the compiler, which
+    `columns` is a tuple with an entry for each column: its length is a constant for the compiler, which
     unrolls the loops over columns. `x` (n d,) is flat.
     """
     former, done = flush(), count

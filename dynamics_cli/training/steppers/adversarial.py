@@ -22,7 +22,7 @@ _LOOKED_AT = 2000
 class AdversarialStepper(AutogradStepper):
     """An iteration is some updates of the discriminator, each on new batches, then one of the generator.
 
-    Batches are those of `Batches`, noise is a function of (seed, iteration, update): nothing depends on earlier
+    Batches come from `Batches`, noise is a function of (seed, iteration, update): nothing depends on earlier
     draws. The recorded loss is the discriminator's on fixed points and noise.
     """
 
@@ -78,7 +78,7 @@ class AdversarialStepper(AutogradStepper):
         return noise.to(self._x)
 
     def losses(self) -> Floats:
-        """Return the discriminator's loss (1,) on the first real points and as many samples of fixed noise."""
+        """Return the discriminator's loss (1,) on the first real points and equally many samples of fixed noise."""
         with torch.no_grad(), flushed(everywhere=True):
             real = self._x[:_LOOKED_AT]
             loss = self._discriminator_loss(real, self._model.generate(self._noise(len(real))))

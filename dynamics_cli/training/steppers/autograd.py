@@ -111,7 +111,7 @@ def _value_of(model: nn.Module, loss: Loss) -> Callable[..., Tensor]:
 
 @dataclass
 class WeightGroup:
-    """Weights that an optimizer moves together: those of one step size, of replicas with equal optimizers."""
+    """Weights that an optimizer moves together: equal step size, replicas with equal optimizers."""
 
     optimizer: Descent
     factor: float

@@ -35,7 +35,7 @@ _UNPADDED = 8
 
 
 class CompiledStepper(SideBySide):
-    """Two-layer networks on full batches of few columns, or sample by sample on inputs of which many are 0."""
+    """Two-layer networks on full batches of few columns, or sample by sample on sparse inputs."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
@@ -122,11 +122,11 @@ class CompiledStepper(SideBySide):
 
 
 def _start_threads() -> None:
-    """Start numba's threads, and leave PyTorch with as many as it has, or will have once it is loaded.
+    """Start numba's threads, and leave PyTorch's number of threads as it is, or will be once loaded.
 
     Numba sets the number of threads of OpenMP, which PyTorch asks, when it starts its own: with `OMP_NUM_THREADS=1`,
-    what is trained later in this process would take two threads, and have other bits than in a process of its own. The
-    number is that of the thread that sets it: here, one that ends.
+    later trainings of this process would take two threads, and have other bits than in a process of its own. The
+    number belongs to the thread that sets it: here, a thread that ends.
     """
     starts = Thread(target=numba.get_num_threads)
     starts.start()
@@ -161,7 +161,7 @@ def unpack(W: Weights, a: Weights, m: int) -> tuple[Weights, Weights]:
 def sparse_rows(x: Weights) -> tuple[Weights, NDArray[np.int64], NDArray[np.int64]]:
     """Return the non-zero entries of inputs (Q, n, d), of all columns where several data sets differ in pattern.
 
-    Entry `[q, p]` (Q, entries) stands in column `indices[p]`; those of sample k begin at `starts[k]`.
+    Entry `[q, p]` (Q, entries) stands in column `indices[p]`; the entries of sample k begin at `starts[k]`.
     """
     Q, n, d = x.shape
     seen = x[0] != 0 if Q == 1 else np.ones((n, d), bool)

@@ -117,7 +117,7 @@ class FlowStepper(Stepper):
         return {name: one.astype(self._dtype) for name, one in found.items()}
 
     def _weights(self) -> Floats:
-        """Return the trained weights (P,) of the current state, after as many steps as it takes."""
+        """Return the trained weights (P,) of the current state, after all steps that it needs."""
         solver, time = self._solver, float(self.times[self.iteration])
         with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
             if solver.t < time:

@@ -115,7 +115,7 @@ class SideBySide(Stepper):
         return super().look() if self._single else self.losses()[None]
 
     def numbers(self) -> dict[str, Any]:
-        """Return how each replica ended; nothing for a single network, whose end is that of the run."""
+        """Return how each replica ended; nothing for a single network, whose end the run records."""
         if self._single:
             return {}
         losses = self.losses()
@@ -137,7 +137,7 @@ class SideBySide(Stepper):
 
     @abstractmethod
     def put(self, state: StateDict) -> None:
-        """Set the weights and the optimizer's memory to those of a former `kept()`."""
+        """Restore the weights and the optimizer's memory that `kept()` returned."""
 
     def state_dict(self) -> StateDict:
         """Return weights, memory, iteration and where replicas halted."""

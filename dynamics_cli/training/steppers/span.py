@@ -63,5 +63,5 @@ class Span:
         return {"span/start": self._start, "span/inside": self.start}
 
     def put(self, state: StateDict) -> None:
-        """Set both to those of a former `kept()`."""
+        """Restore both as `kept()` returned them."""
         self._start, self.start = state["span/start"], state["span/inside"]  # type: ignore[assignment]

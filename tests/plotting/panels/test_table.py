@@ -27,7 +27,11 @@ def test_cells_hold_their_text_and_do_not_overlap():
 
 @pytest.mark.parametrize(
     ("header", "rows", "align", "message"),
-    [([], [], None, "as many cells"), (["a"], [["1", "2"]], None, "as many cells"), (["a"], [["1"]], "x", "1 letters")],
+    [
+        ([], [], None, "a cell for each"),
+        (["a"], [["1", "2"]], None, "a cell for each"),
+        (["a"], [["1"]], "x", "1 letters"),
+    ],
 )
 def test_bad_tables_are_refused(header, rows, align, message):
     with pytest.raises(ValueError, match=message):
