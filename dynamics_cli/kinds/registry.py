@@ -1,25 +1,22 @@
 """Where kinds come from: the program itself, files and folders named by `dyn --with`, installed packages.
 
-- Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a kind is asked for that it holds.
+- Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a config names its kind.
 - `dyn --with PATH`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file or a package in a folder.
-- Installed packages name modules by entry points of the group `dyn`. They are imported when a kind is asked for that is
-  not there, or when all kinds are listed. A broken package is reported once, on stderr, and hides no other.
+- Installed packages name modules by entry points of the group `dyn`. They are imported when a kind is unknown, or when
+  all kinds are listed. A broken package is reported once, on stderr, and hides no other.
 
 A package, named or installed, may be a paper, with the module `kinds` beside its figures. The source of a kind that is
-not bundled is part of the identity of every run that uses it: its whole file and those that it imports, directly or
-not, of its package or, where it has none, of its folder.
+not bundled is part of the identity of every run that uses it: its whole file or, in a package, all its `.py` files.
 
 `OneOf`, in the annotation of a key, says that its value is a kind of a section.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import hashlib
 import importlib
 import importlib.util
-import inspect
 import os
 import sys
 import traceback
@@ -81,13 +78,9 @@ class KindSource:
         """Name of the folder for a copy in a run directory."""
         return f"{self.origin.removesuffix('.py')}-{self.sha256[:12]}"
 
-    def modules(self) -> dict[str, str]:
-        """Return name -> file of the modules."""
-        return {file.removesuffix(".py").removesuffix("/__init__").replace("/", "."): file for file in self.files}
-
 
 _SOURCES: dict[str, KindSource] = {}
-"""Name of a module of others -> its source."""
+"""Top-level module of others -> its source, read when it was imported."""
 
 
 def find_kind(section: str, name: str) -> type[Kind] | None:
@@ -184,40 +177,36 @@ def load(path: Path, option: str = "--with") -> ModuleType:
 
 
 def _load(path: Path) -> ModuleType:
-    file = path / "__init__.py" if path.is_dir() else path
-    if file.suffix != ".py" or (file.exists() and not file.is_file()) or (path.is_dir() and not file.exists()):
+    if (path.is_dir() and not (path / "__init__.py").is_file()) or (not path.is_dir() and path.suffix != ".py"):
         raise InputError("a Python file (.py), or the folder of a package with an __init__.py, is needed")
-    root, name = path.parent, path.name.removesuffix(".py")
-    while (root / "__init__.py").is_file():  # a module of a package has the name that it has there
-        root, name = root.parent, f"{root.name}.{name}"
-    if str(root) not in sys.path:
-        sys.path.append(str(root))  # last, so that it hides nothing
-    source = _source_in(name, file)
-    _check_place(name, file)
-    if _SOURCES.get(name, source) != source:  # edited since
-        for module in source.modules():
-            forget(module)
-            sys.modules.pop(module, None)
-            _SOURCES.pop(module, None)
+    name, top = path.name.removesuffix(".py"), path
+    while (top.parent / "__init__.py").is_file():  # a module of a package has the name that it has there
+        top = top.parent
+        name = f"{top.name}.{name}"
+    if str(top.parent) not in sys.path:
+        sys.path.append(str(top.parent))  # last, so that it hides nothing
+    source, known = _read(top), name.partition(".")[0]
+    edited = known in _SOURCES and _SOURCES[known] != source
+    fresh = edited or known not in sys.modules
+    if edited:
+        _unload(known)
     try:
-        found = _load_module(name)
-        for module, place in source.modules().items():
-            _check_place(module, root / place)
+        module = _load_module(name)
+        if Path(module.__file__ or "").resolve() not in (path.resolve(), (path / "__init__.py").resolve()):
+            raise InputError(f"there is another module {name!r} ({module.__file__}); rename {path}")
     except InputError:
-        forget(name)
-        sys.modules.pop(name, None)
+        if fresh:
+            _unload(known)
         raise
-    _SOURCES[name] = source
-    if (path / "kinds.py").is_file():
-        _load(path / "kinds.py")  # it may have been edited
-    return found
+    _SOURCES[known] = source
+    return module
 
 
-def _check_place(module: str, file: Path) -> None:
-    """Refuse a module that was imported from elsewhere: the identity of a run would name the wrong source."""
-    there = getattr(sys.modules.get(module), "__file__", None)
-    if there is not None and Path(there).resolve() != file.resolve():
-        raise InputError(f"there is another module {module!r} ({there}); rename {file}")
+def _unload(top: str) -> None:
+    """Forget a module, or a package with all its modules, and the kinds that they defined."""
+    forget(top)
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{top}.")]:
+        del sys.modules[name]
 
 
 def _load_module(name: str) -> ModuleType:
@@ -307,57 +296,31 @@ def source_of(cls: type[Kind]) -> KindSource | None:
     Raises:
         InputError: it has no source that could be read, as a kind that was typed into a console.
     """
-    module = cls.__module__
     if (text := cls.__dict__.get("source_text")) is not None:
         return KindSource(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
     if not is_foreign(cls):
         return None
-    if module not in _SOURCES:
-        try:
-            _SOURCES[module] = _source_in(module, Path(inspect.getsourcefile(cls) or ""))
-        except (OSError, TypeError, InputError) as error:  # nothing to read it from
+    top = cls.__module__.partition(".")[0]
+    if top not in _SOURCES:
+        module = sys.modules.get(top)
+        place = next(iter(getattr(module, "__path__", ())), getattr(module, "__file__", None))
+        if place is None:
             raise InputError(
                 f"{cls.__qualname__} has no source that can be read, so a run of it could not be told from another; "
                 "write it to a file"
-            ) from error
-    return _SOURCES[module]
+            )
+        _SOURCES[top] = _read(Path(place))
+    return _SOURCES[top]
 
 
-def _source_in(module: str, path: Path) -> KindSource:
-    """Return a module, and the modules of its package, or beside it, that it imports, directly or not."""
-    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    root = path.parents[len(package)]
-    files: dict[str, bytes] = {}
-    todo = [path, *(root.joinpath(*package[: depth + 1], "__init__.py") for depth in range(len(package)))]
-    while todo:
-        file = todo.pop()
-        relative = file.relative_to(root)
-        if relative.as_posix() in files:
-            continue
-        try:
-            files[relative.as_posix()] = text = file.read_bytes()
-            tree = ast.parse(text, file.name)
-        except OSError as error:
-            raise InputError(f"{file.name} cannot be read ({error.strerror})") from error
-        except (SyntaxError, ValueError) as error:
-            raise InputError(f"{file.name} is not Python: {_told(error)}") from error
-        for name in _imported(tree, relative.parent.parts):
-            if name[:1] == tuple(package[:1]) or not (package or "site-packages" in root.parts):
-                places = [root.joinpath(*name[: depth + 1]) for depth in range(len(name))]
-                found = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
-                todo += filter(Path.is_file, found)
-    return KindSource(package[0] if package else path.name, files)
-
-
-def _imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the parts of the names of all modules that a module of `package` may import."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (tuple(alias.name.split(".")) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            root = package[: len(package) + 1 - node.level] if node.level else ()
-            module = (*root, *(node.module.split(".") if node.module else ()))
-            yield from ((*module, alias.name) for alias in node.names)
+def _read(place: Path) -> KindSource:
+    """Return the source of a module: its file, or all `.py` files in the folder of a package."""
+    found = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    names = {file.relative_to(place.parent).as_posix(): file for file in found}
+    try:
+        return KindSource(place.name, {name: file.read_bytes() for name, file in names.items() if "/." not in name})
+    except OSError as error:
+        raise InputError(f"{Path(error.filename).name} cannot be read ({error.strerror})") from error
 
 
 def foreign_sources(config: object) -> dict[str, KindSource]:
