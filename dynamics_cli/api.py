@@ -64,7 +64,8 @@ __all__ = [
 def load_config(config: Config, overrides: Overrides = (), **options: Any) -> RunConfig:
     """Check a config without running it, and return it with every default.
 
-    All problems are told at once. Data files are looked for, not read; `dyn train --dry-run` reads them too.
+    All problems are told at once. The command also builds the network, and checks the weights and the measures that the
+    config names; missing data sets of images are no mistake.
 
     Args:
         config: a YAML or JSON file, or the name of a bundled config such as `boursier2022/orthogonal`; in Python also
@@ -168,14 +169,14 @@ def train(
         measures: recorded beside the weights, instead of the config's: names, or functions of a state
             (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
-        messages: told that another process is waited for.
+        messages: told that another process is waited for, and which usual measures are not recorded.
         settings: top-level settings, such as `seed=3, device="cpu", backend="torch", dtype="float64"`.
 
     Raises:
         ConfigError: the config is not valid; all problems at once.
         DynError: any other mistake that a user can mend.
     """
-    from dynamics_cli.training.session import obtain_run, plan_run
+    from dynamics_cli.training.session import obtain_run, plan_run, unrecorded
 
     loaded = load_config(config, overrides, **settings)
     if measures is not None:
@@ -185,6 +186,8 @@ def train(
         record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
         loaded = loaded.model_copy(update={"record": record})
     plan = plan_run(loaded, None if out is None else Path(out))
+    if messages is not None and (note := unrecorded(plan)) is not None:
+        messages(note)
     return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages).run
 
 

@@ -11,6 +11,7 @@ from dynamics_cli import api
 from dynamics_cli.cli.arguments import complete_config, json_option, read_config, set_option
 from dynamics_cli.cli.groups import CommandGroup, documented
 from dynamics_cli.cli.output import emit, emit_json
+from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
     from dynamics_cli.config import Mistake
@@ -60,14 +61,22 @@ def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
     from dynamics_cli.config import ConfigError
     from dynamics_cli.config.load import load_sweep
     from dynamics_cli.reproduction.catalogue import config_file
+    from dynamics_cli.training.prospect import check_problem
 
     try:
-        if load_sweep(config_file(file), overrides)[0] is not None:
-            api.plan_sweep(file, overrides=overrides)
+        section, written = load_sweep(config_file(file), overrides)
+        if section is None:
+            config = read_config(file, overrides)
         else:
-            read_config(file, overrides)
+            config = api.plan_sweep(file, overrides=overrides)[0].config
+        check_problem(config)
     except ConfigError as error:
         return error.problems
+    except InputError as error:
+        key, _, why = str(error).partition(": ")  # most begin with the key, whose line is known
+        path = tuple(key.split("."))
+        known = path[0] in type(config).model_fields
+        return [written.problem(path, why) if known else written.problem((), str(error))]
     return []
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds.arrays import Bools, Floats, Ints
-from dynamics_cli.kinds.base import Kind, Positive
+from dynamics_cli.kinds.base import Kind
 from dynamics_cli.kinds.streams import FreshStreams, Streams
 from dynamics_cli.memory import refuse_beyond_memory
 
@@ -205,8 +205,6 @@ class Dataset(Kind):
 
     Of C classes a replaced label stays right with probability 1 / C. `random_labels` keeps the number of each class.
     """
-    label_noise: Positive | None = None
-    """Standard deviation of Gaussian noise that is added to the training labels once; by default none."""
     seed: Annotated[int, Field(ge=0)] | None = None
     """Seed of the draws of the data set; by default the seed of the run."""
     whiten: bool | None = None
@@ -215,22 +213,18 @@ class Dataset(Kind):
     @property
     def seeded(self) -> bool:
         """Whether the samples of this section depend on the seed."""
-        return self.seed is None and self._drawn
-
-    @property
-    def _drawn(self) -> bool:
-        return self.random or self._relabelled
+        return self.seed is None and (self.random or self._relabelled)
 
     @property
     def _relabelled(self) -> bool:
-        return any(key is not None for key in (self.random_labels, self.replaced_labels, self.label_noise))
+        return self.random_labels is not None or self.replaced_labels is not None
 
     def own(self, streams: Streams) -> Streams:
         """Return the streams of `seed`, by default the run's."""
         return streams if self.seed is None else replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
-        """Return the samples of `load`, changed by `whiten`, `one_hot`, and what makes labels random or noisy.
+        """Return the samples of `load`, changed by `whiten`, `one_hot`, and what makes labels random.
 
         Raises:
             InputError: see `load`; or the inputs span too few directions to be whitened, or labels that are to be
@@ -254,8 +248,6 @@ class Dataset(Kind):
             y[chosen] = classes[drawn]
             replaced = np.zeros(samples.n, bool)
             replaced[chosen] = True
-        if self.label_noise is not None:
-            y += self.label_noise * rng.standard_normal(y.shape)
         return replace(samples, y=y, replaced=replaced)
 
     def replacements(self, streams: Streams, n: int, count: int, classes: int) -> tuple[Ints, Ints]:

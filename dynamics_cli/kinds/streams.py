@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,19 @@ class FreshStreams(Streams):
         return np.random.Generator(np.random.SFC64(sequence))
 
 
-class TorchGenerator:
-    """PyTorch's generator of a seed with the methods of NumPy's that draw weights and inputs; numbers are float32."""
+@dataclass(frozen=True)
+class TorchStreams(Streams):
+    """PyTorch's generator of the seed under all names, drawn from in turn, as a script does; numbers are float32."""
 
-    def __init__(self, seed: int) -> None:
+    @cached_property
+    def _generator(self) -> Any:
         import torch
 
-        self._generator = torch.Generator().manual_seed(seed)
+        return torch.Generator().manual_seed(self.seed)
+
+    def rng(self, name: str, *position: int) -> Any:
+        """Return the generator, wherever its draws are, with the methods of NumPy's that draw weights and inputs."""
+        return self
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Return numbers of this shape, uniform from `low` to `high`."""
@@ -79,17 +86,3 @@ class TorchGenerator:
         import torch
 
         return torch.randn(shape, generator=self._generator).double().numpy()
-
-
-@dataclass(frozen=True)
-class TorchStreams(Streams):
-    """One stream under all names, drawn from in turn, as a script does after `torch.manual_seed(seed)`."""
-
-    generator: TorchGenerator = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "generator", TorchGenerator(self.seed))
-
-    def rng(self, name: str, *position: int) -> Any:
-        """Return the generator, wherever its draws are."""
-        return self.generator

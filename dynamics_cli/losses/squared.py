@@ -22,10 +22,9 @@ class SquareLoss(Loss):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield noise, which would hide the missing labels."""
         yield from super().check(sections)
-        for name in ("dataset", "optimizer"):
-            if self.missing is not None and getattr(sections.get(name), "label_noise", None) is not None:
-                told = "would hide which labels are missing; add it to the data, or leave out loss.missing"
-                yield (name, "label_noise"), told
+        if self.missing is not None and getattr(sections.get("optimizer"), "label_noise", None) is not None:
+            told = "would hide which labels are missing; add it to the data, or leave out loss.missing"
+            yield ("optimizer", "label_noise"), told
 
     def values(self, h: Array, y: Array) -> Array:
         """Return the square of `h - y`; for vectors (..., n, C) the squared norm."""

@@ -32,8 +32,7 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
     """
     wanted = problem.config.record.measures
     if wanted is None:
-        kinds = [cls for cls in loaded_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
-        return {one.name: one for one in (cls() for cls in kinds) if one.offered(problem) and one.usual(problem)}
+        return default_measures(problem)
     for one in wanted:
         if not one.offered(problem):
             offered = [name for name, cls in loaded_kinds("measure").items() if _offers(problem, cls)]
@@ -44,6 +43,12 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
         twice = next(name for name in named if sum(one.name == name for one in wanted) > 1)
         raise InputError(f"record.measures: {twice} is there twice")
     return named
+
+
+def default_measures(problem: Problem) -> dict[str, Measure]:
+    """Return the measures that a problem records where its config names none, by name."""
+    kinds = [cls for cls in loaded_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
+    return {one.name: one for one in (cls() for cls in kinds) if one.offered(problem) and one.usual(problem)}
 
 
 def _offers(problem: Problem, cls: type) -> bool:

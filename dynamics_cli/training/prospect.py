@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dynamics_cli.errors import DataMissingError
+from dynamics_cli.kinds import Descent, RunConfig
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.tracing import obstacle
 from dynamics_cli.runs import Run, check_space, is_locked, is_run
+from dynamics_cli.training.estimate import recorded_parameters
+from dynamics_cli.training.measuring import chosen_measures
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import Plan
 
 
@@ -67,6 +73,21 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
     else:
         action = "refuse: the run that is there is unfinished (--resume continues it, --force starts over)"
     return Prospect(plan, run.status, action)
+
+
+def check_problem(config: RunConfig) -> None:
+    """Check the weights and the measures that a config names, and its data; missing data files are no mistake.
+
+    Raises:
+        InputError: the parts of the config do not fit together.
+    """
+    with suppress(DataMissingError):
+        problem = build_problem(config, drawn=False)
+        config.architecture.refuse_unknown_weights(problem.shapes)
+        if isinstance(config.optimizer, Descent):
+            problem.step_factors()
+        chosen_measures(problem)
+        recorded_parameters(problem)
 
 
 def not_formulas(plan: Plan) -> Iterator[tuple[str, str]]:

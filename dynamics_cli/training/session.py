@@ -39,7 +39,7 @@ from dynamics_cli.training.estimate import (
     refuse_if_too_large,
 )
 from dynamics_cli.training.loop import Progress, Recorder, TrainingEnd, TrainingLoop
-from dynamics_cli.training.measuring import Measuring, chosen_measures, recorded_iterations
+from dynamics_cli.training.measuring import Measuring, chosen_measures, default_measures, recorded_iterations
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 
@@ -297,6 +297,16 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         saved = f"interrupted at iteration {end.iterations}; the state is saved in {writer.directory}"
         said = f"{saved}: {remedy} continues it"
     raise Interrupted(said, end.signal)
+
+
+def unrecorded(plan: Plan) -> str | None:
+    """Return a note where a config names measures and thereby leaves out those that are recorded by default."""
+    problem, chosen = plan.problem, chosen_measures(plan.problem)
+    left_out = [name for name in default_measures(problem) if name not in chosen]
+    if not left_out or problem.config.record.measures is None:
+        return None
+    are = "is" if len(left_out) == 1 else "are"
+    return f"note: record.measures names other measures: {', '.join(left_out)} {are} not recorded"
 
 
 def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, end: TrainingEnd) -> None:

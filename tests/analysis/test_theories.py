@@ -127,7 +127,7 @@ def _initialization(kind: str, changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_online_learning_from_fresh_samples_follows_its_theory(trained: Trained) -> None:
-    config = config_of("order_parameters", dataset={"n": 50, "label_noise": 0.1, "seed": 3})
+    config = config_of("order_parameters", dataset={"n": 50, "noise": 0.1, "seed": 3})
     config["optimizer"] = {**config["optimizer"], "samples": "fresh", "iterations": 20000}
     del config["optimizer"]["epochs"]
     one = of("order_parameters", trained(config))

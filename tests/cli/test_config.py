@@ -94,6 +94,28 @@ def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("record.measures=[{kind: stable_rank, layer: w}]", "record.measures: stable_rank.layer 'w' is no weight"),
+        ("record.measures=[test_loss]", "record.measures: no measure 'test_loss' here"),
+        ("record.parameters=[w]", "record.parameters: no parameter 'w'"),
+        ("architecture.train=[w]", "architecture.train: the network has no weight 'w'"),
+        ("optimizer.layer_lr={w: 1.0}", "optimizer.layer_lr: no weight 'w'"),
+    ],
+)
+def test_what_the_plan_of_a_run_refuses(setting: str, problem: str, dyn: Dyn) -> None:
+    answer = dyn("config", "check", "toy.yaml", "--set", setting)
+    assert (answer.code, answer.out) == (3, "")
+    assert problem in answer.err
+
+
+def test_a_problem_of_measures_has_its_line(dyn: Dyn, place: Path) -> None:
+    (place / "a.yaml").write_text(f"{CONFIG}\nrecord:\n  measures: [test_loss]\n")
+    line = len(CONFIG.splitlines()) + 3
+    assert dyn("config", "check", "a.yaml").err.startswith(f"a.yaml:{line}: record.measures: no measure")
+
+
 def test_schema(dyn: Dyn) -> None:
     assert dyn("config", "schema").json == json_schema()
 

@@ -185,3 +185,10 @@ def test_replicas_whose_neurons_died_are_counted(place: Path) -> None:
     configs = [api.load_config("toy.yaml", {"seed": seed, "optimizer.lr": 100.0}) for seed in range(3)]
     run = obtain_run(plan_problems([build_problem(config) for config in configs], place / "out")).run
     assert run.info["messages"][0].startswith("3 of 3 networks (replica 0, ...) ended with the same output")
+
+
+def test_measures_that_are_left_out_are_told_once(dyn: Dyn) -> None:
+    words = ("train", "toy.yaml", "--set", "loss.kind=logistic", "--set", "record.measures=[weight_norm]")
+    assert dyn(*words).err == "note: record.measures names other measures: train_accuracy is not recorded\n"
+    assert "train_accuracy" not in dyn(*words).err
+    assert dyn(*words[:4]).err == ""

@@ -11,7 +11,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 
-from .cases import POINTS, config_of
+from .cases import config_of
 
 LINEAR = {"kind": "fully_connected", "widths": [7, 6, 5], "activation": "linear", "bias": False}
 DEEP = {"kind": "fully_connected", "widths": [6, 5]}
@@ -84,8 +84,8 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
     (scheduled(kind="power", exponent=-1), "optimizer.schedule.exponent: must be a number >= 0"),
     (scheduled(kind="cosine", warmup=3), "optimizer.schedule.warmup: unknown key .*did you mean 'warm_up'"),
     ({"loss": {"kind": "mse", "divide_by": "output_scale_squared"}}, "loss.divide_by: needs architecture.output_scale"),
-    ({"dataset": {**POINTS, "label_noise": 0.1}, "loss": {"kind": "mse", "missing": 0.0}},
-     "dataset.label_noise: would hide which labels are missing"),
+    ({**gd(label_noise=0.1), "loss": {"kind": "mse", "missing": 0.0}},
+     "optimizer.label_noise: would hide which labels are missing"),
     (drawn({"kind": "two_layer", "width": 2}, "decoupled"), "activation: must be linear"),
     (drawn({**LINEAR, "bias": True}, "decoupled"), "bias: must be false"),
     (drawn({"kind": "residual", "width": 2}, "balanced_product"), "balanced_product needs architecture.kind two_layer"),

@@ -145,7 +145,7 @@ def predicted(run: Any, start: Order) -> list[Order]:
     N, lr = run.config.dataset.dim, run.config.optimizer.lr
     trained = run.config.architecture.train_output
     times = np.asarray(run.snapshot_iterations, np.float64) / N
-    sigma = math.hypot(run.config.dataset.noise, run.config.dataset.label_noise or 0.0)
+    sigma = run.config.dataset.noise
     return integrate(start, times, lr * N, eta_v=lr * N if trained else 0.0, sigma=sigma)
 
 

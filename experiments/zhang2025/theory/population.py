@@ -113,7 +113,7 @@ record: {snapshots: {kind: every, interval: 10}}
         if (schedule := getattr(optimizer, "schedule", None)) is not None:
             found.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
         found += [f"sequences and labels are as drawn: dataset.{key} is {getattr(data, key)}"
-                  for key in ("whiten", "random_labels", "label_noise") if getattr(data, key)]  # fmt: skip
+                  for key in ("whiten", "random_labels", "replaced_labels") if getattr(data, key)]  # fmt: skip
         return found + [f"the other blocks begin at 0: {name} does not" for name, value in run.state(0).items()
                         if name.endswith(("_label", "_input")) and np.any(value)]  # fmt: skip
 
