@@ -84,7 +84,7 @@ def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
     refused = {"refused": "; ".join(found.refused)} if found.refused else {}
     lines = {
         "sweep": str(found.path),
-        "jobs": f"{found.jobs}, of which {found.done} are done",
+        "jobs": f"{found.jobs} ({found.done} done)",
         "batches": f"{found.batches} of jobs that are trained together, and {found.alone} jobs alone",
         "disk": f"about {size(found.disk_bytes)}",
     }

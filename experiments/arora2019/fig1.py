@@ -65,7 +65,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
 
 
 def _over_counts(e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "", of: str = "") -> list[kit.Claim]:
-    """Return what is claimed of one panel against the number of entries."""
+    """Return the claims of one panel against the number of entries."""
     source = "Figure 1 (recalled); number ours"
     fewest, few, many = ({depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in counts)
     alike = max((one[3] / one[4] for one in (fewest, few, many)), key=lambda ratio: abs(np.log(ratio)))

@@ -1,4 +1,4 @@
-"""Figure 2: error, nuclear norm and effective rank of what is found, against the scale of the start."""
+"""Figure 2: error, nuclear norm and effective rank of the result, against the scale of the start."""
 
 from __future__ import annotations
 

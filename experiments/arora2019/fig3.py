@@ -51,9 +51,9 @@ def _deviation(run: kit.Run) -> float:
 def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     """Decompose a product of matrices along training.
 
-    `values` (K, n) at `iterations` (K,) are its singular values, descending, `truth` (r,) those of the truth, `on` and
+    `values` (K, n) at `iterations` (K,) are its singular values, descending, `truth` (r,) the true ones, `on` and
     `off` (K,) the mean sizes of the diagonal of `U^T grad L V` and of the rest. `gap` is the ratio of the first and the
-    last of the r values when the first reaches half of that of the truth, NaN where it never does, `learning` (K,)
+    last of the r values when the first reaches half of its true value, NaN where it never does, `learning` (K,)
     whether the first has, but not the last. Mean squares over all entries: `error` at the end, `least` of all records,
     `unseen` where entries that are not seen stay 0.
     """

@@ -23,7 +23,7 @@ DONE = 0.01
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure the ends of the phases of the orthogonal run, and predict them; all times in iterations.
 
-    `ends` are: the start; alignment of all of `S_{+,1}` and `S_{-,1}`; a loss within 1 % of that of the intermediate
+    `ends` are: the start; alignment of all of `S_{+,1}` and `S_{-,1}`; a loss within 1 % of the intermediate
     saddle, 1 % below it, and at 1 % of it; the end of training. NaN stands for an end that is never reached.
     `leading` are `-ln(lambda) / ||D||` for the labels fitted first and second, `lemma_2` is the network at the time of
     Lemma 2, `fact_1` the largest distance from the intermediate saddle over the times of Fact 1, and its bound; both

@@ -55,7 +55,7 @@ def _plane(run: kit.Run) -> kit.Evidence:
 
 
 def _scale(run: kit.Run, tau: float) -> kit.Evidence:
-    """Return the last and the best held-out loss, that of the linearised model, and the relative distance."""
+    """Return the last and the best held-out loss, the linearised model's, and the relative distance."""
     test = np.asarray(run.measures["test_loss"]) if fitted(run) else np.full(1, np.nan)
     predicted = np.asarray(Linearised().predict(run)["test_loss"])
     return kit.Evidence(

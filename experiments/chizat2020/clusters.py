@@ -19,7 +19,7 @@ RELEASED = (
 
 
 def network(run: kit.Run) -> kit.Evidence:
-    """Return errors and margins of a network, and those of the max-margin output layer on the neurons of its start.
+    """Return errors and margins of a network, and of the max-margin output layer on its initial neurons.
 
     `f1` is the margin over the mean of the squared weights of a neuron, as released, at the best snapshot. A margin of
     variation norm 1 is twice as large: weights of equal length are the best of a norm.

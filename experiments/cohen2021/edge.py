@@ -96,7 +96,7 @@ class Edge:
 
 
 def edge(run: kit.Run) -> Edge:
-    """Read a run that recorded its sharpness and every loss; the bound is that of its step at first."""
+    """Read a run that recorded its sharpness and every loss; the bound belongs to its first step."""
     optimizer: Any = run.config.optimizer
     plain = optimizer.model_copy(update={"schedule": None})
     bound = stability_threshold({**dict(run.config), "optimizer": plain})

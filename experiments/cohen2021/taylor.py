@@ -19,7 +19,7 @@ CUT = 1400
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Continue the models begun `before` and at the `peak` of a `run`; `later` is that of a `cut` step afterwards."""
+    """Continue the models begun `before` and at the `peak` of a `run`; `later` begins after a `cut` step."""
     run = runs["run"]
     one = edge(run)
     s, K = one.sharpness / one.bound, len(one.sharpness)

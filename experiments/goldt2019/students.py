@@ -65,7 +65,7 @@ def unit(eta: float, noise: float) -> float:
 
 
 def final_error(K: int, *, shared: bool, eta: float = SMALL) -> float:
-    """Return the final test error of K students that know M teachers at a step, in units of that of K = M.
+    """Return the final test error of K students that know M teachers at a step, in units of the error of K = M.
 
     The others start at 0 with output weight 1, which stays (soft committee), or share teachers, and all learn.
     """
@@ -163,7 +163,7 @@ def fitted(sizes: kit.Floats, squares: kit.Floats) -> tuple[float, float]:
 def evidence_size(runs: kit.Runs) -> kit.Evidence:
     """Return mean square differences of test errors from the ODE (S, R), S sizes and R teachers, and the fitted line.
 
-    The standard error of the slope is that of leaving out one teacher at a time (jackknife).
+    The standard error of the slope comes from leaving out one teacher at a time (jackknife).
     """
     sizes = np.array([run.config.dataset.dim for run in runs.values()], np.float64)  # type: ignore[attr-defined]
     curves = [[curve(one) for one in replicas_of(run)] for run in runs.values()]
@@ -203,7 +203,7 @@ def draw_size(e: kit.Evidence) -> kit.Drawing:
 def evidence_overparam(runs: kit.Runs) -> kit.Evidence:
     """Return final errors in units of the formula for K = M at their own step.
 
-    By the ODE from informed starts those of soft committees, of both layers, of committees at half the step; and those
+    By the ODE from informed starts: of soft committees, of both layers, of committees at half the step; and
     of the networks trained from random starts, `layers` -> (K, R), means over the last quarter of the training.
     """
     trained: dict[str, list[list[float]]] = {"soft": [], "both": []}
@@ -221,7 +221,7 @@ def evidence_overparam(runs: kit.Runs) -> kit.Evidence:
 
 
 def expected(K: int, *, shared: bool) -> float:
-    """Return the final error for vanishing steps, in units of that of K = M (see NOTES)."""
+    """Return the final error for vanishing steps, in units of the error of K = M (see NOTES)."""
     if not shared:
         return float((K - TEACHERS + TEACHERS / np.sqrt(3)) / (TEACHERS / np.sqrt(3)))
     counts = np.bincount(np.arange(K) % TEACHERS)

@@ -88,7 +88,7 @@ def path(run: kit.Run) -> NeuronPath:
 
 
 def evidence(runs: kit.Runs) -> list[NeuronPath]:
-    """Read all runs, ascending in delta; those of one sample last."""
+    """Read all runs, ascending in delta; runs on one sample last."""
     found = [path(run) for run in runs.values()]
     return sorted(found, key=lambda one: (bool(np.isnan(one.exact_a[0])), one.delta))
 

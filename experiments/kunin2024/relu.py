@@ -65,7 +65,7 @@ def plane(run: kit.Run) -> kit.Evidence:
 def cell(run: kit.Run) -> kit.Floats:
     """Return test loss, kernel distance, flips and distance (4, times) of a run, or of its replicas on average.
 
-    The test loss is divided by that of the zero function after both means, as the released notebooks print them.
+    The test loss is divided by the zero function's after both means, as the released notebooks print them.
     """
     replicas = replicas_of(run) if "replicas" in run.info else [run]
     names = ("test_loss", "kernel_distance", "activation_flips", "distance")

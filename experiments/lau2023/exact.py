@@ -121,7 +121,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def wanted(factor: int = 1) -> dict[str, kit.Wanted]:
-    """Return the runs of all networks, a role for each, with chains of so many times the length."""
+    """Return the runs of all networks, a role for each, with chains `longer` times the length."""
     found = {}
     for sizes, rank in networks():
         nbeta, layers = N / math.log(N), len(sizes) - 1

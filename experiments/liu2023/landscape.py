@@ -19,7 +19,7 @@ FITTED = 1e-5
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Read the losses per output at the last state but one, epoch 9800, and that of held-out samples at epoch 200."""
+    """Read the losses per output at the last state but one, epoch 9800, and the held-out loss at epoch 200."""
     train, test = (np.array([run.measures[name] for run in runs.values()]) / OUTPUTS for name in LOSSES)
     return kit.Evidence(train=train[:, -2], test=test[:, -2], early=test[:, 1])
 

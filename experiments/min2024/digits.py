@@ -1,4 +1,4 @@
-"""Figures 5, 10 and 11: two digits of MNIST; `--preset full` takes all images, six times as many."""
+"""Figures 5, 10 and 11: two digits of MNIST; `--preset full` takes all images, six times the default number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure a run on two digits.
 
     `products` (2 SHOWN, 2 SHOWN) are `<x_i, x_j>`, positive label first, `chance` is the larger p-value of the two
-    shares in `data` among those of permuted labels, `mean` (d,) the image that was subtracted. `tiles` (2, 2, d) are
+    shares in `data` among permuted labels, `mean` (d,) the image that was subtracted. `tiles` (2, 2, d) are
     `x_+ / |I_+|` and `x_- / |I_-|`, and below them the mean neurons of V_+ and V_- at the end, of the same lengths.
     """
     run = runs["digits"]
@@ -40,7 +40,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def _products(states: States) -> kit.Floats:
-    """Return the inner products of some images of either label, those of the positive label first."""
+    """Return the inner products of some images of either label, positive label first."""
     rows = []
     for members in (np.flatnonzero(states.y > 0), np.flatnonzero(states.y < 0)):
         rows.append(members[np.linspace(0, len(members) - 1, min(SHOWN, len(members))).astype(int)])
@@ -202,7 +202,7 @@ def _draw_tiles(axes: kit.Axes, tiles: kit.Floats, mean: kit.Floats) -> None:
 
 
 def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -> kit.Figure:
-    """Return the figure of one pair of digits, of which `first_digit` has the positive label; `text` as in `claims`."""
+    """Return the figure of one pair of digits, where `first_digit` has the positive label; `text` as in `claims`."""
     return kit.Figure(
         id=f"min2024-fig{number}",
         caption=(

@@ -215,7 +215,7 @@ def _draw_partners(e: kit.Evidence, *, loses: bool) -> kit.Drawing:
 
 
 def _figure(number: int, caption: str, *, loses: bool | None = None) -> kit.Figure:
-    """Return a figure; with `loses` that of the partners of edges that lose a negative, or gain a positive point."""
+    """Return a figure; with `loses` of the partners of edges that lose a negative, or gain a positive point."""
     if loses is None:
         return kit.Figure(id=f"min2024-fig{number}", caption=caption)
     return kit.Figure(

@@ -112,7 +112,7 @@ class Connected:
         return result
 
     def in_cluster(self, some: kit.Bools, signs: kit.Floats | None = None) -> kit.Floats:
-        """Return which of some neurons (m,) are closer to the mean of those of their sign, or of the sign given.
+        """Return which of some neurons (m,) are closer to the mean of the neurons of their sign, or of the given sign.
 
         NaN when one sign has none there.
         """
@@ -223,7 +223,7 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     """Compute all pairs of the training images, one layer after the other.
 
     `before` are the products of the input, and of every hidden layer before its ReLU, as `f^l` of Section 5.2 is,
-    `first` those of the network that was not trained; `training` says how much of the paper's training this is.
+    `first` the same of the untrained network; `training` says how much of the paper's training this is.
     """
     run = runs["mnist"]
     section, data, state = architecture_of(run), run.dataset(), run.state(-1)

@@ -49,7 +49,7 @@ def share_of_directions(groups: Groups) -> float:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare both boundaries with Sections 1 and 5; those of a network that does not fit yet say nothing."""
+    """Compare both boundaries with Sections 1 and 5; a network that does not fit yet says nothing."""
     small: Groups = e.small.groups
     large: Groups = e.large.groups
     clusters = [kit.cluster_directions(one.network[0], signs=one.network[1]).count for one in (small, large)]

@@ -1,8 +1,8 @@
 """Figure 4: decision boundary and weights, learned and predicted by the PAR's convex program, two Gaussians.
 
 Learned by plain SGD, which nears the limit like 1/log t, and by gradient descent in rescaled time, which gets there.
-Beside the paper's panels: the normalised and the smoothed margin (Eqs. 5 and 6) of which Theorem 6.2 and its proof
-speak, and a training set as Lemma 6.1 wants it.
+Beside the paper's panels: the normalised and the smoothed margin (Eqs. 5 and 6) in Theorem 6.2 and its
+proof, and a training set as Lemma 6.1 wants it.
 """
 
 from __future__ import annotations

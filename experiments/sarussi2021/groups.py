@@ -115,7 +115,7 @@ def clustering(run: kit.Run) -> kit.Evidence:
 
 
 def nearly_zero(part: str, size: int) -> kit.Interval:
-    """Return the meaning of zero for a share of so many points: below `SMALL`.
+    """Return the meaning of zero for a share of points: below `SMALL`.
 
     Held-out points are a sample, so that two binomial standard deviations of their share are allowed for.
     """

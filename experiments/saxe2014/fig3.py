@@ -21,7 +21,7 @@ U0 = 1e-6
 def path(run: kit.Run) -> kit.Evidence:
     """Project a run on the modes of its data; inputs are the unit vectors.
 
-    `u` (K, 32) are strengths `(U^T W V)_kk` at the recorded `iterations` (K,), `theory` (K, 32) those of Eq. 12, `s`
+    `u` (K, 32) are strengths `(U^T W V)_kk` at the recorded `iterations` (K,), `theory` (K, 32) the same by Eq. 12, `s`
     (32,) the singular values that they learn, `deviation` is the largest difference of the first mode from Eq. 12, over
     s, and `delays` (32,) how much later than by Eq. 12 a mode reaches half its strength, relative; NaN where it does
     not.

@@ -46,8 +46,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Integrate Eq. 15, iterate descent, and time the modes of networks.
 
     By depth, `LAYERS`: iterations of gradient `flow` at the step 1/(n s^(2-2/n)), the `best` of descent and the `rate`
-    that takes them, those of the `deep` networks and the `sharpness` of their ends. Of the networks `TRAINED`: n times
-    the time to U, and at both steps the largest relative deviation of a mode's half time from Eq. 15.
+    that takes them, the same of the `deep` networks and the `sharpness` of their ends. Of the networks `TRAINED`:
+    n times the time to U, and at both steps the largest relative deviation of a mode's half time from Eq. 15.
     """
     deep = [[runs[DEEP(N - 1, c)] for c in LARGE_STEPS] for N in LAYERS]
     took = np.array([min(arrival(run) for run in some) for some in deep])

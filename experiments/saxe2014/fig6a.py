@@ -24,7 +24,7 @@ def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
     """Find the best step of every depth, from either law of the weights.
 
     `iterations` (D,) to 1 % of the loss of the zero network, infinite where no step gets there, of the matrices
-    `depths` (D,), ascending; `losses` (T,) of the deepest of `DEPTHS` over that of the zero network.
+    `depths` (D,), ascending; `losses` (T,) of the deepest of `DEPTHS` over the zero network's.
     """
     found = {}
     for start in START:
@@ -46,7 +46,7 @@ def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
 
 
 def growth(one: kit.Evidence, n: int) -> float:
-    """Return how much longer n matrices take than half as many."""
+    """Return how much longer n matrices take than n/2."""
     (long,), (short,) = (one.iterations[one.depths == depth] for depth in (n, n // 2))
     return float(long / short)
 

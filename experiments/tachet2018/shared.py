@@ -169,8 +169,8 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     """Integrate and train all trajectories.
 
     The stationary point is in the middle of the separatrix `curve` (n, 3); `attracted` starts on it where alpha is 0.2;
-    `three` are the starts of the caption; `winners` (R,) says whether the winner, trained with ten times the step, is
-    that of the side of the curve on which the start lies.
+    `three` are the starts of the caption; `winners` (R,) says whether the winner, trained with ten times the step,
+    agrees with the side of the curve on which the start lies.
     """
     curve = separatrix(C_3)
     upper = curve[curve[:, 2] > 0]

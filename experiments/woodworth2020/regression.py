@@ -32,7 +32,7 @@ FULL = ("dataset.n=40", "dataset.dim=200", "optimizer.until=300.0")
 def wanted(alphas: tuple[float, ...], depth: int = 2, more: tuple[str, ...] = ()) -> dict[str, kit.Wanted]:
     """Return the runs of one depth, a role for every alpha; above 1 in the time of the kernel regime, `1 / alpha^2`.
 
-    Below 0.1 the flow takes ten times as long: the time to leave 0 is that of `ln(1 / alpha)`, the tail is longer.
+    Below 0.1 the flow takes ten times as long: the time to leave 0 grows as `ln(1 / alpha)`, the tail is longer.
 
     Changes of all of them are `more`.
     """
@@ -69,7 +69,7 @@ def errors(beta: kit.Floats) -> kit.Floats:
 def thresholds(seed: int) -> tuple[kit.Floats, kit.Floats]:
     """Return medians over data sets: log10 of the largest mu with an error below the threshold, and errors of min-L1.
 
-    The former (depths, N) are -inf where no mu has one, the latter (N,) are those of `SPARSE_COUNTS`.
+    The former (depths, N) are -inf where no mu has one, the latter (N,) belong to `SPARSE_COUNTS`.
     """
     largest = np.full((len(SEEDS), len(DEPTHS), len(COUNTS)), -np.inf)
     sparse = np.empty((len(SEEDS), len(SPARSE_COUNTS)))

@@ -34,7 +34,7 @@ def halves(losses: kit.Floats, levels: kit.Floats) -> kit.Floats:
 def network(run: kit.Run) -> kit.Evidence:
     """Measure a network: where its loss rests, the strengths there, the heads in the end, and the times of its drops.
 
-    A rest is a plateau of 1 % of the iterations, and its saddle that of the nearest level; drops that did not happen
+    A rest is a plateau of 1 % of the iterations, and its saddle belongs to the nearest level; drops that did not happen
     have NaN.
     """
     covariance, N, step = setting(run)
@@ -123,7 +123,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return how far rises are from those of the scalar equation, and the networks with all drops from s = 0.02."""
+    """Return how far rises are from the scalar equation's, and the networks with all drops from s = 0.02."""
     rises, larger = e.networks[SMALL][0].rises[0], e.networks.get(LARGER, [])
     return {
         "iterations of a strength from 0.1 to 0.9 over the scalar equation's": farthest(rises[np.isfinite(rises)]),

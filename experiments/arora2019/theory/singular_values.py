@@ -98,7 +98,7 @@ record: {snapshots: {kind: every, interval: 5}}
         return found
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return all singular values: those of the start, and the rates added up over the recorded states."""
+        """Return all singular values: the initial ones plus the rates summed over the recorded states."""
         factors, steps = layers(run), np.asarray(run.snapshot_iterations, np.float64)
         W = product(factors)
         s, slope = rates(W, gradients(run, W), len(factors))

@@ -144,7 +144,7 @@ def complementary(A: Floats, B: Floats, start: Floats, rounds: int = 500) -> Flo
 def central_flow(
     problem: Problem, w: Floats, eta: float, steps: int, *, substeps: int = 2, top: int = 3, states: bool = True
 ) -> CentralFlow:
-    """Integrate the flow from weights `w` (P,) over so many `steps` of gradient descent of step `eta`.
+    """Integrate the flow from weights `w` (P,) over `steps` steps of gradient descent of size `eta`.
 
     Euler steps of 1 / `substeps`; the `top` largest eigenvalues are followed, and those near the edge take part.
     Without `states` weights and vectors are kept of the end alone.

@@ -28,7 +28,7 @@ initialization: {kind: doshi2023_weights, scale: 0.0855}
 """
 
     def order(self, streams: Streams) -> Ints:
-        """Return the order (p^2,) of the pairs `p a + b`, of which the first are trained."""
+        """Return the order (p^2,) of the pairs `p a + b`; the first are trained."""
         order = list(range(self.p**2))
         random.Random(PAIR_SEED + streams.seed).shuffle(order)
         return np.array(order)

@@ -190,9 +190,9 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
         return found
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return the test error and the overlaps with the teacher, from those of the initial network."""
+        """Return the test error and the overlaps with the teacher, from the initial overlaps."""
         if run.config.optimizer.kind != "sgd":
-            raise ValueError("time is counted in samples, of which optimizer.kind sgd takes one at a time")
+            raise ValueError("time is counted in samples; use optimizer.kind sgd, which takes one at a time")
         seen = measured(run)
         theory = predicted(run, seen[0])
         steps = np.asarray(run.snapshot_iterations, np.float64)

@@ -3,7 +3,7 @@
     U_kn = cos(2 pi s_k n / p + a_k),  V_km = cos(2 pi s_k m / p + b_k),  W_qk = cos(2 pi s_k q / p + a_k + b_k)
 
 with frequencies s_k that cycle through 1..(p-1)/2 and uniform phases. Of the square of `U n + V m` the wave of `n + m`
-meets that of q: the output is N/2 on average at `q = n + m`, -N / (2 (p - 1)) elsewhere, and what remains has random
+meets the wave of q: the output is N/2 on average at `q = n + m`, -N / (2 (p - 1)) elsewhere, and the rest has random
 phases and is of order sqrt N.
 """
 

@@ -32,7 +32,7 @@ WIDTH = 4.0
 
 @dataclass(frozen=True)
 class Saddles:
-    """The saddles that are visited, the first of which is 0, and the jumps between them."""
+    """The visited saddles, beginning at 0, and the jumps between them."""
 
     times: Floats
     """(J + 1,) of the jump to each saddle, 0 for the first."""
@@ -60,7 +60,7 @@ class Saddles:
 def saddles(X: ArrayLike, y: ArrayLike, reach: float = 1.0, *, constrained: bool = False) -> Saddles:
     """Return the saddles of alternating flow of `X` (n, d), `y` (n,), in times of `ds/dt = -dL/dbeta`, S = `reach`.
 
-    With `constrained` those of Algorithm 1 of Pesme and Flammarion (2023).
+    With `constrained` they follow Algorithm 1 of Pesme and Flammarion (2023).
     Raises ValueError for data on which the recursion does not end.
     """
     points, labels = as_points(X, y)

@@ -79,7 +79,7 @@ def permuted_shares(x: ArrayLike, y: ArrayLike, draws: int, rng: np.random.Gener
 
 
 def centres(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    """Return `x_+`, the sum of the inputs `x (n, d)` with positive label, and `x_-`, that of the others: (d,) each."""
+    """Return `x_+` and `x_-`, the sums of the inputs `x (n, d)` with positive and negative label: (d,) each."""
     points, labels = as_points(x, y)
     return points[labels > 0].sum(axis=0), points[labels <= 0].sum(axis=0)
 

@@ -1,6 +1,6 @@
 """Times of Min et al. 2024, Theorem 1, with the constants of its proof (Appendices C and D).
 
-Times are those of gradient flow on the *sum* of the losses over the samples; on the mean, multiply by n.
+Times belong to gradient flow on the *sum* of the losses over the samples; on the mean, multiply by n.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def correspondence(path: ArrayLike, n_plus: int, n_minus: int) -> Ints:
     """Return for every edge (L,) of a path the edge of P_max that bounds it (Figures 16 and 17), each used once.
 
     An edge that loses a negative point goes to the vertical edge of P_max from the same k_-, one that gains a positive
-    point to the horizontal edge from the same k_+: these start with at most as many active points, so they take at
+    point to the horizontal edge from the same k_+: these start with no more active points, so they take at
     least as long. Raises ValueError as `check_path` does.
     """
     counts = check_path(path, n_plus, n_minus)

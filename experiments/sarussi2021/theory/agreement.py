@@ -74,7 +74,7 @@ class Directions:
 
     @property
     def boundary(self) -> Floats:
-        """Normal (d,) of the decision boundary: the sign of the network is that of `<w - u, x>` (Corollary 6.1)."""
+        """Normal (d,) of the decision boundary: the network has the sign of `<w - u, x>` (Corollary 6.1)."""
         return self.w - self.u
 
     @property

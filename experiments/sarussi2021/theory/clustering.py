@@ -40,7 +40,7 @@ def clustering_ratio(W: ArrayLike, U: ArrayLike) -> Floats:
 def outside_linear_regime(x: ArrayLike, W: ArrayLike, U: ArrayLike) -> Bools:
     """Return which points of `x (n, d)` satisfy `|<w_bar - u_bar, x>| < 2 r ||x||`, `(..., n)`.
 
-    Everywhere else the sign of the network is that of `<w_bar - u_bar, x>` (Theorem 5.1).
+    Everywhere else the network has the sign of `<w_bar - u_bar, x>` (Theorem 5.1).
     """
     points = as_floats(x, "x", axes=2)
     w_bar, u_bar = group_means(W, U)
@@ -115,8 +115,8 @@ def sharp_constant(alpha: float) -> float:
     """Return `(1 - alpha) / (1 + alpha)`, the least number that may replace the 2 of Theorem 5.1 for every network.
 
     With `delta = <w_bar - u_bar, x> > 0`, `N(x) / (k v)` is `(1 + alpha) / 2 delta + (1 - alpha) / 2` times the mean of
-    `|<w_i, x>|` minus that of `|<u_i, x>|`. The first mean is at least `|<w_bar, x>|`, the second at most the larger of
-    `|<u_bar, x>|` and `r ||x||`; so the sign is right from `delta = (1 - alpha) / (1 + alpha) r ||x||` on, and
+    `|<w_i, x>|` minus the mean of `|<u_i, x>|`. The first mean is at least `|<w_bar, x>|`, the second at most the larger
+    of `|<u_bar, x>|` and `r ||x||`; so the sign is right from `delta = (1 - alpha) / (1 + alpha) r ||x||` on, and
     `sharpest` is a network at which it is wrong just below.
     """
     return (1.0 - alpha) / (1.0 + alpha)

@@ -1,6 +1,6 @@
 """Times to a required confidence, balanced modes (Tachet des Combes et al. 2018, Corollary 3.3, A.5, Section 5).
 
-Time is (learning rate) x (updates) with samples drawn from the data set, of which the class is a share p. Under
+Time is (learning rate) x (updates) with samples drawn from the data set, where the class has the share p. Under
 cross-entropy the confidence is `sigmoid(u)`; under the hinge loss the output u itself is trained to reach 1.
 """
 

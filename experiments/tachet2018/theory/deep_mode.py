@@ -4,9 +4,9 @@ With N weights in a row (N - 1 hidden layers), all equal to `z = y / ||x||` (y t
 
     u' = p N ||x||^(2/N) u^(2 - 2/N) / (1 + exp(u))                                  (Eqs. 5, 25)
 
-The inner diagonals must be positive for both classes: with those of class D_2 negative, as printed in Appendix B, the
+The inner diagonals must be positive for both classes: with D_2's negative, as printed in Appendix B, the
 ReLU makes that class dead for every N > 2. For a class D_2 the output is `-u`. Time is (learning rate) x (updates) with
-samples drawn from the data set, of which the class is a share p.
+samples drawn from the data set, where the class has the share p.
 """
 
 from __future__ import annotations

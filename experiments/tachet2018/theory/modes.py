@@ -12,9 +12,9 @@ dt`,
     y + s ||x|| z = A exp(tau),   y - s ||x|| z = B exp(-tau),   s u = (A^2 exp(2 tau) - B^2 exp(-2 tau)) / (4 ||x||)
 
 solves all three cases of Eq. 13 at once: `y^2 - ||x||^2 z^2 = A B`, so `c = |A B|`, and the paper's angle is
-`theta = ln|A / B| + 2 tau`. The paper's arccosh loses the sign of theta, which is that of `s y0 z0`.
+`theta = ln|A / B| + 2 tau`. The paper's arccosh loses the sign of theta, the sign of `s y0 z0`.
 
-Time is (learning rate) x (updates) with samples drawn from the data set, of which the class is a share p; `p = 1` is
+Time is (learning rate) x (updates) with samples drawn from the data set, where the class has the share p; `p = 1` is
 one sample of the class per update. A full batch with mean loss is the same, with a summed loss n times as fast.
 """
 

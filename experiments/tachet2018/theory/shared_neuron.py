@@ -101,7 +101,7 @@ def shared_neuron(t: ArrayLike, alpha0: float, beta0: float, z0: float) -> Share
 def _both_active(start: Floats, end: float) -> tuple[OdeSolution | None, float, Floats]:
     """Integrate while alpha and beta are positive: return the dense solution, when that ended, the state there.
 
-    When neither reaches 0 by time `end` that time is infinite and the state is that of `end`.
+    When neither reaches 0 by time `end` that time is infinite and the state is taken at `end`.
     """
     if start[:2].min() <= 0 or end == 0:
         return None, 0.0, start

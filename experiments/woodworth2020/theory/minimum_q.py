@@ -5,7 +5,7 @@ Started at `u = v = alpha 1`, `beta = u^D - v^D` begins at 0, and `Q(beta) = sum
 
     h_2(s) = 2 sinh(s),   h_D(s) = (1 - s)^(-D/(D-2)) - (1 + s)^(-D/(D-2))  on |s| < 1 for D > 2.
 
-Solved by its dual, of as many unknowns as samples: minimise `mu sum_i H(s_i) - <y, nu>`, `s = X^T nu`, `H' = h`; then
+Solved by its dual, with an unknown for each sample: minimise `mu sum_i H(s_i) - <y, nu>`, `s = X^T nu`, `H' = h`; then
 `beta = mu h(s)`. Newton's method, from a large mu downwards, each started at the last `nu`.
 """
 
@@ -55,7 +55,7 @@ def minimum_q(
 
     Below the largest mu whose minimiser is the `last` that is asked for, minimisers are NaN.
 
-    Raises ValueError for a depth below 2, inputs that do not span as many directions as there are samples, or no mu.
+    Raises ValueError for a depth below 2, linearly dependent inputs, or no mu.
     """
     points, labels = as_points(X, y)
     logs = np.atleast_1d(np.asarray(mu, np.float64) if log_mu else np.log(np.asarray(mu, np.float64)))

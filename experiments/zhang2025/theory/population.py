@@ -32,7 +32,7 @@ def moments(eigenvalues: ArrayLike, N: int) -> tuple[Floats, Floats]:
 
 
 def saddle_losses(eigenvalues: ArrayLike, N: int) -> Floats:
-    """Return the losses (D + 1,) with 0 to D eigenvectors learnt, those of the largest eigenvalues first."""
+    """Return the losses (D + 1,) with 0 to D eigenvectors learnt, largest eigenvalues first."""
     a, b = moments(np.sort(np.asarray(eigenvalues, np.float64))[::-1], N)
     return np.asarray(np.sum(eigenvalues) - np.concatenate([[0.0], np.cumsum(a**2 / b)]))
 
