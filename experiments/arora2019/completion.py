@@ -71,9 +71,9 @@ def _solution(
 
     `depth` is the number of factors, 0 for the matrix of least nuclear norm, -1 for the truth; `scale` the size of
     the start, named by the role of the run, 0 where nothing is trained; `start` is `||W(0)||_F`, about sqrt(n) times
-    the scale, the axis of the figures; `error` the mean square over all entries of the difference from the truth, `norm`
-    the nuclear norm, `rank` the effective rank. In `more` of a trained matrix: its `loss`, the mean square over the
-    entries that are seen, and `excess`, its nuclear norm and what its residual may hide, over the bound of the
+    the scale, the axis of the figures; `error` the mean square over all entries of the difference from the truth,
+    `norm` the nuclear norm, `rank` the effective rank. In `more` of a trained matrix: its `loss`, the mean square over
+    the entries that are seen, and `excess`, its nuclear norm and what its residual may hide, over the bound of the
     certificate; of the matrix of least norm the relative `gap` of the certificate.
     """
     s = kit.singular_values(W)

@@ -115,9 +115,9 @@ def sharp_constant(alpha: float) -> float:
     """Return `(1 - alpha) / (1 + alpha)`, the least number that may replace the 2 of Theorem 5.1 for every network.
 
     With `delta = <w_bar - u_bar, x> > 0`, `N(x) / (k v)` is `(1 + alpha) / 2 delta + (1 - alpha) / 2` times the mean of
-    `|<w_i, x>|` minus the mean of `|<u_i, x>|`. The first mean is at least `|<w_bar, x>|`, the second at most the larger
-    of `|<u_bar, x>|` and `r ||x||`; so the sign is right from `delta = (1 - alpha) / (1 + alpha) r ||x||` on, and
-    `sharpest` is a network at which it is wrong just below.
+    `|<w_i, x>|` minus the mean of `|<u_i, x>|`. The first mean is at least `|<w_bar, x>|`, the second at most the
+    larger of `|<u_bar, x>|` and `r ||x||`; so the sign is right from `delta = (1 - alpha) / (1 + alpha) r ||x||` on,
+    and `sharpest` is a network at which it is wrong just below.
     """
     return (1.0 - alpha) / (1.0 + alpha)
 
