@@ -11,7 +11,7 @@ from typing import Any
 
 # where coverage is installed, numba imports it to see whether it runs
 if _unseen := "coverage" not in sys.modules:
-    sys.modules["coverage"] = None  # type: ignore[assignment]
+    sys.modules["coverage"] = None  # type: ignore[assignment] # `import` fails then
 import numba.core.ccallback
 import numba.core.dispatcher
 import numba.np.linalg
@@ -42,13 +42,13 @@ class Kept(FunctionCache):
 
 def _cache_of(function: Any) -> Kept | NullCache:
     try:
-        return Kept(function)  # type: ignore[no-untyped-call]
+        return Kept(function)  # type: ignore[no-untyped-call] # of numba
     except RuntimeError:  # no place of all that numba knows can be written
         say_not_kept()
         return NullCache()
 
 
-numba.core.dispatcher.FunctionCache = numba.core.ccallback.FunctionCache = _cache_of  # type: ignore[attr-defined]
+numba.core.dispatcher.FunctionCache = numba.core.ccallback.FunctionCache = _cache_of  # type: ignore[attr-defined] # of numba
 
 
 @cache
@@ -87,7 +87,7 @@ class FirstCompilation(Listener):
         """Say nothing."""
 
 
-register("numba:run_pass", FirstCompilation())  # type: ignore[no-untyped-call]
+register("numba:run_pass", FirstCompilation())  # type: ignore[no-untyped-call] # of numba
 
 OPTIONS: dict[str, Any] = {
     # sums may be reordered (they vectorise) and contracted; NaN and infinity keep their meaning

@@ -118,10 +118,10 @@ def flushed(*, everywhere: bool = False) -> Iterator[None]:
 
 def _set(word: int, *, everywhere: bool) -> None:
     write, kept = _write(_ANY), ctypes.c_int64(word)
-    torch = sys.modules.get("torch") if everywhere and sys.platform == "linux" else None
+    torch: Any = sys.modules.get("torch") if everywhere and sys.platform == "linux" else None
     parallel: Any = torch and getattr(
         ctypes.CDLL(None), "GOMP_parallel", None
     )  # of torch's OpenMP, unless it has another
-    if parallel and (count := torch.get_num_threads()) > 1:  # type: ignore[union-attr] # not None here
+    if parallel and (count := torch.get_num_threads()) > 1:
         parallel(ctypes.c_void_p(write.address), ctypes.byref(kept), count, 0)  # the calling thread is one of them
     write.call(ctypes.byref(kept))

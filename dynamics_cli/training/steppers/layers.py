@@ -97,7 +97,7 @@ class LayersStepper(SideBySide):
         self.x, self.y, _ = given
         self._fresh = [Fresh(p) for p in problems if p.fresh]
         self._batches: list[Batches] = [] if self.full_batch or self._fresh else [batches_of(p) for p in problems]
-        self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+        self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined] # numba sets it on import
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
         at_once = min(self._threads, max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
         buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
@@ -222,7 +222,8 @@ class LayersStepper(SideBySide):
 
     def _lrs(self, at: int, n: int) -> Floats:
         """Return the steps (R, n) of the updates from iteration `at` on."""
-        if self.problems[0].config.optimizer.schedule is None:  # type: ignore[attr-defined]
+        optimizer: Any = self.problems[0].config.optimizer
+        if optimizer.schedule is None:
             if self._constant.shape[1] != n:
                 self._constant = np.repeat([[step(0)] for step in self._steps], n, axis=1)
             return self._constant
