@@ -1,7 +1,9 @@
 """The pages of papers, written before every build from `docs/figures`, the index of papers and their notes.
 
-Run as a script it imports figures: `python docs/_ext/papers.py FOLDER...`. A folder holds files of `dyn reproduce`, of
-`dyn audit`, or of both; of two files for the same figure the file in the later folder counts.
+Run as a script it imports figures: `python docs/_ext/papers.py [--times] FOLDER...`. A folder holds files of
+`dyn reproduce`, of `dyn audit`, or of both; of two files for the same figure the file in the later folder counts. The
+seconds of figures stay those committed, unless `--times` takes the new ones: measure them figure by figure on an idle
+machine, and put its name into `MACHINE`.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.reproduction.audit import NULLS, Audit, read_audit
-from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
+from dynamics_cli.reproduction.audit import NULLS, Audit, NullOutcome, read_audit, reasons
+from dynamics_cli.reproduction.catalogue import load_figure
+from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, summary
+from dynamics_cli.reproduction.document import AUDIT, SEEDS, figures_in, read_document, seeds_of, sha256
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.store.sealed import write_sealed
@@ -35,17 +38,22 @@ FIGURES = DOCS / "figures"
 KEPT = (".png", ".csv")
 """Endings of the files of a figure that are committed; its PDF would double the size of the repository."""
 KINDS = ("claim", "theory")
-PROVENANCE = ("started", "versions", "commit", "threads")
+DEPENDS = "depends on the seed"
+PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
 """Entries of `provenance` that are committed: the others name the machine, or the time that each run took."""
+MACHINE = "two cores of an AMD EPYC (Zen 5)"
+"""The machine on which the seconds of all figures were measured."""
+INDEX = ROOT / "experiments" / "index.py"
 
 
 # import of figures ---------------------------------------------------------------------------------------------------
 
 
-def import_figures(folders: Sequence[Path]) -> Iterator[str]:
-    """Put the figures and audits of some folders into `docs/figures`, and yield a line for each file left out.
+def import_figures(folders: Sequence[Path], times: bool = False) -> Iterator[str]:
+    """Put figures, seeds and audits of some folders into `docs/figures`, and yield a line for each file left out.
 
     The JSON is sealed anew: it names the files that are committed, and neither the machine nor the time that runs took.
+    `times` takes the seconds of the figures, and fills them in in the index.
 
     Raises:
         InputError: a figure has another preset or changes, or its runs do not stand beside it.
@@ -56,16 +64,27 @@ def import_figures(folders: Sequence[Path]) -> Iterator[str]:
     for folder in folders:
         for file in figures_in(folder):
             if file.stem in known:
-                _import_figure(file)
+                _import_figure(file, times)
             else:
                 yield f"{file}: no figure of the index"
     for folder in folders:
-        for file in sorted(folder.glob(f"*{AUDIT}.json")):
-            if problem := _import_audit(file):
-                yield f"{file}: {problem}"
+        for what, take in ((SEEDS, _import_seeds), (AUDIT, _import_audit)):
+            for file in sorted(folder.glob(f"*{what}.json")):
+                if problem := take(file, file.name.removesuffix(f"{what}.json")):
+                    yield f"{file}: {problem}"
+    if times:
+        seconds = {name: document["provenance"]["seconds"] for name, document in documents().items()}
+        INDEX.write_text(filled_in(INDEX.read_text(encoding="utf-8"), seconds), encoding="utf-8")
 
 
-def _import_figure(file: Path) -> None:
+def filled_in(index: str, seconds: Mapping[str, float]) -> str:
+    """Return the text of the index with the seconds of figures, whole ones."""
+    for name, took in seconds.items():
+        index = re.sub(rf'("{name}": FigureEntry\(\s*"[^"]*", )[\d.]+', rf"\g<1>{max(1, round(took))}", index)
+    return index
+
+
+def _import_figure(file: Path, times: bool) -> None:
     document = read_document(file)
     asked = (document["preset"], document["overrides"])
     if asked != ("default", []):
@@ -74,7 +93,9 @@ def _import_figure(file: Path) -> None:
         raise InputError(f"{file}: its runs and the figure are not below the same folder of outputs")
     document["files"] = [name for name in document["files"] if Path(name).suffix in KEPT]
     document["sha256"] = {name: document["sha256"][name] for name in document["files"]}
-    document["provenance"] = {key: document["provenance"][key] for key in PROVENANCE}
+    document["provenance"] = _kept(document["provenance"])
+    if not times and (FIGURES / file.name).is_file():
+        document["provenance"]["seconds"] = read_document(FIGURES / file.name)["provenance"]["seconds"]
     for name, expected in document["sha256"].items():
         if sha256(file.with_name(name)) != expected:
             raise InputError(f"{file.with_name(name)} does not fit {file.name}: reproduce the figure again")
@@ -82,18 +103,48 @@ def _import_figure(file: Path) -> None:
     write_sealed(FIGURES / file.name, document)
 
 
-def _import_audit(file: Path) -> str:
-    """Import an audit; return why not, where it does not belong to the figure that is committed."""
-    audit, name = read_audit(file), file.name.removesuffix(f"{AUDIT}.json")
-    if audit is None or not (FIGURES / f"{name}.json").is_file():
+def _import_seeds(file: Path, name: str) -> str:
+    """Import claims over seeds without their runs; return why not, where the committed figure has other claims."""
+    figure, document = FIGURES / f"{name}.json", read_document(file)
+    if not figure.is_file():
         return "its figure is not committed"
-    if not belongs(audit, read_document(FIGURES / f"{name}.json")):
+    write_sealed(FIGURES / file.name, {**document, "provenance": _kept(document["provenance"]), "runs": []})
+    if seeds_of(figure, read_document(figure)):
+        return ""
+    (FIGURES / file.name).unlink()
+    return f"stale, its claims are not those of the figure: import {name}.json with it"
+
+
+def _import_audit(file: Path, name: str) -> str:
+    """Import an audit; return why not, where it does not belong to the figure that is committed.
+
+    Nulls of the committed audit that were not tried again stay. Claims, and why they hold, are those of the figure.
+    """
+    audit, figure = read_audit(file), FIGURES / f"{name}.json"
+    if audit is None or not figure.is_file():
+        return "its figure is not committed"
+    document = read_document(figure)
+    if not belongs(audit, document):
         return f"stale, its claims are not those of the figure: `dyn audit {name}` again"
-    content = audit.as_dict()
-    for outcome in content["nulls"]:  # a run that diverged is named by its directory, and says how to go on
-        outcome["reason"] = re.sub(r"/\S*/", "", outcome["reason"].partition("; everything up to it is kept")[0])
-    write_sealed(FIGURES / file.name, content)
+    old, declared = read_audit(FIGURES / file.name), load_figure(name)
+    kept = old.outcomes if old is not None and belongs(old, document) else ()
+    tried = {one.null: one for one in (*kept, *audit.outcomes)}
+    outcomes = [
+        NullOutcome(null, one.held, _without_paths(one.reason), reasons(declared, null, one.held))
+        for null in (*NULLS, *declared.nulls) if (one := tried.get(null))
+    ]  # fmt: skip
+    claims = [Claim(**one) for one in document["claims"] if one["kind"] == "claim"]
+    write_sealed(FIGURES / file.name, Audit(name, claims, outcomes).as_dict())
     return ""
+
+
+def _kept(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: provenance[key] for key in PROVENANCE if key in provenance}
+
+
+def _without_paths(reason: str) -> str:
+    """Return a reason without directories: a run that diverged is named by its own, and says how to go on."""
+    return re.sub(r"/\S*/", "", reason.partition("; everything up to it is kept")[0])
 
 
 def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
@@ -155,8 +206,9 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
-    """Return the claims of a figure, theory after those of networks."""
-    claims = [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
+    """Return the claims of a figure, over seeds where these are committed, theory after those of networks."""
+    over_seeds = seeds_of(FIGURES / f"{document['figure']}.json", document)
+    claims = over_seeds or [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
     return [one for kind in KINDS for one in claims if one.first.kind == kind]
 
 
@@ -169,6 +221,22 @@ def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
         said = "reproduced" if held == len(verdicts) else "partly" if held else "not reproduced"
         cells.append(badge(said, f"{held} of {len(verdicts)}") if verdicts else "–")
     return cells
+
+
+def of_seeds(claims: Sequence[ClaimOverSeeds]) -> list[str]:
+    """Return the cells `12 of 26`, `3`: claims with a verdict over seeds, and those of them that depend on the seed."""
+    stated = [one for one in claims if one.first.kind == "claim"]
+    several = [one for one in stated if len(one.each) > 1]
+    depend = sum(one.verdict == DEPENDS for one in several)
+    return [f"{len(several)} of {len(stated)}" if stated else "–", str(depend) if several else "–"]
+
+
+def judged(one: ClaimOverSeeds) -> str:
+    """Return the cell of a verdict: of a claim with the seeds that it stands on."""
+    shown = badge(one.verdict if one.verdict.endswith("reproduced") else "partly", one.verdict)
+    if one.first.kind == "theory":
+        return f"{shown} (theory)"
+    return f"{shown} [{one.count or 'on one seed'}]{{.below}}"
 
 
 # pages of papers -----------------------------------------------------------------------------------------------------
@@ -210,11 +278,13 @@ def figure_section(
     if document is None:
         missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names missing data."
         return f"{title}\n\n{missing}"
-    header = ["claim", "source", "expected", "measured", "verdict"]
-    rows = [[*_cells(one), badge(one.verdict) + " (theory)" * (one.first.kind == "theory")] for one in claims]
+    several = any(len(one.each) > 1 for one in claims)
+    header = ["claim", "source", "expected", "median" if several else "measured", "verdict"]
+    rows = [[*_cells(one), judged(one)] for one in claims]
     origins = origins_of(name, [run["config"] for run in document["runs"]])
     parts = [
         title,
+        _picked(chosen_by_outcome(origins), claims),
         *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
         table(header, rows, "claims") if rows else "",
         "\n\n".join(f"{badge('partly', 'chosen by outcome')} {plain(one)}" for one in chosen_by_outcome(origins)),
@@ -224,6 +294,17 @@ def figure_section(
         _again(name, entry, document),
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _picked(settings: Sequence[str], claims: Sequence[ClaimOverSeeds]) -> str:
+    """Return how many seeds show a figure whose own seed was chosen by outcome; nothing for other figures."""
+    if not any(re.match(r"(the )?seed\b", one) for one in settings):
+        return ""
+    shown = (one.each for one in claims if (one.first.kind, one.first.verdict) == ("claim", "reproduced"))
+    each = [all(one.verdict == "reproduced" for one in of_seed) for of_seed in zip(*shown, strict=True)]
+    again = f"of {len(each)} seeds, it and those after it, {sum(each)} show all claims that it shows"
+    tried = again if len(each) > 1 else "claims on one network are those of this seed alone"
+    return f"**The seed of this figure was chosen by outcome; {tried}.**"
 
 
 def _picture(file: str, caption: str) -> str:
@@ -248,15 +329,15 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
     header, rows = audit.table()
     always = any(row[-1] for row in rows)
     rows = [[f"`{first}`", *(words.get(cell, plain(cell)) for cell in cells)] for first, *cells in rows]
-    reasons = [f"- `{one.null}`: {plain(one.reason)}" for one in audit.outcomes if one.reason]
+    said = [f"- `{one.null}`: {plain(one.reason)}" for one in audit.outcomes if one.reason]
     left_out = [null for null in NULLS if null not in {one.null for one in audit.outcomes}]
-    reasons += [f"- Not tried: {', '.join(f'`{null}`' for null in left_out)}"] if left_out else []
+    said += [f"- Not tried: {', '.join(f'`{null}`' for null in left_out)}"] if left_out else []
     if not always:
         header, rows = header[:-1], [row[:-1] for row in rows]
     return folded(
         f"Audit: {plural(len(rows), 'claim')} under {plural(len(audit.outcomes), 'null')}",
         table(header, rows, "audit"),
-        "\n".join(reasons),
+        "\n".join(said),
     )
 
 
@@ -271,7 +352,7 @@ def _origins(key: str, rows: Sequence[Sequence[str]]) -> str:
 
 def _again(name: str, entry: FigureEntry, document: Mapping[str, Any]) -> str:
     names = dict.fromkeys(run["config"].removesuffix(".yaml") for run in document["runs"])
-    made = f"`dyn reproduce {name}` makes it in {duration(entry.seconds)} on two cores"
+    made = f"`dyn reproduce {name}` makes it in {duration(entry.seconds)}"
     said = [made, *(f"`--variant {variant}` draws it from other runs" for variant in entry.variants)]
     configs = ", ".join(f"[`{config}`](#{config_anchor(config)})" for config in names)
     return "; ".join(said) + "." + f" Configs: {configs}." * bool(configs)
@@ -335,24 +416,34 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
     of_paper = {key: [one for name in entry.figures for one in claims.get(name, [])] for key, entry in PAPERS.items()}
     rows = [
         [f"[{short(key, entry)}]({key}.md) [{plain(entry.title)}]{{.below}}", *counts(of_paper[key]),
-         str(sum(name in made for name in entry.figures))]
+         *of_seeds(of_paper[key]), str(sum(name in made for name in entry.figures))]
         for key, entry in PAPERS.items()
     ]  # fmt: skip
-    missed = [
-        [plain(one.first.statement), f"[{plain(name)}]({key}.md#{name})", plain(one.first.expected),
-         number(one.measured), _why(key, one.first.id)]
-        for key, entry in PAPERS.items() for name in entry.figures for one in claims.get(name, [])
-        if one.verdict == "not reproduced"
-    ]  # fmt: skip
+    missed, depending = (
+        [
+            [plain(one.first.statement), f"[{plain(name)}]({key}.md#{name})", plain(one.first.expected),
+             number(one.measured), *rest(key, one)]
+            for key, entry in PAPERS.items() for name in entry.figures for one in claims.get(name, [])
+            if one.verdict == verdict
+        ]
+        for verdict, rest in (("not reproduced", _missed), (DEPENDS, _depending))
+    )  # fmt: skip
     outcome = [f"[{name}]({document['paper']}.md#{name})" for name, document in made.items()
                if chosen_by_outcome(origins_of(name, [run["config"] for run in document["runs"]]))]  # fmt: skip
+    stated = [one for of in of_paper.values() for one in of if one.first.kind == "claim"]
+    several = sum(len(one.each) > 1 for one in stated)
     toctree = "\n".join(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items())
     return "\n\n".join(
         [
             f"**{summary([one for of in of_paper.values() for one in of])}**, in {plural(len(made), 'figure')} of "
             f"{plural(len(PAPERS), 'paper')}. {plural(len(outcome), 'figure')} of them have a setting "
             f"[chosen by outcome](../explanation/verdicts.md#where-settings-come-from): {', '.join(outcome)}.",
-            table(["paper", "claims", "theory", "figures"], rows, "outcomes"),
+            f"{several} of {plural(len(stated), 'claim')} have a verdict [over seeds]"
+            f"(../explanation/verdicts.md#seeds), and {len(depending)} of these depend on the seed. The others stand "
+            f"on one seed. Times are those of {MACHINE}.",
+            table(["paper", "claims", "theory", "on several seeds", "depend on the seed", "figures"], rows, "outcomes"),
+            "## Claims that depend on the seed",
+            table(["claim", "figure", "expected", "median", "seeds"], depending, "claims missed"),
             "## Claims that are not reproduced",
             table(["claim", "figure", "expected", "measured", "why"], missed, "claims missed"),
             "## Gallery",
@@ -360,6 +451,14 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
             f"```{{toctree}}\n:hidden:\n\n{toctree}\n```",
         ]
     )
+
+
+def _missed(key: str, one: ClaimOverSeeds) -> list[str]:
+    return [_why(key, one.first.id) + f", {one.count}" * bool(one.count)]
+
+
+def _depending(key: str, one: ClaimOverSeeds) -> list[str]:
+    return [one.count]
 
 
 def _why(key: str, claim: str) -> str:
@@ -410,7 +509,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    arguments = sys.argv[1:]
+    if not (chosen := [Path(one) for one in arguments if one != "--times"]):
         sys.exit(__doc__)
-    for line in import_figures([Path(folder) for folder in sys.argv[1:]]):
+    for line in import_figures(chosen, "--times" in arguments):
         print(line)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,11 @@ def _shorter(config: RunConfig, share: float) -> list[str]:
 
 
 def _linear(config: RunConfig) -> list[str]:
-    bends = getattr(config.architecture, "activation", None) is not None
-    return ["architecture.activation=linear"] if bends else []
+    network: Any = config.architecture
+    if getattr(network, "activation", None) is None:
+        return []
+    slope = ["architecture.slope=null"] if getattr(network, "slope", None) is not None else []
+    return ["architecture.activation=linear", *slope]
 
 
 def _decay(config: RunConfig) -> list[str]:
@@ -108,6 +111,8 @@ class NullOutcome:
     """Id of every claim that was reproduced without the null -> whether it still is."""
     reason: str = ""
     """Why all claims failed at once, or why the null does not apply: then `held` is empty."""
+    why: Mapping[str, str] = field(default_factory=dict)
+    """Id of a claim that holds -> why it does under this null, as the figure says (`Figure.passes`)."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +125,10 @@ class Audit:
     outcomes: Sequence[NullOutcome]
 
     def survivors(self, null: str) -> list[str]:
-        """Return the ids of claims that still hold under a null, and do not say why they must."""
+        """Return the ids of claims that still hold under a null, and do not say why."""
         excused = {one.id for one in self.claims if one.always}
         return [key for one in self.outcomes if one.null == null for key, held in one.held.items()
-                if held and key not in excused]  # fmt: skip
+                if held and key not in excused and key not in one.why]  # fmt: skip
 
     def unfalsified(self) -> dict[str, str]:
         """Return the claims that break the rule for claims, and how: id -> reason.
@@ -139,9 +144,13 @@ class Audit:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null; a dash where the null or the verdict leaves nothing to ask."""
         words = {None: "–", True: "HOLDS", False: "fails"}
-        rows = [[one.id, *(words[outcome.held.get(one.id)] for outcome in self.outcomes), one.always]
+        rows = [[one.id, *(words[outcome.held.get(one.id)] for outcome in self.outcomes), self._why(one)]
                 for one in self.claims]  # fmt: skip
-        return ["claim", *(one.null for one in self.outcomes), "why it must hold"], rows
+        return ["claim", *(one.null for one in self.outcomes), "why it holds"], rows
+
+    def _why(self, claim: Claim) -> str:
+        under = (f"{one.null}: {one.why[claim.id]}" for one in self.outcomes if claim.id in one.why)
+        return "; ".join(filter(None, (claim.always, *under)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
@@ -238,4 +247,10 @@ def _outcome(
     except Exception as error:  # evidence may well not exist: a run diverged, a plateau was never reached
         reason = f"{type(error).__name__}: {error}".splitlines()[0].replace(f"{outputs_root()}/", "")
         return NullOutcome(null, dict.fromkeys(claims, False), reason)
-    return NullOutcome(null, {key: found.get(key, False) for key in claims})
+    held = {key: found.get(key, False) for key in claims}
+    return NullOutcome(null, held, why=reasons(figure, null, held))
+
+
+def reasons(figure: Figure, null: str, held: Mapping[str, bool]) -> dict[str, str]:
+    """Return why claims that hold under a null do: id -> sentence of the figure."""
+    return {key: why for key, why in figure.passes.get(null, {}).items() if held.get(key)}

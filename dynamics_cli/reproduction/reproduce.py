@@ -111,6 +111,7 @@ def reproduce(
             drawing = chosen.draw(evidence)
         table = chosen.table(evidence) if chosen.table is not None else None
         numbers = _finite(chosen.numbers(evidence)) if chosen.numbers is not None else {}
+    of_one = time.monotonic() - began
 
     more: list[ObtainedRun] = []
     for of_seed in source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, range(1, seeds)):
@@ -119,7 +120,7 @@ def reproduce(
         more += of_seed
     joined = over_seeds(claims)
 
-    about = {
+    about: dict[str, Any] = {
         "figure": chosen.id, "paper": chosen.paper, "preset": preset, "overrides": changes, "provenance": provenance(),
     }  # fmt: skip
     described = {"title": chosen.title, "caption": chosen.caption, "numbers": numbers}
@@ -132,7 +133,8 @@ def reproduce(
         if len(claims) > 1:
             over = {**about, "seeds": len(claims), "claims": [one.as_dict() for one in joined]}
             written.append(write_document(beside(file, SEEDS), over, [], [*runs, *more]))
-        of_first = {**about, **described, "claims": [one.first.as_dict() for one in joined]}
+        took = {"provenance": {**about["provenance"], "seconds": round(of_one, 1)}}
+        of_first = {**about, **described, **took, "claims": [one.first.as_dict() for one in joined]}
         written.append(write_document(file, of_first, pictures, runs))
     seconds = time.monotonic() - began
     return FigureResult(chosen.id, written, joined, [*runs, *more], table, numbers, seconds)

@@ -16,7 +16,7 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.audit import read_audit
-from dynamics_cli.reproduction.document import AUDIT, figures_in, read_document, sha256
+from dynamics_cli.reproduction.document import AUDIT, SEEDS, figures_in, read_document, seeds_of, sha256
 from dynamics_cli.runs import CorruptRunError
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
@@ -58,7 +58,7 @@ def test_nothing_else_is_there_and_it_is_small() -> None:
     documents = [read_document(file) for file in figures_in(FIGURES)]
     assert [one["figure"] for one in documents] == sorted(MADE)
     expected = {name for one in documents for name in (f"{one['figure']}.json", *one["files"])}
-    expected |= {file.name for file in FIGURES.glob(f"*{AUDIT}.json")}
+    expected |= {file.name for what in (AUDIT, SEEDS) for file in FIGURES.glob(f"*{what}.json")}
     assert {file.name for file in FIGURES.iterdir()} == expected
     assert sum(file.stat().st_size for file in FIGURES.iterdir()) <= LARGEST
 
@@ -79,6 +79,38 @@ def test_an_audit_has_the_claims_of_its_figure(file: Path, papers: ModuleType) -
     assert papers.belongs(audit, read_document(FIGURES / f"{figure}.json")), f"stale: dyn audit {figure}, import again"
 
 
+@pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{SEEDS}.json")), ids=lambda file: file.name)
+def test_claims_over_seeds_are_those_of_their_figure(file: Path) -> None:
+    figure = FIGURES / file.name.replace(SEEDS, "")
+    assert seeds_of(figure, read_document(figure)), f"stale: dyn reproduce {figure.stem} --seeds 10, import both again"
+
+
+def test_times_are_those_of_the_figures(papers: ModuleType) -> None:
+    seconds = {name: document["provenance"]["seconds"] for name, document in papers.documents().items()}
+    text = papers.INDEX.read_text(encoding="utf-8")
+    assert papers.filled_in(text, seconds) == text, "experiments/index.py was changed by hand"
+    assert papers.filled_in(text, {"min2024-fig8": 99.6}) != text
+
+
+def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(papers: ModuleType) -> None:
+    figure, quoted = "", 0
+    for line in (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if cells and (heading := re.fullmatch(r"claim of `([\w-]+)`", cells[0])):
+            figure = heading[1]
+        elif not cells:
+            figure = ""
+        elif figure and not cells[0].startswith("---"):
+            document = read_document(FIGURES / f"{figure}.json")
+            said = [(papers.number(one["measured"]), one["verdict"]) for one in document["claims"]]
+            assert any(
+                (float(cells[2]), cells[3].removesuffix(" (theory)")) == (float(f"{float(value):.3g}"), verdict)
+                for value, verdict in said
+            ), line
+            quoted += 1
+    assert quoted == 2
+
+
 def test_pages_hold_every_claim_and_their_tables_are_even(papers: ModuleType) -> None:
     made = papers.documents()
     for key, entry in PAPERS.items():
@@ -87,7 +119,7 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers: ModuleType) ->
         for figure in entry.figures:
             section = re.split(r"^\([\w-]+\)=$", page.partition(f"({figure})=\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
             assert section
-            for one in papers.claims_of(made.get(figure, {"claims": []})):
+            for one in papers.claims_of(made[figure]) if figure in made else ():
                 assert f"[`{one.first.id}`]{{.below}}" in section
         columns: int | None = None
         for line in page.splitlines():
@@ -95,8 +127,9 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers: ModuleType) ->
             assert columns is None or bars in (None, columns), line
             columns = bars
     front = papers.front_page(made)
-    missed = [one for document in made.values() for one in document["claims"] if one["verdict"] == "not reproduced"]
-    assert len(re.findall(r"^\| .*\[notes\]", front, re.MULTILINE)) == len(missed)
+    verdicts = [one.verdict for document in made.values() for one in papers.claims_of(document)]
+    assert len(re.findall(r"^\| .*\[notes\]", front, re.MULTILINE)) == verdicts.count("not reproduced")
+    assert f"and {verdicts.count('depends on the seed')} of these depend on the seed" in front
 
 
 @pytest.fixture
@@ -154,12 +187,13 @@ def test_an_import_refuses_other_figures(
         list(papers.import_figures([folder]))
 
 
-def test_an_import_refuses_an_edited_document_and_leaves_out_a_stale_audit(papers: ModuleType, folder: Path) -> None:
+def test_an_import_refuses_an_edited_document_and_leaves_out_what_is_stale(papers: ModuleType, folder: Path) -> None:
     file = folder / "boursier2022-fig2.json"
     change(file, claims=read_document(file)["claims"][1:-2])
-    (line,) = papers.import_figures([folder])
-    assert "stale" in line
-    assert not (papers.FIGURES / "boursier2022-fig2.audit.json").exists()
+    lines = list(papers.import_figures([folder]))
+    assert len(lines) == 2
+    assert all("stale" in line for line in lines)
+    assert not any((papers.FIGURES / f"boursier2022-fig2{what}.json").exists() for what in (AUDIT, SEEDS))
     file.write_text(file.read_text().replace("orthogonal", "parallel"))
     with pytest.raises(CorruptRunError, match="checksum"):
         list(papers.import_figures([folder]))
