@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from dynamics_cli.errors import InputError
 
-LONGEST = 1000
-"""Characters that are told of a name, a key or a message; each may hold a text as long as the file."""
-
 KeyPath = tuple[str | int, ...]
 """Where a value stands in a config: `("dataset", "x", 0)` is `dataset.x[0]`."""
 
@@ -36,12 +33,8 @@ class Mistake:
     """The mistake, the allowed values, and the value that was probably meant."""
 
     def __str__(self) -> str:
-        where = _short(self.file) if self.line is None else f"{_short(self.file)}:{self.line}"
-        return ": ".join(part for part in (where, _short(self.key), _short(self.message)) if part)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (where, self.key, self.message) if part)
 
 
 class ConfigError(InputError):

@@ -16,17 +16,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from dynamics_cli.config.errors import KeyPath, Mistake, key_text
 from dynamics_cli.config.source import Place, Written
 
-MAX_DEPTH = 20
-"""Levels of nesting in a config; the schema needs five."""
 MAX_VALUES = 20_000
 """Values in a config, keys included; larger data belong into a file. Reading so many takes about a second."""
-SPARE = 1_000
-"""Values that a text with its aliases may hold beyond that: a config at the limit reads back with its defaults."""
-MAX_DIGITS = 400
-"""Characters of an integer; a float has no more, and converting many between bases takes quadratic time."""
-
-TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 TOO_MANY = f"holds more than {MAX_VALUES} values; write the data to a file (dataset.kind file)"
+TOO_DEEP = "is nested too deeply, or an alias stands for the value that it is part of"
 
 _TAG = "tag:yaml.org,2002:"
 _FLOAT = re.compile(
@@ -42,28 +35,10 @@ CORE_SCALARS = (  # the first match wins
 )
 
 
-class _LimitError(yaml.MarkedYAMLError):
-    """The text nests too deeply, or holds too many values, to be a config."""
-
-
 class _Loader(yaml.SafeLoader):
-    """PyYAML's loader with the scalars of YAML 1.2, and limits on nesting and on the number of values."""
+    """PyYAML's loader with the scalars of YAML 1.2."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's registry
-    depth = 0
-    values = 0
-
-    def compose_node(self, parent: Node | None, index: int) -> Node | None:
-        """Compose one node, refusing nesting that would exhaust the stack and numbers that would take minutes."""
-        self.values += 1
-        if self.depth > MAX_DEPTH or self.values > MAX_VALUES + SPARE:
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise _LimitError(problem=TOO_DEEP if self.depth > MAX_DEPTH else TOO_MANY, problem_mark=mark)
-        self.depth += 1
-        try:
-            return super().compose_node(parent, index)
-        finally:
-            self.depth -= 1
 
 
 for _name, _pattern, _first in CORE_SCALARS:
@@ -77,10 +52,12 @@ def read_text(text: str, file: str, directory: Path, has_lines: bool = True) -> 
     try:
         json = text.lstrip().startswith("{")  # may be indented with tabs, which YAML forbids
         node = _Loader(text.replace("\t", " ") if json else text).get_single_node()
+        source.data = None if node is None else _Reader(source, has_lines).convert(node, ())
+    except RecursionError:
+        told = TOO_DEEP
     except yaml.MarkedYAMLError as error:
         told = ", ".join(part for part in (error.context, error.problem) if part)
-        if not isinstance(error, _LimitError):
-            told = f"not valid YAML: {told}" + (" (indent with spaces)" if "'\\t'" in told else "")
+        told = f"not valid YAML: {told}" + (" (indent with spaces)" if "'\\t'" in told else "")
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
     except yaml.reader.ReaderError as error:
@@ -89,7 +66,6 @@ def read_text(text: str, file: str, directory: Path, has_lines: bool = True) -> 
     except (ValueError, OverflowError):  # PyYAML converts the code of an escape such as "\UFFFFFFFF" unchecked
         told = "not valid YAML: a text holds an escape that is no character"
     else:
-        source.data = None if node is None else _Reader(source, has_lines).convert(node, ())
         return source
     return source.give_up(told, line if has_lines else None)
 
@@ -100,7 +76,6 @@ class _Reader:
     def __init__(self, source: Written, has_lines: bool) -> None:
         self._source, self._has_lines = source, has_lines
         self._of_text = source.origins[()]
-        self._inside: set[int] = set()
         self._count = 0
 
     def _note(self, path: KeyPath, node: Node) -> None:
@@ -116,21 +91,11 @@ class _Reader:
         """Return the plain data of `node`, noting the origin of every value below it."""
         self._note(path, node)
         self._count += 1
-        if id(node) in self._inside:
-            return self._source.refuse(path, "an alias stands for the value that it is part of")
-        if len(path) > MAX_DEPTH:
-            return self._source.refuse(path, TOO_DEEP)
-        if self._count > MAX_VALUES + SPARE:  # a few lines of aliases can stand for billions
+        if self._count > 2 * MAX_VALUES:  # a few lines of aliases can stand for billions
             if self._source.readable:
                 self._source.refuse(path, TOO_MANY)
                 self._source.readable = False
             return None
-        self._inside.add(id(node))
-        value = self._converted(node, path)
-        self._inside.discard(id(node))
-        return value
-
-    def _converted(self, node: Node, path: KeyPath) -> Any:
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, MappingNode) and kind == "map":
             return self._mapping(node, path)
@@ -175,8 +140,6 @@ def _value(text: str, kind: str) -> Any:
         case "bool":
             return {"true": True, "false": False}[text.lower()]
         case "int":
-            if len(text) > MAX_DIGITS:
-                raise ValueError("too many digits")
             return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
         case "float":
             return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))

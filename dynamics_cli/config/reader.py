@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dynamics_cli.config.errors import KeyPath, Mistake, key_text
-from dynamics_cli.config.nodes import MAX_DEPTH, TOO_DEEP, read_text
+from dynamics_cli.config.nodes import read_text
 from dynamics_cli.config.source import Place, Written, merge
 from dynamics_cli.config.text import SECTIONS, show
 from dynamics_cli.errors import UsageError
@@ -26,11 +25,6 @@ MAPPING = "<config>"
 
 MAX_BYTES = 2**20
 """Size of the largest config file."""
-MAX_CHAIN = 20
-"""Files that extend one another."""
-
-_MAX_BITS = 1024
-"""Of an integer; the largest float has as many."""
 
 NO_SUCH_FILE = "there is no such file"
 
@@ -86,10 +80,7 @@ def _read_file(path: Path) -> Written:
 
 
 def _contents(path: Path) -> bytes:
-    """Return the contents of a file of reasonable size; raise ValueError for another, or for a pipe or a device."""
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise ValueError("it is not an ordinary file")  # opening it could wait, and reading it never end
+    """Return the contents of a file of reasonable size; raise ValueError for a larger one."""
     with path.open("rb") as stream:
         data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -111,13 +102,12 @@ def _with_parents(source: Written, chain: list[Path]) -> Written:
         # shown as the child was named: relative where that was
         named = Path(origin.file).parent / extends if origin.line is not None else Path(extends)
         resolved = _resolved(origin.directory / extends)
-        if resolved not in chain and len(chain) < MAX_CHAIN:
+        if resolved not in chain:
             parent = _read_file(named)
             if not parent.readable and parent.problems[0].message == NO_SUCH_FILE:
                 parent.problems = [source.problem(("extends",), f"there is no file {named}")]
             return merge(_with_parents(parent, [*chain, resolved]), source)
-        circle = f"extending {named} would go round in a circle"
-        wrong = circle if resolved in chain else f"more than {MAX_CHAIN} files extend one another"
+        wrong = f"extending {named} would go round in a circle"
     source.refuse(("extends",), wrong)
     source.readable = False
     return source
@@ -133,23 +123,18 @@ def _resolved(path: Path) -> Path:
 
 def _plain(value: object, path: KeyPath, source: Written) -> Any:
     """Return `value` of plain types only, noting what cannot be."""
-    if len(path) > MAX_DEPTH:
-        return source.refuse(path, TOO_DEEP)
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
         value = value.tolist()
-    told = f"a {type(value).__name__} is not allowed: a config holds only plain values"
     match value:
         case Mapping():
             return dict(_items(value, path, source))
         case list() | tuple():
             return [_plain(item, (*path, place), source) for place, item in enumerate(value)]
-        case int() if value.bit_length() > _MAX_BITS:
-            told = "an integer of so many digits is not allowed"
         case None | bool() | int() | float() | str():
             return value
         case Path():
             return str(value)
-    return source.refuse(path, told)
+    return source.refuse(path, f"a {type(value).__name__} is not allowed: a config holds only plain values")
 
 
 def _items(mapping: Mapping[Any, object], path: KeyPath, source: Written) -> Iterator[tuple[str, Any]]:

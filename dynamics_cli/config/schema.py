@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from copy import deepcopy
 from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -68,14 +69,10 @@ def _made(known: tuple[tuple[str, str, type[Kind]], ...]) -> dict[str, Node]:
         for key, text in _docstrings(described).items():
             if key in definitions[name]["properties"]:
                 definitions[name]["properties"][key].setdefault("description", text)
-    defaults = {(note["kinds"], note["default kind"]) for note in _notes(definitions)}
-    for section, name, _ in known:
-        node = definitions[f"{section}.{name}"]
-        if (section, name) not in defaults:
-            node["properties"]["kind"].pop("default")
-            node["required"] = ["kind", *node.get("required", ())]
-    names = {section: [name for of, name, _ in known if of == section] for section in SECTIONS}
-    return {name: _chosen(node, names, definitions) for name, node in definitions.items()}
+    kinds: dict[str, list[type[Kind]]] = {section: [] for section in SECTIONS}
+    for section, _, cls in known:
+        kinds[section].append(cls)
+    return {name: _chosen(node, kinds) for name, node in definitions.items()}
 
 
 def _docstrings(cls: type[Section]) -> dict[str, str]:
@@ -105,32 +102,22 @@ def _written(module: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _notes(node: Any) -> Iterator[Node]:
-    """Yield the notes that `OneOf` left in a schema, wherever they stand."""
-    if isinstance(node, dict) and isinstance(node.get("kinds"), str):
-        yield node
-    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _notes(value)
+def _chosen(node: Any, kinds: Mapping[str, list[type[Kind]]]) -> Any:
+    """Return a copy of `node` with the choice between kinds in place of the notes that `OneOf` left.
 
-
-def _chosen(node: Any, names: Mapping[str, list[str]], definitions: Mapping[str, Node]) -> Any:
-    """Return a copy of `node` with the choice between kinds in place of the notes that `OneOf` left."""
+    No key is required: a file that extends another may leave out whatever its parent says.
+    """
     if isinstance(node, list):
-        return [_chosen(item, names, definitions) for item in node]
+        return [_chosen(item, kinds) for item in node]
     if not isinstance(node, dict):
         return node
     if not isinstance(section := node.get("kinds"), str):
-        return {key: _chosen(value, names, definitions) for key, value in node.items()}
-    rest = {key: value for key, value in node.items() if key not in ("kinds", "default kind", "word")}
-    places = {name: f"#/$defs/{section}.{name}" for name in names[section]}
-    choice = {
-        "discriminator": {"mapping": places, "propertyName": "kind"},
-        "oneOf": [{"$ref": place} for place in places.values()],
-    }
-    if not node["word"]:
-        return rest | choice
-    words = [name for name in names[section] if definitions[f"{section}.{name}"]["required"] == ["kind"]]
-    return rest | {"anyOf": [{"enum": words, "type": "string"}, choice]}
+        return {key: _chosen(value, kinds) for key, value in node.items() if key != "required"}
+    rest = {key: value for key, value in node.items() if key not in ("kinds", "word")}
+    choice = [{"$ref": f"#/$defs/{section}.{cls.model_fields['kind'].default}"} for cls in kinds[section]]
+    plain = [cls for cls in kinds[section] if not any(field.is_required() for field in cls.model_fields.values())]
+    words = [{"enum": [cls.model_fields["kind"].default for cls in plain], "type": "string"}] if node["word"] else []
+    return rest | {"anyOf": [*words, *choice]}
 
 
 def section_schema(cls: type[Section]) -> Node:
@@ -140,11 +127,8 @@ def section_schema(cls: type[Section]) -> Node:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a config file, for editors.
-
-    A file that extends another may leave out whatever its parent says, so no key is required.
-    """
-    definitions = _editable(_definitions())
+    """Return the JSON Schema (draft 2020-12) of a config file, for editors."""
+    definitions = deepcopy(_definitions())
     definitions["RunConfig"]["properties"]["extends"] = {
         "type": "string",
         "minLength": 1,
@@ -152,16 +136,6 @@ def json_schema() -> dict[str, Any]:
     }
     about = {"title": "dyn config", "description": "One training run: `dyn train FILE`."}
     return {"$schema": DIALECT, **about, "$ref": "#/$defs/RunConfig", "$defs": definitions}
-
-
-def _editable(node: Any) -> Any:
-    """Return a copy of `node` in which no key is required; without its kind a section may then fit several."""
-    if isinstance(node, list):
-        return [_editable(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    kept = {key: _editable(value) for key, value in node.items() if key not in ("required", "discriminator")}
-    return {"anyOf" if key == "oneOf" else key: value for key, value in kept.items()}
 
 
 def choice_at(path: KeyPath, data: object) -> OneOf | type[Section] | None:
@@ -186,19 +160,6 @@ def section_at(path: KeyPath, data: object) -> type[Section] | None:
     value = value_at(path, data)
     kind = value.get("kind", choice.default) if isinstance(value, Mapping) else value
     return find_kind(choice.section, kind) if isinstance(kind, str) else None
-
-
-def node_at(path: KeyPath, data: object) -> Node:
-    """Return the schema of the value at `path` of `data`; empty when the schema has nothing there."""
-    if not path:
-        return {}
-    *above, key = path
-    if isinstance(key, str) and (cls := section_at(tuple(above), data)) is not None:
-        return section_schema(cls)["properties"].get(key, {})  # type: ignore[no-any-return]
-    node = node_at(tuple(above), data)
-    below = "items" if isinstance(key, int) else "additionalProperties"
-    found = (option.get(below) for option in node.get("anyOf", [node]))
-    return next((one for one in found if isinstance(one, dict)), {})
 
 
 def value_at(path: KeyPath, data: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
@@ -12,31 +11,33 @@ LIMIT = 2**63
 SECTIONS = "name, dataset, architecture, initialization, loss and optimizer"
 
 
-def describe(node: dict[str, Any], found: object = None) -> str:  # noqa: PLR0911 - one return a type
-    """Return the values that the JSON Schema `node` allows, `an integer >= 1`; `found` decides which bounds matter."""
-    if "anyOf" in node:
-        return alternatives([word for option in node["anyOf"] for word in _words(option, found)])
+def describe(node: dict[str, Any]) -> str:
+    """Return the values that the JSON Schema `node` allows, such as `an integer >= 1`."""
+    options = node.get("anyOf", [node])
+    words = [word for option in options if option.get("type") != "null" for word in _words(option)]
+    return alternatives([*dict.fromkeys(words)])
+
+
+def _words(node: dict[str, Any]) -> list[str]:  # noqa: PLR0911 - one return a type
     if "enum" in node or "const" in node:
-        return alternatives(_words(node, found))
+        return [repr(word) for word in node.get("enum", [node.get("const")])]
     match node.get("type"):
         case "integer":
-            return f"an integer{_bounds(node, found)}"
+            return [f"an integer{_bounds(node)}"]
         case "number":
-            finite = isinstance(found, float) and not math.isfinite(found)
-            return f"a{' finite' if finite else ''} number{_bounds(node, found)}"
+            return [f"a number{_bounds(node)}"]
         case "boolean":
-            return "true or false"
+            return ["true or false"]
         case "string":
-            return f"a text{_text_limits(node)}"
+            return ["a text" + (f" that matches {node['pattern']}" if "pattern" in node else "")]
         case "array":
             if "maxItems" in node and node["maxItems"] == node.get("minItems"):
-                return f"a list of {node['maxItems']} {_plural(node['items'])}"
+                return [f"a list of {node['maxItems']} {_plural(node['items'])}"]
             empty = "non-empty " if node.get("minItems") else ""
-            return f"a {empty}list of {_plural(node['items'])}"
+            return [f"a {empty}list of {_plural(node['items'])}"]
         case "object" if isinstance(node.get("additionalProperties"), dict):
-            return f"a mapping of names to {_plural(node['additionalProperties'])}"
-        case _:
-            return "a section (a mapping)"
+            return [f"a mapping of names to {_plural(node['additionalProperties'])}"]
+    return ["a section (a mapping)"]
 
 
 def listing(words: list[str], most: int = 10) -> str:
@@ -45,32 +46,13 @@ def listing(words: list[str], most: int = 10) -> str:
     return ", ".join(map(repr, words[:most])) + more
 
 
-def _words(node: dict[str, Any], found: object) -> list[str]:
-    """Return the allowed values as separate alternatives; an empty value is allowed silently."""
-    if node.get("type") == "null":
-        return []
-    words = [node["const"]] if "const" in node else node.get("enum")
-    return [repr(word) for word in words] if words is not None else [describe(node, found)]
-
-
-def _bounds(node: dict[str, Any], found: object) -> str:
+def _bounds(node: dict[str, Any]) -> str:
     bounds = [
         f"{sign} {int(node[key]) if float(node[key]).is_integer() else node[key]}"  # 0.0 by pydantic 2.8
         for sign, key in ((">", "exclusiveMinimum"), (">=", "minimum"), ("<=", "maximum"), ("<", "exclusiveMaximum"))
         if key in node and node[key] != LIMIT
     ]
-    if node.get("exclusiveMaximum") == LIMIT and isinstance(found, int) and found >= LIMIT:
-        bounds.append("< 2^63")
     return f" {' and '.join(bounds)}" if bounds else ""
-
-
-def _text_limits(node: dict[str, Any]) -> str:
-    limits = ""
-    if "maxLength" in node:
-        limits += f" of {node.get('minLength', 0)} to {node['maxLength']} characters"
-    if "pattern" in node:
-        limits += f" that matches {node['pattern']}"
-    return limits
 
 
 def _plural(node: dict[str, Any]) -> str:
@@ -89,13 +71,10 @@ def show(found: object) -> str:  # noqa: PLR0911 - one return a type
             return "true" if found else "false"
         case str():
             return f"the text {found[:60]!r}" + ("..." if len(found) > 60 else "")
-        case int():
-            return str(found) if abs(found) < 10**30 else "an integer of more than 30 digits"
-        case float():
-            return repr(found)
+        case int() | float():
+            return repr(found) if not isinstance(found, int) or abs(found) < 10**30 else "an integer of many digits"
         case list():
             return "an empty list" if not found else f"a list of {len(found)}"
         case dict():
             return "a mapping"
-        case _:
-            return f"a {type(found).__name__}"
+    return f"a {type(found).__name__}"

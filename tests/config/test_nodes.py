@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config.nodes import TOO_MANY, read_text
+from dynamics_cli.config.nodes import TOO_DEEP, TOO_MANY, read_text
 from dynamics_cli.config.source import Written
 
 
@@ -67,7 +67,7 @@ def test_aliases_stand_for_their_values() -> None:
         ("a: 1\nb: \0", "a.yaml:2: not valid YAML: the character #x0000 is not allowed"),
         ('a: "\\UFFFFFFFF"', "a.yaml: not valid YAML: a text holds an escape that is no character"),
         ("a: *x", "a.yaml:1: not valid YAML: found undefined alias 'x'"),
-        ("a: &x [*x]", "a.yaml:1: a[0]: an alias stands for the value that it is part of"),
+        ("a: &x [*x]", f"a.yaml: {TOO_DEEP}"),
         ("b:\n  1: 2", "a.yaml:2: b: a key must be a text, not 1 (put it in quotes if it is meant)"),
         ("? [a]\n: 2", "a.yaml:1: a key must be a text, not a collection (put it in quotes if it is meant)"),
         ("a: &x {b: 1}\nc:\n  <<: *x", "a.yaml:3: c.<<: merge keys are not supported; use extends"),
@@ -75,17 +75,11 @@ def test_aliases_stand_for_their_values() -> None:
         ("a: !!bool 1", "a.yaml:1: a: '1' cannot be read as a YAML bool"),
         ("a: !!set {b}", "a.yaml:1: a: the YAML tag '!!set' is not allowed: a config holds only plain values"),
         ("a: !own 3", "a.yaml:1: a: the YAML tag '!own' is not allowed: a config holds only plain values"),
-        ("a: " + "[" * 21 + "]" * 21, "a.yaml:1: is nested more than 20 levels deep"),
+        ("a: " + "[" * 100_000, f"a.yaml: {TOO_DEEP}"),
     ],
 )  # fmt: skip
 def test_refused(text: str, message: str) -> None:
     assert messages(text) == [message]
-
-
-def test_nesting_that_would_exhaust_the_stack() -> None:
-    assert messages("[" * 100_000) == ["a.yaml:1: is nested more than 20 levels deep"]
-    chain = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))
-    assert messages(chain)[0].endswith("is nested more than 20 levels deep")
 
 
 def test_alias_bomb() -> None:

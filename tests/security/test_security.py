@@ -119,7 +119,7 @@ def test_the_name_of_a_run_stays_in_its_folder(name: str, place: Path, tmp_path:
     """A naive program writes to `root / name`."""
     (place / "bad.yaml").write_text(CONFIG.replace("name: toy", f"name: {json.dumps(name)}"))
     before = tree(tmp_path)
-    with pytest.raises(ConfigError, match="name: must be a text of 1 to 80 characters that matches"):
+    with pytest.raises(ConfigError, match="name: (must match pattern|must have at)"):
         load_config("bad.yaml")
     for command in (["train", "bad.yaml"], ["train", "toy.yaml", "--set", f"name={json.dumps(name)}"]):
         assert dyn(*command).exit_code == 3
