@@ -351,8 +351,8 @@ def load_run(run: Which) -> Run:
     """Open a run for reading.
 
     Args:
-        run: a directory, the (start of the) name or hash of a run below outputs, `latest`, SWEEP:k for job k of a
-            sweep, or DIR:k for replica k of runs trained together.
+        run: a directory, the (start of the) name of a run below outputs, `latest`, SWEEP:k for job k of a sweep,
+            or DIR:k for replica k of runs trained together.
 
     Raises:
         UsageError: several runs begin so; the message names them.
@@ -392,11 +392,11 @@ def list_sweeps(root: str | Path | None = None) -> Table:
 def describe(run: Which | Sweep) -> dict[str, Any]:
     """Show a run, a sweep or a resolved config.
 
-    Of a sweep: how far it is, failures by their messages, running jobs. Of a run: status, final numbers, settings and
+    Of a sweep: how far it is, and failures by their messages. Of a run: status, final numbers, settings and
     files. Of a config: every key with its value, and the settings that are swept.
 
     Args:
-        run: a directory, `latest`, the (start of the) name or hash of a run or a sweep, or (for the command) a config.
+        run: a directory, `latest`, the (start of the) name of a run or a sweep, or (for the command) a config.
 
     Raises RunError: there is no such run or sweep, or it is damaged.
     """

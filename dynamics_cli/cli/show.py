@@ -119,7 +119,5 @@ def show_sweep(found: dict[str, Any], *, as_json: bool) -> None:
         **{key: f"= {expression}" for key, expression in found["computed"].items()},
         "seeds": str(found["seeds"]),
     }
-    running = [f"  {name} at iteration {reached}" for name, reached in found["running"].items()]
     failures = [fitted(f"  {count} x {message}") for message, count in found["failures"].items()]
-    blocks = [pairs(lines), *(["\n".join(["running", *running])] if running else [])]
-    emit("\n\n".join([*blocks, *(["\n".join(["failures", *failures])] if failures else [])]))
+    emit("\n\n".join([pairs(lines), *(["\n".join(["failures", *failures])] if failures else [])]))

@@ -54,10 +54,8 @@ def add_sweep(page: Page, directory: Path) -> None:
         titled = [replace(one, title=", ".join(filter(None, [one.ylabel, one.title]))) for one in charts]
         parts += [_jobs(page, results), tag("div", *(add_chart(page, chart) for chart in titled), class_="panels")]
     failures = [[message, count] for message, count in list(told["failures"].items())[:MESSAGES]]
-    running = [[name, reached] for name, reached in told["running"].items()]
     parts += [
         table(["message", "jobs"], failures, "Jobs that failed") if failures else None,
-        table(["run", "iterations"], running, "Running now") if running else None,
         table(["setting", "values"], settings, "What is swept"),
         folded("Config", table(["setting", "value"], _config(sweep), "Config")),
     ]

@@ -195,9 +195,6 @@ class Sweep:
         """
         return self.rows.to_pandas()
 
-    def _repr_html_(self) -> str:
-        return self.rows._repr_html_()
-
 
 def verify_sweep(directory: Path) -> list[Finding]:
     """Check every checksum of a sweep: its description, its table, and every run below it.

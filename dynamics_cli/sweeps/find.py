@@ -1,5 +1,5 @@
-"""Find and open what a user names: a run or a sweep by its path, (the start of) its name or hash, or `latest`; replica
-k of a run by `DIR:k`, job k of a sweep by `SWEEP:k`.
+"""Find and open what a user names: a run or a sweep by its path, (the start of) its name, or `latest`; replica k of a
+run by `DIR:k`, job k of a sweep by `SWEEP:k`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
@@ -19,7 +18,6 @@ from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
 LATEST = "latest"
 """Stands for the run or the sweep below its root that was written last."""
 
-_HASH = re.compile(r"[0-9a-f]{4,64}")
 _NUMBERED = re.compile(r"(.+):([0-9]{1,9})", re.DOTALL)
 
 
@@ -46,7 +44,7 @@ def stands_for_run(text: str) -> bool:
 
 
 def run_directory(text: str) -> Path:
-    """Return the directory of a run: a path, the (start of the) name or hash of a kept run, or `latest`.
+    """Return the directory of a run: a path, the (start of the) name of a kept run, or `latest`.
 
     Raises:
         RunError: there is no such run.
@@ -69,8 +67,8 @@ def run_directory(text: str) -> Path:
 def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
     """Return the directory of a sweep; None when `which` names none.
 
-    `which` is a sweep, its directory, the (start of the) name or hash of a sweep below `sweeps_root`, or `latest`,
-    which is a sweep where no run was written since. `alone` says that only a sweep can be meant, not a run.
+    `which` is a sweep, its directory, the (start of the) name of a sweep below `sweeps_root`, or `latest`, which is
+    a sweep where no run was written since. `alone` says that only a sweep can be meant, not a run.
 
     Raises UsageError: several begin so; the message names them.
     """
@@ -88,11 +86,6 @@ def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
     if len(fitting) > 1:
         raise UsageError(f"{text!r} can be {', '.join(map(str, fitting))}")
     return fitting[0] if fitting and fitting[0] in found else None
-
-
-def find_sweep(which: Sweep | str | Path) -> Path:
-    """Return the directory of a sweep, where no run can be meant."""
-    return sweep_directory(which, alone=True) or Path(str(which))
 
 
 def run_of_job(which: Any) -> Any:
@@ -149,7 +142,7 @@ def _numbered(text: str) -> tuple[str, int | None]:
 def _matching(text: str, root: Path, info: str = layout.INFO) -> list[Path]:
     """Return the directories below a root that `text` can stand for; for `latest` they have a file `info`.
 
-    A whole name comes before starts of names, and these before starts of hashes.
+    A whole name comes before starts of names.
     """
     names = run_names(root)
     if text in names:
@@ -157,10 +150,7 @@ def _matching(text: str, root: Path, info: str = layout.INFO) -> list[Path]:
     if text == LATEST:
         begun = [root / name for name in names if _written(root / name, info)]
         return [max(begun, key=lambda path: _written(path, info))] if begun else []
-    by_name = [root / name for name in names if name.startswith(text)]
-    if by_name or not _HASH.fullmatch(text):
-        return by_name
-    return [root / name for name in names if _hash_begins(root / name, text)]
+    return [root / name for name in names if name.startswith(text)]
 
 
 def _written(directory: Path, info: str) -> int:
@@ -169,13 +159,3 @@ def _written(directory: Path, info: str) -> int:
         return (directory / info).stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _hash_begins(run: Path, text: str) -> bool:
-    """Whether the hash of a run begins so: its name has the first ten digits, its `run.json` all of them."""
-    _, _, digits = run.name.rpartition("-")
-    if len(text) <= len(digits):
-        return digits.startswith(text)
-    if not _HASH.fullmatch(digits) or not text.startswith(digits) or not layout.is_run(run):
-        return False
-    return str(read_info(run).get("hash")).startswith(text)

@@ -36,11 +36,6 @@ class Axis:
     origin: Place | None = field(default=None, compare=False)
     """Where it was written."""
 
-    @property
-    def numeric(self) -> bool:
-        """Whether all values are numbers."""
-        return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
-
 
 def parse_axis(text: str, option: str = "--grid") -> Axis:
     """Return the axis of `key=values` as an option gives it.
@@ -67,7 +62,7 @@ def axis_of(key: str, values: Any, *, distinct: bool = True, origin: Place | Non
         if len(parts) in (3, 4) and "," not in values:
             values, log = _range(text, parts)
         else:
-            values = [_value(text, one) for one in _split(values)]
+            values = _value(text, f"[{values}]")
     listed = tuple(values) if isinstance(values, list | tuple) else (values,)
     if not listed:
         raise UsageError(f"the grid of {key} must have values")
@@ -91,19 +86,6 @@ def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
         return tuple(dict.fromkeys(round(v) for v in spaced.tolist())), log
     whole = isinstance(first, int) and isinstance(last, int) and not log and (last - first) % (count - 1) == 0
     return tuple(round(v) if whole else float(v) for v in spaced), log
-
-
-def _split(written: str) -> list[str]:
-    """Split at commas outside of brackets."""
-    items, depth, current = [], 0, ""
-    for character in written:
-        depth += (character in "[{") - (character in "]}")
-        if character == "," and depth == 0:
-            items.append(current)
-            current = ""
-        else:
-            current += character
-    return [*items, current]
 
 
 def _value(text: str, written: str) -> Any:

@@ -129,8 +129,8 @@ class PlannedSweep(list[Job]):
                 messages(too_much)
         self.record = record or "config"
         if self.record != "config":
-            light = _Light(1 if self.record == "ends" else LIGHT_LOSSES)
-            self[:] = [Job(job.number, job.settings, light.of(job.config)) for job in self]
+            light = partial(_light, 1 if self.record == "ends" else LIGHT_LOSSES, {})
+            self[:] = [Job(job.number, job.settings, light(job.config)) for job in self]
 
     @cached_property
     def hash(self) -> str:
@@ -215,7 +215,7 @@ def settings_of(described: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]
 
 
 class _Configs:
-    """The configs of a grid. What only replaces numbers of another point is not read again, and shares its sections."""
+    """The configs of a grid; a point that only replaces numbers of another point is not read again."""
 
     def __init__(
         self, load: Callable[[Any], RunConfig], overrides: Sequence[str], axes: Sequence[Axis], lets: Sequence[Let]
@@ -224,7 +224,6 @@ class _Configs:
         self._origins = {axis.key: axis.origin for axis in axes} | {let.key: let.origin for let in lets}
         self._like: dict[str, tuple[RunConfig, dict[str, Any]]] = {}
         """Settings that are no numbers -> the first config that has them, and the same as plain data."""
-        self._sections: dict[str, Any] = {}
 
     def at(self, settings: Mapping[str, Any]) -> RunConfig:
         """Return the config of some settings.
@@ -234,34 +233,25 @@ class _Configs:
         """
         numbers = {key: value for key, value in settings.items() if type(value) in (int, float)}
         words = repr({key: value for key, value in settings.items() if key not in numbers})
-        if words in self._like and (config := self._changed(words, numbers)) is not None:
+        if words in self._like and (config := _changed(*self._like[words], numbers)) is not None:
             return config
         assigned = [assignment(key, value, self._origins[key]) for key, value in settings.items()]
         config = self._load([*self._overrides, *assigned])
         self._like.setdefault(words, (config, to_plain(config)))
         return config
 
-    def _changed(self, words: str, numbers: Mapping[str, Any]) -> RunConfig | None:
-        """Return the first config like this one with other numbers; None where that is refused, which reading tells."""
-        first, plain = self._like[words]
-        heads = {key.partition(".")[0] for key in numbers}
-        places = {
-            head: f"{head} {words} {[one for one in numbers.items() if one[0].partition('.')[0] == head]}"
-            for head in heads
-        }
-        there = {head: self._sections[place] for head, place in places.items() if place in self._sections}
-        data = dict(first) | {head: plain[head] for head in heads if head in plain} | there
-        try:
-            for key, value in numbers.items():
-                if key.partition(".")[0] not in there:
-                    _set(data, key.split("."), value)
-            config = RunConfig.model_validate(data)
-            if next(check_sections(dict(config)), None) is not None:
-                return None
-        except (ValidationError, LookupError, TypeError, ValueError):
-            return None
-        self._sections |= {place: getattr(config, head) for head, place in places.items()}
-        return config
+
+def _changed(first: RunConfig, plain: Mapping[str, Any], numbers: Mapping[str, Any]) -> RunConfig | None:
+    """Return a config with other numbers, None where that is refused; other sections are those of `first` itself."""
+    heads = {key.partition(".")[0] for key in numbers}
+    data = dict(first) | {head: plain[head] for head in heads if head in plain}
+    try:
+        for key, value in numbers.items():
+            _set(data, key.split("."), value)
+        config = RunConfig.model_validate(data)
+    except (ValidationError, LookupError, TypeError, ValueError):
+        return None
+    return config if next(check_sections(dict(config)), None) is None else None
 
 
 def _set(data: Any, path: Sequence[str], value: Any) -> None:
@@ -275,22 +265,16 @@ def _set(data: Any, path: Sequence[str], value: Any) -> None:
     _set(data[key], rest, value)
 
 
-class _Light:
-    """Configs whose record keeps the ends, and about a number of losses between them."""
+def _light(losses: int, known: dict[tuple[int, int | None], tuple[Any, Any]], config: RunConfig) -> RunConfig:
+    """Return a config whose record keeps the ends, and about so many losses between them.
 
-    def __init__(self, losses: int) -> None:
-        self._losses = losses
-        self._records: dict[tuple[int, int | None], tuple[Any, Any]] = {}
-        """`id` of a section and losses between two -> that section, which lives as long, and the lighter one."""
-
-    def of(self, config: RunConfig) -> RunConfig:
-        """Return a config with the lighter record."""
-        total = getattr(config.optimizer, "iterations", None)
-        every = config.record.loss_every
-        if every is None and total and getattr(config.optimizer, "batch_size", None) is None:
-            every = max(1, total // self._losses)
-        key = id(config.record), every
-        if key not in self._records:
-            plain = {**to_plain(config)["record"], "snapshots": {"kind": "list", "include": []}, "loss_every": every}
-            self._records[key] = config.record, type(config.record).model_validate(plain)
-        return config.model_copy(update={"record": self._records[key][1]})
+    `known` has `id` of a section and iterations between two losses -> that section, and the lighter one.
+    """
+    total, every = getattr(config.optimizer, "iterations", None), config.record.loss_every
+    if every is None and total and getattr(config.optimizer, "batch_size", None) is None:
+        every = max(1, total // losses)
+    key = id(config.record), every
+    if key not in known:
+        plain = {**to_plain(config)["record"], "snapshots": {"kind": "list", "include": []}, "loss_every": every}
+        known[key] = config.record, type(config.record).model_validate(plain)
+    return config.model_copy(update={"record": known[key][1]})

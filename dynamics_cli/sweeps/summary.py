@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.runs import Run, is_locked
+from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.runs import is_locked
 from dynamics_cli.runs.find import DAMAGED, runs_below, summarize
 from dynamics_cli.runs.info import STATUSES
 from dynamics_cli.runs.store import layout
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
-from dynamics_cli.sweeps.find import find_sweep, sweeps_root
+from dynamics_cli.sweeps.find import sweep_directory, sweeps_root
 from dynamics_cli.text import Table
 
 
@@ -37,14 +36,14 @@ def list_sweeps(root: str | Path | None = None) -> Table:
 
 
 def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
-    """Return how far a sweep is: settings, jobs by how they ended, failures by message, running jobs."""
-    sweep = Sweep(find_sweep(which))
-    described, running = sweep.described, {} if sweep.finished else _running(sweep.path)
+    """Return how far a sweep is: settings, jobs by how they ended, failures by message."""
+    sweep = Sweep(sweep_directory(which, alone=True) or Path(str(which)))
+    described = sweep.described
     failures = Counter(row["message"] for row in sweep.rows if row["status"] == "failed")
     return {
         "path": sweep.path,
         "name": described["name"],
-        "status": "complete" if sweep.finished else "running" if running or is_locked(sweep.path) else "unfinished",
+        "status": "complete" if sweep.finished else "running" if is_locked(sweep.path) else "unfinished",
         "jobs": described["jobs"],
         "ended": len(sweep.rows),
         **sweep.counts(),
@@ -52,17 +51,6 @@ def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
         "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
         "computed": described["computed"],
         "failures": dict(failures.most_common()),
-        "running": running,
         "table": sweep.table if sweep.finished else None,
         "modified": (sweep.path / SWEEP).stat().st_mtime,
     }
-
-
-def _running(directory: Path) -> dict[str, int]:
-    """Return the runs that are being trained, and how far they are."""
-    reached = {}
-    for path in sorted([*directory.glob("batches/*"), *directory.glob("jobs/*")]):
-        if is_locked(path):
-            with suppress(RunError):
-                reached[str(path.relative_to(directory))] = Run(path).iterations
-    return reached

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def run_sweep(
             stack.enter_context(run_lock(directory, on_wait=messages))
         described = _claim(directory, planned)
         results = Results(directory, described)
-        own, (k, n) = _Own(planned), shard or (1, 1)
+        own, (k, n) = partial(_is_own, planned, {}), shard or (1, 1)
         todo = [batch for batch in results.batches[k - 1 :: n] if not results.read(batch, own)]
         if described.pop("table", None) and todo:
             write_sweep(directory, described)
@@ -117,21 +118,14 @@ def _claim(directory: Path, planned: PlannedSweep) -> dict[str, Any]:
     return described
 
 
-class _Own:
-    """Whether a run belongs to one of the jobs."""
-
-    def __init__(self, planned: PlannedSweep) -> None:
-        self._planned = planned
-        self._datasets: dict[int, Any] = {}
-        """`id` of a data set -> the same, resolved: jobs share most of them."""
-
-    def __call__(self, run: Run, numbers: Sequence[int]) -> bool:
-        configs = []
-        for config in (self._planned[number].config for number in numbers):
-            dataset = self._datasets.setdefault(id(config.dataset), None) or config.dataset.resolve()
-            self._datasets[id(config.dataset)] = dataset
-            configs.append(config.model_copy(update={"dataset": dataset}))
-        return run.hash == identity_of(configs, str(run.info.get("device")), str(run.info.get("backend")))
+def _is_own(planned: PlannedSweep, resolved: dict[int, Any], run: Run, numbers: Sequence[int]) -> bool:
+    """Whether a run is that of some jobs; `resolved` has `id` of a data set -> the same, resolved."""
+    configs = []
+    for config in (planned[number].config for number in numbers):
+        if id(config.dataset) not in resolved:
+            resolved[id(config.dataset)] = config.dataset.resolve()
+        configs.append(config.model_copy(update={"dataset": resolved[id(config.dataset)]}))
+    return run.hash == identity_of(configs, str(run.info.get("device")), str(run.info.get("backend")))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.sweeps.workers import run_by_executor, run_in_processes
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.prospect import found_run
-from dynamics_cli.training.replicas import belong_together, build_problems
+from dynamics_cli.training.replicas import batch_key, build_problems
 from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_problems, plan_run
 from dynamics_cli.training.signals import Interrupted
 
@@ -64,7 +64,7 @@ class Task:
         if len(self.configs) == 1:
             return plan_run(first, self.directory)
         problems = build_problems(self.configs)
-        if not belong_together(problems):
+        if batch_key(problems[0]) is None or len({one.dataset.x.shape for one in problems}) > 1:
             raise InputError(f"{first.name}: {len(problems)} networks of this config cannot be trained together")
         return plan_problems(problems, self.directory)
 
@@ -178,18 +178,15 @@ def work(directory: str, configs: Sequence[Mapping[str, Any]], force: bool) -> s
     return ""
 
 
-def by_executor(executor: Executor, look: Callable[[], object] | None = None) -> Engine:
-    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as Parsl's.
-
-    While it waits, `look` is called a few times a second.
-    """
-    return partial(run_by_executor, call=work, executor=executor, look=look)
+def by_executor(executor: Executor) -> Engine:
+    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as that of Parsl."""
+    return partial(run_by_executor, call=work, executor=executor)
 
 
 def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> Engine:
     """Return an engine that gives tasks to the workers of a Dask scheduler, which see the directories of runs.
 
-    Each time that the last worker has gone, `messages` is told; training goes on when another comes.
+    Where no worker is there, `messages` is told; training begins when one comes.
 
     Raises:
         UsageError: Dask is not installed.
@@ -205,14 +202,8 @@ def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> 
         except (OSError, ValueError) as error:
             raise RunError(f"no Dask scheduler answers at {scheduler}: {error}") from error
         with client:
-            alone = False
-
-            def look() -> None:
-                nonlocal alone
-                before, alone = alone, not client.scheduler_info()["workers"]
-                if alone and not before and messages is not None:
-                    messages(f"no Dask worker is at {scheduler}: the sweep waits, and goes on when one comes")
-
-            yield from by_executor(client.get_executor(pure=False), look)(orders)
+            if messages is not None and not client.scheduler_info()["workers"]:
+                messages(f"no Dask worker is at {scheduler}: the sweep waits, and goes on when one comes")
+            yield from by_executor(client.get_executor(pure=False))(orders)
 
     return run

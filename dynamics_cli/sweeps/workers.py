@@ -166,12 +166,8 @@ def serve(descriptor: int) -> None:
         training.clear()
 
 
-def run_by_executor(
-    todo: Todo, *, call: Call, executor: Executor, look: Callable[[], object] | None = None
-) -> Iterator[tuple[int, str]]:
+def run_by_executor(todo: Todo, *, call: Call, executor: Executor) -> Iterator[tuple[int, str]]:
     """Do as `run_in_processes` by the executor of a cluster, whose machines see the directories of runs.
-
-    `look` is called between two looks at the running calls.
 
     Raises:
         Interrupted: as `run_in_processes`.
@@ -186,8 +182,6 @@ def run_by_executor(
                     running[executor.submit(_with_kinds, os.environ.get(WITH, ""), call, *one[1])] = one[0]
                 if not running:
                     return
-                if look is not None:
-                    look()
                 for future in wait_for_futures(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
                     k, ended = running.pop(future), _result(future)
                     if isinstance(ended, int):

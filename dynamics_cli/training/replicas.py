@@ -147,21 +147,6 @@ def _way(problem: Problem) -> str | None:
     return "torch" if stackable(problem) else None
 
 
-def belong_together(problems: Sequence[Problem]) -> bool:
-    """Whether problems have one `batch_key`, and so can be trained together; those that share sections are asked once.
-
-    Raises:
-        InputError: a config asks for a measure that its problem does not offer.
-    """
-    asked = {}
-    for problem in problems:
-        sections = {key: value for key, value in problem.config if key not in ("seed", "name", "initialization")}
-        shared = *(id(one) if isinstance(one, Section) else one for one in sections.values()), id(problem.dataset)
-        asked[*shared, type(problem.config.initialization)] = problem
-    keys = {batch_key(problem) for problem in asked.values()}
-    return len(keys) == 1 and None not in keys
-
-
 def _dataset_of(config: RunConfig, there: dict[str, Samples]) -> Samples:
     """Return the data set of a config (see `samples_of`), built unless it is there."""
     section = config.dataset

@@ -65,7 +65,7 @@ def test_log_range_has_exact_ends():
         ("lr=1:2:1", "count an integer from 2 to 1000000"),
         ("lr=1:apple:3", "first and last must be numbers"),
         ("lr=0:1:log:3", "a log range needs positive ends"),
-        ("lr=1,,2", "has an empty value"),
+        ("lr=1,,2", "not valid YAML"),
         ("lr=1,1", "names a value twice"),
     ],
 )
