@@ -179,7 +179,7 @@ def work(directory: str, configs: Sequence[Mapping[str, Any]], force: bool) -> s
 
 
 def by_executor(executor: Executor) -> Engine:
-    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as that of Parsl."""
+    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as Parsl's."""
     return partial(run_by_executor, call=work, executor=executor)
 
 
