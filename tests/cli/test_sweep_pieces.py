@@ -79,7 +79,7 @@ def test_a_dry_run_says_what_there_is_to_do(dyn: Dyn, place: Path) -> None:
     assert planned["disk_bytes"] > 0
     dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--shard", "1/3")
     assert dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--dry-run").out.splitlines()[1] == (
-        "jobs     18, of which 6 are done"
+        "jobs     18 (6 done)"
     )
 
 

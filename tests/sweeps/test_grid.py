@@ -210,7 +210,7 @@ def test_mistakes_in_the_section(swept, old, new, message):
 def test_what_runs_together_may_come_twice():
     jobs = api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.1,0.2", "architecture.width=2,4,4"])
     assert [(j.config.optimizer.lr, j.config.architecture.width) for j in jobs] == [(0.1, 2), (0.1, 4), (0.2, 4)]
-    with pytest.raises(UsageError, match="as many values each, not optimizer.lr 2, architecture.width 3"):
+    with pytest.raises(UsageError, match="equally many values, not optimizer.lr 2, architecture.width 3"):
         api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.2", "architecture.width=2,4,8"])
 
 
