@@ -78,9 +78,7 @@ def test_a_dry_run_says_what_there_is_to_do(dyn: Dyn, place: Path) -> None:
     assert (planned["jobs"], planned["done"], planned["batches"], planned["alone"]) == (18, 0, 3, 0)
     assert planned["disk_bytes"] > 0
     dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--shard", "1/3")
-    assert dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--dry-run").out.splitlines()[1] == (
-        "jobs     18 (6 done)"
-    )
+    assert dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--dry-run").out.splitlines()[1] == ("jobs     18 (6 done)")
 
 
 def test_the_section_that_the_handbook_shows(dyn: Dyn, place: Path) -> None:
