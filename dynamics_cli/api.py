@@ -637,9 +637,7 @@ def list_panels(run: Drawn) -> Table:
     return Table({"name": name, "description": description} for name, description in shown.items())
 
 
-def page(
-    *what: Run | Sweep | FigureResult | str | Path, runs: bool = False, theory: bool = False, live: float = 0.0
-) -> Page:
+def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, theory: bool = False) -> Page:
     """Write one HTML file that shows everything, offline.
 
     Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
@@ -651,7 +649,6 @@ def page(
             of `reproduce`, JSON files beside figures, keys of papers; by default all papers.
         runs: embed the runs of figures too.
         theory: add the predictions of theories for a run, which may take long.
-        live: seconds after which the page will be written again if a run goes on; its own `live` is 0 if none does.
 
     Returns:
         The page; `save(path)` writes it, and a notebook shows it.
@@ -662,7 +659,7 @@ def page(
     """
     from dynamics_cli.pages import page
 
-    return page(*what, runs=runs, theory=theory, live=live)
+    return page(*what, runs=runs, theory=theory)
 
 
 def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from pathlib import Path
 
@@ -23,8 +22,6 @@ Examples:
   dyn page boursier2022 --runs
   dyn page --all
 """
-EVERY = 5.0
-"""Seconds between two versions of the page of a run that goes on."""
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[object]:
@@ -40,32 +37,21 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.option("--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced.")
 @click.option("--runs", is_flag=True)
 @click.option("--theory", is_flag=True)
-@click.option("--live", is_flag=True, help=f"Write the file every {EVERY:g} s while the run goes on.")
 @quiet_option
 @json_option
 def page(
-    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, theory: bool, live: bool,
-    quiet: bool, as_json: bool,
+    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, theory: bool, quiet: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     if everything == bool(what):
         raise click.UsageError("say what to show: runs, sweeps, figures, papers, or --all")
-    if live and len(what) != 1:
-        raise click.UsageError("--live follows one run")
     from dynamics_cli.pages import pages_folder
-
-    def write() -> tuple[Path, bool]:
-        made = api.page(*what, runs=runs, theory=theory, live=EVERY if live else 0.0)
-        return made.save(output or pages_folder() / f"{made.name}.html"), bool(made.live)
 
     message = partial(say, quiet=quiet or as_json)
     if theory:
         message("computing the predictions of theories")
-    file, goes_on = write()
-    if live:
-        message(f"{file} is written again every {EVERY:g} s; Ctrl-C ends that" if goes_on else "the run has ended")
-    while goes_on:
-        time.sleep(EVERY)
-        file, goes_on = write()
+    made = api.page(*what, runs=runs, theory=theory)
+    file = made.save(output or pages_folder() / f"{made.name}.html")
     if as_json:
         emit_json({"file": file, "bytes": file.stat().st_size})
     else:

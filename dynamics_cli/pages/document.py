@@ -127,8 +127,6 @@ class Page:
     name: str
     """Of the file, without its ending."""
     title: str
-    live: float = 0.0
-    """Seconds after which the file is written again, of a run that goes on; 0: it is not."""
     body: list[Html] = field(default_factory=list)
     panels: list[dict[str, Any]] = field(default_factory=list)
     groups: list[dict[str, Any]] = field(default_factory=list)
@@ -185,7 +183,7 @@ class Page:
         policy = (
             f"{_POLICY}{_hash(script)}; style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
         )
-        described = {"panels": self.panels, "groups": self.groups, "live": self.live}
+        described = {"panels": self.panels, "groups": self.groups}
         text = json.dumps(jsonable(described), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
         data = [
             tag("script", Html(text), type="application/json", id="described"),
@@ -200,15 +198,9 @@ class Page:
             tag("title", self.title),
             tag("style", Html(style)),
         )
-        top = tag("header", tag("h1", self.title), tag("div", id="settings"), self._goes_on())
+        top = tag("header", tag("h1", self.title), tag("div", id="settings"))
         whole = (top, tag("main", *self.body), *data, tag("script", Html(script)))
         return f"<!doctype html>\n{tag('html', head, tag('body', *whole), lang='en')}\n"
-
-    def _goes_on(self) -> Html | None:
-        if not self.live:
-            return None
-        text = f"This run goes on; the file is written again every {self.live:g} s."
-        return tag("p", text, tag("span", id="reload"), class_="live", role="status")
 
     def save(self, path: str | Path) -> Path:
         """Write the file in one step, and return its path; a link stays, and leads to the page.

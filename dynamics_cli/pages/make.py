@@ -17,7 +17,6 @@ from dynamics_cli.reproduction.document import read_document
 from dynamics_cli.runs import Run, outputs_root
 from dynamics_cli.sweeps.directory import read_sweep
 from dynamics_cli.sweeps.find import is_there, open_run, run_names, sweep_directory
-from dynamics_cli.sweeps.summary import describe_sweep
 
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
@@ -32,14 +31,10 @@ def pages_folder() -> Path:
     return outputs_root() / "pages"
 
 
-def page(
-    *what: Run | Sweep | FigureResult | str | Path, runs: bool = False, theory: bool = False, live: float = 0.0
-) -> Page:
+def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, theory: bool = False) -> Page:
     """See `api.page`."""
     parts = [_found(one) for one in what] or [("paper", key) for key in catalogue.papers()]
     page = Page(*_called(parts, everything=not what))
-    if live and len(parts) == 1 and _goes_on(*parts[0]):
-        page.live = live
     alone = [value for kind, value in parts if kind == "run"]
     if len(alone) == 1:
         if len(parts) > 1:
@@ -59,12 +54,6 @@ def page(
         elif kind == "paper":
             add_paper(page, value, runs=runs)
     return page
-
-
-def _goes_on(kind: str, value: Any) -> bool:
-    return (kind == "run" and value.status == "running") or (
-        kind == "sweep" and describe_sweep(value)["status"] == "running"
-    )
 
 
 def _called(parts: Sequence[Part], *, everything: bool) -> tuple[str, str]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,7 @@ import pytest
 from PIL import Image
 
 import dynamics_cli as dyn
-from dynamics_cli.errors import RunError
-from dynamics_cli.pages import Page, page
+from dynamics_cli.pages import Page
 from dynamics_cli.pages.drawn import DASHES
 from dynamics_cli.plotting.chart import look
 from dynamics_cli.reproduction.document import write_document
@@ -213,7 +210,7 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     box = canvas.bounding_box()
     tab.mouse.move(box["x"] + 62, box["y"] + 40)
     assert "optimizer.lr 0.01, architecture.width 4" in tab.locator(".sweep .readout").first.inner_text()
-    tab.get_by_label("row of a job").fill("3")
+    tab.locator("tr.job").nth(3).press("Enter")
     tab.wait_for_selector(".sweep .chart canvas")
     assert tab.locator("tr[aria-current]").inner_text().split("\t")[:4] == [
         str(rows[3][name]) for name in ("job", "optimizer.lr", "architecture.width", "seed")
@@ -283,7 +280,7 @@ def test_two_states_are_two_points(show: Show, tmp_path: Path) -> None:
     changes = {"optimizer.iterations": 40}
     swept = dyn.sweep(POINTS, {"optimizer.lr": [0.01, 0.02]}, overrides=changes, record="ends", out=tmp_path / "ends")
     tab = show(dyn.page(swept), "wide", color_scheme="light")
-    tab.get_by_label("row of a job").fill("1")
+    tab.locator("tr.job").nth(1).press("Enter")
     tab.wait_for_selector(".sweep .chart canvas")
     blue = """() => { const canvas = document.querySelector(".sweep .chart canvas"), { width, height } = canvas;
         const { data } = canvas.getContext("2d").getImageData(0, 0, width, height), columns = new Set();
@@ -338,43 +335,6 @@ def test_hostile_names_and_values_are_texts(show: Show, figure: Any, points: Run
     assert tab.evaluate("document.querySelectorAll('img, script[src]').length") == 0
     assert HOSTILE[:30] in tab.inner_text("body")
     assert len(page.html()) < 400_000
-
-
-def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Path, tmp_path: Path) -> None:
-    slow = {**POINTS, "name": "slow", "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 100_000_000},
-            "record": {"snapshots": {"kind": "geometric", "ratio": 1.5}}, "backend": "torch"}  # fmt: skip
-    stop = False
-
-    def progress(*_: object) -> None:
-        if stop:
-            raise RuntimeError("enough")
-
-    def train() -> None:
-        with pytest.raises(RunError, match="enough"):
-            dyn.train(slow, out=tmp_path / "slow", progress=progress)
-
-    thread = Thread(target=train)
-    thread.start()
-    try:
-        recorded = tmp_path / "slow" / "trajectory" / "iterations.npy"
-        while not recorded.exists() or len(np.load(recorded, mmap_mode="r")) < 4:
-            time.sleep(0.1)
-        file = page(tmp_path / "slow", live=2.0).save(tmp_path / "slow.html")
-        tab = show(file)
-        assert "This run goes on; the file is written again every 2 s." in tab.inner_text(".live")
-        tab.get_by_role("slider", name="State of training").press("Home")
-        tab.evaluate("document.documentElement.dataset.former = 1; scrollTo(0, 300)")
-        tab.get_by_role("button", name="load again").evaluate("(button) => button.click()")  # and no scrolling there
-        tab.wait_for_selector("html[data-ready]:not([data-former])", state="attached")
-        assert "state0=0" in tab.url
-        assert tab.evaluate("scrollY") == 300
-        assert row(tab, "iteration") == 0
-        tab.get_by_label("load again by itself").check()
-        page(tmp_path / "slow").save(file)
-        tab.wait_for_selector(".live", state="detached", timeout=10000)
-    finally:
-        stop = True
-        thread.join()
 
 
 @pytest.mark.long

@@ -312,9 +312,7 @@ def test_the_command(points: Run, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["page", str(points.path), "-o", str(file), "--json"])
     assert json.loads(done.stdout) == {"file": str(file), "bytes": file.stat().st_size}
     assert CliRunner().invoke(main, ["page", points.path.name]).stdout.endswith(f"pages/{points.path.name}.html\n")
-    live = CliRunner().invoke(main, ["page", str(points.path), "--live", "-o", str(file)])
-    assert (live.exit_code, "the run has ended" in live.stderr) == (0, True)
-    for wrong in (["page"], ["page", "latest", "--all"], ["page", "a", "b", "--live"]):
+    for wrong in (["page"], ["page", "latest", "--all"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
 
 

@@ -9,7 +9,7 @@
 /** @typedef {{kind: string, group?: number, at?: number[], alternative: string, [key: string]: any}} Panel */
 /** @typedef {{x: Stored, numbers: {name: string, y: Stored}[]}} StoredGroup */
 
-/** @type {{panels: Panel[], groups: StoredGroup[], live: number}} */
+/** @type {{panels: Panel[], groups: StoredGroup[]}} */
 const described = JSON.parse(element("described").textContent || "");
 
 /** @param {string} id @returns {HTMLElement} */

@@ -146,40 +146,9 @@ async function setUpIn(root) {
     const fold = bar.closest("details");
     if (!fold || fold.open) {
       const states = await statesOf(Number(/** @type {HTMLElement} */ (bar).dataset.group));
-      states?.goTo(kept.get(`state${/** @type {HTMLElement} */ (bar).dataset.group}`) ?? states.now);
+      states?.goTo(states.now);
     }
   }
-}
-
-/** What the address keeps when the page is loaded again: the sliders, the place, and whether it loads itself. @type {Map<string, number>} */
-const kept = new Map();
-for (const part of location.hash.slice(1).split("&")) {
-  const [name, value] = part.split("=");
-  if (value !== undefined && Number.isInteger(Number(value))) kept.set(name, Number(value));
-}
-
-async function reload() {
-  for (const [group, states] of groups) {
-    const found = await states;
-    if (found && found.now < found.x.length - 1) kept.set(`state${group}`, found.now);
-    else kept.delete(`state${group}`);
-  }
-  kept.set("scroll", Math.round(scrollY));
-  location.hash = [...kept].map(([name, value]) => `${name}=${value}`).join("&");
-  location.reload();
-}
-
-/** Offer to load the page again while its run goes on. @param {HTMLElement} place */
-function offerReload(place) {
-  const again = () => {
-    if (kept.get("again")) setTimeout(() => kept.get("again") && reload(), 1000 * described.live);
-  };
-  const box = ticker("load again by itself", !!kept.get("again"), (on) => {
-    kept.set("again", Number(on));
-    again();
-  });
-  place.append(" ", make("button", { type: "button", onclick: reload }, "load again"), " ", box);
-  again();
 }
 
 function recolor() {
@@ -196,9 +165,6 @@ document.addEventListener("toggle", (event) => {
 
 (async () => {
   document.documentElement.classList.add("drawing");
-  const place = document.getElementById("reload");
-  if (place) offerReload(place);
   await setUpIn(document);
-  scrollTo(scrollX, kept.get("scroll") ?? scrollY); // what was drawn since then has made the page longer
   document.documentElement.dataset.ready = performance.now().toFixed(0);
 })();

@@ -44,9 +44,6 @@ class Sweep {
       const log = /** @type {HTMLInputElement} */ (box.querySelector("input"));
       settings.append(box);
     });
-    const number = /** @type {HTMLInputElement} */ (make("input", { type: "number", min: "0", max: String(panel.jobs - 1), autocomplete: "off" }));
-    number.addEventListener("input", () => number.value !== "" && this.show(Math.max(0, Math.min(panel.jobs - 1, Number(number.value)))));
-    settings.append(make("label", {}, "row of a job ", number));
     place.append(settings);
     this.drawing = new Drawing(place, panel.alternative, 0.5);
     this.drawing.onresize = () => this.draw();
@@ -76,7 +73,6 @@ class Sweep {
     canvas.addEventListener("mousemove", (event) => this.point(this.under(event)));
     canvas.addEventListener("click", (event) => {
       const job = this.under(event);
-      if (job >= 0) number.value = String(job);
       if (job >= 0) this.show(job);
     });
     this.draw();
