@@ -35,10 +35,8 @@ class Clusters:
 def significant(W: ArrayLike, relative_norm: float = 1e-2) -> Bools:
     """Return which neurons `(..., m)` of `W (..., m, d)` have a norm above `relative_norm` times the largest.
 
-    The largest norm is taken in the same network (of each snapshot). Raises ValueError unless `0 <= relative_norm < 1`.
+    The largest norm is taken in the same network (of each snapshot).
     """
-    if not 0.0 <= relative_norm < 1.0:
-        raise ValueError(f"relative_norm must be in [0, 1), not {relative_norm}")
     lengths = norms(as_floats(W, "W", axes=2, batched=True))
     largest = lengths.max(axis=-1, initial=0.0, keepdims=True)
     result: Bools = (lengths > 0) & (lengths >= relative_norm * largest)
@@ -52,12 +50,10 @@ def cluster_directions(
 
     Groups are the connected components of these links, so neither the order of the neurons nor chance plays a part;
     with `signs (m,)` (or output weights) neurons of different sign are never linked. Neurons below `relative_norm`
-    times the largest norm are left out. Groups are sorted by mass, ties by their first neuron. Raises ValueError on a
-    tolerance outside [0, 180) and on shapes that do not match.
+    times the largest norm are left out. Groups are sorted by mass, ties by their first neuron. Raises ValueError on
+    shapes that do not match.
     """
     weights = as_floats(W, "W", axes=2)
-    if not 0.0 <= angle_tolerance < 180.0:
-        raise ValueError(f"angle_tolerance must be in [0, 180) degrees, not {angle_tolerance}")
     kept = np.flatnonzero(significant(weights, relative_norm))
     w_bar, lengths = directions(weights[kept]), norms(weights[kept])
     linked = _within_angle(w_bar, angle_tolerance)  # (k, k)
@@ -104,11 +100,9 @@ def distinct_kinks(
 
     Kinks less than `tolerance` (in units of the input) apart, or chained so, count once and are averaged with the
     slopes of their neurons as weights. `within` keeps the kinks of an interval, e.g. the range of the data. Raises
-    ValueError when `tolerance` is negative or W is not `(m, 2)`.
+    ValueError when W is not `(m, 2)`.
     """
     weights = as_floats(W, "W", axes=2)
-    if tolerance < 0:
-        raise ValueError(f"tolerance must not be negative, not {tolerance}")
     weights = weights[significant(weights, relative_norm)]
     places = kinks(weights)
     low, high = within if within is not None else (-np.inf, np.inf)

@@ -6,7 +6,6 @@ Everywhere `iterations (k,)` are ascending and `losses (k,)` stand under them. F
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,10 +53,8 @@ def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> floa
 def plateau_at(iterations: ArrayLike, losses: ArrayLike, iteration: int, *, tolerance: float) -> Plateau:
     """Return the stretch around `iteration` where the loss stays within `tolerance` (absolute) of its value there.
 
-    `iteration` is moved to the nearest recorded iteration. Raises ValueError when `tolerance` is negative.
+    `iteration` is moved to the nearest recorded iteration.
     """
-    if tolerance < 0:
-        raise ValueError(f"tolerance must not be negative, not {tolerance}")
     steps, values = _curve(iterations, losses)
     centre = int(np.argmin(np.abs(steps - iteration)))
     outside = np.flatnonzero(np.abs(values - values[centre]) > tolerance)
@@ -78,10 +75,8 @@ def find_plateaus(
 
     A stretch counts when it covers at least `minimum_fraction` of the recorded iterations; the longest is taken
     first, then the longest to its left and right. Losses at or below `floor` times the first loss are the end of
-    training, not a saddle, and never count. Raises ValueError when a parameter is negative.
+    training, not a saddle, and never count.
     """
-    if min(relative_tolerance, minimum_fraction, floor) < 0:
-        raise ValueError("relative_tolerance, minimum_fraction and floor must not be negative")
     steps, values = _curve(iterations, losses)
     shortest = minimum_fraction * (steps[-1] - steps[0])
     ends = _flat_ends(values, relative_tolerance, floor * values[0])
@@ -105,34 +100,20 @@ def find_plateaus(
 def _flat_ends(values: Floats, tolerance: float, floor: float) -> Ints:
     """Return for every index the last index up to which the curve is flat, -1 below the floor.
 
-    Two monotone queues hold the maximum and minimum of a sliding window, so the cost is linear.
+    Extremes of all windows of 2^k values are known; every flat stretch grows by windows, the longest first.
     """
-    numbers = values.tolist()
-    ends = np.full(len(numbers), -1, dtype=np.int64)
-    high: deque[int] = deque()
-    low: deque[int] = deque()
-    stop = 0
-    for start in range(len(numbers)):
-        stop = max(stop, start)
-        while stop < len(numbers) and numbers[stop] > floor:
-            value = numbers[stop]
-            top = max(value, numbers[high[0]]) if high else value
-            bottom = min(value, numbers[low[0]]) if low else value
-            if top > (1.0 + tolerance) * bottom:
-                break
-            while high and numbers[high[-1]] <= value:
-                high.pop()
-            while low and numbers[low[-1]] >= value:
-                low.pop()
-            high.append(stop)
-            low.append(stop)
-            stop += 1
-        if stop > start:
-            ends[start] = stop - 1
-        for queue in (high, low):
-            if queue and queue[0] == start:
-                queue.popleft()
-    return ends
+    n, tables = len(values), [(values, np.where(values > floor, values, -np.inf))]
+    while 2 ** len(tables) <= n:
+        (high, low), step = tables[-1], 2 ** (len(tables) - 1)
+        tables.append((np.maximum(high[:-step], high[step:]), np.minimum(low[:-step], low[step:])))
+    stop, top, bottom = np.arange(n), np.full(n, -np.inf), np.full(n, np.inf)
+    for k, (high, low) in reversed([*enumerate(tables)]):
+        at = stop.clip(max=len(high) - 1)
+        wider_top, wider_bottom = np.maximum(top, high[at]), np.minimum(bottom, low[at])
+        flat = (stop < len(high)) & (wider_top <= (1.0 + tolerance) * wider_bottom)
+        stop = np.where(flat, stop + 2**k, stop)
+        top, bottom = np.where(flat, wider_top, top), np.where(flat, wider_bottom, bottom)
+    return np.where(stop > np.arange(n), stop - 1, -1)
 
 
 def first_below(iterations: ArrayLike, losses: ArrayLike, value: float) -> int | None:
@@ -145,11 +126,8 @@ def first_below(iterations: ArrayLike, losses: ArrayLike, value: float) -> int |
 def escape_iteration(iterations: ArrayLike, losses: ArrayLike, level: float, *, drop: float = 0.05) -> int | None:
     """Return when the saddle of loss `level` is left: first recorded iteration from which on the loss stays below.
 
-    Below means below `(1 - drop) * level`. None when the loss does not end there. Raises ValueError unless
-    `0 <= drop < 1`.
+    Below means below `(1 - drop) * level`. None when the loss does not end there.
     """
-    if not 0.0 <= drop < 1.0:
-        raise ValueError(f"drop must be in [0, 1), not {drop}")
     steps, values = _curve(iterations, losses)
     above = np.flatnonzero(values >= (1.0 - drop) * level)
     start = int(above[-1]) + 1 if above.size else 0

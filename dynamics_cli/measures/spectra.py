@@ -60,11 +60,8 @@ def leading_directions(W: ArrayLike, k: int = 2) -> Floats:
     """Return the `k` leading right-singular vectors `(k, d)` of `W (m, d)` (uncentred principal components).
 
     Each is turned so that its entry of largest size is positive, which makes the picture the same on every machine.
-    Raises ValueError when `k` is not in 1..min(m, d).
     """
     weights = _scaled(as_floats(W, "W", axes=2))[0]
-    if not 1 <= k <= min(weights.shape):
-        raise ValueError(f"k must be in 1..{min(weights.shape)} for W of shape {weights.shape}, not {k}")
     vectors: Floats = np.linalg.svd(weights, full_matrices=False)[2][:k]
     heads = vectors[np.arange(k), np.argmax(np.abs(vectors), axis=1)]
     turned: Floats = vectors * np.sign(heads)[:, None]
@@ -72,14 +69,8 @@ def leading_directions(W: ArrayLike, k: int = 2) -> Floats:
 
 
 def project(W: ArrayLike, basis: ArrayLike) -> Floats:
-    """Return the coordinates `(..., m, k)` of the neurons `W (..., m, d)` along the orthonormal rows of `basis (k, d)`.
-
-    Raises ValueError when the dimensions differ.
-    """
-    weights, rows = as_floats(W, "W", axes=2, batched=True), as_floats(basis, "basis", axes=2)
-    if weights.shape[-1] != rows.shape[-1]:
-        raise ValueError(f"W has dimension {weights.shape[-1]} but the basis {rows.shape[-1]}")
-    result: Floats = weights @ rows.T
+    """Return coordinates `(..., m, k)` of neurons `W (..., m, d)` along the orthonormal rows of `basis (k, d)`."""
+    result: Floats = as_floats(W, "W", axes=2, batched=True) @ as_floats(basis, "basis", axes=2).T
     return result
 
 

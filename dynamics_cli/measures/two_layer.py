@@ -13,15 +13,13 @@ from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network
 
 
 def activate(z: ArrayLike, slope: float = 0.0) -> Floats:
-    """Return `sigma(z) = max(z, slope z)` elementwise for a slope in [0, 1]; ValueError for another slope."""
-    _check_slope(slope)
+    """Return `sigma(z) = max(z, slope z)` elementwise for a slope in [0, 1]."""
     values = as_floats(z, "z", axes=0, batched=True)
     return np.where(values > 0, values, slope * values)
 
 
 def activation_derivative(z: ArrayLike, slope: float = 0.0) -> Floats:
-    """Return `sigma'(z)`: 1 where z > 0 and `slope` elsewhere (at 0 too); ValueError for a slope outside [0, 1]."""
-    _check_slope(slope)
+    """Return `sigma'(z)`: 1 where z > 0 and `slope` elsewhere (at 0 too)."""
     return np.where(as_floats(z, "z", axes=0, batched=True) > 0, 1.0, slope)
 
 
@@ -32,11 +30,6 @@ def activation_patterns(x: ArrayLike, W: ArrayLike) -> Bools:
     """
     result: Bools = preactivations(x, W) > 0
     return result
-
-
-def _check_slope(slope: float) -> None:
-    if not 0.0 <= slope <= 1.0:
-        raise ValueError(f"the slope for negative arguments must be in [0, 1], not {slope}")
 
 
 def preactivations(x: ArrayLike, W: ArrayLike) -> Floats:

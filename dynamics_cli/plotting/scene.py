@@ -152,9 +152,6 @@ class DrawnScene:
         self._xlabel = ""
         self._remark: Text | None = None
         self._drawn = [(layer, self._add(layer)) for layer in sorted(scene.layers, key=lambda layer: layer.z)]
-        self.artists: list[Artist] = [artist for layer, added in self._drawn if layer.moves for artist in added]
-        """The artists that move, from back to front, and the label of the x axis, which has the remark."""
-        self.artists.append(axes.xaxis.label)
         self.handles: list[Artist] = []
         """For a legend, of the first state that is shown."""
 
