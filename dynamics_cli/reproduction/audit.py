@@ -253,4 +253,5 @@ def _outcome(
 
 def reasons(figure: Figure, null: str, held: Mapping[str, bool]) -> dict[str, str]:
     """Return why claims that hold under a null do: id -> sentence of the figure."""
-    return {key: why for key, why in figure.passes.get(null, {}).items() if held.get(key)}
+    said = figure.passes.get(null, {})
+    return {key: why for keys, why in said.items() for key in keys.split() if held.get(key)}

@@ -139,4 +139,8 @@ FIGURE = kit.Figure(
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
     ),
     configs=CONFIGS, variants=VARIANTS, nulls=NULLS,
+    passes={"linear": {
+        "first-flat": "The saddle at 0 and the slow escape from it are those of every homogeneous network.",
+        "rate zero-loss": "Orthogonal points are fitted by a linear function too; its neurons are active on both.",
+    }},
 )  # fmt: skip

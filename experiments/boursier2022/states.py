@@ -170,6 +170,12 @@ def line_state(run: kit.Run, iteration: int) -> LineState:
     return LineState(**vars(state), kinks=kit.kinks(state.W), outputs=state.signs * state.norms, function=function)
 
 
+def bends(state: LineState, inputs: kit.Floats) -> bool:
+    """Return whether the function of a network is not linear between the least and the largest input."""
+    values = state.function(np.linspace(inputs.min(), inputs.max(), 201))
+    return bool(np.abs(np.diff(values, 2)).max() > 1e-6 * np.ptp(values))
+
+
 def initial_scale(run: kit.Run) -> float:
     """Return lambda, the standard deviation of the initial hidden weights (Eq. 4).
 

@@ -30,6 +30,9 @@ PAPER: dict[str, kit.Wanted] = {
 """Of preset `full`: steps 500 and 300 for the loss averaged over the outputs."""
 
 
+NO_DECAY = "Gradient descent has no decay here: this null leaves its run as it is."
+
+
 def chosen(*names: str) -> tuple[dict[str, kit.Wanted], dict[str, dict[str, kit.Wanted]]]:
     """Return the runs of these names, and their presets."""
     return {name: RUNS[name] for name in names}, {"full": {name: PAPER[name] for name in names}}

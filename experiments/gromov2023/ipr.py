@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, Evidence, chosen, evidence, own_form
+from .grokking import ADAMW, GD, NO_DECAY, Evidence, chosen, evidence, own_form
 from .theory.analytic import participation
 
 
@@ -68,4 +68,5 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     variants=own_form(GD),
+    passes={"decay": {"gd-rises gd-periodic": NO_DECAY}},
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, chosen, layers, own_form
+from .grokking import ADAMW, GD, NO_DECAY, chosen, layers, own_form
 from .theory.analytic import analytic_weights, phase_sums
 
 CLOSE = 0.3
@@ -78,4 +78,5 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     variants=own_form(GD),
+    passes={"decay": {"gd-frequency gd-phases": NO_DECAY}},
 )

@@ -85,4 +85,7 @@ FIGURE = kit.Figure(
         "positive data: filled marks are the points on which it is active, at first and after each change (ringed)."
     ),
     configs={"descent": "min2024/two_drops_flow.yaml"},
+    passes={"linear": {
+        "one-way count end": "A linear neuron turns to x+ too, which lies on the positive side of every point.",
+    }},
 )  # fmt: skip

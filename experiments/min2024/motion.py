@@ -112,6 +112,9 @@ FIGURES = kit.by_id(
         ),
         configs={"sgd": "min2024/sgd_first.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
+        passes={"linear": {
+            "norms-first directions-first together": "Fixed output weights take the phases from linear networks too.",
+        }},
 
     ),
 )  # fmt: skip

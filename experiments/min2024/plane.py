@@ -232,6 +232,11 @@ FIGURE_6 = kit.Figure(
         "flow": "min2024/two_drops_flow.yaml",
         "seeds": kit.Wanted("min2024/two_drops.yaml", MANY_6, replicas=SEEDS),
     },
+    passes={"linear": {
+        "small": "The start is the same.",
+        "cosine-plus flow-ends": "Linear neurons turn to one direction, which separates the points as x+ does.",
+        "to-zero flow-rate": "The points are linearly separable.",
+    }},
 )  # fmt: skip
 
 
@@ -320,11 +325,11 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("stay-outside", "Live positive neurons stay outside S+ (at iteration 21000)",
                   source, kit.at_least(1), kit.given(converged, e.outside[2])),
         kit.claim("for-ever", "None of them enters between iterations 7000 and 21000 (change of their number)",
-                  source, kit.exactly(0), kit.given(converged, e.outside[2] - e.outside[1])),
+                  source, kit.exactly(0), kit.given(converged and e.outside[1], e.outside[2] - e.outside[1])),
         kit.claim("with-one", "They are aligned with x1 or x2 alone (least cosine with the nearer)",
                   source, kit.at_least(0.99), each.max(axis=0).min() if len(strays) else np.nan),
         kit.claim("no-growth", "Only neurons in S+ grow (largest norm outside over largest inside)",
-                  source, kit.less_than(0.1), stayed / grown if grown > 0 else np.nan),
+                  source, kit.less_than(0.1), stayed / grown if grown > 0 and len(strays) else np.nan),
     ]  # fmt: skip
 
 
@@ -342,6 +347,9 @@ def _figure(number: int, runs: dict[str, kit.Wanted], caption: str) -> kit.Figur
         ),
         configs=runs,
         nulls={} if runs["descent"].overrides == separated else {"separated": separated},
+        passes={"linear": {
+            "cosine converges all-inside": "Neurons in S+ are active on both points, where a ReLU is linear.",
+        }},
     )  # fmt: skip
 
 

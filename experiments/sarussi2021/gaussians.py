@@ -57,6 +57,10 @@ FIGURE_8 = kit.Figure(
         for dim in DIMENSIONS
     },
     nulls={"large": ("initialization.scale=10", "optimizer.epochs=500")},
+    passes={"linear": {
+        " ".join(f"{one}-{dim}" for dim in DIMENSIONS for one in "wu"):
+            "Neurons that agree on all points make a linear classifier: a linear network is in the regime by nature.",
+    }},
 )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ POINTS = {0.5: 2, 0.2: 5, 0.1: 10, 0.01: 100}
 DELTAS = np.concatenate([np.linspace(0.47, 0.02, 120), np.geomspace(0.02, 1e-4, 60)[1:]])
 DRAWS = 1000
 """Random cases of the bounds."""
+ACTIVE = "Each neuron is active on its feature all along, where a ReLU is linear."
 Kind = Literal["positive", "strong", "negative"]
 
 
@@ -187,7 +188,7 @@ FIGURE_6 = kit.Figure(
         "paper draws."
     ),
     configs=configs(fair=True),
-    draw=lambda e: draw(e, columns=3),
+    draw=lambda e: draw(e, columns=3), passes={"linear": {"overlay starvation bound": ACTIVE}},
 )  # fmt: skip
 
 
@@ -228,7 +229,7 @@ FIGURE_10 = kit.Figure(
             0.1, False, "optimizer.lr=0.02", "optimizer.iterations=50000", "record.snapshots.interval=50"
         ),
     },
-    draw=lambda e: draw(e, columns=4),
+    draw=lambda e: draw(e, columns=4), passes={"linear": {"overlay bound example": ACTIVE}},
 )  # fmt: skip
 
 
