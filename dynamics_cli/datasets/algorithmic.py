@@ -66,11 +66,7 @@ class Polynomial(Dataset, kind="polynomial"):
     random = False
 
     def load(self, streams: Streams) -> Samples:
-        """Return the grid and the values of the polynomial there.
-
-        Raises InputError: they do not fit into memory.
-        """
-        check_size(self.n, 2)
+        """Return the grid and the values of the polynomial there."""
         x = np.linspace(-1.0, 1.0, self.n)
         return make_samples(x[:, None], np.cos(self.degree * np.arccos(x)), append_bias=self.append_bias)
 
@@ -153,11 +149,7 @@ class SparseParity(Dataset, kind="sparse_parity"):
         return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, 1.0)
 
     def load(self, streams: Streams) -> Samples:
-        """Draw the signs and multiply them.
-
-        Raises InputError: they do not fit into memory.
-        """
+        """Draw the signs and multiply them."""
         count = self.n + (self.n_test or 0)
-        check_size(count, self.dim)
         x = streams.rng("data").choice([-1.0, 1.0], (count, self.dim))
         return make_samples(x, x[:, : self.k].prod(axis=1), trained=self.n, append_bias=self.append_bias)

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, make_samples
 from dynamics_cli.kinds.base import Positive, PositiveInt
 
 
@@ -33,11 +33,7 @@ class Mixture(Dataset, kind="mixture"):
         return Sizes(self.n, 2, labels=1.0)
 
     def load(self, streams: Streams) -> Samples:
-        """Draw the points from the data stream of `seed`; all are labelled 1, real.
-
-        Raises InputError: they do not fit into memory.
-        """
-        check_size(self.n + self.modes, 2)
+        """Draw the points from the data stream of `seed`; all are labelled 1, real."""
         rng = streams.rng("data")
         modes = rng.integers(0, self.modes, self.n)  # (n,)
         x = self.centres()[modes] + self.deviation * rng.standard_normal((self.n, 2))
@@ -74,12 +70,8 @@ class Clusters(Dataset, kind="clusters"):
         return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
 
     def load(self, streams: Streams) -> Samples:
-        """Draw the points; held-out samples follow the training samples.
-
-        Raises InputError: they do not fit into memory.
-        """
+        """Draw the points; held-out samples follow the training samples."""
         count = self.n + (self.n_test or 0)
-        check_size(count, self.dim)
         labels = np.ones(self.k**2)
         labels[streams.rng("teacher").permutation(self.k**2)[: self.k**2 // 2]] = -1
         rng = streams.rng("data")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dynamics_cli.datasets.points import Coordinates, check_rows
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, make_samples
 from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
 
 _DRAWS = 10_000
@@ -56,12 +56,8 @@ class Gaussians(Dataset, kind="gaussians"):
         return Sizes(n, d, n_test=2 * (self.test_per_class or 0), bias=self.append_bias, labels=1.0)
 
     def load(self, streams: Streams) -> Samples:
-        """Return points ordered by class, positives (outliers last) first.
-
-        Raises InputError: the points do not fit into memory.
-        """
+        """Return points ordered by class, positives (outliers last) first."""
         dim = self.dim or len(self.mean)
-        check_size(2 * (self.per_class + (self.test_per_class or 0)), dim)
         mean = np.zeros(dim)
         mean[: len(self.mean)] = self.mean
         rng = streams.rng("data") if self.draw is None else np.random.default_rng(self.draw)
@@ -106,11 +102,10 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
 
         `z = (1, -1, 1, -1, ...)`. Should all signs agree, the last label is turned until both classes are there.
 
-        Raises InputError: in one dimension no negative point is kept; or the points do not fit into memory.
+        Raises InputError: in one dimension no negative point is kept.
         """
         if self.dim == 1:
             raise InputError("dataset.dim must be at least 2: in one dimension no point is kept of class -1")
-        check_size(self.n + min(3 * self.n, _DRAWS) + 64, self.dim)
         rng = streams.rng("data")
         z = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
         x, y = np.empty((0, self.dim)), np.empty(0)

@@ -96,9 +96,8 @@ class Teacher(Dataset, kind="teacher"):
     def load(self, streams: Streams) -> Samples:
         """Draw inputs and label them.
 
-        Raises InputError: they do not fit into memory, or the teacher does not suit them.
+        Raises InputError: the teacher does not suit them.
         """
-        check_size(self.n + (self.n_test or 0), self.dim)
         streams = streams.by(self.generator)
         phi = self.architecture.function(self.weights(streams))
         rng = streams.rng("data")
@@ -225,12 +224,8 @@ initialization: {kind: unbalanced, scale: 0.01}
         return Sizes(self.n or self.inputs, self.inputs, self.outputs)
 
     def load(self, streams: Streams) -> Samples:
-        """Return inputs of unit covariance, unless they are anisotropic, and their images.
-
-        Raises InputError: they do not fit into memory.
-        """
-        n, r = self.n or self.inputs, len(self.singular_values)
-        check_size(n + r, self.inputs + self.outputs)
+        """Return inputs of unit covariance, unless they are anisotropic, and their images."""
+        n = self.n or self.inputs
         (U, V), rng = self.vectors(streams), streams.rng("data")
         drawn = rng.standard_normal((n, self.inputs))
         x = drawn if self.n is not None else np.sqrt(n) * np.linalg.qr(drawn)[0]

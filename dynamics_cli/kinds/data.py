@@ -227,10 +227,12 @@ class Dataset(Kind):
         """Return the samples of `load`, changed by `whiten`, `one_hot`, and what makes labels random.
 
         Raises:
-            InputError: see `load`; or the inputs span too few directions to be whitened, or labels that are to be
-                replaced are no classes.
+            InputError: see `load`; or they do not fit into memory, the inputs span too few directions to be whitened,
+                or labels that are to be replaced are no classes.
         """
         streams = self.own(streams)
+        if (sizes := self.sizes()) is not None:
+            check_size(sizes.n + sizes.n_test, sizes.d + sizes.outputs)
         samples = self.load(streams)
         if self.whiten:
             samples = samples.whitened()

@@ -25,7 +25,7 @@ LARGE = [
     Gaussians(per_class=MANY, mean=[1.0], deviation=1.0),
     Gaussians(per_class=1, mean=[1.0], deviation=1.0, dim=MANY),
     Gaussians(per_class=1, mean=[1.0], deviation=1.0, test_per_class=MANY),
-    OrthogonallySeparable(n=MANY, dim=2), OrthogonallySeparable(n=2, dim=MANY), Mixture(n=MANY), Mixture(modes=MANY),
+    OrthogonallySeparable(n=MANY, dim=2), OrthogonallySeparable(n=2, dim=MANY), Mixture(n=MANY),
 ]  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def test_refused_with_the_size(config: Any) -> None:
     with pytest.raises(
         InputError, match=r"^dataset: \d+ x \d+ numbers need about [0-9.e+]+ GiB of memory, this machine has"
     ):
-        config.load(Streams(0))
+        config.samples(Streams(0))
 
 
 SIZED = [kind for kind in loaded_kinds("dataset").values() if kind.sizes is not Dataset.sizes]
