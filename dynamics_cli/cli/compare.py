@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dynamics_cli import api
-from dynamics_cli.cli.arguments import complete_run, json_option
+from dynamics_cli.cli.arguments import json_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json
 from dynamics_cli.text import cell, number, shorten, text_table
@@ -20,8 +20,8 @@ SHOWN = 48
 
 
 @documented(api.compare, epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123")
-@click.argument("run_a", metavar="RUN", shell_complete=complete_run)
-@click.argument("run_b", metavar="RUN", shell_complete=complete_run)
+@click.argument("run_a", metavar="RUN", type=click.Path())
+@click.argument("run_b", metavar="RUN", type=click.Path())
 @json_option
 def compare(run_a: str, run_b: str, as_json: bool) -> None:
     found = api.compare(run_a, run_b)

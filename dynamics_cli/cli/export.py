@@ -7,13 +7,12 @@ from pathlib import Path
 import click
 
 from dynamics_cli import api
-from dynamics_cli.cli.arguments import complete_run
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit
 
 
 @documented(api.export, epilog="Example: dyn export latest --to tensorboard events")
-@click.argument("run", metavar="RUN", shell_complete=complete_run)
+@click.argument("run", metavar="RUN", type=click.Path())
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--to", type=click.Choice(["parquet", "tensorboard", "safetensors"]), required=True)
 @click.option("--at", type=click.IntRange(0), metavar="ITERATION")

@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -70,10 +69,6 @@ def _say(text: str) -> None:
 
 def _explained(error: OSError) -> str | None:
     """Return the remedy for an error of the operating system; None for a bug of ours."""
-    try:
-        Path.cwd()
-    except OSError:
-        return "the working directory has been deleted, or cannot be read: change to another one"
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: permission denied"
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dynamics_cli import api
-from dynamics_cli.cli.arguments import complete_figure, complete_run, json_option, quiet_option
+from dynamics_cli.cli.arguments import json_option, quiet_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json, say
 from dynamics_cli.text import size
@@ -24,12 +24,8 @@ Examples:
 """
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[object]:
-    return [*complete_run(ctx, param, incomplete), *complete_figure(ctx, param, incomplete)]
-
-
 @documented(api.page, epilog=EXAMPLES)
-@click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", shell_complete=_complete)
+@click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", type=click.Path())
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="The file (default: in outputs/pages).",

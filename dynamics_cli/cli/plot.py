@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynamics_cli import api
-from dynamics_cli.cli.arguments import complete_run, format_option, json_option, out_option, quiet_option
+from dynamics_cli.cli.arguments import format_option, json_option, out_option, quiet_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_files, emit_json, say
 from dynamics_cli.text import text_table
@@ -31,7 +31,7 @@ Examples:
 
 
 @documented(api.plot, epilog=EXAMPLES)
-@click.argument("run", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
+@click.argument("run", metavar="RUN...", nargs=-1, required=True, type=click.Path())
 @click.option("--panel", multiple=True, metavar="NAME")
 @click.option("--at", type=click.IntRange(0), multiple=True, metavar="ITERATION")
 @click.option("--measure", metavar="NAME")

@@ -32,7 +32,7 @@ Examples:
 
 
 @documented(api.reproduce, epilog=EXAMPLES)
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=arguments.complete_figure)
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 @click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option("--variant", metavar="NAME")

@@ -9,7 +9,7 @@ import click
 
 from dynamics_cli import api
 from dynamics_cli._bundled import bundled_configs
-from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
+from dynamics_cli.cli.arguments import json_option, read_config, set_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.errors import InputError
@@ -26,7 +26,7 @@ Examples:
 
 
 @documented(api.describe, epilog=EXAMPLES)
-@click.argument("run", metavar="RUN_OR_CONFIG", shell_complete=complete_run_or_config)
+@click.argument("run", metavar="RUN_OR_CONFIG", type=click.Path())
 @set_option
 @json_option
 def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:

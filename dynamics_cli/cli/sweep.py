@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynamics_cli import api
-from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
+from dynamics_cli.cli.arguments import json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.errors import PartialFailure
@@ -42,7 +42,7 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 
 
 @documented(api.sweep, epilog=EXAMPLES)
-@click.argument("config", shell_complete=complete_config)
+@click.argument("config", type=click.Path())
 @click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES")
 @click.option("--zip", "together", multiple=True, metavar="KEY=VALUES")
 @click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION")

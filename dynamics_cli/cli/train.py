@@ -47,7 +47,7 @@ def _keep_imports() -> None:
 
 
 @documented(api.train, epilog=EXAMPLES)
-@click.argument("config", shell_complete=arguments.complete_config)
+@click.argument("config", type=click.Path())
 @arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
 @arguments.device_option

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dynamics_cli import api
-from dynamics_cli.cli.arguments import complete_run, json_option
+from dynamics_cli.cli.arguments import json_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json, say
 from dynamics_cli.errors import RunError
@@ -26,7 +26,7 @@ Exit codes:
 
 
 @documented(api.verify, epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, metavar="[RUN_OR_FIGURE]...", shell_complete=complete_run)
+@click.argument("paths", nargs=-1, metavar="[RUN_OR_FIGURE]...", type=click.Path())
 @click.option("--all", "everything", is_flag=True, help="All runs, sweeps and figures below the root of outputs.")
 @json_option
 def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:

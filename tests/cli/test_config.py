@@ -7,10 +7,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from click.shell_completion import BashComplete
 
 from dynamics_cli._bundled import CONFIGS
-from dynamics_cli.cli import main
 from dynamics_cli.config import json_schema
 from dynamics_cli.config.describe import WHOLE, list_kinds
 from dynamics_cli.kinds import all_kinds
@@ -116,26 +114,6 @@ def test_a_problem_of_measures_has_its_line(dyn: Dyn, place: Path) -> None:
 
 def test_schema(dyn: Dyn) -> None:
     assert dyn("config", "schema").json == json_schema()
-
-
-@pytest.mark.parametrize(
-    ("words", "completions"),
-    [
-        ("dyn tr", ["plain,train"]),
-        ("dyn list fi", ["plain,figures"]),
-        ("dyn reproduce boursier2022-fig2", ["plain,boursier2022-fig2"]),
-        ("dyn train boursier2022/ortho",
-         ["plain,boursier2022/orthogonal", "plain,boursier2022/orthogonal_flow"]),
-        ("dyn train toy", ["file,toy"]),
-        ("dyn show toy-", ["plain,toy-run"]),
-        ("dyn train toy.yaml --dry", ["plain,--dry-run"]),
-    ],
-)  # fmt: skip
-def test_completions(words: str, completions: list[str], place: Path) -> None:
-    (place / "outputs/runs/toy-run").mkdir(parents=True)
-    *given, incomplete = words.split()[1:]
-    found = BashComplete(main, {}, "dyn", "_DYN_COMPLETE").get_completions(given, incomplete)
-    assert [f"{one.type},{one.value}" for one in found] == completions
 
 
 def test_a_shell_asks_for_its_script(shell: Dyn) -> None:

@@ -129,15 +129,6 @@ def test_a_progress_bar_that_nobody_reads_ends_nothing(capfd: pytest.CaptureFixt
             assert not bar.shown
 
 
-def test_a_deleted_working_directory_is_told_of(dyn: Dyn, shell: Dyn, place: Path) -> None:
-    (place / "gone").mkdir()
-    dyn("train", "toy.yaml", "-q")
-    code = "import os; os.chdir('gone'); os.rmdir('../gone')\nfrom dynamics_cli.cli import main; main()"
-    answer = shell("verify", "--all", code=code, env={"DYN_OUTPUTS": str(place / "outputs")})
-    assert (answer.code, answer.out) == (7, "")
-    assert answer.err == "Error: the working directory has been deleted, or cannot be read: change to another one\n"
-
-
 def test_what_cannot_be_read_is_told_of(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dynamics_cli.runs.store import files
 
