@@ -9,7 +9,6 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig, run_hash
-from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.identity import Parts, named_files, run_directory_name
-from dynamics_cli.errors import InputError, RunError, UsageError
-from dynamics_cli.kinds import Problem, Samples
-from dynamics_cli.kinds.registry import KindError, blamed, foreign_sources
+from dynamics_cli.config.identity import Parts, run_directory_name
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.kinds import Problem
+from dynamics_cli.kinds.registry import KindError, blamed
 from dynamics_cli.recording.derivatives import outputs_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
@@ -155,9 +153,8 @@ def obtain_run(
         if force:
             clear_run(plan.directory)
         if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
-            run = _recorded(plan, on_wait)
+            run = _recorded(plan)
             if run.hash != plan.hash:
-                _refuse_other_code(run, plan)
                 raise UsageError(
                     f"{plan.directory} holds a run of another config: "
                     "give --out another directory, or --force to replace it"
@@ -172,8 +169,6 @@ def obtain_run(
                 )
             writer = RunWriter.reopen(plan.directory)
         else:
-            if resume:
-                _refuse_runs_of_other_code(plan)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
         _train(plan, writer, progress, remedy)
         run, seconds = _recorded(plan), time.monotonic() - began
@@ -181,44 +176,15 @@ def obtain_run(
         return Obtained(run, reused=False, seconds=seconds)
 
 
-def _recorded(plan: Plan, messages: Callable[[str], None] | None = None) -> Run:
+def _recorded(plan: Plan) -> Run:
     """Return the run in the directory of a plan, which reads data files where the plan finds them.
 
     The config that the run recorded may name files of a checkout that moved; equal identities mean equal contents.
     """
-    run, now = Run(plan.directory), dict(named_files(dict(plan.config)))
-    if now and run.hash == plan.hash and (then := dict(named_files(dict(run.config)))) != now:
-        gone = [key for key, file in then.items() if not Path(file).exists()]
-        if gone and messages is not None:
-            places = f"{then[gone[0]]}, which is not there; {now[gone[0]]} has the same contents"
-            messages(f"note: {run.path} was trained with {places}")
+    run = Run(plan.directory)
+    if run.hash == plan.hash:
         run.config = plan.config
     return run
-
-
-def _refuse_other_code(run: Run, plan: Plan) -> None:
-    """Refuse to go on with an unfinished run whose own kinds have changed since it began.
-
-    Raises:
-        UsageError: its config is the same, but not the source of one of its kinds.
-    """
-    now, then = foreign_sources(plan.config), run.info.get("kinds", {})
-    changed = [kind for kind in sorted(now.keys() & then.keys()) if now[kind].sha256 != then[kind]["sha256"]]
-    if changed and not run.finished and to_plain(run.config) == to_plain(plan.config):
-        raise UsageError(
-            f"{run.path} began with another source of {', '.join(changed)}; the run keeps a copy in "
-            f"{layout.PARTS}; without --resume the changed code is a run of its own"
-        )
-
-
-def _refuse_runs_of_other_code(plan: Plan) -> None:
-    """Refuse to begin a run where an unfinished run of the same config and other code is to be resumed."""
-    if not foreign_sources(plan.config):
-        return
-    for directory in sorted(plan.directory.parent.glob(f"{plan.config.name}-*")):
-        if directory != plan.directory and (directory / layout.INFO).exists():
-            with suppress(RunError, InputError):  # nobody can go on with a run that cannot be read
-                _refuse_other_code(Run(directory), plan)
 
 
 def _reached(run: Run) -> str:
@@ -326,27 +292,19 @@ def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, end: TrainingEnd)
 
 def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating]]) -> list[str]:
     """Return a note where a network gives every training sample the same output, so that nothing can be learned."""
-    lost: list[int] = []
-    value = 0.0
-    looked: Samples | None = None
+    lost = 0
     for r, problem in enumerate(problems):
-        if problem.dataset is not looked:  # replicas often share one
-            looked = problem.dataset
-            some = slice(None, None, -(-looked.n // problem.block_samples("cpu")))  # for a tenth of a second at most
-            x = looked.x[some]
-            varied = np.ptp(looked.y[some], axis=0).any() and np.ptp(x, axis=0).any()
-        if not varied:
-            continue
+        some = slice(None, None, -(-problem.dataset.n // problem.block_samples("cpu")))  # for a tenth of a second
+        x, y = problem.dataset.x[some], problem.dataset.y[some]
         own = weights if len(problems) == 1 else {name: weight[r] for name, weight in weights.items()}
-        with np.errstate(all="ignore"):
-            h = outputs_of(problem.config.architecture, own, x)
-        if (h == h[:1]).all():
-            lost.append(r)
-            value = float(np.ravel(h)[0])
+        if np.ptp(y, axis=0).any() and np.ptp(x, axis=0).any():
+            with np.errstate(all="ignore"):
+                h = outputs_of(problem.config.architecture, own, x)
+            lost += bool((h == h[:1]).all())
     if not lost:
         return []
-    of = "the network" if len(problems) == 1 else f"{len(lost)} of {len(problems)} networks (replica {lost[0]}, ...)"
+    of = "the network" if len(problems) == 1 else f"{lost} of {len(problems)} networks"
     return [
-        f"{of} ended with the same output for every training sample ({value:.3g}): all neurons are dead, or weights "
-        "vanished, and no gradient brings them back. Try a smaller optimizer.lr, other initial weights or scaled inputs"
+        f"{of} ended with the same output for every training sample: all neurons are dead, or weights vanished, and no "
+        "gradient brings them back. Try a smaller optimizer.lr, other initial weights or scaled inputs"
     ]
