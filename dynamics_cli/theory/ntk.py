@@ -70,12 +70,11 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
         if not _two_layers(run):
             return None
         found = flow_violations(run, states=0)  # steps of any size are predicted
-        order = min(run.dataset().n, _weights(run))
-        if order > LARGE:
-            found.append(f"the kernel is solved within a minute: {order} samples or weights are more than {LARGE}")
+        if (n := run.dataset().n) > LARGE:
+            found.append(f"the kernel is solved within a minute: {n} samples are more than {LARGE}")
         elif run.config.loss.kind in ("mse", "half_mse"):
             values, moved, _, _ = _linearisation(run)
-            step = getattr(run.config.optimizer, "lr", 0.0) * loss_factor(run) * float(values[-1]) / run.dataset().n
+            step = getattr(run.config.optimizer, "lr", 0.0) * loss_factor(run) * float(values[-1]) / n
             if step >= 2:
                 found.append(f"the linearised model converges: lr x its largest curvature is {step:.3g}, at least 2")
             if moved > LAZY:
@@ -106,7 +105,7 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
 LAZY = 0.1
 """Largest relative distance travelled by the linearised model that counts as lazy."""
 LARGE = 4000
-"""Largest order of a matrix whose eigenvalues are computed unasked."""
+"""Most samples whose kernel is decomposed unasked."""
 
 
 def _two_layers(run: Any) -> bool:
@@ -114,58 +113,27 @@ def _two_layers(run: Any) -> bool:
     return bool(net.kind == "two_layer" and net.outputs is None and net.train is None)
 
 
-def _weights(run: Any) -> int:
-    return sum(int(np.size(value)) for value in run.state(0).values())
-
-
-def _start(run: Any) -> tuple[Any, Floats, Floats]:
-    """Return the architecture of a run and its initial weights, (m, d) and (m,)."""
-    start = run.state(0)
-    W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
-    return run.config.architecture, W, a
-
-
 def _first_output(run: Any, x: Floats) -> Floats:
     return np.asarray(run.network(0)(x))
 
 
-def _jacobian(run: Any, x: Floats) -> Floats:
-    """Return the derivatives (n, p) of a run's two-layer network, of any activation, at its initial weights."""
-    net, W, a = _start(run)
-    z = preactivations(x, W)
-    parts = [((net.sigma.derivative(z) * a)[:, :, None] * x[:, None, :]).reshape(len(x), -1)]
-    if net.train_output:
-        parts.append(net.sigma.value(z))
-    return np.asarray((net.output_scale or 1.0) * np.hstack(parts))
-
-
 def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
     """Return the tangent kernel (n, n_2) of a run's two-layer network, of any activation, at its initial weights."""
-    net, W, a = _start(run)
+    net, start = run.config.architecture, run.state(0)
+    W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
     sigma: dict[str, Any] = {"value": net.sigma.value, "derivative": net.sigma.derivative}
     return (net.output_scale or 1.0) ** 2 * ntk(x, x_2, W, a, **sigma, train_output=net.train_output)
 
 
 def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], Floats]]:
-    """Return eigenvalues (r,) of the kernel, how far its fit moves the weights, and the first residual in its vectors.
+    """Return eigenvalues (n,) of the kernel, how far its fit moves the weights, and the first residual in its vectors.
 
-    And their images under `K(x, X)`, (n', r): through the (p, p) matrix of the p weights where p is
-    less than the number of samples.
+    And their images under `K(x, X)`, (n', n).
     """
     samples = run.dataset()
-    residual = samples.y - _first_output(run, samples.x)
-    if _weights(run) < samples.n:
-        J = _jacobian(run, samples.x)
-        values, V = np.linalg.eigh(J.T @ J)
-        kept = values > 1e-12 * values[-1]
-        values, V = values[kept], V[:, kept]
-        vectors = J @ V / np.sqrt(values)
-        project = lambda x: _jacobian(run, x) @ (V * np.sqrt(values))  # noqa: E731
-    else:
-        values, vectors = np.linalg.eigh(_kernel(run, samples.x, samples.x))
-        values = np.where(values > 1e-12 * values[-1], values, 0.0)
-        project = lambda x: _kernel(run, x, samples.x) @ vectors  # noqa: E731
-    parts = vectors.T @ residual
+    values, vectors = np.linalg.eigh(_kernel(run, samples.x, samples.x))
+    values = np.where(values > 1e-12 * values[-1], values, 0.0)
+    parts = vectors.T @ (samples.y - _first_output(run, samples.x))
     step = np.divide(parts**2, values, out=np.zeros_like(values), where=values > 0)
     size = np.sqrt(sum(np.sum(np.square(value, dtype=np.float64)) for value in run.state(0).values()))
-    return values, float(np.sqrt(step.sum()) / size), parts, project
+    return values, float(np.sqrt(step.sum()) / size), parts, lambda x: _kernel(run, x, samples.x) @ vectors
