@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import errno
 import json
 import os
 import re
@@ -11,10 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-import types
 import venv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,11 +21,9 @@ from pydantic import ValidationError
 from dynamics_cli import load_run
 from dynamics_cli.cli import main
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.errors import InputError, RunError
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.losses.squared import Mse
-from dynamics_cli.recording.measures import measure_of
-from dynamics_cli.templates import new_paper
 
 from .conftest import stranger_to_kinds
 
@@ -184,40 +179,6 @@ def test_the_tests_of_templates_find_what_can_go_wrong(tmp_path: Path) -> None:
 def test_a_name_that_no_kind_can_have(name: str, tmp_path: Path) -> None:
     assert "must be a name in at most 60" in dyn("new", "kind", "measure", name, code=2, cwd=tmp_path).stderr
     assert "must be a name in at most 60" in dyn("new", "paper", name, code=2, cwd=tmp_path).stderr
-
-
-def test_new_does_not_write_through_a_dangling_link(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").symlink_to(tmp_path / "elsewhere")
-    assert "mine.yaml is there already" in dyn("new", "kind", "measure", "mine", code=2, cwd=tmp_path).stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
-
-
-def test_new_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = Path.write_text
-
-    def full(path: Path, text: str, **options: Any) -> int:
-        if path.name == "NOTES.md":
-            path.touch()
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return written(path, text, **options)
-
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(RunError, match=r"nothing was written \(No space left on device\)"):
-        new_paper("mine2031", tmp_path)
-    monkeypatch.undo()
-    assert len(new_paper("mine2031", tmp_path)) == 5
-
-
-@pytest.mark.parametrize("name", ["a/b", "", "a" * 300, ".hidden"])
-def test_a_kind_needs_the_name_of_a_file(name: str) -> None:
-    with pytest.raises(InputError, match="a name has at most 60 letters, digits"):
-        measure_of(types.FunctionType((lambda state: 1.0).__code__, {}, name))
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-def test_a_pipe_is_no_file_of_kinds(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "mine.py")
-    assert "a Python file (.py)" in dyn("--with", "mine.py", "list", "kinds", code=3, cwd=tmp_path).stderr
 
 
 PROJECT = """\

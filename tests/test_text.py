@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.text import Table, duration, html_table, jsonable, pairs, shorten, size, text_table, to_json
+from dynamics_cli.text import Table, html_table, jsonable, shorten, text_table, to_json
 
 
 def test_a_table_has_a_header_and_columns_flushed_left_or_right() -> None:
@@ -23,15 +23,6 @@ def test_long_cells_are_broken_into_lines() -> None:
     assert len(text_table(["statement", "n"], [["word " * 20, "1"]], width=110).splitlines()) == 3
     with pytest.raises(ValueError, match="a cell for each"):
         text_table(["a", "b"], [["1"]], width=40)
-
-
-def test_numbers_are_never_broken() -> None:
-    row = ["a 60 000 of 1.5 MiB in 5.2 h", "1.23457e-05", "a/long-name-without-spaces"]
-    for width in range(1, 60):
-        lines = text_table(["text", "final loss", "name"], [row], right=[1], width=width).splitlines()
-        whole = ["60 000", "1.5 MiB", "5.2 h", row[1], row[2]]
-        assert [text for text in whole if not any(text in line for line in lines)] == []
-        assert max(map(len, lines)) <= max(width, 40)
 
 
 def test_what_is_cut_ends_with_a_whole_number() -> None:
@@ -59,26 +50,6 @@ def test_html_is_escaped_and_small() -> None:
     many = Table({"k": k, "long": "y" * 10_000} for k in range(1000))._repr_html_()
     assert len(many) < 20_000
     assert "and 950 more rows" in many
-
-
-def test_pairs_are_aligned() -> None:
-    assert pairs({"a": "1", "bcd": "2"}) == "a    1\nbcd  2"
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 1024, "1.5 MiB"), (2**70, "1048576.0 PiB")],
-)
-def test_sizes(count: float, text: str) -> None:
-    assert size(count) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.0312, "0.031 s"), (4, "4 s"), (40, "40 s"), (600, "10 min"), (7200, "2.0 h"), (864000, "10.0 days")],
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def test_json_of_what_json_does_not_know() -> None:

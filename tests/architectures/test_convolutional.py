@@ -8,9 +8,7 @@ import torch
 
 from dynamics_cli.architectures.convolutional import Convolutional, Vgg16
 from dynamics_cli.config import load_config
-from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
-from tests.training.problems import path_of
 
 SMALL = {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]], "widths": [5]}
 
@@ -51,16 +49,6 @@ def test_the_factor_multiplies_the_named_parameters_only():
         factor = 0.05 if name in ("weight_2", "weight_3") else 1.0
         np.testing.assert_allclose(scaled[name], factor * value, rtol=1e-6)
     assert np.abs(drawn["weight_1"]).max() <= 1 / 4  # fan-in 16
-
-
-def test_flat_images_are_learnt_and_a_resumed_run_is_the_same():
-    problem = build_problem(load_config(CONFIG))
-    make = lambda: build_stepper([problem], choose([problem]))  # noqa: E731
-    assert path_of(make, [80]) == path_of(make, [33, 47], through_state=True)
-    stepper = make()
-    first = stepper.loss()
-    stepper.advance(80)
-    assert stepper.loss() < 0.5 * first
 
 
 def test_full_size_has_the_138_million_weights_of_the_paper():

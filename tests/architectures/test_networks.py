@@ -11,10 +11,8 @@ import torch
 from torch import nn
 
 from dynamics_cli import memory as blocks
-from dynamics_cli.architectures.fully_connected import FullyConnected, Residual
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import get_kind
-from dynamics_cli.memory import block_samples
 
 CONVOLUTIONAL = {
     "kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]], "widths": [5],
@@ -92,32 +90,6 @@ def test_torch_numpy_and_a_calculation_by_hand_agree(
     monkeypatch.setattr(blocks, "MULTIPLY_ADDS", 1)  # a sample at a time
     np.testing.assert_allclose(h(x), whole, rtol=1e-11, atol=1e-13)
     assert h(x[:0]).shape == whole[:0].shape
-
-
-def test_a_block_holds_to_both_limits_and_has_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "MULTIPLY_ADDS", 1000)
-    monkeypatch.setattr(blocks, "NUMBERS", 100)
-    assert block_samples(100, 1) == 10
-    assert block_samples(1, 30) == 3
-    assert block_samples(100, 1, "cuda") == 10 * blocks.ON_GPU
-    assert block_samples(5000, 5000) == 1
-    assert block_samples(0, 0) == 100
-
-
-def test_names_of_weights() -> None:
-    names = ["weight_1", "bias_1", "weight_2", "bias_2", "weight_3", "bias_3"]
-    assert list(FullyConnected(widths=[5, 4]).shapes(2)) == names
-    sides = {"weight_1": (3, 2), "weight_2": (3, 3), "weight_3": (3, 3), "weight_4": (1, 3)}
-    assert Residual(width=3, depth=4).shapes(2) == sides
-
-
-@pytest.mark.parametrize(("activation", "slope", "at_zero"), [("relu", None, 0.0), ("leaky_relu", 0.2, 0.2)])
-def test_derivative_at_the_kink(activation: Any, slope: float | None, at_zero: float) -> None:
-    model = TwoLayer(width=1, activation=activation, slope=slope).build(1)
-    model.output_weight.data.fill_(1.0)
-    model(torch.ones(1, 1)).sum().backward()  # hidden weight 0: the pre-activation is exactly 0
-    assert model.hidden_weight.grad is not None
-    assert model.hidden_weight.grad.item() == pytest.approx(at_zero)
 
 
 def test_replicas_are_independent_networks() -> None:

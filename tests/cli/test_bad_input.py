@@ -82,14 +82,6 @@ def test_a_width_that_cannot_fit_is_refused_with_the_estimate(
     assert not (place / "outputs").exists()
 
 
-@pytest.mark.parametrize("name", ["x" * 5000, "x/" * 3000, "run:" + "9" * 5000])
-def test_names_that_no_file_has(name: str, dyn: Dyn) -> None:
-    for command in (["train"], ["show"], ["plot"], ["config", "check"]):
-        answer = dyn(*command, name)
-        assert answer.code in (3, 7), command
-        assert "there is no " in answer.err
-
-
 def test_cuda_asked_for_but_absent(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
@@ -113,26 +105,6 @@ def test_an_output_directory_that_may_not_be_written(
     answer = dyn("train", "toy.yaml", "--out", out)
     told = f"the run directory {out} cannot be made (Permission denied); {way} a place that can be written"
     assert (answer.code, answer.err) == (7, f"Error: {told}\n")
-
-
-@pytest.mark.parametrize(
-    ("command", "remedy"),
-    [
-        (["train", "toy.yaml"], "continue with --resume"),
-        (["reproduce", "boursier2022-fig2", "--set", "optimizer.iterations=50"], "continue with the same command"),
-    ],
-)
-def test_what_continues_is_what_the_command_knows(
-    command: list[str], remedy: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dynamics_cli.runs.store import files
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(files, "write_at", full)
-    answer = dyn(*command, "--quiet")
-    assert (answer.code, answer.err.endswith(f"free space and {remedy}\n")) == (7, True), answer.err
 
 
 @pytest.mark.parametrize(("backend", "lr", "dim"), [("torch", 1e38, 3), ("compiled", 1e300, 3), ("compiled", 1e300, 6)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.runs import Run
-from dynamics_cli.runs.compare import loss_difference, parameter_differences
+from dynamics_cli.runs.compare import loss_difference
 
 from .conftest import Dyn
 
@@ -43,18 +43,6 @@ def test_other_settings_and_numbers(dyn: Dyn) -> None:
     lines = dyn("compare", "a", "b").out.splitlines()
     assert any(line.split() == ["optimizer.beta1", "-", "0.9"] for line in lines)
     assert any(line.split() == ["iterations", "30", "20"] for line in lines)
-
-
-def test_parameters_of_other_shapes_and_unrecorded_ones(dyn: Dyn) -> None:
-    dyn("train", "toy.yaml", "--out", "a")
-    dyn("train", "toy.yaml", "--out", "b", "--set", "architecture.width=9")
-    dyn("train", "toy.yaml", "--out", "c", "--set", "record.parameters=[output_weight]")
-    a, b, c = Run("a"), Run("b"), Run("c")
-    assert parameter_differences(a, b)["hidden_weight"].note == "shapes (8, 2) and (9, 2)"
-    found = parameter_differences(a, c)
-    assert found["hidden_weight"].note == "c has not recorded it"
-    assert found["output_weight"].relative == 0
-    assert "shapes (8, 2) and (9, 2)" in dyn("compare", "a", "b").out
 
 
 def test_a_diverged_run_is_infinitely_far_from_a_finite_one(dyn: Dyn) -> None:

@@ -11,8 +11,7 @@ import pytest
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import json_schema
 from dynamics_cli.config.describe import WHOLE, list_kinds
-from dynamics_cli.kinds import all_kinds
-from dynamics_cli.kinds.registry import SECTIONS, of_one_paper
+from dynamics_cli.kinds.registry import SECTIONS
 
 from .conftest import CONFIG, Dyn
 
@@ -47,25 +46,6 @@ def test_every_example_that_is_explained_is_valid(dyn: Dyn, place: Path) -> None
     answer = dyn("config", "check", *(f"{name}.yaml" for name in names))
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.count(": valid\n") == len(names) > 90
-
-
-@pytest.mark.parametrize(
-    ("section", "lines"),
-    [
-        ("record", ['  snapshots: a kind of `snapshots`, by default "geometric"']),
-        ("sweep", ["  zip: a list of mappings, by default []", "  seeds: an integer >= 1, by default 1"]),
-        ("config", ["  dataset: a kind of `dataset` (required)", "  seed: an integer >= 0, by default 0"]),
-        ("dataset", ["points", "    x (required)", "    append_bias, by default false", "mnist_pair"]),
-        ("snapshots", ["geometric", "    ratio, by default 1.05"]),
-    ],
-)  # fmt: skip
-def test_sections_are_explained(section: str, lines: list[str], dyn: Dyn, place: Path) -> None:
-    page = example_of(dyn, section, place / "example.yaml").splitlines()
-    assert page[0] == section
-    assert [line for line in lines if line not in page] == []
-    if section in SECTIONS:
-        general = [name for name, cls in all_kinds(section).items() if not of_one_paper(cls)]
-        assert [line for line in page if line in all_kinds(section)] == general
 
 
 def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from dynamics_cli import errors
-from dynamics_cli.cli import main
 from dynamics_cli.training import session
 
 from .conftest import Dyn, environment
@@ -67,10 +64,6 @@ def test_the_exit_code_is_that_of_the_error(name: str, code: int, dyn: Dyn, monk
     assert (answer.code, answer.out, answer.err) == (code, "", "Error: it went wrong\n")
 
 
-def test_python_dash_m_is_dyn(shell: Dyn) -> None:
-    assert shell("--help").out.startswith("Usage: dyn [OPTIONS] COMMAND")
-
-
 def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "dynamics_cli", "config", "schema"], cwd=place, env=environment(),
@@ -100,13 +93,6 @@ def test_signs_that_the_terminal_does_not_know_are_escaped(shell: Dyn) -> None:
     answer = shell("explain", "dataset.points", env={"PYTHONIOENCODING": "iso8859-5"})
     assert answer.code == 0
     assert r"\xb11 for margin losses" in answer.out
-
-
-def test_without_standalone_mode_exceptions_pass() -> None:
-    from dynamics_cli.config import ConfigError
-
-    with pytest.raises(ConfigError):
-        main(["train", "no.yaml"], standalone_mode=False)
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -154,25 +140,3 @@ def test_an_interrupt_while_modules_are_imported_has_no_traceback(place: Path) -
     code = start + "import dynamics_cli.__main__\nos.kill(os.getpid(), 2)"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
-
-
-def test_nothing_is_imported_before_an_interrupt_is_quiet(shell: Dyn) -> None:
-    """What Python itself takes to start cannot be helped; two modules of ours come before `__main__`."""
-    code = "import sys; before = set(sys.modules); import dynamics_cli; print(sorted(set(sys.modules) - before))"
-    assert shell(code=code).out == "['dynamics_cli', 'dynamics_cli.version']\n"
-
-
-@pytest.mark.long
-def test_early_interrupts(place: Path) -> None:
-    """A traceback there may be as long as Python itself starts, and finds the package."""
-    rng, count, shown = random.Random(0), 100, 0
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    for _ in range(count):
-        process = subprocess.Popen([sys.executable, "-m", "dynamics_cli", "list", "kinds"], env=environment(), **pipes)
-        time.sleep(rng.uniform(0.0, 0.4))
-        process.send_signal(signal.SIGINT)
-        err = process.communicate()[1].decode()
-        shown += "Traceback" in err
-        assert "dynamics_cli/" not in err.replace("dynamics_cli/__init__.py", ""), err
-        assert process.returncode in (0, 1, 130, -signal.SIGINT), err
-    print(f"{count} interrupts, {shown} while Python started")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from dynamics_cli import __version__
-from dynamics_cli.cli import COMMANDS, main
+from dynamics_cli.cli import main
 
 from .conftest import Dyn
 
@@ -54,21 +53,6 @@ def test_help_tells_what_a_command_does_with_an_example(path: tuple[str, ...], d
 def test_every_option_has_a_help_text(path: tuple[str, ...]) -> None:
     options = [parameter for parameter in TREE[path].params if isinstance(parameter, click.Option)]
     assert [option.name for option in options if not option.help] == []
-
-
-@pytest.mark.parametrize("path", [path for path, command in TREE.items() if isinstance(command, click.Group)])
-def test_lists_of_commands_are_not_cut_short(path: tuple[str, ...], dyn: Dyn) -> None:
-    assert "..." not in dyn(*path, "--help").out.partition("Commands:")[2].partition("Example")[0]
-
-
-def test_the_table_is_in_the_order_of_use(dyn: Dyn) -> None:
-    listed = re.findall(r"^  (\w+)  ", dyn("--help").out.partition("Commands:")[2], re.MULTILINE)
-    assert listed[: len(COMMANDS)] == list(COMMANDS)
-
-
-def test_version(dyn: Dyn) -> None:
-    answer = dyn("--version")
-    assert (answer.code, answer.out) == (0, f"dyn {__version__}\n")
 
 
 def test_no_command_shows_the_help(dyn: Dyn) -> None:

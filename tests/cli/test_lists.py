@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli._bundled import CONFIGS
-
 from .conftest import Dyn
 
 
@@ -21,22 +19,6 @@ def test_figures(dyn: Dyn) -> None:
     assert {figure["id"]: figure["variants"] for figure in found}["boursier2022-fig4"] == ["flow"]
     of_paper = dyn("list", "figures", "--paper", "boursier2022", "--json").json
     assert of_paper == [figure for figure in found if figure["paper"] == "boursier2022"]
-
-
-def test_papers(dyn: Dyn) -> None:
-    found = {paper["key"]: paper for paper in dyn("list", "papers", "--json").json}
-    assert set(found["boursier2022"]) == {"key", "title", "authors", "venue", "figures"}
-    assert "boursier2022-fig2" in found["boursier2022"]["figures"]
-    assert "Gradient flow dynamics of shallow ReLU networks" in dyn("list", "papers").out
-
-
-def test_configs(dyn: Dyn) -> None:
-    found = {config["name"]: config for config in dyn("list", "configs", "--json").json}
-    assert len(found) == len(list(CONFIGS.rglob("*.yaml"))) > 0
-    assert found["boursier2022/orthogonal"]["title"].startswith("Boursier et al. 2022, Figures 1, 2 and 3")
-    assert Path(found["boursier2022/orthogonal"]["path"]).is_file()
-    assert all(config["title"] for config in found.values())
-    assert "boursier2022/orthogonal  " in dyn("list", "configs").out
 
 
 def test_runs(dyn: Dyn) -> None:

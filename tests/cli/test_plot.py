@@ -52,21 +52,6 @@ def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
     assert Path("there/function-5.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_json_has_absolute_paths(dyn: Dyn, drawn: Drawn, place: Path) -> None:
-    answer = dyn("plot", "here", "--panel", "loss", "--at", 21, "--json")
-    assert answer.json == {"run": str(place / "here"), "files": [str(place / "here/plots/loss-21.png")]}
-    assert answer.err == ""
-
-
-def test_the_list_of_panels(dyn: Dyn, drawn: Drawn) -> None:
-    found = dyn("plot", "here", "--list", "--json").json
-    assert [set(panel) for panel in found] == [{"name", "description"}] * len(PANELS)
-    assert [panel["name"] for panel in found] == PANELS
-    lines = dyn("plot", "here", "--list").out.splitlines()
-    assert [line.split("  ")[0] for line in lines[2:]] == PANELS
-    assert drawn == []
-
-
 def test_the_animation_comes_alone_unless_panels_are_asked_for(
     dyn: Dyn, drawn: Drawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

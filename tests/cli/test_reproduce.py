@@ -84,11 +84,6 @@ def test_strict_is_exit_code_5(dyn: Dyn, asked: Asked) -> None:
     assert (answer.code, answer.err) == (5, "claims not reproduced in boursier2022-fig3\n")
 
 
-def test_a_single_figure_that_fails_has_its_own_exit_code(dyn: Dyn, asked: Asked) -> None:
-    answer = dyn("reproduce", "boursier2022-fig2")
-    assert (answer.code, answer.out, answer.err) == (7, "", "Error: the run diverged\n")
-
-
 def test_several_figures_go_on_past_one_that_fails(dyn: Dyn, asked: Asked) -> None:
     answer = dyn("reproduce", "--all", "--strict")
     assert answer.code == 6

@@ -39,11 +39,6 @@ def test_shows_iterations_loss_and_rate_on_stderr(dyn: Dyn, monkeypatch: pytest.
     assert f"loss {Run(dyn('train', 'toy.yaml', '--json').json['path']).losses[-2]:.3e}" in last
 
 
-@pytest.mark.parametrize("option", ["--quiet", "--json"])
-def test_is_silent_on_stderr_when_asked(option: str, dyn: Dyn) -> None:
-    assert dyn("train", "toy.yaml", option).err == ""
-
-
 def test_json_is_one_document_of_the_contracted_keys(dyn: Dyn, place: Path) -> None:
     answer = dyn("train", "toy.yaml", "--json")
     assert list(answer.json) == KEYS
@@ -87,22 +82,6 @@ def test_force_deletes_no_file_of_others(name: str, dyn: Dyn, place: Path) -> No
     assert dyn("train", "toy.yaml", "--out", "here", "--force").code == 0
 
 
-def test_settings_change_the_run(dyn: Dyn) -> None:
-    settings = ("architecture.width=5", "optimizer.iterations=7", "dtype=float64", "backend=torch")
-    options = [f"--set={one}" for one in settings]
-    answer = dyn("train", "toy.yaml", *options, "--seed", "3", "--device", "cpu", "--json")
-    config = Run(answer.json["path"]).config
-    assert (config.architecture.width, config.optimizer.iterations) == (5, 7)  # type: ignore[union-attr]
-    assert (config.seed, config.dtype, config.device, config.backend) == (3, "float64", "cpu", "torch")
-
-
-def test_out_is_the_run_directory_itself(dyn: Dyn, place: Path) -> None:
-    answer = dyn("train", "toy.yaml", "--out", "here/it/is", "--json")
-    assert answer.json["path"] == str(place / "here/it/is")
-    assert (place / "here/it/is/run.json").exists()
-    assert not (place / "outputs").exists()
-
-
 def test_classification_reports_accuracies(dyn: Dyn) -> None:
     test = (
         "--set=dataset={kind: points, x: [[-1.0], [1.0]], y: [-1, 1], x_test: [[2.0]], y_test: [1], append_bias: true}"
@@ -113,22 +92,6 @@ def test_classification_reports_accuracies(dyn: Dyn) -> None:
     text = dyn("train", "toy.yaml", test, "--set", "loss.kind=logistic").out
     assert "train accuracy  " in text
     assert "test accuracy  " in text
-
-
-def test_dry_run_says_what_would_run_and_writes_nothing(dyn: Dyn, place: Path) -> None:
-    answer = dyn("train", "toy.yaml", "--dry-run")
-    assert answer.code == 0
-    lines = dict(line.split("  ", 1) for line in answer.out.splitlines())
-    values = {name: value.strip() for name, value in lines.items()}
-    assert Path(values["run"]).parent == Path("outputs/runs")
-    assert values["would"] == "train from iteration 0"
-    assert (values["device"], values["backend"]) == ("cpu", "compiled")
-    assert (values["parameters"], values["iterations"]) == ("24", "30")  # 8 x 2 and 8
-    assert int(values["snapshots"]) == 26  # 0..20 one by one, then 22, 24, 26, 28, 30
-    assert values["memory"].startswith("about ")
-    assert values["disk"].startswith("about ")
-    assert values["work"].endswith(" multiply-adds")
-    assert [path.name for path in place.iterdir()] == ["toy.yaml"]
 
 
 def test_dry_run_estimates_match_the_run(dyn: Dyn) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dynamics_cli.runs import Run, is_locked, verify_run
+from dynamics_cli.runs import Run, verify_run
 
 from .conftest import Dyn, environment, start, wait_until
 
@@ -61,22 +61,3 @@ def test_who_waited_for_a_killed_process_goes_on_where_it_was(place: Path, dyn: 
     assert dyn("train", "toy.yaml", *settings, "--out", "whole").code == 0
     arrays = [{p.name: p.read_bytes() for p in (place / name).rglob("*.npy")} for name in ("run", "whole")]
     assert arrays[0] == arrays[1]
-
-
-def test_the_lock_of_a_killed_process_is_free(place: Path, dyn: Dyn) -> None:
-    command = ["train", "toy.yaml", "--out", "run", "--quiet"]
-    command += ["--set", "optimizer.iterations=1000000000", "--set", "record.loss_every=100000"]
-    process = start(place, *command, "--set", "record.snapshots={kind: list}")
-    run = place / "run"
-    wait_until((run / "trajectory/iterations.npy").exists, process)
-    assert is_locked(run)
-    refused = dyn("train", "toy.yaml", "--out", "run", "--no-wait")
-    assert refused.code == 7
-    assert "run is in use by another process" in refused.err
-    assert refused.err.endswith("; wait for it, or give --out another directory\n")
-    process.kill()
-    process.communicate()
-    assert not is_locked(run)
-    assert Run(run).status == "interrupted"
-    assert process.returncode == -signal.SIGKILL
-    assert dyn("train", "toy.yaml", "--out", "run", "--force", "--no-wait").code == 0

@@ -14,7 +14,6 @@ from dynamics_cli.reproduction.claims import Claim, at_most, claim
 from dynamics_cli.reproduction.document import verify_figure
 from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.runs.info import read_info, write_info
-from dynamics_cli.runs.store.sealed import seal, unseal
 from tests.runs.damage import damaged
 from tests.runs.damage import flip as flipped
 
@@ -84,11 +83,6 @@ def test_runs(dyn: Dyn, two: tuple[Path, Path]) -> None:
     assert found.json[0]["findings"] == [problem]
 
 
-def test_a_run_by_its_name_or_its_run_json(dyn: Dyn, two: tuple[Path, Path]) -> None:
-    assert dyn("verify", two[0].name).code == 0
-    assert dyn("verify", two[0] / "run.json").out == f"{two[0]}: intact\n"
-
-
 def test_half_copied_runs_and_runs_of_another_version_say_so(dyn: Dyn, two: tuple[Path, Path], place: Path) -> None:
     copy = place / "copy"
     shutil.copytree(two[0], copy)
@@ -128,13 +122,6 @@ def test_a_figure_and_its_runs_can_be_moved_together(dyn: Dyn, drawn: Path, plac
     assert dyn("verify", place / "elsewhere/figures/small-fig1.json").code == 0
 
 
-def test_a_figure_elsewhere_names_its_runs_in_full(dyn: Dyn, small: str, place: Path) -> None:
-    assert dyn("reproduce", small, "--quiet", "--out", place / "there", "--format", "png").code == 0
-    told = json.loads((place / "there/small-fig1.json").read_text())
-    assert Path(told["runs"][0]["path"]).parent == place / "outputs/runs"
-    assert dyn("verify", "there/small-fig1.json").code == 0
-
-
 TOLD = {  # damage -> message about the JSON of a figure, about a picture or a table
     "a bit of the contents": ("it does not fit its checksum", "it is not what was written with"),
     "cut in half": ("it is not valid JSON", "it is not what was written with"),
@@ -155,19 +142,6 @@ def test_a_damaged_file_of_a_figure_is_told(drawn: Path, damage: str) -> None:
             (found,) = verify_figure(drawn, lambda run: [])
             assert (found.file, TOLD[damage][file != drawn] in found.problem) == (file, True), found
     assert verify_figure(drawn) == []
-
-
-def test_other_json_files_and_figures_of_other_versions(dyn: Dyn, drawn: Path, place: Path) -> None:
-    content, intact = unseal(drawn.read_bytes())
-    assert intact
-    drawn.write_bytes(seal({**content, "format": 2}))
-    assert "was written by another version of dyn (format 2)" in dyn("verify", drawn).out
-    drawn.write_text(json.dumps({key: value for key, value in content.items() if key != "sha256"}))
-    answer = dyn("verify", drawn)
-    assert "it does not fit its checksum; was it edited?" in answer.out
-    (place / "other.json").write_text("[1]")
-    assert dyn("verify", "other.json").out.endswith("other.json: it does not hold what dyn writes there\n")
-    assert dyn("verify", "toy.yaml").code == 7
 
 
 def test_all(dyn: Dyn, drawn: Path, place: Path) -> None:

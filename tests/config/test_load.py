@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,15 +175,6 @@ def test_snapshots_without_a_kind_are_geometric(write: Write, problems: Problems
     assert problems(write(), "record.snapshots.interval=3") == [
         "--set: record.snapshots.interval: unknown key; allowed are kind, include, ratio"
     ]
-
-
-def test_importing_configs_is_light() -> None:
-    code = (
-        "import sys; from dynamics_cli.config import load_config; "
-        "print([m for m in ('torch', 'matplotlib', 'scipy', 'numba', 'PIL') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_kinds_of_one_paper_are_in_no_general_list(base: dict[str, Any], problems: Callable[..., list[str]]) -> None:

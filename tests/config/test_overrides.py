@@ -42,10 +42,6 @@ def test_setting_a_kind_keeps_the_keys_that_it_knows(base: dict[str, Any]) -> No
     assert (optimizer.lr, optimizer.iterations, optimizer.stop_below) == (1e-3, 20000, 0.1)
 
 
-def test_setting_the_same_kind_changes_nothing(base: dict[str, Any]) -> None:
-    assert load_config(base, ["optimizer.kind=gd"]) == load_config(base)
-
-
 def test_the_order_of_a_kind_and_its_keys_does_not_matter(base: dict[str, Any]) -> None:
     overrides = ["optimizer.batch_size=2", "optimizer.kind=sgd", "optimizer.replacement=true"]
     assert load_config(base, overrides) == load_config(base, overrides[::-1])
@@ -85,14 +81,6 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_refused(override: str, message: str, base: dict[str, Any], problems: Problems) -> None:
     assert problems(base, override) == [message]
-
-
-def test_an_override_mends_what_is_wrong_in_the_file(base: dict[str, Any], problems: Problems) -> None:
-    base["optimizer"]["lr"] = -1
-    base["loss"] = object()
-    assert problems(base, "optimizer.lr=1", "loss={kind: mse}") == [
-        "<config>: loss: a object is not allowed: a config holds only plain values"
-    ]
 
 
 def test_paths_are_relative_to_the_working_directory(base: dict[str, Any], here: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,13 +88,6 @@ def test_extends_merges_key_by_key(write: Write) -> None:
     assert config == load_config("parent.yaml", ["name=wide", "architecture.width=600"])
 
 
-def test_extends_keeps_the_keys_that_another_kind_knows(write: Write) -> None:
-    write("parent.yaml", optimizer="optimizer: {kind: gd, lr: 0.5, iterations: 7, loss_scaled: true}")
-    config = load_config(write("child.yaml", "extends: parent.yaml\noptimizer: {kind: adam, beta1: 0.5}\n"))
-    assert config.optimizer.kind == "adam"
-    assert (config.optimizer.lr, config.optimizer.iterations, config.optimizer.beta1) == (0.5, 7, 0.5)
-
-
 def test_extends_replaces_lists_whole(write: Write) -> None:
     write("parent.yaml")
     child = write("child.yaml", "extends: parent.yaml\ndataset: {x: [[1], [2], [3]], y: [1, 2, 3]}\n")
@@ -114,17 +106,5 @@ def test_extends_chain_with_paths_relative_to_each_file(write: Write, here: Path
     assert (config.dataset.path, config.initialization.path) == (str(here / "a/d.csv"), str(here / "b/w.npz"))
 
 
-def test_a_mapping_may_extend_a_file(write: Write) -> None:
-    write("deep/parent.yaml")
-    assert load_config({"extends": "deep/parent.yaml", "seed": 5}).seed == 5
-
-
 def test_extends_only_in_a_file(write: Write, problems: Problems) -> None:
     assert problems(write(), "extends=a.yaml") == ["--set: extends: can only be written in a config file"]
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="everything is readable here")
-def test_unreadable_file(write: Write, problems: Problems) -> None:
-    path = write()
-    path.chmod(0)
-    assert problems(path) == ["run.yaml: cannot be read: Permission denied"]

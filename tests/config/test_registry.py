@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
@@ -168,17 +167,6 @@ def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
     sources = registry.foreign_sources(config)
     assert {name.partition(".")[0] for name in sources} == set(KINDS) - {"theory"}
     assert {(source.origin, *source.files) for source in sources.values()} == {("mine.py", "mine.py")}
-
-
-def test_processes_that_are_started_later_know_them_too(tmp_path: Path) -> None:
-    path = write(tmp_path / "mine.py", MEASURE.format(number=1.0))
-    registry.use(path)
-    assert os.environ[registry.WITH] == str(path)
-    registry.use(path)
-    assert os.environ[registry.WITH] == str(path)
-    code = "from dynamics_cli.kinds.registry import find_kind; print(find_kind('measure', 'number').__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "Number\n"
 
 
 def test_the_newest_version_of_a_file_counts(tmp_path: Path) -> None:
@@ -347,8 +335,3 @@ def test_a_broken_package_is_reported_once_and_hides_nothing(
     assert broken == f"dyn: the package local_broken is left out: {why}"
     assert taken.startswith("dyn: the package local_taking is left out: measure.kind 'weight_norm' is taken: ")
     assert registry.get_kind("measure", "weight_norm").__module__ == "dynamics_cli.recording.measures"
-
-
-def test_what_a_file_prints_does_not_reach_our_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    registry.use(write(tmp_path / "mine.py", "print('hello')\n"))
-    assert capsys.readouterr() == ("", "hello\n")

@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 
 from dynamics_cli.config import json_schema, load_config
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.schema import kinds, known_keys
 
 
 def accepts(value: Any) -> bool:
@@ -63,18 +62,3 @@ def test_nothing_is_required_of_a_file_that_extends() -> None:
     assert not accepts({"extends": "parent.yaml", "architecture": {"width": 0}})
     assert not accepts({"extends": "parent.yaml", "architecture": {"with": 3}})
     assert not accepts({"extends": 3})
-
-
-def test_the_schema_given_away_can_be_changed() -> None:
-    json_schema()["$defs"].clear()
-    assert json_schema()["$defs"]
-
-
-def test_questions(base: dict[str, Any]) -> None:
-    assert {"adam", "gd", "gradient_flow", "sgd"} <= {*kinds(("optimizer",))}
-    assert kinds(("optimizer",)) == sorted(kinds(("optimizer",)))
-    assert kinds(("record", "snapshots")) == ["every", "geometric", "list"]
-    assert kinds(()) == kinds(("name",)) == kinds(("none",)) == []
-    assert known_keys(("loss",), "logistic") == ["kind", "reduction", "divide_by"]
-    assert known_keys(("loss",), "none") is None
-    assert known_keys(("none",)) is None

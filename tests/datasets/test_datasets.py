@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
-import psutil
 import pytest
 
 from dynamics_cli.datasets.algorithmic import ModularArithmetic
-from dynamics_cli.datasets.files.tables import read_npz
 from dynamics_cli.datasets.points import File, Points
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Streams, stream
@@ -106,13 +102,6 @@ def test_bad_npz(tmp_path, arrays, message):
         file_dataset(tmp_path / "d.npz")
 
 
-def test_arrays_beyond_memory(tmp_path, monkeypatch):
-    np.savez_compressed(tmp_path / "a.npz", x=np.zeros(2**20), y=1)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**20))
-    with pytest.raises(InputError, match=r"x takes 0\.0 GiB of memory, this machine has 0\.0 GiB free"):
-        file_dataset(tmp_path / "a.npz")
-
-
 @pytest.mark.parametrize("damage", [lambda d: b"no zip", lambda d: d[:-30], lambda d: d[:200] + b"xxxx" + d[204:]])
 def test_damaged_missing_and_unknown_files(damage, tmp_path):
     np.savez(tmp_path / "a.npz", x=np.arange(50.0), y=np.arange(50.0))
@@ -125,16 +114,6 @@ def test_damaged_missing_and_unknown_files(damage, tmp_path):
     (tmp_path / "d.txt").write_text("1,2")
     with pytest.raises(InputError, match=r"unknown kind of data file '.txt'; known are .npz and .csv"):
         file_dataset(tmp_path / "d.txt")
-
-
-def test_arrays_of_any_dtype_and_order_are_read(tmp_path):
-    arrays = {"x": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "y": np.array([1, 2], ">i2"), "z": np.float32(3)}
-    np.savez_compressed(tmp_path / "a.npz", **arrays)
-    found = read_npz(tmp_path / "a.npz", required=("x",), optional=("y", "z", "none"))
-    assert list(found) == ["x", "y", "z"]
-    for name, array in found.items():
-        np.testing.assert_array_equal(array, arrays[name])
-        assert array.dtype == arrays[name].dtype
 
 
 def test_streams_are_independent():

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.config import ConfigError, load_config, run_hash
+from dynamics_cli.config import load_config, run_hash
 from dynamics_cli.datasets.files import store
 from dynamics_cli.datasets.files.mnist import MNIST, load_mnist
-from dynamics_cli.datasets.images import Mnist, MnistPair, light_effect
+from dynamics_cli.datasets.images import MnistPair, light_effect
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Samples, Streams
 
@@ -77,15 +77,6 @@ def test_the_light_effect_scales_every_pixel_value(shape: tuple[int, ...]) -> No
     assert data.x_test[200:].min() == 128 / 255
 
 
-def test_all_digits() -> None:
-    data = Mnist(source="subset", per_class=3, test_per_class=2).load(Streams(0))
-    raw = load_mnist("subset", "train")
-    np.testing.assert_array_equal(data.y, np.repeat(np.arange(10.0), 3))
-    np.testing.assert_array_equal(data.x[12:15], raw[4][:3].reshape(3, 784) / 255)
-    assert data.x_test is not None
-    assert data.x_test.shape == (20, 784)
-
-
 def test_more_images_than_there_are_is_told() -> None:
     with pytest.raises(InputError, match="per_class is 1001, source subset has 1000 such images of digit 1"):
         build(per_class=1001)
@@ -145,36 +136,3 @@ def test_the_identity_and_the_record_name_the_source(monkeypatch: pytest.MonkeyP
     assert run.config.dataset == subset.dataset
     np.testing.assert_array_equal(run.dataset().x, build(per_class=5).x)
     assert obtain_run(plan_run(auto)).reused
-
-
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["dataset.digits=[1, 1]"], "dataset.digits: must be two different digits, not 1 twice"),
-        (["dataset.digits=[1, 10]"], "dataset.digits[1]: must be <= 9, not 10"),
-        (["dataset.digits=[1]"], "dataset.digits: must have at least 2 items, not a list of 1"),
-        (["dataset.labels=classes"], "dataset.labels: must be signs for the loss exponential, not classes"),
-        (["dataset.test=false", "dataset.test_per_class=3"], "dataset.test_per_class: makes no sense with test: false"),
-        (["dataset.kind=mnist"], "mnist has ten classes, the loss exponential tells two apart: take mnist_pair"),
-        (["dataset.source=ful"], "did you mean 'full'"),
-        (["dataset.per_class=0"], "dataset.per_class: must be"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(overrides: list[str], message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_config(CONFIG, overrides)
-    assert message in str(caught.value)
-
-
-def test_cross_entropy_wants_classes() -> None:
-    config = {
-        **CONFIG,
-        "loss": {"kind": "cross_entropy"},
-        "architecture": {"kind": "fully_connected", "widths": [4], "outputs": 2},
-        "initialization": {"kind": "default_scaled"},
-    }
-    with pytest.raises(ConfigError, match="must be classes for the loss cross_entropy, not signs"):
-        load_config(config)
-    assert load_config(config, ["dataset.labels=classes"]).dataset.kind == "mnist_pair"
-    with pytest.raises(ConfigError, match="architecture.outputs: must be at least 10"):
-        load_config(config, ["dataset.kind=mnist"])

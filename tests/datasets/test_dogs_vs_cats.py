@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -95,14 +94,6 @@ def test_other_archives_are_refused(contents: dict[str, bytes], damage, told: st
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError, match=told):
         add_dogs_vs_cats(path)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"path": 3, "key": "0"}), json.dumps({"path": "/a"})])
-def test_a_damaged_note_of_the_place_is_told(text: str, data_home: Path) -> None:
-    (data_home / "dogs-vs-cats").mkdir(parents=True)
-    (data_home / "dogs-vs-cats" / "place.json").write_text(text)
-    with pytest.raises(InputError, match=r"is damaged .*; `dyn data add dogs-vs-cats PATH` writes it anew"):
-        find_images()
 
 
 def test_images_that_changed_or_are_gone_or_others_or_too_many_are_told(tmp_path: Path, monkeypatch) -> None:

@@ -17,11 +17,10 @@ import numpy as np
 import pytest
 
 from dynamics_cli import add_data, fetch_data
-from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.datasets import images
 from dynamics_cli.datasets.files import cifar10, mnist, store
 from dynamics_cli.datasets.files.store import Original, Published
-from dynamics_cli.errors import DataMissingError, InputError, RunError, UsageError
+from dynamics_cli.errors import DataMissingError, InputError, RunError
 from dynamics_cli.kinds import Streams
 
 from .build_subset import build_subset
@@ -198,29 +197,6 @@ def test_files_that_are_lost_or_damaged_are_told(data_home: Path) -> None:
         mnist.load_mnist("full", "test", published=mnist.MNIST)
 
 
-def test_other_names() -> None:
-    for name in ("mnst", "dogs-vs-cats"):
-        with pytest.raises(UsageError, match=f"no such data set '{name}'; choose from mnist, cifar10"):
-            fetch_data(name)
-
-
-def test_where_data_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("DYN_DATA")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert store.data_root() == tmp_path / "dyn"
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", "not/absolute")
-    assert store.data_root() == tmp_path / ".local" / "share" / "dyn"
-
-
-def test_digits_of_the_full_set() -> None:
-    fetch_data("mnist")
-    found = mnist.load_mnist("full", "train", [8, 3], mnist.MNIST)
-    pixels, labels = (DIGITS[name] for name in mnist.FILES["train"])
-    assert list(found) == [8, 3]
-    np.testing.assert_array_equal(found[3], pixels[labels == 3])
-
-
 def test_classes_of_cifar10() -> None:
     fetch_data("cifar10")
     data = images.Cifar10(per_class=3, test_per_class=1).samples(Streams(0))
@@ -230,20 +206,6 @@ def test_classes_of_cifar10() -> None:
     np.testing.assert_array_equal(data.x[:2] * 255, batch[batch[:, 0] == 0, 1:])
     with pytest.raises(InputError, match="per_class is 11, there are 10 such images of class 0"):
         images.Cifar10(per_class=11).samples(Streams(0))
-
-
-@pytest.mark.parametrize(
-    ("loss", "outputs", "place"), [("logistic", 1, "dataset.kind"), ("cross_entropy", 9, "architecture.outputs")]
-)
-def test_another_number_of_classes(loss: str, outputs: int, place: str) -> None:
-    config = {
-        "name": "c", "dataset": {"kind": "cifar10"}, "loss": {"kind": loss},
-        "architecture": {"kind": "fully_connected", "widths": [3], "outputs": outputs},
-        "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }  # fmt: skip
-    with pytest.raises(ConfigError) as error:
-        load_config(config)
-    assert [problem.key for problem in error.value.problems] == [place]
 
 
 def test_the_subset_is_what_was_built(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

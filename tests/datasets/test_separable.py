@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.datasets.separable import Gaussians, OrthogonallySeparable
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Streams
@@ -39,23 +38,6 @@ def test_a_fixed_draw_with_an_outlier_is_the_recipe_of_the_notes():
         assert data.y.tolist() == [1.0] * 51 + [-1.0] * 50
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("dataset.dim=1", "at least 2"),
-        ("dataset.mean=[0.0, 0.0]", "must not be 0"),
-        ("dataset.outliers=[[1.0]]", "has 1 coordinate"),
-    ],
-)
-def test_settings_that_do_not_fit_are_named(change, message):
-    from dynamics_cli._bundled import CONFIGS
-
-    path = CONFIGS / "sarussi2021" / "outlier.yaml"
-    assert isinstance(load_config(path), RunConfig)
-    with pytest.raises(ConfigError, match=message):
-        load_config(path, [change])
-
-
 def draw(seed=0, **keys):
     return OrthogonallySeparable(**keys).load(Streams(seed))
 
@@ -67,18 +49,6 @@ def test_eq_1_of_phuong_and_lampert_holds_at_any_size(n, dim):
     assert set(data.y) == {-1.0, 1.0}
     assert separability_violations(data.x, data.y) == 0
     assert (data.x @ np.where(np.arange(dim) % 2 == 0, 1.0, -1.0) >= 0).all()
-
-
-def test_the_law_is_that_of_keeping_gaussian_points():
-    rng = np.random.default_rng(0)
-    g = rng.standard_normal((400_000, 3))
-    kept = g[((g > 0).all(1) | (g < 0).all(1)) & (g @ [1, -1, 1] >= 0)]
-    data = draw(n=40_000, dim=3)
-    for y in (1, -1):
-        theirs, ours = kept[kept[:, 0] * y > 0], data.x[data.y == y]
-        np.testing.assert_allclose(ours.mean(0), theirs.mean(0), atol=0.02)
-        np.testing.assert_allclose(ours.std(0), theirs.std(0), atol=0.02)
-    assert np.mean(data.y > 0) == pytest.approx(np.mean(kept[:, 0] > 0), abs=0.01)
 
 
 def test_seeds_are_independent_and_both_classes_are_always_there():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.datasets.algorithmic import MatrixCompletion, ModularArithmetic, Polynomial, SparseParity
+from dynamics_cli.datasets.algorithmic import MatrixCompletion, ModularArithmetic, SparseParity
 from dynamics_cli.datasets.images import Mnist
 from dynamics_cli.datasets.points import Points
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
@@ -78,29 +78,6 @@ def test_the_draws_of_a_script_after_torch_manual_seed() -> None:
     np.testing.assert_array_equal(teacher["weight_1"], layers[0].weight.detach())
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        ("dataset.scale=2.0", "dataset.scale"),
-        ("dataset.initialization={kind: balanced, scale: 0.1}", "dataset.initialization.kind"),
-        ("dataset.architecture={kind: fully_connected, widths: [3], slope: 0.1}", "dataset.architecture.slope"),
-    ],
-)
-def test_what_does_not_go_with_a_teacher_is_named_where_it_stands(change: str, place: str) -> None:
-    teacher = {"kind": "fully_connected", "widths": [3]}
-    config = {
-        "name": "student", "architecture": {"kind": "two_layer", "width": 3},
-        "dataset": {"kind": "teacher", "n": 4, "dim": 2, "architecture": teacher,
-                    "initialization": {"kind": "unbalanced", "scale": 1.0}},
-        "initialization": {"kind": "balanced", "scale": 1.0}, "loss": {"kind": "mse"},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }  # fmt: skip
-    assert load_config(config)  # of the student, and not of the teacher, two layers are asked for
-    with pytest.raises(ConfigError) as error:
-        load_config(config, [change])
-    assert [problem.key for problem in error.value.problems] == [place]
-
-
 def test_a_linear_map_has_the_singular_values_asked_for() -> None:
     section = LinearMap(inputs=6, outputs=4, singular_values=[3.0, 1.0])
     data = section.samples(STREAMS)
@@ -125,12 +102,6 @@ def test_modular_arithmetic(operation: str, table: int) -> None:
     assert y[(x == pair).all(axis=1)].tolist() == [expected]
     one_hot = ModularArithmetic(p=7, operation=operation, train_fraction=0.4).samples(STREAMS)
     np.testing.assert_array_equal(one_hot.y.argmax(1), data.y)
-
-
-def test_a_polynomial_on_its_grid() -> None:
-    data = Polynomial(degree=3, n=5).samples(STREAMS)
-    x = np.array([-1, -0.5, 0, 0.5, 1])
-    np.testing.assert_allclose(data.y, 4 * x**3 - 3 * x, atol=1e-14)
 
 
 def test_entries_of_a_matrix_of_low_rank() -> None:
@@ -183,23 +154,3 @@ def test_the_parity_of_the_first_signs() -> None:
     assert np.abs(data.x[:, :6].mean(0)).max() < 0.3  # 5 standard errors
     fresh = SparseParity(n=3, dim=6, k=6).fresh(FreshStreams(STREAMS.seed, 7), 5)
     np.testing.assert_array_equal(fresh.y, fresh.x.prod(1))
-
-
-@pytest.mark.parametrize(
-    ("outputs", "kind", "message"),
-    [
-        (2, "mse", "labels of 3 numbers beside 2 outputs.*architecture.outputs: 3"),
-        (3, "cross_entropy", "labels are vectors of 3 numbers"),
-    ],
-)
-def test_labels_that_do_not_suit_the_outputs_are_refused(outputs: int, kind: str, message: str) -> None:
-    config = {
-        "name": "v",
-        "dataset": {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [1.0]},
-        "architecture": {"kind": "two_layer", "width": 4, "outputs": outputs},
-        "initialization": {"kind": "default_scaled"},
-        "loss": {"kind": kind},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }
-    with pytest.raises(InputError, match=message):
-        build_problem(load_config(config))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.initializations.given import class_points
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
 from tests.kinds.cases import problem_of
@@ -28,15 +27,6 @@ def test_two_classes_start_as_asked() -> None:
     x = np.array([[1.0, 0.0], [0.0, 2.0]])
     np.testing.assert_allclose(weights["hidden_weight"] @ x.T, [[0.2, 0], [0.3, 0], [0, 0.4]], atol=1e-15)  # H2
     assert weights["output_weight"].tolist() == [0.2, 0.1, -0.5]  # H3
-
-
-def test_equal_preactivations_on_orthogonal_points_of_a_class() -> None:
-    one = problem(
-        dataset={"kind": "points", "x": np.eye(4).tolist(), "y": [1] * 4},
-        architecture={"kind": "two_layer", "width": 1},
-        initialization={"kind": "independent_modes", "y": [[0.2], []], "z": [[0.4], []]},
-    )
-    np.testing.assert_allclose(one.initial_parameters()["hidden_weight"], [[0.2] * 4], atol=1e-15)
 
 
 def test_classes_have_diagonal_output_weights_and_others() -> None:
@@ -80,8 +70,3 @@ def test_lemma_3_1_activity_and_signs_never_change(optimizer: dict[str, Any]) ->
         assert (np.array(x) @ now["hidden_weight"].T > 0).tolist() == active.tolist()
         assert np.sign(now["output_weight"]).tolist() == [1, 1, -1]
     assert stepper.loss() < 0.2
-
-
-def test_points_of_a_class_are_counted_once() -> None:
-    dataset = problem(dataset={"kind": "points", "x": [[1, 0], [1, 0], [0, 2]], "y": [1, 1, -1]}).dataset
-    assert [len(points) for points in class_points(dataset, 2, numbered=False)] == [1, 1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import load_config
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Streams
 from tests.kinds.cases import config_of
 
@@ -35,13 +35,6 @@ def test_balanced(divide_by, divisor, scale):
     assert W.std() == pytest.approx(scale / divisor, rel=0.03)  # 12 000 draws: 5 standard errors
     np.testing.assert_allclose(np.abs(a), np.hypot(np.hypot(W[:, 0], W[:, 1]), W[:, 2]), rtol=1e-14)
     assert abs((a > 0).mean() - 0.5) < 0.04
-
-
-def test_balanced_does_not_underflow():
-    w = weights({"kind": "balanced", "scale": 1e-200})
-    ratio = np.abs(w["output_weight"]) / np.abs(w["hidden_weight"]).max(axis=1)
-    assert (ratio >= 1).all()
-    assert (ratio <= 3**0.5).all()
 
 
 def test_unbalanced_weights_are_independent():
@@ -77,11 +70,6 @@ def test_seeds_give_other_weights_and_the_same_seed_the_same():
     assert not np.array_equal(first["hidden_weight"], other["hidden_weight"])
 
 
-def test_the_scale_is_all_that_a_scale_changes():
-    small, large = (weights({"kind": "unbalanced", "scale": s}) for s in (1e-6, 1.0))
-    np.testing.assert_allclose(small["hidden_weight"] * 1e6, large["hidden_weight"], rtol=1e-14)
-
-
 FILE_SHAPES = {"hidden_weight": (2, 3), "output_weight": (2,)}
 
 
@@ -114,9 +102,4 @@ W, A = np.ones((2, 3)), np.ones(2)
 def test_bad_files(tmp_path, arrays, message):
     np.savez(tmp_path / "w.npz", **arrays)
     with pytest.raises(InputError, match=message):
-        from_file(tmp_path / "w.npz")
-
-
-def test_missing_files(tmp_path):
-    with pytest.raises(DataMissingError, match="no such file of initial weights"):
         from_file(tmp_path / "w.npz")

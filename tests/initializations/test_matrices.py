@@ -172,14 +172,6 @@ def test_kaiming_knows_the_slope_and_two_layers_their_fans() -> None:
     assert drawn["output_weight"].var() == pytest.approx(2 / 1.25 / 4000, rel=0.1)
 
 
-def test_truncated_normal_is_scipys() -> None:
-    from scipy.stats import kstest, truncnorm
-
-    drawn = weights({"kind": "truncated_normal", "scale": 0.1, "cut": 1.5})["hidden_weight"]
-    assert kstest(drawn.ravel() / 0.1, truncnorm(-1.5, 1.5).cdf).pvalue > 0.001
-    assert np.abs(drawn).max() <= 0.15
-
-
 def test_sphere() -> None:
     drawn = weights({"kind": "sphere", "scale": 0.5})
     W = drawn["hidden_weight"]

@@ -24,8 +24,10 @@ CONFIG: dict[str, Any] = {
 def config_of(**changes: Any) -> dict[str, Any]:
     """Return the config with other sections; an optimizer keeps the step and the iterations that it does not name."""
     optimizer = changes.get("optimizer", {})
-    long = {"iterations": 5} if "epochs" not in optimizer and "until" not in optimizer else {}
-    return {**CONFIG, **changes, "optimizer": {"kind": "gd", "lr": 0.1, **long, **optimizer}}
+    usual = {"lr": 0.1, "iterations": 5} if "until" not in optimizer else {}
+    if "epochs" in optimizer:
+        del usual["iterations"]
+    return {**CONFIG, **changes, "optimizer": {"kind": "gd", **usual, **optimizer}}
 
 
 def problem_of(**changes: Any) -> Problem:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dynamics_cli.kinds import State, all_kinds, get_kind
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
@@ -18,11 +16,6 @@ from dynamics_cli.training.backends import Choice, build_stepper, choose
 from tests.kinds.cases import X, problem_of
 
 LOSSES: dict[str, Any] = all_kinds("loss")
-SCALAR = [name for name in LOSSES if name != "cross_entropy"]
-
-
-def labels_for(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    return rng.standard_normal(n) if LOSSES[name].labels == "real" else rng.choice([-1.0, 1.0], n)
 
 
 @pytest.mark.parametrize(("loss", "h", "y", "value"), [
@@ -52,31 +45,6 @@ def test_logistic_does_not_overflow(xp):
     y = np.ones(5) if xp == "numpy" else torch.ones(5, dtype=torch.float64)
     np.testing.assert_allclose(Logistic().values(h, y), [1e4, 800, np.log(2), 0, 0], atol=1e-300)
     np.testing.assert_allclose(Logistic().derivatives(h, y), [-1, -1, -0.5, 0, 0], atol=1e-300)
-
-
-@given(st.floats(-30, 30), st.sampled_from([-1.0, 1.0]))
-def test_logistic_tends_to_exponential_for_large_margins(h, y):
-    z = y * h
-    value = Logistic().values(np.array([h]), np.array([y]))[0]
-    assert 0 <= value <= Exponential().values(np.array([h]), np.array([y]))[0] * (1 + 1e-12)
-    if z > 15:
-        assert value == pytest.approx(np.exp(-z), rel=1e-6)
-
-
-@pytest.mark.parametrize("name", SCALAR)
-def test_reduction(name):
-    rng = np.random.default_rng(2)
-    h, y = rng.standard_normal((3, 5)), labels_for(name, 5, rng)
-    mean, total = LOSSES[name](reduction="mean"), LOSSES[name](reduction="sum")
-    assert mean.total(h, y).shape == (3,)
-    np.testing.assert_allclose(mean.total(h, y) * 5, total.total(h, y))
-    assert (mean.sample_weight(5), total.sample_weight(5)) == (0.2, 1.0)
-
-
-def test_regression_losses_do_not_classify():
-    with pytest.raises(TypeError, match="Mse does not classify"):
-        Mse().predictions(np.zeros(2))
-    np.testing.assert_array_equal(Hinge().predictions(np.array([-2.0, 0.5])), [-1, 1])
 
 
 @pytest.mark.parametrize("loss", [Mse(missing=-1.0), HalfMse(missing=-1.0)])

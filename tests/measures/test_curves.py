@@ -48,12 +48,6 @@ def test_plateaus_of_a_noisy_curve_agree_with_brute_force():
     assert [p.first for p in found] == sorted(p.first for p in found)
 
 
-def test_plateaus_do_not_depend_on_the_unit_of_the_loss():
-    assert [(p.first, p.last) for p in find_plateaus(STEPS, 1e-20 * CURVE, floor=1e-3)] == [
-        (p.first, p.last) for p in find_plateaus(STEPS, CURVE, floor=1e-3)
-    ]
-
-
 def test_plateau_around_an_iteration():
     found = plateau_at(STEPS, CURVE, 9003, tolerance=5e-4)
     assert found.value == pytest.approx(0.5, abs=1e-6)

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from dynamics_cli.kinds import Problem, stream
-from dynamics_cli.optimizers.descent import Muon
-from dynamics_cli.training.backends import build_stepper, by_kernel, choose
+from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.steppers.base import Stepper
 from tests.training.problems import assert_chunks_are_invisible, random_problem
 
@@ -159,20 +158,6 @@ def test_updates_by_their_formulas(optimizer: dict[str, Any], step: Any) -> None
         np.testing.assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(4, 12), (12, 4)])
-def test_muon_is_that_of_torch_up_to_its_half_precision(shape: tuple[int, int]) -> None:
-    rng, memory = np.random.default_rng(0), {}
-    ours, weight = torch.zeros(shape), torch.nn.Parameter(torch.zeros(shape))
-    theirs = torch.optim.Muon([weight], lr=1.0, weight_decay=0.1)
-    for i in range(3):
-        weight.grad = torch.from_numpy(rng.standard_normal(shape)).float()
-        theirs.step()
-        section = Muon(lr=1.0, iterations=3, weight_decay=0.1)
-        section.update([ours], [weight.grad], lr=1.0, names=["w"], state=memory, iteration=i, loss=torch.zeros(()))
-    np.testing.assert_allclose(ours, weight.detach(), rtol=0, atol=0.06)
-    assert weight.detach().abs().max() > 1
-
-
 def test_label_noise_is_fresh_and_the_recorded_loss_is_without_it() -> None:
     stepper, _ = stepper_of({"kind": "gd", "label_noise": 0.2}, 30)
     losses = np.array([[stepper.loss(), stepper.advance(1)[0]] for _ in range(30)])
@@ -185,18 +170,3 @@ def test_label_noise_is_fresh_and_the_recorded_loss_is_without_it() -> None:
 @pytest.mark.parametrize("optimizer", [*(first for first, *_ in TORCH), *OTHERS], ids=lambda value: str(value)[:60])
 def test_every_optimizer_goes_on_with_the_same_bits(optimizer: dict[str, Any]) -> None:
     assert_chunks_are_invisible(lambda: stepper_of(optimizer, 30)[0], 30)
-
-
-PLAIN_GD = {"kind": "gd", "lr": 0.01, "iterations": 10}
-
-
-@pytest.mark.parametrize(("added", "backends"), [
-    ({}, True), ({"loss_scaled": True}, True), ({"momentum": 0.0}, False), ({"weight_decay": 0.0}, False),
-    ({"label_noise": 0.1}, False), ({"schedule": "constant"}, False),
-])  # fmt: skip
-def test_kernels_know_plain_descent_alone(added: dict[str, Any], backends: bool) -> None:
-    for kind in ("gd", "sgd") if "loss_scaled" not in added else ("gd",):
-        assert by_kernel(random_problem(optimizer={**PLAIN_GD, "kind": kind, **added})) == backends
-    # what is None stays out of the identity
-    optimizer = random_problem(optimizer=PLAIN_GD).config.optimizer.model_dump(exclude_none=True)
-    assert set(optimizer) == {"kind", "lr", "iterations", "loss_scaled"}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
-from dynamics_cli.config import load_config
 from dynamics_cli.kinds import GridClock, RescaledClock, Schedule
 from dynamics_cli.optimizers.descent import ConstantRate, Cosine, GradientDescent, Power, Step
-from tests.kinds.cases import config_of
 
 HALF = math.sqrt(0.5)
 
@@ -34,29 +31,6 @@ def test_factors(schedule: Schedule, iterations: int, expected: list[float]) -> 
     found = [schedule.factor(i, iterations) for i in range(iterations)]
     np.testing.assert_allclose(found, expected, rtol=1e-14)
     assert all(isinstance(factor, float) for factor in found)
-
-
-def test_a_cosine_ends_near_0() -> None:
-    assert Cosine().factor(999, 1000) == pytest.approx((math.pi / 1000) ** 2 / 4, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("written", "steps"),
-    [
-        ("constant", [0.2, 0.2, 0.2, 0.2]),
-        ({"kind": "step", "every": 2, "gamma": 0.5}, [0.2, 0.2, 0.1, 0.1]),
-        ({"kind": "power", "exponent": 1}, [0.2, 0.1, 0.2 / 3, 0.05]),
-    ],
-)
-def test_steps_of_an_optimizer(written: Any, steps: list[float]) -> None:
-    optimizer: Any = load_config(config_of(optimizer={"lr": 0.2, "schedule": written})).optimizer
-    np.testing.assert_allclose([optimizer.step_size(i, 4) for i in range(4)], steps, rtol=1e-15)
-
-
-def test_without_a_schedule_the_step_is_the_same_number() -> None:
-    optimizer: Any = load_config(config_of()).optimizer
-    assert {optimizer.step_size(i, 4) for i in range(4)} == {0.1}
-    assert "schedule" not in optimizer.model_dump(exclude_none=True)  # so that hashes of old configs stay
 
 
 def test_rescaled_time_is_the_sum_of_steps_over_losses():

@@ -11,7 +11,7 @@ import pytest
 
 from dynamics_cli import api
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Curve, State, stream
+from dynamics_cli.kinds import Curve, State
 from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.recording.sampling import split_r_hat
 from dynamics_cli.theory.learning_coefficient import LinearLearningCoefficient, dln_learning_coefficient
@@ -139,32 +139,6 @@ def test_the_potential_is_that_of_automatic_differentiation(case: str) -> None:
             np.testing.assert_allclose(gradients[k], J[picked].mean(0), atol=1e-10)
     np.testing.assert_allclose(derivatives.gradient(), mean_weight * derivatives.potential(n, problem.dataset.y)(
         derivatives.weights(state.parameters)[None], None)[1][0], atol=1e-10)  # fmt: skip
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_every_network_and_loss_has_a_coefficient(case: str) -> None:
-    state = moved(problem_of(case))
-    keys: dict[str, Any] = {"burn_in": 5, "draws": 15, "chains": 2}
-    for more in ({}, {"batch_size": 2, "step": 1e-4}):
-        measure = instrument("llc", **keys, **more)
-        found = measure.measure(state)
-        assert measure.offered(state.problem)
-        assert np.shape(found) == (3,)
-        assert np.isfinite(found).all()
-        np.testing.assert_array_equal(found, measure.measure(state))
-    later = State(state.problem, state.parameters, lambda: state.start, 8)
-    assert (measure.measure(later) != found).all()  # draws of its own at every iteration
-
-
-def test_the_draws_are_those_of_a_stream_of_its_own() -> None:
-    state = moved(problem_of("linear vectors"))
-    found = instrument("llc", burn_in=0, draws=2, chains=1, step=1e-4, nbeta=7.0, gamma=2.0).measure(state)
-    derivatives, rng = derivatives_of(state), stream(state.problem.config.seed, "llc", state.iteration)
-    potential, w = derivatives.potential(9, state.problem.dataset.y), derivatives.weights(state.parameters)[None]
-    first, gradient = potential(w, None)
-    moved_to = w - 5e-5 * 7.0 * gradient + 1e-2 * rng.standard_normal(w.shape)
-    second, _ = potential(moved_to, None)
-    np.testing.assert_allclose(found, [7.0 * (second[0] - first[0]) / 2, np.nan, np.nan], rtol=1e-12)
 
 
 def test_a_trace_has_the_numbers_of_all_steps_and_chains() -> None:

@@ -57,35 +57,12 @@ def test_kernel_is_the_inner_product_of_features(seed, slope, train_output):
     assert np.linalg.eigvalsh(gram)[0] > -1e-10
 
 
-def test_linear_network_kernel_in_closed_form():
-    x, _, W, a = network(1)
-    expected = np.sum(a**2) * x @ x.T + x @ W.T @ W @ x.T
-    np.testing.assert_allclose(ntk(x, x, W, a, **leaky(1.0)), expected, atol=1e-12)
-
-
-def test_kernel_at_the_scale_of_1e_minus_20():
-    x, _, W, a = network(2)
-    np.testing.assert_allclose(ntk(x, x, 1e-20 * W, 1e-20 * a), 1e-40 * ntk(x, x, W, a), rtol=1e-10)
-
-
 def test_the_interpolator_fits_the_labels_and_is_kernel_regression():
     x, y, W, a = network(3, m=20)
     model, new = ntk_interpolator(x, y, W, a), np.random.default_rng(0).normal(size=(7, 3))
     np.testing.assert_allclose(model(x), y, atol=1e-9)
     K, R = ntk(new, x, W, a), y - outputs(x, W, a)
     np.testing.assert_allclose(model(new), outputs(new, W, a) + K @ np.linalg.pinv(ntk(x, x, W, a)) @ R, atol=1e-8)
-
-
-def test_against_descent_of_the_linearised_network():
-    """An independent slow solution: steps on theta -> h_0 + features (theta - theta_0), to the end."""
-    x, y, W, a = network(5)
-    features, h = gradient_features(x, W, a), outputs(x, W, a)
-    change, lr = np.zeros(features.shape[1]), 1 / np.linalg.norm(features, 2) ** 2
-    for _ in range(5000):
-        change -= lr * features.T @ (h + features @ change - y)
-    new = np.random.default_rng(1).normal(size=(5, 3))
-    expected = outputs(new, W, a) + gradient_features(new, W, a) @ change
-    np.testing.assert_allclose(ntk_interpolator(x, y, W, a)(new), expected, atol=1e-6)
 
 
 def test_a_really_trained_network_approaches_it_in_the_lazy_regime():

@@ -80,11 +80,6 @@ def test_memory_counts_what_convolutions_give(tmp_path):
     assert (needs.parameters, needs.memory_bytes) == (weights, 4 * numbers)
 
 
-def test_memory_counts_the_times_of_a_flow(tmp_path):
-    few, many = (plan(tmp_path, optimizer={**FLOW, "points": points}).needs for points in (1000, 2000))
-    assert many.memory_bytes - few.memory_bytes == 4 * 8 * 1000
-
-
 def test_the_machine_decides(tmp_path):
     fits = plan(tmp_path, architecture={"kind": "two_layer", "width": 10**6}, record={"parameters": "none"})
     available = psutil.virtual_memory().total

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from dynamics_cli.config import load_config
-from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.kinds import Problem, stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import build_problem
@@ -72,17 +71,3 @@ def test_the_first_iteration_is_two_adam_steps_of_the_losses_written_out(loss):
 @pytest.mark.parametrize(("loss", "updates"), [("logistic", 1), ("hinge", 1), ("hinge", 3)])
 def test_chunks_and_resumption_are_invisible(loss, updates, dtype):
     assert_chunks_are_invisible(partial(stepper_of, problem(loss, updates, dtype=dtype), "torch"), 40)
-
-
-@pytest.mark.parametrize(
-    ("section", "value", "message"),
-    [
-        ("loss", {"kind": "mse"}, "must be logistic"),
-        ("dataset", {"kind": "sphere_teacher", "n": 2, "dim": 2}, "must be mixture"),
-        ("optimizer", {"kind": "adam", "lr": 0.1, "iterations": 3}, "must be adam with a batch_size"),
-        ("initialization", {"kind": "unbalanced", "scale": 1.0}, "must be default_scaled or file"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(section, value, message):
-    with pytest.raises(ConfigError, match=message):
-        load_config({**SMALL, section: value})

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import psutil
 import pytest
 
 from dynamics_cli.config import load_config
-from dynamics_cli.runs import Run
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from tests.training.kill_script import BASE
@@ -55,39 +53,6 @@ def test_memory_and_files_are_flat_over_a_million_iterations(tmp_path, iteration
     assert memory[warm].max() - memory[warm][0] < 8 * MIB
     assert files[warm].max() == files[warm].min()
     assert threads[warm].max() == threads[warm].min()
-
-
-def plan(directory):
-    optimizer = {"kind": "gd", "lr": 0.01, "iterations": 400}
-    return plan_run(load_config({**BASE, "optimizer": optimizer, "name": "toy"}), directory)
-
-
-class Clock:
-    """A clock that is set back by an hour, again and again."""
-
-    def __init__(self, real) -> None:
-        self.real, self.calls = real, 0
-
-    def __call__(self) -> float:
-        self.calls += 1
-        return self.real() - 3600.0 * (self.calls // 5)
-
-
-@pytest.mark.parametrize("name", ["time", "monotonic"])
-def test_a_clock_that_goes_backwards(tmp_path, monkeypatch, name):
-    obtain_run(plan(tmp_path / "whole"))
-    clock = Clock(getattr(time, name))
-    monkeypatch.setattr(loop, "CALL_SECONDS", 0.0005)
-    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
-    saved = []
-    checkpoint = loop.TrainingLoop._checkpoint
-    monkeypatch.setattr(loop.TrainingLoop, "_checkpoint", lambda self: (saved.append(1), checkpoint(self)))
-    monkeypatch.setattr(time, name, clock)
-    run = obtain_run(plan(tmp_path / "run")).run
-    assert run.status == "complete"
-    assert run.info["seconds"] >= 0
-    assert saved  # a checkpoint does not wait for the hour to come again
-    np.testing.assert_array_equal(run.losses, Run(tmp_path / "whole").losses)
 
 
 if __name__ == "__main__":

@@ -78,13 +78,6 @@ def test_a_measure_that_writes_fails_by_its_name(what: str) -> None:
     assert "failed at iteration 3: mine.py, line 6: " in done.stderr
 
 
-def test_a_measure_may_copy_and_ask_torch_for_what_it_is_given() -> None:
-    measured(
-        "w = torch.tensor(state.parameters['hidden_weight']); w -= 1; state.network(state.problem.dataset.x)\n"
-        "        from dynamics_cli.recording.derivatives import ByAutograd; ByAutograd(state).gradient()"
-    )
-
-
 GIVEN = {
     "{'a': 1}": ("gives dict {'a': 1}, not a number or an array", 0),
     "'1.5'": ("gives str '1.5', not a number", 0),
@@ -135,24 +128,6 @@ def test_a_loss_that_gives_one_number_for_all_samples_is_refused() -> None:
     assert "loss.kind 'mine': values gives a single number, one for each sample is needed" in done.stderr
 
 
-RELATIVE = """\
-from dynamics_cli.architectures.fully_connected import FullyConnected
-class Mine(FullyConnected, kind="mine"):
-    {says}
-"""
-
-
-@pytest.mark.parametrize(("says", "backend"), [("engine = True", "compiled"), ("pass", "torch")])
-def test_the_engine_trains_networks_that_say_so_themselves(says: str, backend: str) -> None:
-    config = TWO_LAYERS.replace("two_layer, width: 3", "mine, widths: [3]").replace("backend: torch\n", "")
-    config = config.replace("balanced, scale: 0.1", "default_scaled")
-    for kind in ("mine", "fully_connected"):
-        train(RELATIVE.format(says=says), config.replace("mine,", f"{kind},"), "--out", kind)
-    own, bundled = Run("mine"), Run("fully_connected")
-    assert (own.info["backend"], bundled.info["backend"]) == (backend, "compiled")
-    assert own.final_loss == pytest.approx(bundled.final_loss, rel=1e-12)
-
-
 WIDTHS = ", ".join(["2"] * 11)
 DEEP = TWO_LAYERS.replace("two_layer, width: 3", f"fully_connected, widths: [{WIDTHS}]").replace(
     "balanced, scale: 0.1", "default_scaled"
@@ -179,19 +154,6 @@ def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
         run.measures["min"]
     assert "min" not in run.measures
     assert run.measures.get("min") is None
-
-
-def test_a_running_run_is_shown_without_nan(folder: Path) -> None:
-    """At state 3 the sharpness was last due at state 0."""
-    show = "from click.testing import CliRunner; from dynamics_cli.cli import main; import pathlib"
-    body = f"{show}\n        if state.iteration == 3: pathlib.Path('shown').write_text("
-    code = MEASURE.format(body=f"{body}CliRunner().invoke(main, ['show', 'run']).output)")
-    measures = "record: {measures: [mine, {kind: sharpness, at: {kind: every, interval: 5}}]}\n"
-    train(code, TWO_LAYERS + measures, "--out", "run")
-    shown = (folder / "shown").read_text()
-    assert "status      running" in shown
-    assert "sharpness" in shown
-    assert "nan" not in shown
 
 
 def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path: Path) -> None:

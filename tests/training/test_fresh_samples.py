@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem, Streams
 from dynamics_cli.training import batches
 from dynamics_cli.training.backends import by_engine, choose
@@ -126,34 +126,3 @@ def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.M
     stepper.advance(steps)
     expected = (1 - 2 * lr + lr**2 * (d + 2)) ** steps  # 0.15
     assert error() / before == pytest.approx(expected, rel=0.25)
-
-
-NEED = "fresh needs dataset.kind 'clusters', .* or 'teacher'; points has only its own"
-OWN: list[tuple[str, dict[str, Any], str]] = [
-    ("dataset", {"kind": "points", "x": [[1.0]], "y": [1.0]}, NEED),
-    ("optimizer", SGD | {"samples": "fersh"}, "optimizer.samples: must be 'fresh', not the text 'fersh'"),
-    *(("dataset", TEACHER | {key: value}, f"dataset.{key}: is of the samples as a whole")
-      for key, value in (("whiten", True), ("random_labels", 0.1), ("replaced_labels", 0.1))),
-    ("dataset", {"kind": "linear_map", "inputs": 2, "outputs": 1, "singular_values": [1.0]},
-     "dataset.n: is missing; fresh samples are Gaussian"),
-    ("optimizer", {"kind": "sgd", "lr": 0.1, "epochs": 3, "samples": "fresh", "replacement": True},
-     "optimizer.epochs: there are none of fresh samples; give iterations"),
-    ("optimizer", {"kind": "adam", "lr": 0.1, "iterations": 3, "samples": "fresh"},
-     "optimizer.batch_size: is missing; fresh samples need their number per update, e.g. 1"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("section", "value", "told"), OWN)
-def test_what_does_not_go_with_fresh_samples(section: str, value: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        load_config(SETTINGS | {section: value})
-
-
-def test_other_optimizers_take_fresh_samples_too() -> None:
-    adam = {"kind": "adam", "lr": 0.01, "iterations": 9, "batch_size": 50, "samples": "fresh"}  # more than dataset.n
-    problem = problem_of(optimizer=adam)
-    assert choose([problem]).backend == "compiled"
-    stepper = stepper_of(problem, "engine")
-    before = stepper.loss()
-    stepper.advance(200)
-    assert stepper.loss() < 0.8 * before

@@ -11,7 +11,7 @@ import pytest
 from dynamics_cli._bundled.experiments.boursier2022.theory.growth import logistic_growth
 
 from dynamics_cli.api import train
-from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.runs.run import Run
@@ -161,38 +161,6 @@ def test_a_neuron_that_slides_follows_filippov():
     np.testing.assert_allclose(w / np.linalg.norm(w), expected.directions[-1, 0], atol=1e-3)
 
 
-def test_a_neuron_dies_on_the_boundary_of_orthogonal_inputs():
-    """Lemma 7 (iii): on orthogonal inputs a sample once switched off keeps its pre-activation 0."""
-    stepper = stepper_of(network(np.eye(2), [1.0, -1.0], [[0.1, 0.05]], [0.1], flow(20.0, 20)), "compiled")
-    after = states_of(stepper)[-1]
-    assert after["hidden_weight"][0, 1] == pytest.approx(0.0, abs=1e-4)
-    assert after["output_weight"][0] * after["hidden_weight"][0, 0] == pytest.approx(1.0, rel=1e-4)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(
-    ("x", "hidden", "output", "loss"),
-    [([[1.0, 1.0]], [[-1.0, -1.0], [0.0, 0.0]], [1.0, 0.0], 0.5), ([[1.0]], [[1.0]], [1.0], 0.0)],
-)
-def test_dead_neurons_and_interpolating_ones_stay(backend, x, hidden, output, loss):
-    stepper = stepper_of(network(x, [1.0], hidden, output, flow(5.0, 10)), backend)
-    before = stepper.parameters()
-    assert (losses_of(stepper) == loss).all()
-    for name, value in stepper.parameters().items():
-        np.testing.assert_allclose(value, before[name], rtol=1e-15)
-
-
-@pytest.mark.parametrize("activation", ["linear", "relu"])
-def test_output_weights_may_pass_zero(activation):
-    """An unbalanced neuron whose output weight changes its sign."""
-    x, y = [[1.0, 0.3], [0.2, 1.0]], [-1.0, -0.5]
-    problem = network(x, y, [[1.0, 0.8]], [0.3], flow(4.0, 50), activation=activation)
-    stepper = stepper_of(problem, "compiled")
-    losses = losses_of(stepper)
-    assert stepper.parameters()["output_weight"][0] < 0
-    np.testing.assert_allclose(losses, losses_of_descent(problem, 1e-4), atol=2e-4)
-
-
 # the contract of a stepper
 
 
@@ -223,29 +191,6 @@ def test_a_start_that_is_not_finite_has_diverged(backend):
 # config, run directory
 
 
-def test_times_are_a_grid():
-    uniform = load_config(random_problem(optimizer=flow(2.0, 8)).config.model_dump()).optimizer
-    np.testing.assert_allclose(uniform.times(), np.linspace(0, 2, 9), rtol=1e-15)
-    geometric = random_problem(optimizer=flow(100.0, 5, spacing="geometric", first=0.01)).config.optimizer
-    np.testing.assert_allclose(geometric.times(), [0, 0.01, 0.1, 1, 10, 100], rtol=1e-12)
-    assert geometric.times()[-1] == 100.0
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"spacing": "geometric"}, "optimizer.first: is missing; geometric spacing needs the time of the first point"),
-        ({"first": 0.1}, "optimizer.first: belongs to spacing geometric, not to uniform"),
-        ({"spacing": "geometric", "first": 5.0}, "optimizer.first: must be below until = 2, not 5"),
-        ({"lr": 0.1}, "optimizer.lr: unknown key of kind 'gradient_flow'"),
-        ({"rtol": 0.0}, "optimizer.rtol: must be"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        random_problem(optimizer=flow(2.0, 8, **settings))
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_run_records_times_and_work(backend, tmp_path):
     problem = random_problem(optimizer=flow(3.0, 80), backend=backend)
@@ -264,11 +209,3 @@ def test_a_flow_that_cannot_go_on_says_so(tmp_path, monkeypatch):
     with pytest.raises(RunError, match=r"gradient flow needs smaller steps .* a larger optimizer\.rtol may pass"):
         train(random_problem(optimizer=flow(1.0)).config, out=tmp_path / "run")
     assert Run(tmp_path / "run").status == "failed"
-
-
-@pytest.mark.parametrize("name", ["orthogonal", "five_points", "high_dim"])
-def test_bundled_configs_follow_those_of_gradient_descent(name):
-    descent, along = load_config(CONFIGS / f"{name}.yaml"), load_config(CONFIGS / f"{name}_flow.yaml")
-    assert along.optimizer.until == pytest.approx(descent.optimizer.iterations * descent.optimizer.lr)
-    sections = ("seed", "dataset", "architecture", "initialization", "loss")
-    assert all(getattr(descent, section) == getattr(along, section) for section in sections)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import numba
-import numpy as np
-import pytest
 
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.kernels.two_layers import WIDE
-from dynamics_cli.training.steppers.compiled import pack, unpack
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,
@@ -47,17 +44,3 @@ def test_a_wide_network_has_the_same_bits_in_pieces_and_among_replicas():
     together = assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="kernel"), 9)
     assert together.loss() < stepper_of(problems, "kernel").loss()
     assert_chunks_are_invisible(partial(stepper_of, problems[1], "kernel"), 15)
-
-
-@pytest.mark.parametrize("m", [1, 3, 7, 8, 17])
-def test_packing_is_undone(m):
-    rng = np.random.default_rng(m)
-    hidden, output = rng.standard_normal((3, m, 2)), rng.standard_normal((3, m))
-    W, a = pack(hidden, output)
-    assert W.ctypes.data % 64 == a.ctypes.data % 64 == 0
-    assert W.shape[2] == (m if m < 8 else -(-m // 16) * 16)
-    assert not W[:, :, m:].any()
-    for packed in ((W, a), pack(hidden, output, 8)):
-        back = unpack(*packed, m)
-        np.testing.assert_array_equal(back[0], hidden)
-        np.testing.assert_array_equal(back[1], output)

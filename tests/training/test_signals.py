@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,11 +70,6 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
         assert arrays_of(directory) == arrays_of(tmp_path / "whole"), at
 
 
-def test_an_interruption_can_be_sent_between_processes() -> None:
-    error = pickle.loads(pickle.dumps(Interrupted("stopped at 3", signal.SIGTERM)))
-    assert (str(error), error.exit_code, error.number) == ("stopped at 3", 143, signal.SIGTERM)
-
-
 def test_handlers_come_back() -> None:
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in numbers]
@@ -84,20 +77,6 @@ def test_handlers_come_back() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         assert [signal.getsignal(number) for number in numbers] == before  # a second one acts at once
     assert watch.received == signal.SIGTERM
-
-
-def test_other_threads_watch_nothing() -> None:
-    seen: list[Any] = []
-
-    def watch() -> None:
-        before = signal.getsignal(signal.SIGINT)
-        with SignalWatch() as inside:
-            seen.append((signal.getsignal(signal.SIGINT) is before, inside.received))
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    thread.join()
-    assert seen == [(True, None)]
 
 
 def test_a_signal_in_the_last_moment_is_not_forgotten(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dynamics_cli as dyn
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, choose
@@ -132,9 +131,3 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
     assert len({batch_key(one) for one in problems} - {None}) == 1
     alone, together = (AutogradStepper(some, "cpu").advance(20) for some in (problems[1:], problems))
     np.testing.assert_allclose(together[:, 1], alone, rtol=1e-10)
-
-
-def test_seeds_of_a_sweep_are_one_run(tmp_path):
-    config = problem_of(CONVOLUTIONAL, {"kind": "gd"}).config
-    dyn.sweep(config.model_dump(exclude_none=True), seeds=3, out=tmp_path / "sweep")
-    assert [path.name for path in (tmp_path / "sweep" / "batches").iterdir()] == ["000000"]
