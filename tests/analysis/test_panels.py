@@ -10,7 +10,7 @@ import pytest
 
 from dynamics_cli.analysis import curves
 from dynamics_cli.analysis.panels import draw_panel, panels_of
-from dynamics_cli.analysis.scenes import neurons, rays_of_run, softmax
+from dynamics_cli.analysis.scenes import neurons, rays_of_run
 from dynamics_cli.analysis.view import PRINT, View
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import stable_rank
@@ -106,57 +106,11 @@ def test_without_bias_all_kinks_are_at_zero(write: Write) -> None:
     assert h == pytest.approx(np.maximum(x, 0) - np.maximum(-2 * x, 0))
 
 
-def test_states_of_a_row_share_their_axes(orthogonal: Run) -> None:
-    figure = draw_panel(orthogonal, "function")
-    panels, twins = figure.axes[:4], figure.axes[4:]
-    assert len({axes.get_ylim() for axes in panels}) == 1
-    assert len({axes.get_ylim() for axes in twins}) == 1
-    assert [bool(axes.get_ylabel()) for axes in panels] == [True, False, False, False]
-    assert [bool(axes.get_ylabel()) for axes in twins] == [False, False, False, True]
-    assert [axes.get_title() for axes in panels][0::3] == ["iteration 0", "iteration 1\N{THIN SPACE}500"]
-
-
-def test_held_out_data_are_rings(deep: Run, write: Write, layer: dict[str, object]) -> None:
-    dataset = {"kind": "points", "x": [[-0.5]], "y": [1.0], "x_test": [[5.0]], "y_test": [3.0], "append_bias": True}
-    axes, twin = draw_panel(write([1.0], {0: layer}, dataset=dataset), "function", 0).axes
-    ring = next(line for line in twin.lines if line.get_markerfacecolor() == "white")
-    assert ring.get_xydata().tolist() == [[5.0, 3.0]]
-    assert axes.get_xlim()[1] > 5
-    assert axes.get_ylim()[1] > 3
-
-
-def test_a_deep_network_has_a_function_without_neurons(deep_line: Run) -> None:
-    figure = draw_panel(deep_line, "function", 12)
-    assert len(figure.axes) == 1
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["data", r"estimated function $h_\theta$"]
-
-
 def test_class_probabilities(deep: Run) -> None:
     (axes,) = draw_panel(deep, "function", 12).axes
     x, share = next(line for line in axes.lines if line.get_color() == SERIES[1]).get_xydata().T
     h = deep.network(-1)(x[:, None])
     assert share == pytest.approx(1 / (1 + np.exp(h[:, 0] - h[:, 1])))
-
-
-def test_softmax_is_safe() -> None:
-    assert softmax(np.array([[1000.0, 1000.0], [0.0, np.log(3)]])) == pytest.approx(
-        np.array([[0.5, 0.5], [0.25, 0.75]])
-    )
-    assert np.isnan(softmax(np.array([[np.inf, 0.0]]))).all()
-
-
-def test_rays_end_at_the_weights_each_state_on_its_scale(orthogonal: Run) -> None:
-    figure = draw_panel(orthogonal, "rays")
-    windows = [axes.get_xlim()[1] for axes in figure.axes]
-    assert windows[0] < 1e-2 < windows[-1]
-    assert "[$10^{-4}$]" in figure.axes[0].get_ylabel()
-    assert [axes.yaxis.get_tick_params().get("labelleft") for axes in figure.axes] == [True] * len(windows)
-    assert all(axes.get_ylabel() for axes in figure.axes)
-    (axes,) = draw_panel(orthogonal, "rays", 1500).axes
-    ends = np.concatenate([np.asarray(c.get_segments())[:, 1] for c in axes.collections if len(c.get_segments())])
-    W = orthogonal.state(-1)["hidden_weight"]
-    assert np.sort(ends, axis=0) == pytest.approx(np.sort(W.astype(float), axis=0))
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("weight $w_{j,1}$", "bias $w_{j,2}$")
 
 
 def test_rays_project_on_the_leading_directions_of_the_last_state(cube: Run) -> None:
@@ -199,12 +153,6 @@ def test_directions_in_the_plane_are_angles_with_the_data_named(orthogonal: Run)
     assert chart.levels == {f"$x_{{{k + 1}}}$": a for k, a in enumerate(angle_of([[-0.5, 1.0], [2.0, 1.0]]))}
 
 
-def test_an_angle_that_passes_180_degrees_is_a_gap(write: Write) -> None:
-    turned = [{"hidden_weight": [[-1.0, y], [1.0, 1.0]], "output_weight": [1.0, 1.0]} for y in (0.1, -0.1, -0.2)]
-    (chart,) = curves.directions(View(write([1.0, 0.5, 0.2], dict(enumerate(turned)))))
-    assert np.isnan(chart.lines[0].columns).tolist() == [[False, False], [True, False], [False, False]]
-
-
 def test_directions_in_space_are_cosines(cube: Run) -> None:
     leading, mean = curves.directions(View(cube))
     W, data = cube.state(-1)["hidden_weight"].astype(float), cube.dataset()
@@ -220,13 +168,6 @@ def test_spectra_and_stable_ranks_of_every_layer(deep: Run) -> None:
         assert np.column_stack([line.columns for line in chart.lines]) == pytest.approx(values)
         assert rank.y == pytest.approx(stable_rank(W))
     assert [line.name for line in spectra[1].lines] == [*(rf"$\sigma_{{{k}}}$" for k in (1, 2, 3)), "others"]
-
-
-def test_layers_of_zeros_have_no_rank(write: Write) -> None:
-    run = write([1.0], {0: {"hidden_weight": np.zeros((2, 2)), "output_weight": np.zeros(2)}})
-    assert np.isnan(curves.spectra(View(run))[-1].lines[0].columns).all()
-    for name in ("spectrum", "rays", "norms", "directions", "function"):
-        draw_panel(run, name).draw_without_rendering()
 
 
 PIXELS = np.random.default_rng(0).standard_normal((6, 36)).tolist()

@@ -91,15 +91,6 @@ def test_other_networks_have_a_map_without_boundary(changes, reason, tmp_path):
     assert draw_panel(run, "regions", 0).axes
 
 
-def test_a_boundary_of_too_many_pieces_is_left_to_the_map(tmp_path):
-    view = View(trained(tmp_path))
-    boundary = next(layer for layer in regions_scene(view, [0], PRINT).layers if layer.form == "segments")
-    coarse = next(
-        layer for layer in regions_scene(view, [0], PRINT._replace(pieces=2)).layers if layer.form == "segments"
-    )
-    assert (len(boundary.at(0)) > 0, len(coarse.at(0))) == (True, 0)
-
-
 @pytest.mark.parametrize(("changes", "reason"), [
     ({"dataset": {"kind": "points", "x": [[1.0], [2.0]], "y": [1, -1]}}, "1 dimensions"),
     ({"record": {"parameters": "none"}}, "not all parameters"),

@@ -50,20 +50,6 @@ def test_without_plateau_the_loss_has_come_down_by_half_and_by_95_percent(told) 
     assert told(losses) == [0, pytest.approx(half, abs=3), pytest.approx(twentieth, abs=3), 1000]
 
 
-def test_a_constant_loss_gives_geometric_iterations(told) -> None:  # type: ignore[no-untyped-def]
-    assert told(np.ones(1001), every=1) == [0, 10, 100, 1000]
-
-
-def test_few_states_are_all_shown(write: Write, layer: dict[str, object]) -> None:
-    view = View(write([1.0] * 9, dict.fromkeys((0, 3, 8), layer)))
-    assert story(view) == [0, 1, 2]
-
-
-def test_a_slow_decay_has_no_plateaus(write: Write, layer: dict[str, object]) -> None:
-    losses = 1 / (1 + np.arange(3000) / 10)
-    assert plateaus_of(View(write(losses.tolist(), {0: layer}))) == []
-
-
 def test_a_loss_that_stays_for_good_is_a_plateau(write: Write, layer: dict[str, object]) -> None:
     losses = 0.5 + 0.5 * np.exp(-np.arange(500) / 10)
     (plateau,) = plateaus_of(View(write(losses.tolist(), {0: layer})))

@@ -17,7 +17,7 @@ from dynamics_cli.analysis import Prediction, prediction_charts, predictions
 from dynamics_cli.cli import main
 from dynamics_cli.config.describe import example
 from dynamics_cli.errors import InputError, RunError, UsageError
-from dynamics_cli.kinds import Curve, all_kinds
+from dynamics_cli.kinds import all_kinds
 from dynamics_cli.plotting.chart import draw_charts
 from dynamics_cli.runs import Run
 from dynamics_cli.theory.linear_modes import linear_mode
@@ -57,14 +57,6 @@ def test_the_example_of_a_theory_follows_it(kind: str, trained: Trained) -> None
         measured = curve.measured[np.isfinite(curve.measured)]
         assert np.ptp(measured) > 0.05 * np.abs(measured).max()  # a run that stays agrees with anything
     assert len(draw_charts(prediction_charts(one)).axes) == len(one.curves)
-
-
-def test_how_many_curves_are_drawn_is_said() -> None:
-    values = np.ones((3, 13)) * [[1.0], [2.0], [3.0]]
-    curve = Curve("modes", np.arange(3.0), values, values)
-    (chart,) = prediction_charts(Prediction(all_kinds("theory")["deep_modes"](), [], {"modes": curve}))
-    assert (len(chart.lines), chart.note) == (13, "12 of 13 curves")
-    assert chart.lines[-1].columns.shape == (3, 12)
 
 
 # fmt: off
@@ -161,27 +153,6 @@ def test_modes_of_three_layers_are_those_of_a_trained_network(trained: Trained) 
     one = of("deep_modes", trained(config))
     assert one.violated == []
     assert max(one.deviations.values()) < 0.02
-
-
-def test_a_single_matrix_has_no_deep_modes(trained: Trained) -> None:
-    single = {"kind": "fully_connected", "widths": [], "outputs": 4, "activation": "linear", "bias": False}
-    config = config_of("deep_modes", initialization={"kind": "unbalanced"}) | {"architecture": single, "name": "single"}
-    (one,) = predictions(trained(config))
-    assert (one.name, one.violated) == ("product_singular_values", [])
-    assert max(one.deviations.values()) < 0.02
-
-
-def test_singular_values_pass_a_bottleneck(trained: Trained) -> None:
-    """Layers of different widths: the product has the rank of the narrowest."""
-    narrow = {"kind": "fully_connected", "widths": [5, 2, 6], "outputs": 3, "activation": "linear", "bias": False}
-    data = {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [2.0, 1.0]}
-    config = config_of("product_singular_values", initialization={"scale": 0.05}, optimizer={"lr": 5e-3})
-    one = of("product_singular_values", trained({**config, "dataset": data, "architecture": narrow, "name": "narrow"}))
-    assert one.violated == []
-    assert max(one.deviations.values()) < 0.02
-    measured = one.curves["singular_values"].measured
-    assert np.ptp(measured[:, 0]) > 0.1
-    assert measured[-1, 2] < 1e-12
 
 
 def test_a_mode_starts_where_it_should_and_ends_at_its_value() -> None:

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from dynamics_cli.analysis.view import View, spread
+from dynamics_cli.analysis.view import View
 from dynamics_cli.runs import Run
 
 from .conftest import Write
@@ -12,30 +11,6 @@ from .conftest import Write
 def test_states_end_before_the_first_that_is_not_finite(write: Write, layer: dict[str, object]) -> None:
     broken = {**layer, "output_weight": [np.nan, 1.0]}
     assert View(write([1.0] * 4, {0: layer, 1: layer, 2: broken, 3: broken})).states == 2
-
-
-def test_the_function_of_a_line_appends_the_bias(write: Write, layer: dict[str, object]) -> None:
-    view = View(write([1.0], {0: layer}))
-    t = np.array([-2.0, 0.0, 3.0])
-    expected = 2 * np.maximum(t + 1, 0) - 0.5 * np.maximum(3 * t - 6, 0)
-    assert view.line_function(0)(t) == pytest.approx(expected)
-
-
-def test_signs_are_unknown_without_output_weights(write: Write, layer: dict[str, object]) -> None:
-    assert View(write([1.0], {0: layer})).signs(0).tolist() == [1.0, -1.0]
-
-
-def test_layers_of_a_deep_network(deep: Run, orthogonal: Run) -> None:
-    assert View(deep).layers == ["weight_1", "weight_2", "weight_3"]
-    assert View(deep).outputs == 2
-    assert View(orthogonal).layers == ["hidden_weight"]
-    assert View(deep).weights(0, "weight_2").shape == (5, 6)
-
-
-def test_spread_keeps_the_ends() -> None:
-    assert spread(5, 10).tolist() == [0, 1, 2, 3, 4]
-    assert spread(100, 4).tolist() == [0, 33, 66, 99]
-    assert len(spread(0, 4)) == 0
 
 
 def test_costly_curves_go_through_fewer_states(orthogonal: Run) -> None:

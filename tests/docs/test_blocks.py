@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sybil.example import SybilFailure
 
-from .blocks import Page, difference, pages
+from .blocks import Page, pages
 
 PAGES = pages()
 
@@ -84,14 +84,3 @@ BAD = {
 def test_false_pages_fail(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(SybilFailure, match=message):
         run(text, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "same"),
-    [
-        ("a\n...\nc", "a\nc", True), ("a\n...\nc", "a\nb", False), ("1.5 (x)", "1.5 (x)  \n\n", True),
-        ("done", "\rrun:  50%|##  | 1/2 [00:00<00:00, 9it/s]\rrun: 100%|####| 2/2 [00:00<00:00, 9it/s]\ndone", True),
-    ],
-)  # fmt: skip
-def test_elision(expected: str, actual: str, same: bool) -> None:
-    assert (difference(expected, actual) == "") is same

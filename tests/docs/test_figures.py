@@ -6,7 +6,6 @@ import importlib.util
 import json
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
 
-from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.document import AUDIT, SEEDS, figures_in, read_document, seeds_of, sha256
 from dynamics_cli.runs import CorruptRunError
@@ -168,23 +166,6 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers: ModuleType, fo
     kept = read_audit(papers.FIGURES / "boursier2022-fig2.audit.json")
     assert kept is not None
     assert kept.outcomes[0].reason == "RunError: it diverged"
-
-
-@pytest.mark.parametrize(
-    ("entries", "message"),
-    [
-        ({"preset": "full"}, "default preset"),
-        ({"overrides": ["optimizer.lr=1"]}, "no changes"),
-        ({"runs": [{"path": "/elsewhere/run", "hash": None}]}, "folder of outputs"),
-        ({"sha256": {"boursier2022-fig2.png": "0"}}, "does not fit"),
-    ],
-)
-def test_an_import_refuses_other_figures(
-    entries: Mapping[str, Any], message: str, papers: ModuleType, folder: Path
-) -> None:
-    change(folder / "boursier2022-fig2.json", **entries)
-    with pytest.raises(InputError, match=message):
-        list(papers.import_figures([folder]))
 
 
 def test_an_import_refuses_an_edited_document_and_leaves_out_what_is_stale(papers: ModuleType, folder: Path) -> None:

@@ -73,20 +73,6 @@ def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
             assert plain(key["what"]) in words
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Words\non two lines.\n\nAnother paragraph.", "Words on two lines.\n\nAnother paragraph."),
-        ("Two:\n- `a`: one\n  and more\n- b", "Two:\n\n- `a`: one and more\n- b"),
-        ("Below\n\n    w <- w - g\n", "Below\n\n```text\nw <- w - g\n```"),
-        ("w* of |w|, a_b, `a|b`, <x>, $1", r"w\* of \|w\|, a\_b, `a|b`, \<x\>, \$1"),
-        ("(Cohen et al. 2021), not 2022", "([Cohen et al. 2021](/papers/cohen2021.md)), not 2022"),
-    ],
-)
-def test_docstrings_become_markdown(reference: Any, text: str, expected: str) -> None:
-    assert reference.markdown(text) == expected
-
-
 def test_every_command_has_its_place() -> None:
     shown = re.findall(
         r"\.\. click:: (\S+)\n   :prog: dyn (\S+)\n   :nested: full", (DOCS / "reference/commands.md").read_text()

@@ -89,26 +89,6 @@ def test_every_figure_module_is_in_the_index() -> None:
             assert holds_figure == ((folder.name, path.stem) in MODULES), path
 
 
-def test_figures_use_relative_imports_and_never_the_command_line() -> None:
-    for path in (ROOT / "experiments").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            assert not any(name.startswith(("experiments", "dynamics_cli.cli", "matplotlib.pyplot")) for name in names)
-
-
-def test_the_index_holds_literals_only() -> None:
-    tree = ast.parse((ROOT / "experiments" / "index.py").read_text())
-    allowed = {"FigureEntry", "PaperEntry"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            assert isinstance(node.func, ast.Name)
-            assert node.func.id in allowed
-        assert not isinstance(node, ast.FunctionDef | ast.For | ast.While | ast.ListComp | ast.DictComp)
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    assert {getattr(node, "module", None) for node in imports} == {"__future__", "dynamics_cli.reproduction.entries"}
-
-
 @pytest.mark.parametrize("paper", list(papers()))
 def test_every_paper_has_notes(paper: str) -> None:
     text = (ROOT / "experiments" / paper / "NOTES.md").read_text()

@@ -11,7 +11,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 
-from .cases import config_of
+from .cases import POINTS, config_of
 
 LINEAR = {"kind": "fully_connected", "widths": [7, 6, 5], "activation": "linear", "bias": False}
 DEEP = {"kind": "fully_connected", "widths": [6, 5]}

@@ -15,17 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from matplotlib.colors import to_hex
 
 import dynamics_cli as dyn
-from dynamics_cli.analysis import draw_panel
 from dynamics_cli.cli import main
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Curve
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import shown, tag
 from dynamics_cli.pages.drawn import plain
-from dynamics_cli.plotting.style import DARK, PALETTE
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import Sweep
 
@@ -148,11 +145,6 @@ def test_a_run_that_diverged_and_one_that_recorded_nothing_have_pages(outputs: P
     assert [panel["kind"] for panel in described(dyn.page(bare).html())["panels"]] == ["chart"]
 
 
-def test_settings_have_their_origins(outputs: Path) -> None:
-    html = dyn.page(dyn.train("boursier2022/orthogonal", {"optimizer.iterations": 10})).html()
-    assert "printed: data, width, scale" in html
-
-
 def test_theory_and_levels_stand_beside_the_curves(points: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     curve = Curve("norm", np.arange(3.0), np.ones((3, 1)), np.full((3, 1), 7.0))
     flat = SimpleNamespace(name="flat", curves={"norm": curve}, violated=[])
@@ -213,19 +205,6 @@ def test_an_output_map_has_a_sign_wherever_the_output_has_one(outputs: Path) -> 
     np.testing.assert_allclose(unpacked(html, held["rows"]), [[0.5, 0.2, 0.0]], rtol=1e-6)
 
 
-def test_every_scene_says_which_of_its_roles_are_there(outputs: Path) -> None:
-    html = dyn.page(dyn.train(PLANE, {"record.measures": []})).html()
-    (regions,) = panels(html, "regions")
-    assert [name for _, _, name in regions["legend"]] == ["h(x)>0", "h(x)<0", "decision boundary", "y>0", "y<0"]
-    assert [(color, sign) for color, sign, _ in regions["legend"]][3:] == [("positive", "●"), ("negative", "■")]
-    assert (regions["x"], regions["y"]) == ("x₁", "x₂")
-    dead = dyn.train(PLANE, {"architecture.width": 1, "optimizer.iterations": 5})  # on a half-plane
-    (regions,) = panels(dyn.page(dead).html(), "regions")
-    assert ["unsigned", "□", "h(x)=0"] in regions["legend"]
-    (legend,) = draw_panel(dead, "regions", 0).legends
-    assert to_hex(legend.get_patches()[-1].get_edgecolor()).upper() == PALETTE.unsigned
-
-
 @pytest.mark.parametrize(("formula", "expected"), [
     ("$w_{j,1}$", "wⱼ,₁"), (r"estimated function $h_\theta$", "estimated function hθ"), ("$W_{2}$", "W₂"),
     ("query1", "query1"), (r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$", "neuron sⱼ ‖wⱼ‖"), ("weight_norm", "weight_norm"),
@@ -233,14 +212,6 @@ def test_every_scene_says_which_of_its_roles_are_there(outputs: Path) -> None:
 ])  # fmt: skip
 def test_formulas_are_plain_texts(formula: str, expected: str) -> None:
     assert plain(formula) == expected
-
-
-def test_colours_of_figures_and_pages_are_the_same(points: Run) -> None:
-    html = dyn.page(points).html()
-    for palette in (PALETTE, DARK):
-        assert f"--function: {palette.function};" in html
-        assert f"--series-6: {palette.series[6]} }}" in html
-    assert not re.search("#[0-9a-f]{6}", (ASSETS / "page.css").read_text(), re.IGNORECASE)
 
 
 def test_runs_beside_one_another(points: Run) -> None:
@@ -300,13 +271,6 @@ def test_a_picture_that_was_changed_is_not_shown(figure: Any, tmp_path: Path) ->
         dyn.page(tmp_path / "boursier2022-fig2.json")
 
 
-def test_what_is_not_there_is_a_message(outputs: Path) -> None:
-    with pytest.raises(RunError, match=r"no run boursier2023, .* nor is it a sweep.*did you mean 'boursier2022'"):
-        dyn.page("boursier2023")
-    with pytest.raises(RunError, match="not been reproduced yet .*`dyn reproduce boursier2022-fig3 --variant flow`"):
-        dyn.page("boursier2022-fig3-flow")
-
-
 def test_the_command(points: Run, tmp_path: Path) -> None:
     file = tmp_path / "p.html"
     done = CliRunner().invoke(main, ["page", str(points.path), "-o", str(file), "--json"])
@@ -314,13 +278,6 @@ def test_the_command(points: Run, tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["page", points.path.name]).stdout.endswith(f"pages/{points.path.name}.html\n")
     for wrong in (["page"], ["page", "latest", "--all"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
-
-
-def test_a_notebook_shows_the_page_in_a_frame(points: Run) -> None:
-    frame = dyn.page(points)._repr_html_()
-    assert frame.startswith("<iframe")
-    assert 'sandbox="allow-scripts"' in frame
-    assert "<script" not in frame
 
 
 def test_the_library_is_the_one_that_is_noted() -> None:
@@ -337,12 +294,6 @@ def test_a_file_that_is_no_page_is_not_overwritten(content: bytes | None, tmp_pa
     with pytest.raises(UsageError, match=r"file\.html is not a page of dyn"):
         page.save(file)
     assert file.is_fifo() if content is None else file.read_bytes() == content
-
-
-def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(RunError, match=r"^cannot write .*/file/page\.html: File exists$"):
-        Page("a", "A").save(tmp_path / "file" / "page.html")
 
 
 def test_a_page_is_written_again_through_its_link(tmp_path: Path) -> None:

@@ -113,27 +113,6 @@ def test_rays_go_from_the_origin_to_the_weights_by_sign() -> None:
     assert panel.axes.get_xlim() == pytest.approx((-1.22, 1.22))
 
 
-def test_rays_of_degenerate_neurons_have_a_window_of_their_own() -> None:
-    nothing = rays_scene(lambda _: np.zeros((3, 2)), lambda _: np.array([1, 1, -1]), 5.0)
-    assert drawn(nothing, own=True).axes.get_xlim() == pytest.approx((-1.22, 1.22))
-    lost = drawn(rays_scene(lambda _: np.array([[np.nan, 1.0], [1e-9, 0.0]]), lambda _: np.array([1, 0]), 1.0))
-    assert [handle.get_label() for handle in lost.handles] == ["no output"]
-    assert "1 not finite" in lost.axes.get_xlabel()
-    none = rays_scene(lambda _: np.empty((0, 2)), lambda _: np.empty(0), 1.0, data=RaysData(np.array([[1.0, 1.0]])))
-    assert [handle.get_label() for handle in drawn(none).handles] == ["data direction"]
-
-
-@pytest.mark.parametrize(("weights", "signs", "data", "reason"), [
-    (np.zeros((3, 3)), [1, 1, 1], None, "shape"),
-    (W, [1, 1], None, "2 signs for 4 neurons"),
-    (W, SIGNS, RaysData(np.array([[1.0]])), "directions need data"),
-    (W, SIGNS, RaysData(np.eye(2), np.array([1])), "1 labels for 2 points"),
-])  # fmt: skip
-def test_shapes_are_checked(weights: Any, signs: Any, data: RaysData | None, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        drawn(rays_scene(lambda _: weights, lambda _: signs, 1.0, data=data))
-
-
 def test_pixels_have_the_colours_of_their_signs_or_classes() -> None:
     values = levels(np.array([[0.001, -2.0], [0.0, np.nan]]))
     assert values.tolist() == [[ZERO + 1, 1], [ZERO, ZERO]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.plotting.time_axis import as_times, draw_curve, draw_curves, set_time_axis, set_value_axis, visible
+from dynamics_cli.plotting.time_axis import draw_curve, draw_curves, set_time_axis, set_value_axis
 
 
 @pytest.mark.parametrize("end", [7, 150, 20_000, 94_000, 300_000, 12_345_678])
@@ -24,13 +24,6 @@ def test_time_ticks_are_round_and_their_labels_do_not_touch(end):
     assert axes[0].get_xlabel() == "iteration"
 
 
-def test_one_snapshot_gets_one_tick_and_a_window():
-    _, axes = new_figure()
-    set_time_axis(axes[0], [5000])
-    assert axes[0].get_xticks().tolist() == [5000]
-    assert axes[0].get_xlim() == (2500, 7500)
-
-
 def test_log_time_shows_iteration_zero():
     figure, axes = new_figure(2)
     draw_curves(axes[0], [0, 1, 10, 1000], np.ones((4, 2)), log_time=True)
@@ -40,11 +33,6 @@ def test_log_time_shows_iteration_zero():
     assert axes[0].get_xscale() == "symlog"
     assert -1 < axes[0].get_xlim()[0] < 0
     assert axes[1].get_xscale() == "log"
-
-
-def test_values_that_cannot_be_drawn_become_gaps():
-    assert np.isnan(visible([np.inf, np.nan, -1.0, 0.0, 1.0], log=True)).tolist() == [True, True, True, True, False]
-    assert np.isnan(visible([np.inf, np.nan, -1.0, 0.0, 1.0], log=False)).tolist() == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize("values", [[], [np.nan], [0.0, 0.0], [3.0], [1e-300, 1e300], [-2.0, -1.0], [5e-324]])
@@ -57,13 +45,6 @@ def test_any_values_give_proper_limits(values, log):
     assert low < high
     assert is_log == (log and any(v > 0 for v in values))
     figure.draw_without_rendering()
-
-
-def test_times_are_checked():
-    with pytest.raises(ValueError, match="one non-empty row"):
-        as_times([])
-    with pytest.raises(ValueError, match="must not decrease"):
-        as_times([2, 1])
 
 
 def test_long_curves_are_decimated_and_many_are_rasterized():

@@ -19,7 +19,6 @@ from dynamics_cli.reproduction.document import figures_in, verify_figure
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.runs import CorruptRunError
 from dynamics_cli.runs.store.sealed import seal
-from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
 
 ORTHOGONAL = {"net": "boursier2022/orthogonal.yaml"}
@@ -105,23 +104,6 @@ def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkey
     assert broken == {"a": "it holds untrained", "b": audit.NEVER, "c": audit.NEVER}
 
 
-def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
-
-    def evidence(runs):  # type: ignore[no-untyped-def]
-        loss = _final_loss(runs)
-        if loss > 0.5:
-            raise ValueError("no plateau")
-        return loss
-
-    monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(evidence))
-    (outcome,) = audit.audit("any", nulls=["untrained"]).outcomes
-    assert not any(outcome.held.values())
-    assert outcome.reason == "ValueError: no plateau"
-
-
 @pytest.mark.parametrize(
     ("config", "null", "key", "share"),
     [
@@ -156,18 +138,6 @@ def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
             expected = before * (1 - step) ** 20 if step else before - np.sign(before) * np.abs(before - after)
             np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-6)
             assert step or (np.abs(before - after)[np.abs(before) > 0.1] > 0.01).all()
-
-
-def test_a_larger_flow_of_more_layers_ends_sooner() -> None:
-    three = load_config(audit.config_path("woodworth2020/flow.yaml"), ["architecture.depth=3"])
-    assert f"optimizer.until={three.optimizer.until * 100.0**-4!r}" in audit.NULLS["larger"](three)
-
-
-def test_initial_weights_are_rescaled() -> None:
-    path = audit.config_path(ORTHOGONAL["net"])
-    plain, larger = (build_problem(load_config(path, changes)) for changes in ([], ["initialization.rescale=100"]))
-    for name, weights in plain.initial_parameters().items():
-        assert larger.initial_parameters()[name] == pytest.approx(100 * weights, rel=1e-6)
 
 
 def test_the_command_prints_a_table_and_is_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

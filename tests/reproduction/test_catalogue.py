@@ -48,28 +48,11 @@ def offer(monkeypatch: pytest.MonkeyPatch, key: str, module: str) -> None:
     registry.installed_packages.cache_clear()
 
 
-def test_figures_are_listed_in_order() -> None:
-    listed = catalogue.figures("boursier2022")
-    assert [one.id for one in listed[:7]] == [f"boursier2022-fig{k}" for k in range(1, 8)]
-    assert all(one.paper == "boursier2022" and one.seconds > 0 and one.title for one in listed)
-    assert [one.id for one in catalogue.figures() if one.paper == "boursier2022"] == [one.id for one in listed]
-
-
 def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
     assert list(catalogue.papers())[-1] == "other2030"
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
     assert catalogue.load_figure("other2030-fig1") == replace(plugin.FIGURE, title="A figure", module="other_paper")
-
-
-@pytest.mark.usefixtures("kinds_as_before")
-def test_a_new_paper_runs_inside_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    new_paper("other2031", tmp_path / "local_outer")
-    (tmp_path / "local_outer" / "__init__.py").touch()
-    monkeypatch.syspath_prepend(str(tmp_path))
-    offer(monkeypatch, "other2031", "local_outer.other2031")
-    assert catalogue.load_figure("other2031-fig1").id == "other2031-fig1"
-    assert "other2031/two_points" in catalogue.configs_of_others()
 
 
 def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,11 +78,6 @@ def test_functions_of_a_figure_are_found_by_name() -> None:
     del module.draw_fig1
     with pytest.raises(AttributeError, match="papers.several has no draw_fig1 and no draw for other2030-fig1"):
         one.bound(module)
-
-
-def test_a_package_of_kinds_alone_is_no_paper(plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(plugin, "PAPER")
-    assert "other2030" not in catalogue.papers()
 
 
 @pytest.mark.parametrize("what", ["no paper", "a key that is taken"])

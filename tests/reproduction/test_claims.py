@@ -96,28 +96,3 @@ def test_without_a_prediction_nothing_is_reproduced() -> None:
     assert str(near(math.nan, 0.1)) == "no prediction"
     assert not near(math.nan, 0.1).holds(0.0)
     assert not near(math.nan, 0.1).holds(math.nan)
-
-
-def test_verdicts() -> None:
-    good = claim("a", "It is two", "Figure 1", expected=exactly(2), measured=2)
-    bad = claim("a", "It is two", "Figure 1", expected=exactly(2), measured=3)
-    assert (good.verdict, good.measured, good.kind) == ("reproduced", 2.0, "claim")
-    assert (bad.verdict, bad.measured) == ("not reproduced", 3.0)
-    assert good.as_dict() == {
-        "id": "a",
-        "statement": "It is two",
-        "source": "Figure 1",
-        "expected": "2",
-        "measured": 2.0,
-        "verdict": "reproduced",
-        "kind": "claim",
-        "always": "",
-        "low": 2.0,
-        "high": 2.0,
-    }
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_number_that_is_not_finite_is_not_reproduced_and_null(value: float) -> None:
-    one = claim("a", "s", "t", expected=at_least(0), measured=value)
-    assert (one.verdict, one.measured) == ("not reproduced", None)

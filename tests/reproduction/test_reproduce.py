@@ -12,12 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.config import ConfigError
-from dynamics_cli.errors import DynError, InputError, RunError, UsageError
+from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import reproduce as module
 from dynamics_cli.reproduction.claims import Claim, at_most, claim
@@ -129,21 +127,6 @@ def test_runs_that_a_figure_did_not_foresee_are_one_line_and_our_own_a_bug(
         drawn("small-fig1")
 
 
-def test_a_figure_is_drawn_in_the_one_style_whatever_the_users_settings(small: Callable[..., Figure]) -> None:
-    sizes = []
-
-    def draw(losses: dict[str, float]) -> Drawing:
-        figure = small_draw(losses)
-        sizes.append(figure.axes[0].annotate("text of the figure's own", (0, 0)).get_fontsize())
-        return figure
-
-    small(draw=draw)
-    with mpl.rc_context({"font.size": 23.0}):
-        drawn("small-fig1")
-        assert mpl.rcParams["font.size"] == 23.0
-    assert sizes == [8.0]
-
-
 @pytest.mark.usefixtures("small")
 def test_runs_are_reused_and_force_trains_again() -> None:
     first, second = reproduce("small-fig1"), reproduce("small-fig1")
@@ -238,13 +221,6 @@ def test_seed_configs_serve_all_but_the_first_seed(
     assert names == ["small", "small", "other", "small"]
 
 
-@pytest.mark.usefixtures("small")
-def test_a_wrong_override_is_told_before_anything_is_trained(outputs: Path) -> None:
-    with pytest.raises(ConfigError, match="optimizer"):
-        drawn("small-fig1", overrides=["optimizer.iteration=7"])
-    assert not outputs.exists()
-
-
 def test_presets(small: Callable[..., Figure]) -> None:
     figure = small()
     config = figure.configs["first"]
@@ -294,22 +270,6 @@ def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure]
         reproduce("small-fig1", variant="flwo")
 
 
-@pytest.mark.usefixtures("small")
-def test_formats() -> None:
-    result = reproduce("small-fig1", formats=["svg"])
-    assert [path.suffix for path in result.files] == [".svg", ".json"]
-    with pytest.raises(UsageError, match="no picture format 'pgn'"):
-        reproduce("small-fig1", formats=["pgn"])
-
-
-def test_a_table_is_written_as_csv(small: Callable[..., Figure]) -> None:
-    small(table=lambda losses: (["run", "loss"], [["a, b", "1"]]))
-    result = reproduce("small-fig1")
-    assert [path.suffix for path in result.files] == [".pdf", ".png", ".csv", ".json"]
-    assert result.files[2].read_text() == 'run,loss\n"a, b",1\n'
-    assert result.table == (["run", "loss"], [["a, b", "1"]])
-
-
 def test_numbers_of_the_first_seed_are_printed_and_written(small: Callable[..., Figure]) -> None:
     small(numbers=lambda losses: {"loss of the first": losses["first"], "no number": math.inf})
     result = drawn("small-fig1", seeds=2)
@@ -324,27 +284,3 @@ def test_a_run_that_diverges_fails_its_figure_and_the_next_one_follows() -> None
     assert isinstance(error, RunError)
     assert "diverged" in str(error)
     assert "smaller step" in str(error)
-
-
-@pytest.mark.usefixtures("small")
-def test_progress_names_each_run_that_is_trained() -> None:
-    seen: list[tuple[str, int]] = []
-    last: list[int] = []
-
-    @contextlib.contextmanager
-    def watch(name: str, total: int) -> Iterator[Callable[[int, float], None]]:
-        seen.append((name, total))
-        yield lambda iteration, loss: last.append(iteration)
-
-    drawn("small-fig1", progress=watch)
-    assert seen == [("small", 50), ("small", 20)]
-    assert last[-1] == 20
-    last.clear()
-    drawn("small-fig1", progress=watch)
-    assert last == []
-
-
-def test_a_folder_that_cannot_be_written_is_told(small: Callable[..., Figure], tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DynError, match="cannot write"):
-        reproduce("small-fig1", out=tmp_path / "file" / "below")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dynamics_cli import api
-from dynamics_cli.config import ConfigError, load_config, run_hash
-from dynamics_cli.config.reader import Assignment
-from dynamics_cli.config.source import Place
+from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.datasets.separable import Gaussians
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.grid import check_axes, parse_axis
@@ -20,7 +17,6 @@ from dynamics_cli.sweeps.jobs import PlannedSweep, settings_of
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import divide
 
-HERE = Place("test", None, Path())
 BASE = {
     "name": "base",
     "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
@@ -212,18 +208,6 @@ def test_what_runs_together_may_come_twice():
     assert [(j.config.optimizer.lr, j.config.architecture.width) for j in jobs] == [(0.1, 2), (0.1, 4), (0.2, 4)]
     with pytest.raises(UsageError, match="equally many values, not optimizer.lr 2, architecture.width 3"):
         api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.2", "architecture.width=2,4,8"])
-
-
-def test_jobs_whose_numbers_differ_are_those_that_are_read_one_by_one(swept):
-    planned = api.plan_sweep(swept)
-    assert planned[0].config.loss is planned[8].config.loss  # which differ in the scale
-    parts = {}
-    for job in planned:
-        settings = {**job.settings, "dataset.path": job.config.dataset.path, "sweep": None, "seed": job.config.seed}
-        alone = load_config(swept, [Assignment(tuple(key.split(".")), one, HERE) for key, one in settings.items()])
-        assert run_hash(alone, device="cpu", backend="auto") == run_hash(
-            job.config.model_copy(update={"record": alone.record}), device="cpu", backend="auto", parts=parts
-        )
 
 
 def test_seeds_of_data_and_of_initial_weights_part():

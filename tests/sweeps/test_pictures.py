@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from dynamics_cli.errors import UsageError
-from dynamics_cli.plotting.panels.phase import draw_phase_diagram
 from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep
 from dynamics_cli.sweeps.pictures import draw_sweep, pictures_of, sweep_charts
@@ -48,17 +46,6 @@ def test_a_grid_of_one_value_is_no_heat_map(tmp_path, grid):
         draw_sweep(table, name).draw_without_rendering()
     with pytest.raises(UsageError, match="no panel 'phase' here; there are curve, losses"):
         draw_sweep(table, "phase")
-
-
-def test_many_long_settings_leave_room_for_the_picture(tmp_path):
-    long = ("initialization.scale=0.1,0.2,0.3", "architecture.output_scale=1.5,2.5", "optimizer.lr=0.01,0.02",
-            "loss.reduction=mean,sum", "optimizer.weight_decay=0,0.01", "optimizer.momentum=0,0.5")  # fmt: skip
-    table = table_of(tmp_path, *long, record="light")
-    figure = draw_sweep(table, "curve")
-    figure.draw_without_rendering()
-    assert "18 of 32 families are drawn, --where KEY=VALUE chooses others" in said(figure)
-    boxes = [one.get_window_extent() for one in (figure._suptitle, *(axes._left_title for axes in figure.axes))]
-    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
 
 
 @pytest.mark.parametrize(("record", "states"), [("config", 21), ("light", 2)])
@@ -140,20 +127,3 @@ def test_no_family_is_left_out_and_where_chooses_some(tmp_path):
         SweepTable(table.sweep, where={"optimizer.lr": 7})
     with pytest.raises(UsageError, match="no column 'optimizer.r' here; .*did you mean 'optimizer.lr'"):
         SweepTable(table.sweep, where={"optimizer.r": 7})
-
-
-@pytest.mark.parametrize(("asked", "first"), [("[test_loss]", "test_loss"), ("null", "final_loss")])
-def test_the_measure_that_the_config_asks_for_comes_first(tmp_path, asked, first):
-    table = table_of(tmp_path, "architecture.width=4,8", changes=[TEST, f"record.measures={asked}"])
-    assert set(table.measures) == {"test_loss", "final_loss"}
-    assert table.measures[0] == first
-
-
-@pytest.mark.parametrize(("value", "label"), [(1.0, "1"), (0.0, "0"), (-2.5, "-2.5")])
-def test_equal_values_have_a_plain_colour_bar(value, label):
-    axes = Figure().add_subplot()
-    draw_phase_diagram(axes, [1, 2], [1, 2], np.full((2, 2), value), labels=("", "", ""))
-    axes.figure.draw_without_rendering()
-    bar = axes.figure.axes[1].yaxis
-    assert [tick.get_text() for tick in bar.get_ticklabels()] == [label]
-    assert bar.get_offset_text().get_text() == ""

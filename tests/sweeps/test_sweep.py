@@ -12,11 +12,8 @@ import numpy as np
 import pytest
 
 from dynamics_cli import api
-from dynamics_cli.config import load_config
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import CorruptRunError, Run
-from dynamics_cli.runs.store.locks import run_lock
-from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis
@@ -198,44 +195,6 @@ def test_a_sweep_knows_its_runs(tmp_path, attack, wrong):
         return
     with pytest.raises(CorruptRunError, match="of this sweep"):
         draw_sweep(SweepTable(Sweep(tmp_path / "s")), "losses")
-
-
-SHORT, GRID = ["optimizer.iterations=20"], ["architecture.width=2,3", "optimizer.lr=0.01,0.02"]
-
-
-@pytest.mark.parametrize(
-    "left",
-    [
-        lambda directory: (directory / "batches/000000/config.yaml").unlink(),
-        lambda directory: shutil.rmtree(directory / "batches"),
-    ],
-)
-def test_the_same_sweep_recovers_from_folders_that_were_deleted(tmp_path, left):
-    _, whole = sweep_of(tmp_path, SHORT, GRID)
-    table = whole.table.read_bytes()
-    left(tmp_path)
-    sweep_of(tmp_path, SHORT, GRID)
-    assert (whole.table.read_bytes(), verify_sweep(tmp_path)) == (table, [])
-
-
-def test_a_writer_whose_lock_was_deleted_writes_no_more(tmp_path):
-    with run_lock(tmp_path / "run"):
-        writer = RunWriter.create(tmp_path / "run", load_config(BASE))
-        writer.append_losses([0], [1.0])
-        shutil.rmtree(tmp_path / "run")
-        with run_lock(tmp_path / "run"), pytest.raises(RunError, match="lock is gone"):
-            writer.append_losses([1], [1.0])
-
-
-def test_the_identity_of_a_sweep_knows_no_paths(tmp_path):
-    """The same data in another folder are the same sweep."""
-    hashes = set()
-    for folder in (tmp_path / "a", tmp_path / "b"):
-        folder.mkdir()
-        (folder / "data.csv").write_text("-1.0,0.5,-1.0\n0.3,1.0,1.0\n")
-        base = {**BASE, "dataset": {"kind": "file", "path": str(folder / "data.csv")}}
-        hashes.add(PlannedSweep(base, [], [parse_axis("optimizer.lr=0.01,0.02")]).hash)
-    assert len(hashes) == 1
 
 
 def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
-    growth_limit,
     growth_loss,
     intermediate_saddle,
     logistic_growth,
@@ -58,16 +57,6 @@ def test_logistic_growth_is_exact_for_equal_norms_within_a_sign(sign, factor):
     other = np.zeros_like(u)
     loss = growth_loss(*((u, other) if sign > 0 else (other, u)), X, Y, loss_factor=factor)
     np.testing.assert_allclose(loss, square_loss(X, Y, W, a, loss_factor=factor), rtol=1e-6)
-
-
-def test_loss_at_both_ends_and_at_the_saddle(two_points):
-    x, y = two_points
-    u_plus, u_minus = growth_limit(x, y, 1), growth_limit(x, y, -1)
-    assert growth_loss(0.0, 0.0, x, y, loss_factor=2.0) == pytest.approx(1.0)
-    assert growth_loss(u_plus, 0.0, x, y, loss_factor=2.0) == pytest.approx(0.5)
-    assert growth_loss(u_plus, u_minus, x, y, loss_factor=2.0) == pytest.approx(0.0, abs=1e-15)
-    assert 2 * (u_plus + u_minus) == pytest.approx(2.683282, abs=5e-7)
-    assert growth_loss(np.zeros((2, 1)), np.zeros(3), x, y).shape == (2, 3)
 
 
 @pytest.mark.parametrize("flip", [1, -1])

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from dynamics_cli.measures.neurons import norms, parameter_norm_squared
 from dynamics_cli.measures.two_layer import outputs
-from experiments.boursier2022.theory.minimum_norm import linear_norm, minimum_norm_interpolator, minimum_norm_value
+from experiments.boursier2022.theory.minimum_norm import minimum_norm_interpolator, minimum_norm_value
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -58,11 +58,3 @@ def test_no_interpolator_found_by_a_solver_is_shorter():
             best = min(best, found.fun)
             assert found.fun >= minimum_norm_value(x, y) - 1e-5
     assert best == pytest.approx(minimum_norm_value(x, y), rel=1e-4)
-
-
-def test_the_linear_interpolator_is_longer_than_the_minimum(two_points):
-    """Two points fix it: slope 0.8 and intercept -0.6, so `2 ||v|| = 2`; the least is `||theta||^2 / 2 = 1.3416`."""
-    x, y = two_points
-    assert linear_norm(x, y) == pytest.approx(2.0)
-    assert minimum_norm_value(x, y) / 2 == pytest.approx(1.341641, abs=5e-7)
-    assert np.isnan(linear_norm(np.array([[1.0], [2.0]]), [1.0, 1.0]))

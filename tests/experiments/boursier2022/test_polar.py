@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from dynamics_cli.plotting.scene import draw_scene
 from dynamics_cli.plotting.style import PALETTE, new_figure
-from experiments.boursier2022.polar import INNER, free_angle, polar_scene
+from experiments.boursier2022.polar import INNER, polar_scene
 
 W = np.array([[0.3, 0.4], [-0.6, 0.0], [0.0, 0.0], [0.0, -1.0]])
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
@@ -27,13 +25,3 @@ def test_polar_radius_is_the_inner_circle_plus_the_norm() -> None:
     panel.move(1)
     moved = next(line for line in panel.axes.lines if line.get_markerfacecolor() == PALETTE.negative)
     assert moved.get_xydata()[0] == pytest.approx([0.0, INNER + (1 - INNER) * 0.5])
-
-
-@pytest.mark.parametrize(("w", "said"), [
-    (np.zeros((3, 2)), ""), (np.array([[np.inf, 1.0], [1e-9, 0.0], [0.0, 0.0]]), "1 not finite"),
-])  # fmt: skip
-def test_polar_of_degenerate_neurons(w: Any, said: str) -> None:
-    drawn = draw_scene(new_figure()[1][0], polar_scene(lambda _: w, lambda _: np.array([1, 1, -1]), 1.0), 0)
-    assert (not said) or said in [text.get_text() for text in drawn.axes.texts]
-    assert free_angle(np.zeros(0), np.array([0.5, 1.0])) == 0.5
-    assert free_angle(np.array([0.5]), np.array([0.6, 1.0])) == 1.0

@@ -39,19 +39,3 @@ def test_gradients_are_those_of_differences() -> None:
     change = rng.standard_normal(9)
     ends = [f(W + s * h * change[:6].reshape(3, 2), a + s * h * change[6:]) for s in (1, -1)]
     np.testing.assert_allclose(J @ change, (ends[0] - ends[1]) / (2 * h), rtol=1e-7)
-
-
-def test_labels_times_100_and_outputs_times_s_are_other_weights_and_steps() -> None:
-    """Weights `c w` of a network of degree 2 learn `c^2 y` as w learn y, at the step of w (see width.yaml)."""
-    rng = np.random.default_rng(0)
-    x, y, (W, b), s = rng.standard_normal((5, 3)), rng.standard_normal(5), rng.standard_normal((2, 4, 3)), 0.25
-    b, c = b[:, 0], np.sqrt(s / 100)
-
-    def step(W: np.ndarray, b: np.ndarray, s: float, y: np.ndarray, lr: float) -> tuple[np.ndarray, np.ndarray]:
-        z = np.maximum(x @ W.T, 0)
-        error = (s * z @ b - y) * s / len(x)
-        return W - lr * ((error[:, None] * (z > 0) * b).T @ x), b - lr * z.T @ error
-
-    released = step(W, b, s, 100 * y, 0.05 / s**2)
-    for ours, theirs in zip(step(c * W, c * b, 1.0, y, 100 * 0.05 / s), released, strict=True):
-        np.testing.assert_allclose(ours, c * theirs, rtol=1e-12)

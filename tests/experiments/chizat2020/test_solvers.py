@@ -30,8 +30,3 @@ def test_no_output_layer_has_a_larger_margin_of_variation_norm_1() -> None:
     assert margins.min() == pytest.approx(1)
     found, bound = largest_margin(x, y)
     assert len(a) / (np.abs(b) @ np.linalg.norm(a, axis=1)) < found <= bound * (1 + 1e-9)
-
-
-def test_too_few_neurons_separate_nothing() -> None:
-    x = np.array([[1.0, 0.0], [2.0, 0.0]])
-    assert np.isnan(output_layer(np.array([[1.0, 0.0]]), x, np.array([1.0, -1.0]))).all()

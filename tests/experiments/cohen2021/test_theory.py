@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.cohen2021.edge import Edge
 from dynamics_cli._bundled.experiments.cohen2021.taylor import taylor
 from dynamics_cli._bundled.experiments.cohen2021.theory.central_flow import (
     around,
@@ -98,17 +97,3 @@ def test_the_quadratic_model_is_descent_on_the_taylor_polynomial() -> None:
         d = d - eta * (g + H @ d)
     np.testing.assert_allclose(model.losses, losses, rtol=1e-10)
     np.testing.assert_allclose(model.actual, run.losses[:6])
-
-
-def test_what_is_read_off_a_run() -> None:
-    losses = np.concatenate([np.linspace(10, 9, 11), np.tile([8.0, 7.0], 50) * np.repeat(np.linspace(1, 0.1, 10), 10)])
-    one = Edge(0.5, 4.0, np.arange(0, 111, 10), np.array([1.0, 3.9, 4.2, *[4.1] * 9])[:, None], losses)
-    assert (one.crossing, one.band, one.rises_before) == (20, pytest.approx(4.1 / 4), 0)
-    assert one.rises_after == pytest.approx(38 / 90)
-    assert one.falls == 9
-    never = Edge(0.5, 9.0, one.iterations, one.top, losses)
-    assert np.isnan([never.crossing, never.band, never.rises_after, never.falls, never.share_left]).all()
-    short = Edge(0.5, 4.0, one.iterations[:4], one.top[:4], np.concatenate([losses[:20], [8.0, 7.9, 7.8, 7.7]]))
-    assert short.crossing == 20
-    assert not short.unstable  # it ends before the loss rises
-    assert np.isnan([short.band, short.falls, never.rises_before]).all()

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from dynamics_cli._bundled.experiments.doshi2023.corruption import Corrupted, mean_ipr
-from dynamics_cli._bundled.experiments.doshi2023.diagram import phase
+from dynamics_cli._bundled.experiments.doshi2023.corruption import mean_ipr
 from dynamics_cli._bundled.experiments.doshi2023.pruning import BLOCK, pruned
 from dynamics_cli._bundled.experiments.gromov2023.grokking import layers
 
@@ -53,14 +52,3 @@ def test_pruning_sets_weights_to_zero(outputs: Path) -> None:
     assert curves["train"][3] == right.mean()
     assert curves["replaced"][3] == right[data.replaced].mean()
     assert curves["test"][0] == pytest.approx(run.measures["test_accuracy"][-1])
-
-
-@pytest.mark.parametrize(("accuracies", "letter"), [
-    ((1.0, 0.1, 1.0), "M"), ((0.98, 0.98, 0.94), "C"), ((0.8, 1.0, 0.4), "P"), ((0.65, 1.0, 0.01), "F"),
-    ((0.1, 0.1, 0.1), ""),
-])  # fmt: skip
-def test_letters_of_phases(accuracies: tuple[float, float, float], letter: str) -> None:
-    train, test, replaced = (np.array([one]) for one in accuracies)
-    none = np.zeros(0)
-    run = Corrupted(97, 0.35, 1646, np.zeros(1, int), train, none, replaced, test, none, none)
-    assert phase(run) == letter

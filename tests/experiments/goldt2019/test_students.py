@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.goldt2019.students import (
-    alignment,
     expected,
     final_error,
-    fitted,
-    follows,
-    medians,
     plateau,
     plateau_theory,
 )
 from dynamics_cli._bundled.experiments.goldt2019.theory.order_parameters import Order, i2, i3, i4, slopes
 from scipy.special import erf
-
-from dynamics_cli.reproduction.figure import Evidence
 
 
 def test_the_integrals_are_averages_over_gaussians() -> None:
@@ -56,17 +48,3 @@ def test_final_errors_and_plateaus_are_those_of_an_independent_prototype() -> No
         assert final_error(K, shared=False) / expected(K, shared=False) == pytest.approx(ratio, abs=2e-3)
     assert plateau_theory(2)[0] == pytest.approx(0.01161, abs=1e-5)
     assert plateau(2)[0] / plateau_theory(2)[0] == pytest.approx(1.006, abs=3e-3)
-
-
-def test_teachers_are_left_out_and_untrained_students_follow_nothing() -> None:
-    sizes = np.array([25.0, 100.0, 400.0])
-    assert fitted(sizes, 4.0 / sizes[:, None] * np.ones((1, 3)))[0] == pytest.approx(-0.5)
-    alpha, still = np.array([0.0, 20.0, 50.0]), np.ones(3)
-    assert follows(Evidence(alpha=alpha, error=still, exact=still)) != pytest.approx(1)
-    falling = np.array([1.0, 0.2, 0.1])
-    assert follows(Evidence(alpha=alpha, error=falling, exact=falling)) == 1
-    own = Order(np.eye(2), np.eye(2)[::-1], np.eye(2), np.ones(2), np.ones(2))
-    assert (alignment(own), alignment(replace(own, R=np.ones((2, 2))))) == (1, 0)
-    flat = {"soft": np.full((4, 3), 20.0), "both": np.ones((4, 3))}  # 20 units are above the plateau
-    assert np.isnan(medians(flat)["both"]).all()
-    assert (medians({layers: rows / 10 for layers, rows in flat.items()})["soft"] == 2).all()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.kunin2024.relu import factors
 from dynamics_cli._bundled.experiments.kunin2024.theory.single_neuron import (
     kernel_distance,
     last_distance,
@@ -12,8 +11,6 @@ from dynamics_cli._bundled.experiments.kunin2024.theory.single_neuron import (
     start,
 )
 from scipy.integrate import solve_ivp
-
-from tests.experiments.helpers import one_run
 
 
 @pytest.mark.parametrize("delta", [-4.0, -0.5, 0.0, 1e-6, 2.0])
@@ -42,15 +39,3 @@ def test_the_kernel_distance_ends_at_the_values_of_an_independent_derivation() -
         w, a = start(delta, [-1.0, 0.0])
         path = single_neuron([0.0, 500.0], w, a, [0.0, 1.0])
         np.testing.assert_allclose(kernel_distance(*path, w, a), [0.0, limit], atol=1e-4)
-
-
-def test_every_neuron_starts_at_one_scale_and_imbalance_and_the_network_at_0() -> None:
-    for tau, delta in ((0.1, 0.9999), (0.1, -0.9999), (2.0, 0.0)):
-        scales = f"initialization.scales={list(factors(tau, delta))}"
-        run = one_run("kunin2024/circle.yaml", f"initialization.scale={tau}", scales, "optimizer.iterations=1")
-        w, a = run.state(0)["hidden_weight"], run.state(0)["output_weight"]
-        norms = np.linalg.norm(w, axis=1)
-        np.testing.assert_allclose(np.abs(a) * norms, tau**2, rtol=1e-9)
-        np.testing.assert_allclose(a**2 - norms**2, delta, atol=1e-9)
-        np.testing.assert_array_equal(w[:25], w[25:])
-        assert np.abs(run.network(0)(run.dataset().x)).max() < 1e-14

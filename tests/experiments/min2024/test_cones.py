@@ -27,15 +27,6 @@ def test_correlation_in_blocks_equals_the_whole_matrix() -> None:
     assert found.mu == pytest.approx((products * np.outer(y, y))[upper].min())
 
 
-def test_regions_in_the_plane() -> None:
-    x, y = np.array([[1.0, 0.2], [-1.0, 0.2]]), np.array([1.0, -1.0])
-    W = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
-    assert cones.regions(x, y, W).tolist() == [cones.PLUS, cones.MINUS, cones.DEAD, cones.OUTSIDE]
-    assert cones.regions(x, y, np.stack([W, W])).shape == (2, 4)
-    assert cones.activation_counts(x, y, W).tolist() == [[1, 0], [0, 1], [0, 0], [1, 1]]
-    assert np.array_equal([cones.x_a(x, y, w) for w in W], [[1.0, 0.2], [1.0, -0.2], [0.0, 0.0], [2.0, 0.0]])
-
-
 def test_motion_is_the_derivative_along_the_flow() -> None:
     x, y = rng.standard_normal((30, 6)), rng.choice([-1.0, 1.0], 30)
     W, a, loss = rng.standard_normal((4, 6)), rng.standard_normal(4), Exponential()
@@ -66,13 +57,3 @@ def test_alignment_history_equals_single_states(scale: float) -> None:
     np.testing.assert_allclose(found.stable_rank, stable_rank(W))
     if scale == 1.0:
         np.testing.assert_allclose(found.squared_norm, singular_values(W)[:, 0] ** 2)
-
-
-def test_shares_of_permuted_labels_are_those_of_the_correlation() -> None:
-    rng = np.random.default_rng(3)
-    x, y = rng.standard_normal((30, 4)), np.where(np.arange(30) < 11, 1.0, -1.0)
-    (shares,) = cones.permuted_shares(x, y, 1, np.random.default_rng(5))
-    direct = cones.correlation(x, np.random.default_rng(5).permutation(y))
-    assert shares == pytest.approx([direct.same, direct.different])
-    with pytest.raises(ValueError, match="permutation"):
-        cones.permuted_shares(x, np.ones(30), 1, rng)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.min2024.theory import early_alignment
-from experiments.min2024.theory.caratheodory import CaratheodoryNeuron, boundary_rates
+from experiments.min2024.theory.caratheodory import CaratheodoryNeuron
 from experiments.min2024.theory.cones import DEAD, regions
 
 
@@ -71,10 +71,3 @@ def test_solutions_that_leave_at_any_time(leaves_at: float) -> None:
         small = one.defect(fine, path)
         assert small < 1e-4
         assert one.defect(coarse, one.leave([0.0, 1.0], 1.0, leaves_at, coarse)) == pytest.approx(10 * small, rel=0.2)
-
-
-def test_boundary_rates() -> None:
-    caught = boundary_rates([[1.0, 0.0], [0.5, 0.8]], [-1.0, 1.0], [0.0, 1.0], 0)
-    assert caught == pytest.approx((0.5, -0.5))
-    crossed = boundary_rates([[1.0, 0.0], [-0.5, 0.8]], [-1.0, 1.0], [0.0, 1.0], 0)
-    assert crossed == pytest.approx((-0.5, -1.5))

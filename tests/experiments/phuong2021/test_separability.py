@@ -15,18 +15,6 @@ def data(n=40, d=5, seed=0):
     return y[:, None] * np.abs(rng.standard_normal((n, d))), y
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "violations"),
-    [
-        pytest.param(*data(), 0, id="opposite orthants"),
-        pytest.param([[1.0, 0.0], [0.0, 1.0]], [1, -1], 0, id="orthogonal classes"),
-        pytest.param([[0.0, 0.0]], [1], 1, id="the origin"),
-    ],
-)
-def test_eq_1(x, y, violations):
-    assert separability_violations(x, y) == violations
-
-
 @pytest.mark.parametrize("block", [3, 512])
 def test_pairs_that_violate_eq_1_are_counted_once(monkeypatch, block):
     monkeypatch.setattr(separability, "BLOCK", block)

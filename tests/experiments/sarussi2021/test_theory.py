@@ -27,16 +27,6 @@ def test_radius_ratio_and_regime_by_hand():
     assert np.isinf(clustering.clustering_ratio(W, W))
 
 
-def test_agreement_by_hand():
-    x, y = np.array([[1.0, 0.0], [-1.0, 0.2], [0.1, 1.0]]), np.array([1.0, -1.0, 1.0])
-    assert agreement.agreement_share(x, y, W) == 0.5  # (2, -1) puts (0.1, 1) on the wrong side
-    assert agreement.agreement_share(x, y, np.stack([W, W[[0, 0]]])).tolist() == [0.5, 1.0]
-    assert agreement.agreement_share(x, y, -W[:1], sign=-1) == 1.0
-    assert agreement.most_disagreements(x, W) == 1
-    assert agreement.most_disagreements(x, np.stack([W, W[[0, 0]]])).tolist() == [1, 0]
-    assert agreement.agreed_pattern(x, W).tolist() == [1.0, -1.0, 1.0]
-
-
 def test_equation_8_against_a_general_solver():
     alpha = 0.2
     found = agreement.perfect_agreement_directions(X, Y, alpha)

@@ -44,15 +44,6 @@ def test_equation_6_for_balanced_modes(u0, norm, p):
     assert time_to(1.0, root, root / norm, norm, p) == pytest.approx(-np.log(u0) / (2 * p * norm), rel=1e-11)
 
 
-def test_death_in_case_3_comes_at_theta_over_twice_the_rate():
-    y0, z0, norm, p = 0.2, -0.6, 0.7, 0.5
-    t = float(hinge_death_time(y0, z0, norm, p=p))
-    assert t == pytest.approx(abs(float(theta(y0, z0, norm))) / (2 * p * norm), rel=1e-13)
-    assert hinge_mode(t, y0, z0, norm, p=p).y == 0.0
-    assert hinge_mode(t * (1 - 1e-9), y0, z0, norm, p=p).y > 0.0
-    assert np.isinf(hinge_death_time([0.5, 0.7, -0.2], [-0.3, -1.0, 1.0], 0.7)).all()
-
-
 POINTS = np.array([[1.0, 0.5, 0.0], [0.3, 1.0, 0.2], [0.5, 0.5, 2.0]])
 W0 = np.array([0.1, 0.05, 0.02])
 

@@ -8,14 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.fig5_gan import coverage
-from dynamics_cli._bundled.experiments.tachet2018.light import accuracy
 from PIL import Image
 
-from dynamics_cli.config import load_config
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
-from dynamics_cli.errors import DataMissingError, InputError
-from dynamics_cli.kinds import Streams
-from dynamics_cli.reproduction.obtain import config_path
+from dynamics_cli.errors import DataMissingError
 from dynamics_cli.reproduction.reproduce import reproduce
 
 TINY_VGG = ("architecture.width_multiplier=0.015625", "optimizer.epochs=1", "optimizer.batch_size=4")
@@ -74,24 +70,3 @@ def test_cats_and_dogs_become_a_table(tmp_path: Path) -> None:
     assert {one.id for one in result.claims} >= {"train", "test", "printed", "fails"}
     about = json.loads((tmp_path / "tachet2018-table2.json").read_text())
     assert about["figure"] == "tachet2018-table2"
-
-
-@pytest.mark.usefixtures("cats_and_dogs")
-def test_rows_are_planes_with_the_light_of_their_class() -> None:
-    config = load_config(config_path("tachet2018/cats_and_dogs.yaml"), ["dataset.size=8"]).dataset
-    resolved = config.resolve()
-    assert len(resolved.images) == 64
-    lit = resolved.load(Streams(0))
-    plain = resolved.model_copy(update={"light_effect": False}).load(Streams(0))
-    assert lit.x.shape == (18, 3 * 8 * 8)
-    assert lit.x.dtype == np.float32
-    np.testing.assert_array_equal(lit.y, plain.y)
-    values, shown = np.rint(255 * lit.x).astype(int), np.rint(255 * plain.x).astype(int)
-    np.testing.assert_array_equal(values, shown // 2 + 128 * (lit.y[:, None] < 0))
-    with pytest.raises(InputError, match="other images"):
-        config.model_copy(update={"images": "0" * 64}).load(Streams(0))
-
-
-def test_accuracy_counts_each_class() -> None:
-    found = accuracy(np.array([1.0, -1.0, 0.0, -2.0]), np.array([1.0, 1.0, -1.0, -1.0]))
-    assert (found.images, found.both, found.first, found.second) == (4, 0.5, 0.5, 0.5)

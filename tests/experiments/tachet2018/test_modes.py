@@ -6,7 +6,6 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.modes import (
     death_time,
     invariant,
     logistic_mode,
-    logit_bound,
     outcome,
 )
 from scipy.integrate import quad
@@ -65,11 +64,3 @@ def test_death_time_is_where_the_ode_crosses_zero():
     assert (after.y[1:] == 0).all()
     np.testing.assert_allclose(after.z[1:], -np.sqrt(0.36 - 0.04 / 0.49), rtol=1e-12)
     assert np.isinf([death_time(y0, z0, 0.7) for y0, z0 in ((0.5, -0.3), (0.7, -1.0), (-1.0, -1.0))]).all()
-
-
-def test_equation_19_bounds_balanced_modes_only():
-    fine = np.linspace(0, 5, 2001)
-    for u0 in (1e-3, 0.3, 4.0):
-        z0 = np.sqrt(u0 / 1.3)
-        assert (logistic_mode(fine, 1.3 * z0, z0, 1.3).u <= logit_bound(fine, u0, 1.3) + 1e-12).all()
-    assert (logistic_mode(fine, 3.0, 0.1).u - logit_bound(fine, 0.3)).max() == pytest.approx(0.66, abs=5e-3)

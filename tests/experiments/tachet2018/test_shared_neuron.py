@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.tachet2018.theory.modes import logistic_mode
 from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
     hyperboloid,
     saddle,
@@ -54,24 +53,6 @@ def test_invariant_and_freezing(alpha0, beta0, z0):
     assert (path.alpha[t < path.alpha_zero] > 0).all()
     assert (path.beta[t < path.beta_zero] > 0).all()
     assert (path.alpha[0], path.beta[0], path.z[0]) == (alpha0, beta0, z0)
-
-
-def test_theorem_3_4_for_c_not_positive():
-    rng = np.random.default_rng(1)
-    for alpha, beta in rng.uniform(0.05, 1.0, (20, 2)):
-        z = np.hypot(alpha, beta) * rng.uniform(1.0, 2.0)
-        assert winner(alpha, beta, z) == 1
-
-
-def test_one_class_active_is_a_mode():
-    t = np.array([0.0, 3.0, 90.0])
-    path = shared_neuron(t, 0.3, -0.2, 0.1)
-    mode = logistic_mode(t, 0.3, 0.1)
-    np.testing.assert_array_equal(path.alpha, mode.y)
-    assert (path.beta == -0.2).all()
-    other = shared_neuron(t, 0.0, 0.3, 0.1)
-    assert other.alpha_zero == 0.0
-    np.testing.assert_array_equal(other.z, logistic_mode(t, 0.3, 0.1, label=-1).z)
 
 
 def test_numbers_of_the_notes_for_c_equal_1():

@@ -7,7 +7,6 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.starvation import (
     corrected_bound,
     printed_bound,
     simple_bound,
-    starvation_path,
     stopping_points,
 )
 from scipy.integrate import solve_ivp
@@ -61,15 +60,3 @@ def test_the_corrected_bound_is_never_violated():
     simple = end.rare > simple_bound(delta, lambda_) + 1e-9
     assert simple.sum() > 50
     assert not simple[alpha0 >= beta0 / lambda_].any()  # Theorem 6.1 holds under its hypothesis
-
-
-def test_stopping_points_agree_with_the_path_and_with_each_other():
-    delta = np.array([[0.2, 0.05], [0.01, 1e-3]])
-    end = stopping_points(delta, 0.1, 0.1, 0.2, 0.4)
-    assert end.t.shape == (2, 2)
-    order = np.argsort(end.t.ravel())
-    path = starvation_path(np.sort(end.t.ravel()), 0.1, 0.1, 0.2, 0.4)
-    np.testing.assert_allclose(path.beta, end.beta.ravel()[order], rtol=1e-8)
-    np.testing.assert_allclose(1 - path.frequent, delta.ravel()[order], rtol=1e-8)
-    alone = stopping_points(1e-3, 0.1, 0.1, 0.2, 0.4)
-    assert alone.beta == pytest.approx(end.beta[1, 1], rel=1e-9)
