@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli._bundled import CONFIGS
-from dynamics_cli.config import json_schema
 from dynamics_cli.config.describe import WHOLE, list_kinds
 from dynamics_cli.kinds.registry import SECTIONS
 
@@ -90,12 +89,3 @@ def test_a_problem_of_measures_has_its_line(dyn: Dyn, place: Path) -> None:
     (place / "a.yaml").write_text(f"{CONFIG}\nrecord:\n  measures: [test_loss]\n")
     line = len(CONFIG.splitlines()) + 3
     assert dyn("config", "check", "a.yaml").err.startswith(f"a.yaml:{line}: record.measures: no measure")
-
-
-def test_schema(dyn: Dyn) -> None:
-    assert dyn("config", "schema").json == json_schema()
-
-
-def test_a_shell_asks_for_its_script(shell: Dyn) -> None:
-    answer = shell(env={"_DYN_COMPLETE": "bash_source"})
-    assert (answer.code, "complete -o nosort -F _dyn_completion dyn" in answer.out) == (0, True)

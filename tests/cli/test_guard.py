@@ -102,19 +102,6 @@ def test_a_closed_stream_ends_nothing(number: int, shell: Dyn) -> None:
     assert ("min2024-fig4" in answer.out) == (number == 2)
 
 
-def test_a_progress_bar_that_nobody_reads_ends_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    from dynamics_cli.cli.output import CountBar, TrainingBar
-
-    def gone(*_: object, **__: object) -> None:
-        raise BrokenPipeError
-
-    for bar, update in ((TrainingBar(3), (1, 0.5)), (CountBar("job", shown=True), (1, 3))):
-        with pytest.MonkeyPatch.context() as patch, bar:
-            patch.setattr("tqdm.tqdm.update", gone)
-            bar(*update)  # type: ignore[operator]
-            assert not bar.shown
-
-
 def test_what_cannot_be_read_is_told_of(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dynamics_cli.runs.store import files
 

@@ -140,16 +140,6 @@ def test_a_network_whose_neurons_all_died_is_told_of(dyn: Dyn) -> None:
     assert (alive.err, dyn("show", alive.json["path"], "--json").json["messages"]) == ("", [])
 
 
-def test_replicas_whose_neurons_died_are_counted(place: Path) -> None:
-    import dynamics_cli as api
-    from dynamics_cli.training.problem import build_problem
-    from dynamics_cli.training.session import obtain_run, plan_problems
-
-    configs = [api.load_config("toy.yaml", {"seed": seed, "optimizer.lr": 100.0}) for seed in range(3)]
-    run = obtain_run(plan_problems([build_problem(config) for config in configs], place / "out")).run
-    assert run.info["messages"][0].startswith("3 of 3 networks ended with the same output")
-
-
 def test_measures_that_are_left_out_are_told_once(dyn: Dyn) -> None:
     words = ("train", "toy.yaml", "--set", "loss.kind=logistic", "--set", "record.measures=[weight_norm]")
     assert dyn(*words).err == "note: record.measures names other measures: train_accuracy is not recorded\n"
