@@ -13,7 +13,7 @@ project = "dyn"
 release = version = __version__
 copyright = "the dyn maintainers"
 extensions = [
-    "myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "reference", "papers"
+    "myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "reference", "papers", "front"
 ]  # fmt: skip
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "figures"]

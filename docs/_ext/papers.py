@@ -259,10 +259,16 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
         intro,
         table(["figure", "claims", "theory"], rows, "outcomes"),
         *(figure_section(name, figure, made.get(name), claims.get(name, [])) for name, figure in entry.figures.items()),
-        *(f"({anchor(key, title)})=\n## {title}\n\n{body}" for title, body in sections.items()),
+        *(_note(anchor(key, title), title, body) for title, body in sections.items()),
         configs_section(key, [made[name] for name in claims]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _note(label: str, title: str, body: str) -> str:
+    """Return a section of the notes: differences open, others folded unless they have headings of their own."""
+    is_open = title.startswith("What differs") or "\n### " in body
+    return f"({label})=\n## {title}\n\n{body if is_open else folded('Show', body)}"
 
 
 def linked(venue: str) -> str:
@@ -278,17 +284,14 @@ def figure_section(
     if document is None:
         missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names missing data."
         return f"{title}\n\n{missing}"
-    several = any(len(one.each) > 1 for one in claims)
-    header = ["claim", "source", "expected", "median" if several else "measured", "verdict"]
-    rows = [[*_cells(one), judged(one)] for one in claims]
     origins = origins_of(name, [run["config"] for run in document["runs"]])
     parts = [
         title,
         _picked(chosen_by_outcome(origins), claims),
         *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
-        table(header, rows, "claims") if rows else "",
+        *_verdicts(claims),
         "\n\n".join(f"{badge('partly', 'chosen by outcome')} {plain(one)}" for one in chosen_by_outcome(origins)),
-        "\n".join(f"- {plain(name)}: {number(value)}" for name, value in document.get("numbers", {}).items()),
+        _numbers(document.get("numbers", {})),
         _audit(name, document),
         _origins(document["paper"], origins),
         _again(name, entry, document),
@@ -303,8 +306,32 @@ def _picked(settings: Sequence[str], claims: Sequence[ClaimOverSeeds]) -> str:
     shown = (one.each for one in claims if (one.first.kind, one.first.verdict) == ("claim", "reproduced"))
     each = [all(one.verdict == "reproduced" for one in of_seed) for of_seed in zip(*shown, strict=True)]
     again = f"of {len(each)} seeds, it and those after it, {sum(each)} show all claims that it shows"
-    tried = again if len(each) > 1 else "claims on one network are those of this seed alone"
+    tried = again if len(each) > 1 else "claims on one network hold for this seed alone"
     return f"**The seed of this figure was chosen by outcome; {tried}.**"
+
+
+def _verdicts(claims: Sequence[ClaimOverSeeds]) -> Iterator[str]:
+    """Yield how many claims came out, a table of the others, and the table of reproduced claims, folded."""
+    if not claims:
+        return
+    held = [claim for claim in claims if claim.holds]
+    missed = [claim for claim in claims if not claim.holds]
+    yield f"**{len(held)} of {len(claims)}** claims reproduced."
+    if missed:
+        yield _claims_table(missed)
+    if held:
+        yield folded(f"{plural(len(held), 'reproduced claim')}", _claims_table(held))
+
+
+def _claims_table(claims: Sequence[ClaimOverSeeds]) -> str:
+    several = any(len(claim.each) > 1 for claim in claims)
+    header = ["claim", "source", "expected", "median" if several else "measured", "verdict"]
+    return table(header, [[*_cells(claim), judged(claim)] for claim in claims], "claims")
+
+
+def _numbers(numbers: Mapping[str, float]) -> str:
+    lines = "\n".join(f"- {plain(name)}: {number(value)}" for name, value in numbers.items())
+    return folded(plural(len(numbers), "further number"), lines) if numbers else ""
 
 
 def _picture(file: str, caption: str) -> str:
@@ -440,14 +467,14 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
             f"[chosen by outcome](../explanation/verdicts.md#where-settings-come-from): {', '.join(outcome)}.",
             f"{several} of {plural(len(stated), 'claim')} have a verdict [over seeds]"
             f"(../explanation/verdicts.md#seeds), and {len(depending)} of these depend on the seed. The others stand "
-            f"on one seed. Times are those of {MACHINE}.",
+            f"on one seed. Times were taken on {MACHINE}.",
             table(["paper", "claims", "theory", "on several seeds", "depend on the seed", "figures"], rows, "outcomes"),
+            "## Gallery",
+            gallery(made),
             "## Claims that depend on the seed",
             table(["claim", "figure", "expected", "median", "seeds"], depending, "claims missed"),
             "## Claims that are not reproduced",
             table(["claim", "figure", "expected", "measured", "why"], missed, "claims missed"),
-            "## Gallery",
-            gallery(made),
             f"```{{toctree}}\n:hidden:\n\n{toctree}\n```",
         ]
     )
@@ -478,8 +505,8 @@ def gallery(made: Mapping[str, dict[str, Any]]) -> str:
         if name is None:
             continue
         title = short(key, entry)
-        picture = f"![{plain(entry.figures[name].title)}](../figures/{name}.png)"
-        cards.append(f"[{picture}]({key}.md)\n\n[{title}]({key}.md): {plain(entry.figures[name].title)}")
+        picture = f"```{{image}} _small/{name}.webp\n:alt: {entry.figures[name].title}\n:loading: lazy\n:target: {key}.html\n```"
+        cards.append(f"{picture}\n[{title}]({key}.md): {plain(entry.figures[name].title)}")
     return "\n\n".join(["::::{container} gallery", *(f":::{{container}} card\n{card}\n:::" for card in cards), "::::"])
 
 
