@@ -505,7 +505,8 @@ def gallery(made: Mapping[str, dict[str, Any]]) -> str:
         if name is None:
             continue
         title = short(key, entry)
-        picture = f"```{{image}} _small/{name}.webp\n:alt: {entry.figures[name].title}\n:loading: lazy\n:target: {key}.html\n```"
+        options = f":alt: {entry.figures[name].title}\n:loading: lazy\n:target: {key}.html"
+        picture = f"```{{image}} _small/{name}.webp\n{options}\n```"
         cards.append(f"{picture}\n[{title}]({key}.md): {plain(entry.figures[name].title)}")
     return "\n\n".join(["::::{container} gallery", *(f":::{{container}} card\n{card}\n:::" for card in cards), "::::"])
 
