@@ -69,7 +69,7 @@ def write_run(app: Sphinx, error: Exception | None) -> None:
     page = Path(app.outdir) / RUN
     if error is None and app.builder.name == "html" and not page.is_file():
         with tempfile.TemporaryDirectory() as folder:
-            dyn.page(dyn.train("boursier2022/orthogonal", out=Path(folder) / "run")).save(page)
+            dyn.page(dyn.train("boursier2022/orthogonal", out=Path(folder) / "boursier2022-orthogonal")).save(page)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
