@@ -35,6 +35,14 @@ COMMANDS = {
 }
 """Name of a command -> `module:attribute`."""
 
+GROUPS = {
+    "Run": ("train", "sweep", "reproduce", "audit", "measure"),
+    "Look": ("plot", "page", "show", "compare", "list", "explain"),
+    "Keep": ("export", "verify", "data"),
+    "Write": ("new", "config"),
+}
+"""Headings of `dyn --help`, and the commands below each."""
+
 EXAMPLES = """\b
 Examples:
   dyn reproduce boursier2022-fig2
@@ -52,6 +60,7 @@ Exit codes:
     "dyn",
     cls=RootGroup,
     table=COMMANDS,
+    groups=GROUPS,
     epilog=EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 import sys
@@ -76,10 +77,26 @@ class CommandGroup(click.Group):
 class RootGroup(CommandGroup):
     """The program itself: commands are imported when asked for; an error is one message and an exit code."""
 
-    def __init__(self, *arguments: Any, table: Mapping[str, str], **keywords: Any) -> None:
-        """Hold the table: name of a command -> `module:attribute`."""
+    def __init__(
+        self, *arguments: Any, table: Mapping[str, str], groups: Mapping[str, Sequence[str]], **keywords: Any
+    ) -> None:
+        """Hold the table, name of a command -> `module:attribute`, and the headings of the help: names below each."""
         super().__init__(*arguments, **keywords)
-        self.table = dict(table)
+        self.table, self.groups = dict(table), groups
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands below their headings."""
+        width = max(map(len, self.table))
+        for heading, names in self.groups.items():
+            commands = {name: self.get_command(ctx, name) for name in names}
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (f"{name:{width}}", command.get_short_help_str(100))
+                        for name, command in commands.items()
+                        if command
+                    ]
+                )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order of the table."""
@@ -115,6 +132,29 @@ class RootGroup(CommandGroup):
         """Run a command; a reader of its output who has gone away ends it quietly."""
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if not (setting := _setting_like(error)):
+                raise
+            hint = f"No such option {error.option_name!r} (did you mean `--set {setting}=...`?)"
+            raise click.UsageError(hint, error.ctx) from error
         except BrokenPipeError:
             hang_up()
             raise click.exceptions.Exit(141) from None  # 128 + SIGPIPE, as other programs
+
+
+def _setting_like(error: click.NoSuchOption) -> str:
+    """Return the setting whose last word is nearest to an unknown option; empty for commands without `--set`."""
+    from dynamics_cli.kinds import RunConfig
+    from dynamics_cli.kinds.registry import SECTIONS, all_kinds
+
+    if error.ctx is None or not any("--set" in parameter.opts for parameter in error.ctx.command.params):
+        return ""
+    keys = {
+        key: f"{section}.{key}"
+        for section in SECTIONS
+        if section in RunConfig.model_fields
+        for kind in all_kinds(section).values()
+        for key in kind.model_fields
+    }
+    close = difflib.get_close_matches(error.option_name.strip("-").replace("-", "_"), keys, n=1, cutoff=0.75)
+    return keys[close[0]] if close else ""

@@ -57,9 +57,8 @@ def guarded(run: Callable[[], Any]) -> int:
 
 def tell(error: DynError) -> None:
     """Print the message of a user's mistake on stderr; the problems of a config stand one a line, file first."""
-    text = str(error)
-    # a line that opens with its file and line can be clicked in terminals and editors
-    _say(text if hasattr(error, "problems") else f"Error: {text}")
+    lines = str(error).splitlines() if hasattr(error, "problems") else [str(error)]
+    _say("\n".join(f"Error: {line}" for line in lines))
 
 
 def _say(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -13,7 +13,7 @@ import click
 
 from dynamics_cli.cli.guard import hang_up
 from dynamics_cli.errors import RunError
-from dynamics_cli.text import Table, cell, duration, number, size, text_table, to_json
+from dynamics_cli.text import Table, cell, duration, number, size, terminal_width, text_table, to_json
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -62,8 +62,9 @@ def named_cells(numbers: Mapping[str, Any]) -> dict[str, str]:
 
 
 def run_table(runs: Table) -> str:
-    """Return one line for each run, as `dyn list runs` prints them."""
-    now = time.time()
+    """Return one line for each run; a narrow terminal shows the name of its folder, and fewer columns."""
+    now, width = time.time(), terminal_width()
+    header = ["run", "status", "iterations", "final loss", "size", "changed"]
     rows = [
         [
             str(run["path"]), run["status"], str(run["iterations"]), number(run["final_loss"]), size(run["size"]),
@@ -71,7 +72,16 @@ def run_table(runs: Table) -> str:
         ]
         for run in runs
     ]  # fmt: skip
-    return text_table(["run", "status", "iterations", "final loss", "size", "changed"], rows, right=[2, 3, 4, 5])
+    if _widest(header, rows) > width:
+        rows = [[name.rpartition("/")[2], *cells] for name, *cells in rows]
+    while _widest(header, rows) > width and len(header) > 2:
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return text_table(header, rows, right=range(2, len(header)))
+
+
+def _widest(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return the characters of a line of the table when no cell is broken."""
+    return sum(max(map(len, column)) for column in zip(header, *rows, strict=True)) + 2 * (len(header) - 1)
 
 
 LOG_INTERVAL = 10.0

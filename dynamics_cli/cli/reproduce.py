@@ -86,7 +86,9 @@ def chosen_figures(figures: tuple[str, ...], paper: str | None, variant: str | N
     if (bool(figures), paper is not None, everything).count(True) != 1:
         raise click.UsageError("say which figures: their names, --paper KEY, or --all (`dyn list figures`)")
     if figures:
-        return list(dict.fromkeys(catalogue.find(figure).id for figure in figures))
+        papers = catalogue.papers()
+        named = [name for text in figures for name in (papers[text].figures if text in papers else [text])]
+        return list(dict.fromkeys(catalogue.find(name).id for name in named))
     listed = [one for one in catalogue.figures(paper) if variant is None or variant in one.variants]
     if not listed:
         raise click.UsageError(f"no figure asked for has a variant {variant!r} (`dyn list figures`)")

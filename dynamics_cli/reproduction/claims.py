@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.text import number, text_table
+from dynamics_cli.text import number, terminal_width, text_table, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +24,9 @@ Z = 1.959963984540054
 """97.5 % quantile of the normal distribution, for intervals of 95 %."""
 FEWEST_SEEDS = 4
 """Fewer seeds have no verdict: even if a claim comes out in all three, Wilson's interval reaches below one half."""
+TABLE_WIDTH = 110
+"""Columns of a terminal from which claims are a table."""
+MARKS = {"reproduced": "✓", "not reproduced": "✗"}
 PER_SEED = ("measured", "verdict", "low", "high")
 """Fields of a claim that another seed may change."""
 
@@ -260,17 +263,34 @@ def _missing(claim: Claim) -> Claim:
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
     """Return the claims as lines of text, theory after them, at most `width` wide where words allow it.
 
-    `width` is the terminal's by default. With several seeds a last column says how often each claim came out.
+    Below `TABLE_WIDTH` columns a claim is two lines, else a row of a table. `width` is the terminal's by default. With
+    several seeds each claim says how often it came out.
     """
+    width = width or terminal_width()
+    if width < TABLE_WIDTH:
+        return "\n".join(line for one in _ordered(claims) for line in _lines(one, width))
     return text_table(*claims_cells(claims), width=width)
+
+
+def _lines(one: ClaimOverSeeds, width: int) -> list[str]:
+    """Return the statement behind a mark, then its source, range, number and whatever is not `reproduced`."""
+    statement = wrapped(one.first.statement, width - 2)
+    measured = f"{'median' if one.count else 'measured'} {number(one.measured)}"
+    verdict = [_verdict(one)] if _verdict(one) != "reproduced" else []
+    details = [one.first.source, f"expected {one.first.expected}", measured, *verdict, *filter(None, [one.count])]
+    below = wrapped(" · ".join(details), width - 2)
+    return [f"{MARKS.get(one.verdict, '?')} {statement[0]}", *(f"  {line}" for line in (*statement[1:], *below))]
 
 
 def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of the table of claims, then theory."""
-    ordered = sorted(claims, key=lambda one: KINDS.index(one.first.kind))
     seeds = any(one.count for one in claims)
     header = ["claim", "source", "paper", "median" if seeds else "measured", "verdict", *(["seeds"] if seeds else [])]
-    return header, [_row(one, seeds) for one in ordered]
+    return header, [_row(one, seeds) for one in _ordered(claims)]
+
+
+def _ordered(claims: Sequence[ClaimOverSeeds]) -> list[ClaimOverSeeds]:
+    return sorted(claims, key=lambda one: KINDS.index(one.first.kind))
 
 
 def summary(claims: Sequence[ClaimOverSeeds]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.errors import Mistake
 from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained
 from dynamics_cli.config.schema import SweepSection
@@ -221,6 +222,7 @@ class _Configs:
         self, load: Callable[[Any], RunConfig], overrides: Sequence[str], axes: Sequence[Axis], lets: Sequence[Let]
     ) -> None:
         self._load, self._overrides = load, overrides
+        self._axes = {axis.key: axis for axis in axes}
         self._origins = {axis.key: axis.origin for axis in axes} | {let.key: let.origin for let in lets}
         self._like: dict[str, tuple[RunConfig, dict[str, Any]]] = {}
         """Settings that are no numbers -> the first config that has them, and the same as plain data."""
@@ -236,13 +238,25 @@ class _Configs:
         if words in self._like and (config := _changed(*self._like[words], numbers)) is not None:
             return config
         assigned = [assignment(key, value, self._origins[key]) for key, value in settings.items()]
-        config = self._load([*self._overrides, *assigned])
+        try:
+            config = self._load([*self._overrides, *assigned])
+        except ConfigError as error:
+            raise ConfigError([self._spaced_by_integers(one) for one in error.problems]) from error
         self._like.setdefault(words, (config, to_plain(config)))
         return config
 
+    def _spaced_by_integers(self, problem: Mistake) -> Mistake:
+        """Return a problem; of a logarithmic range of a key of integers it says how to write the range."""
+        axis = self._axes.get(problem.key)
+        if axis is None or not axis.log or "must be an integer" not in problem.message:
+            return problem
+        first, *_, last = axis.values
+        written = f"{axis.key}={first:g}:{last:g}:logint:{len(axis.values)}"
+        return replace(problem, message=f"{problem.message.partition(' (write')[0]}; use logint: {written}")
+
 
 def _changed(first: RunConfig, plain: Mapping[str, Any], numbers: Mapping[str, Any]) -> RunConfig | None:
-    """Return a config with other numbers, None where that is refused; other sections are those of `first` itself."""
+    """Return a config with other numbers, None where that is refused; its other sections are shared."""
     heads = {key.partition(".")[0] for key in numbers}
     data = dict(first) | {head: plain[head] for head in heads if head in plain}
     try:

@@ -60,7 +60,9 @@ def test_mistakes(text: str, arguments: list[object], code: int, told: str, dyn:
         (place / name).write_text(text)
     before = sorted(place.iterdir())
     answer = dyn("train", *arguments)
-    told = told.replace("{place}", str(place))
+    told = "".join(
+        f"Error: {line}" for line in told.replace("{place}", str(place)).removeprefix("Error: ").splitlines(True)
+    )
     assert (answer.code, answer.out) == (code, "")
     assert answer.err == told if told.endswith("\n") else answer.err.startswith(told)
     assert answer.err.count("\n") == max(1, told.count("\n"))

@@ -53,9 +53,9 @@ def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
     answer = dyn("config", "check", "a.yaml", "toy.yaml", "b.yaml", "c.yaml")
     assert (answer.code, answer.out) == (3, "toy.yaml: valid\n")
     assert answer.err.splitlines() == [
-        "a.yaml:3: architecture.width: must be >= 1, not 0",
-        "b.yaml:6: optimizer.lr: must be > 0, not 0",
-        "c.yaml: there is no such file, nor a bundled config of this name",
+        "Error: a.yaml:3: architecture.width: must be >= 1, not 0",
+        "Error: b.yaml:6: optimizer.lr: must be > 0, not 0",
+        "Error: c.yaml: there is no such file, nor a bundled config of this name",
     ]
     found = dyn("config", "check", "a.yaml", "toy.yaml", "--json")
     assert found.code == 3
@@ -88,4 +88,4 @@ def test_what_the_plan_of_a_run_refuses(setting: str, problem: str, dyn: Dyn) ->
 def test_a_problem_of_measures_has_its_line(dyn: Dyn, place: Path) -> None:
     (place / "a.yaml").write_text(f"{CONFIG}\nrecord:\n  measures: [test_loss]\n")
     line = len(CONFIG.splitlines()) + 3
-    assert dyn("config", "check", "a.yaml").err.startswith(f"a.yaml:{line}: record.measures: no measure")
+    assert dyn("config", "check", "a.yaml").err.startswith(f"Error: a.yaml:{line}: record.measures: no measure")

@@ -55,10 +55,15 @@ def test_every_option_has_a_help_text(path: tuple[str, ...]) -> None:
     assert [option.name for option in options if not option.help] == []
 
 
+def test_every_command_stands_below_one_heading(dyn: Dyn) -> None:
+    listed = re.findall(r"^  (\w+)  ", dyn("--help").out.partition("Run:")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+
+
 def test_no_command_shows_the_help(dyn: Dyn) -> None:
     answer = dyn()
     assert answer.code == 2
-    assert "Commands:" in answer.out + answer.err
+    assert "Look:" in answer.out + answer.err
 
 
 LOADED = """

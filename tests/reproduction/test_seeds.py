@@ -68,8 +68,10 @@ def test_the_table_has_a_row_for_each_claim_and_then_theory_and_fits_the_width()
     assert [line.split("  ")[0] for line in lines[2:]] == ["The function has two kinks", "It is conserved"]
     assert lines[2].endswith("on 2 seeds           1 of 2 (0.09 to 0.91)")
     assert max(map(len, lines)) <= 110
-    (line,) = claims_table(over_seeds([[law]]), width=90).splitlines()[2:]
-    assert line.endswith("reproduced (theory)")
+    lines = claims_table(joined, width=90).splitlines()
+    assert lines[0] == "? The function has two kinks"
+    assert lines[-1] == "  Eq. 1 · expected < 1 · median 0.5 · on 2 seeds (theory) · 2 of 2 (0.34 to 1.00)"
+    assert claims_table(over_seeds([claims_of(3)]), width=60).splitlines()[0] == "✗ The function has two kinks"
 
 
 def test_the_summary_says_on_how_many_seeds_and_counts_theory_apart() -> None:
