@@ -48,4 +48,5 @@ def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | in
         return api.load_config(text, overrides, **settings)
     except ConfigError as error:
         problems = [replace(p, file=f"--{p.key}", key="") if p.file == SETTINGS else p for p in error.problems]
+        problems = [replace(p, message=p.message.replace(f"dyn sweep {p.file}", f"dyn sweep {text}")) for p in problems]
         raise ConfigError(problems) from error

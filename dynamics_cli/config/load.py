@@ -6,12 +6,10 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
@@ -58,7 +56,7 @@ def load_config(
     """
     plain = written_config(source, overrides, **settings)
     if plain.data.pop(SWEEP, None) is not None and not swept:
-        file = [] if isinstance(source, Mapping) else [_name_of(source)]
+        file = [] if isinstance(source, Mapping) else [os.fspath(source)]
         changes = [f"--set={text}" for text in overrides if isinstance(text, str)]
         sweeping = shlex.join(["dyn", "sweep", *file, *changes])
         told = f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config without it"
@@ -68,12 +66,6 @@ def load_config(
     if config is None or problems:
         raise ConfigError(_in_order(problems))
     return config
-
-
-def _name_of(source: str | os.PathLike[str]) -> str:
-    """Return the name by which commands take a config: `examples/lazy` of a bundled file, else its path."""
-    path = Path(source)
-    return path.relative_to(CONFIGS).with_suffix("").as_posix() if path.is_relative_to(CONFIGS) else os.fspath(source)
 
 
 def written_config(
