@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from dynamics_cli.cli import main
+from dynamics_cli.cli import COMMANDS, main
 
 from .conftest import Dyn
 
@@ -68,7 +68,7 @@ def test_no_command_shows_the_help(dyn: Dyn) -> None:
 
 LOADED = """
 import contextlib, io, sys
-from dynamics_cli.cli import main
+from dynamics_cli.cli import COMMANDS, main
 for words in sys.stdin.read().splitlines():
     with contextlib.redirect_stdout(io.StringIO()):
         main(words.split(), standalone_mode=False)
