@@ -101,7 +101,7 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
             color, name = LOOKS[depth]
             own = [base(e, count, depth) for count in counts]
             handles += panel.plot([one.observed for one in own], [one.error for one in own], color=color, label=name,
-                                  ls="", marker=MARKERS[depth], ms=4)  # fmt: skip
+                                  ls="", marker=MARKERS[depth], ms=8 - 1.3 * depth)  # fmt: skip
         seen, error = evidence.least[counts]
         handles += panel.plot(seen, np.maximum(error, 1e-16), "--", color=LOOKS[0][0], label=LOOKS[0][1], marker=".")
         panel.set(yscale="log", ylim=(1e-6, 2), xlabel="entries seen", ylabel="mean square error")

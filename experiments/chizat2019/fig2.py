@@ -77,7 +77,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
                              clip_on=False)  # fmt: skip
     handles.append(left.axhline(0.1 * LABELS**2 * e.null, color=kit.PALETTE.theory, ls=":", lw=0.9))
     handles[-1].set_label("zero function")
-    left.set(xscale="log", xlabel="width $m$", ylabel=r"held-out loss $\times\,0.1$", ylim=(0, None))
+    left.set(xscale="log", yscale="log", xlabel="width $m$", ylabel=r"held-out loss $\times\,0.1$")
     left.set_xticks(WIDTHS, labels=[str(m) for m in WIDTHS])
     left.minorticks_off()
     right.plot(e.taus, e.online / e.online.max(), kit.MARKER + "-", color=kit.SERIES[2])

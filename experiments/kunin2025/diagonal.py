@@ -214,7 +214,7 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
     axes[1].plot(*e.constrained.betas.T, "o", color=kit.PALETTE.theory, ms=4)
     axes[1].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
     _draw_s(axes[2], e, 4.5)
-    kit.panel_labels(axes, "Loss", "Plane of coefficients", r"Forces, $\alpha = 10^{-6}$")
+    kit.panel_labels(axes, "Loss", "Plane of coefficients", "Forces")
     kit.figure_legend(figure, [*handles, *axes[2].get_legend_handles_labels()[0]], columns=5)
     return figure
 
@@ -235,7 +235,7 @@ FIGURES = kit.by_id(
     _figure(
         "dormant",
         "Two dimensions: the first coordinate becomes active, dormant when the second one does, and active again with "
-        "the other sign. Losses, paths of the coefficients over level lines of the loss, accumulated forces. Dashed: "
-        "alternating flow; dots: saddles of Algorithm 1.",
+        "the other sign. Losses, paths of the coefficients over level lines of the loss, accumulated forces at the "
+        "smallest scale. Dashed: alternating flow; dots: saddles of Algorithm 1.",
     ),
 )

@@ -75,6 +75,7 @@ def test_an_audit_has_the_claims_of_its_figure(file: Path, papers: ModuleType) -
     assert audit is not None
     assert audit.figure == figure
     assert papers.belongs(audit, read_document(FIGURES / f"{figure}.json")), f"stale: dyn audit {figure}, import again"
+    assert audit.unfalsified() == {}
 
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{SEEDS}.json")), ids=lambda file: file.name)
