@@ -6,6 +6,7 @@ figure; evidence and claims stay the figure's own.
 
 from __future__ import annotations
 
+import fnmatch
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -254,4 +255,5 @@ def _outcome(
 def reasons(figure: Figure, null: str, held: Mapping[str, bool]) -> dict[str, str]:
     """Return why claims that hold under a null do: id -> sentence of the figure."""
     said = figure.passes.get(null, {})
-    return {key: why for keys, why in said.items() for key in keys.split() if held.get(key)}
+    ids = [key for key, holds in held.items() if holds]
+    return {key: why for patterns, why in said.items() for one in patterns.split() for key in fnmatch.filter(ids, one)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, MOMENTUM, NAN, Evidence, chosen, evidence, own_form
+from .grokking import ADAMW, GD, MOMENTUM, NAN, NO_DECAY, Evidence, chosen, evidence, own_form
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -64,5 +64,6 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     variants=own_form(GD, MOMENTUM),
+    passes={"decay": {"gd-* momentum-*": NO_DECAY}},
     nulls={"nearly all pairs": ("dataset.train_fraction=0.95",)},
 )

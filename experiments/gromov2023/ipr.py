@@ -68,5 +68,5 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     variants=own_form(GD),
-    passes={"decay": {"gd-rises gd-periodic": NO_DECAY}},
+    passes={"decay": {"gd-*": NO_DECAY}},
 )

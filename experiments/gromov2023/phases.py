@@ -78,5 +78,5 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     variants=own_form(GD),
-    passes={"decay": {"gd-frequency gd-phases": NO_DECAY}},
+    passes={"decay": {"gd-*": NO_DECAY}},
 )

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .groups import DASHED, LARGE, RATIO, EpochCurve, clustering, draw_over_epochs, nearly_zero
+from .groups import DASHED, LARGE, LINEAR, RATIO, EpochCurve, clustering, draw_over_epochs, nearly_zero
 
 Evidence = Mapping[str, kit.Evidence]
 """Role -> clustering of its run at every recorded state."""
@@ -193,7 +193,7 @@ FIGURES = kit.by_id(
                 if slope != ASSUMED
             },
         },
-        nulls=LARGE,
+        nulls=LARGE, passes={"linear": {"*-training *-held-out *-enters *-linear": LINEAR}},
     ),
     kit.Figure(
         id="sarussi2021-fig6",
@@ -206,7 +206,7 @@ FIGURES = kit.by_id(
             **{pair: wanted(pair) for pair in MORE_PAIRS},
             **{steep(pair): wanted(pair, f"architecture.slope={STEEP:g}") for pair in MORE_PAIRS},
         },
-        nulls=LARGE,
+        nulls=LARGE, passes={"linear": {"*-training *-held-out *-enters *-linear": LINEAR}},
     ),
     kit.Figure(
         id="sarussi2021-fig7",
@@ -214,6 +214,6 @@ FIGURES = kit.by_id(
             "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
             "epochs for two pairs of digits."
         ),
-        configs=OF_PAIRS, nulls=LARGE,
+        configs=OF_PAIRS, nulls=LARGE, passes={"linear": {"*-ratio *-angle": LINEAR}},
     ),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from dynamics_cli.measures.linear_pieces import boundary_directions
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import LARGE, SMALL, Groups, draw_neurons, plane, read_groups
+from .groups import LARGE, LINEAR, SMALL, Groups, draw_neurons, plane, read_groups
 from .theory.clustering import linear_classifier, outside_linear_regime
 
 CONFIG = "sarussi2021/gaussians.yaml"
@@ -92,4 +92,7 @@ FIGURE = kit.Figure(
     ),
     configs={"small": kit.Wanted(CONFIG, (EPOCHS,)), "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10"))},
     nulls=LARGE,
+    passes={"linear": {
+        "small-*": LINEAR, "large-clusters": "A large start is kept.", "separated": "The data are linearly separable.",
+    }},
 )  # fmt: skip

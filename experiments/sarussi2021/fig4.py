@@ -17,7 +17,7 @@ from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, Groups, cosine, draw_neurons, plane, read_groups
+from .groups import DASHED, LINEAR, Groups, cosine, draw_neurons, plane, read_groups
 from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
@@ -192,4 +192,5 @@ FIGURE = kit.Figure(
     ),
     configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run(LIMIT)},
     nulls={"large": ("initialization.scale=100", "optimizer.lr=5.0")},
+    passes={"linear": {"directions par-* margin-* symmetric-*": LINEAR}},
 )  # fmt: skip

@@ -11,7 +11,7 @@ from dynamics_cli.measures.least_distance import InfeasibleError
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, EpochCurve, Groups, draw_neurons, draw_over_epochs, plane, read_groups
+from .groups import DASHED, LINEAR, EpochCurve, Groups, draw_neurons, draw_over_epochs, plane, read_groups
 from .theory import agreement
 
 DIMENSIONS = (10, 50, 100)
@@ -57,10 +57,7 @@ FIGURE_8 = kit.Figure(
         for dim in DIMENSIONS
     },
     nulls={"large": ("initialization.scale=10", "optimizer.epochs=500")},
-    passes={"linear": {
-        " ".join(f"{one}-{dim}" for dim in DIMENSIONS for one in "wu"):
-            "Neurons that agree on all points make a linear classifier: a linear network is in the regime by nature.",
-    }},
+    passes={"linear": {"w-* u-*": LINEAR}},
 )  # fmt: skip
 
 
@@ -142,7 +139,7 @@ FIGURE_9 = kit.Figure(
         "type in the perfect agreement regime (d) against epochs."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
-    nulls={"large": ("initialization.scale=30",)},
+    nulls={"large": ("initialization.scale=30",)}, passes={"linear": {"accuracy agreement-* nar limit": LINEAR}},
 )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from .theory.clustering import clustering_ratio, largest_angle, outside_linear_r
 
 LARGE = {"large": ("initialization.scale=10",)}
 """The null of this paper: the large initialisation of Figure 1, from which neurons do not cluster."""
+LINEAR = "The paper proves that such networks end as linear classifiers, which a linear network is from the start."
 SMALL = 0.01
 """A share below it counts as zero: the width of a line in a plot of shares."""
 

@@ -209,11 +209,8 @@ FIGURE = kit.Figure(
         "inputs with a spectrum (30 / (H k))^gamma."
     ),
     configs=_wanted(),
-    passes={
-        "linear": {
-            "final-2 final-3 final-4 final-5 half slope same silent three-half three-aligned three-first "
-            "anisotropic": "Linear networks decide it; this null only changes the ReLU network.",
-            "relu-last relu-first": "It is proved for linear networks; the claim is that a ReLU network does the same.",
-        }
-    },
-)
+    passes={"linear": {
+        "final-* half slope same silent three-* anisotropic": "Linear networks decide it: this null leaves them.",
+        "relu-*": "It is proved for linear networks; the claim is that a ReLU network does the same.",
+    }},
+)  # fmt: skip

@@ -261,6 +261,9 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
+ACTIVE = "As long as the neuron is active on both classes a ReLU is linear; the two differ once alpha or beta is 0."
+
+
 FIGURE_3 = kit.Figure(
     id="tachet2018-fig3",
     caption=(
@@ -275,6 +278,7 @@ FIGURE_3 = kit.Figure(
             ("optimizer.lr=0.01", "optimizer.iterations=20000", "record.snapshots.interval=20"),
         ),
     },
+    passes={"linear": {"green-P yellow-2 sigmoidal winners": ACTIVE}},
 )  # fmt: skip
 
 
@@ -335,6 +339,7 @@ FIGURE_7 = kit.Figure(
         "on the lower one alpha does. Dots are trained networks."
     ),
     configs={"shared": "tachet2018/shared.yaml"},
+    passes={"linear": {"winner": ACTIVE}},
 )  # fmt: skip
 
 
