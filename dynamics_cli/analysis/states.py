@@ -51,38 +51,22 @@ def shown_states(view: View, iteration: int | None) -> list[ShownState]:
 def story(view: View) -> list[int]:
     """Return the indices of the first state, two on the way, and the last one whose weights are finite.
 
-    Those on the way are late on the loss's two longest plateaus; with one plateau, late on it and where the loss has
-    come halfway down from it; with none, where it has come down by half and by 95 %.
+    Those on the way are late on the loss's two longest plateaus; without two plateaus, spaced geometrically.
     """
     last = max(view.states - 1, 0)
     if last < 4:
         return list(range(last + 1))
     steps = view.iterations[: last + 1]
-    wanted = _on_the_way(view, float(steps[-1]))
-    middle = {int(np.argmin(np.abs(steps - iteration))) for iteration in wanted} - {0, last}
-    for share in (2 / 3, 1 / 3, 1 / 2):
-        if len(middle) < 2:  # geometrically spaced
-            guess = int(np.argmin(np.abs(steps - float(steps[-1]) ** share)))
-            middle.add(min(max(guess, 1), last - 1))
+    before = [plateau for plateau in plateaus_of(view) if 0 < plateau.last < steps[-1]]
+    longest = sorted(before, key=lambda plateau: -plateau.length)[:2]
+    wanted = [0.25 * plateau.first + 0.75 * plateau.last for plateau in longest]
+    wanted += [float(steps[-1]) ** share for share in (2 / 3, 1 / 3, 1 / 2)]
+    middle: list[int] = []
+    for iteration in wanted:
+        guess = int(np.argmin(np.abs(steps - iteration)))
+        if len(middle) < 2 and 0 < guess < last and guess not in middle:
+            middle.append(guess)
     return sorted({0, *middle, last})
-
-
-def _on_the_way(view: View, end: float) -> list[float]:
-    """Return up to two iterations between 0 and `end` at which the loss has a story to tell."""
-    before = [plateau for plateau in plateaus_of(view) if 0 < plateau.last < end]
-    late = [0.25 * p.first + 0.75 * p.last for p in sorted(before, key=lambda p: -p.length)[:2]]
-    if len(late) == 2:
-        return late
-    iterations, losses = thinned_losses(view)
-    if not len(losses) or not np.isfinite(losses[0]):
-        return late
-    level, after = (before[0].value, before[0].last) if late else (float(losses[0]), 0)
-    bottom = float(np.nanmin(np.where(np.isfinite(losses), losses, np.nan)))
-    shares = (0.5,) if late else (0.5, 0.05)
-    for share in shares if level > bottom else ():
-        fallen = iterations[(iterations > after) & (losses <= bottom + share * (level - bottom))]
-        late += fallen[:1].tolist()
-    return late
 
 
 def thinned_losses(view: View) -> tuple[Floats, Floats]:

@@ -223,15 +223,12 @@ class Paired(Unbalanced, kind="paired"):
         architecture = sections.get("architecture")
         if architecture is None:
             return
-        if architecture.kind not in ("two_layer", "fully_connected"):
-            yield ("initialization", "kind"), "paired needs architecture.kind two_layer or fully_connected"
-        elif architecture.kind == "two_layer" and architecture.width % 2:
-            yield ("architecture", "width"), f"must be even for the initialization paired, not {architecture.width}"
-        elif architecture.kind == "fully_connected" and not architecture.widths:
-            yield ("initialization", "kind"), "paired needs a hidden layer"
-        elif architecture.kind == "fully_connected" and (width := architecture.widths[-1]) % 2:
-            place = ("architecture", "widths", len(architecture.widths) - 1)
-            yield place, f"must be even for the initialization paired, not {width}"
+        widths = [architecture.width] if architecture.kind == "two_layer" else getattr(architecture, "widths", None)
+        if not widths:
+            yield ("initialization", "kind"), "paired needs the hidden layer of a two_layer or fully_connected network"
+        elif widths[-1] % 2:
+            key = "width" if architecture.kind == "two_layer" else "widths"
+            yield ("architecture", key), f"must be even for the initialization paired, not {widths[-1]}"
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return weights whose second half of neurons in the last hidden layer takes the first half back."""

@@ -193,7 +193,7 @@ class ByEngine(Derivatives):
     """Fully connected networks whose activation and loss are formulas, by the compiled engine."""
 
     def __init__(self, state: State, engine: Engine) -> None:
-        self.problem, self._parameters, self._engine = state.problem, state.parameters, engine
+        self.problem, self._state, self._engine = state.problem, state, engine
         self.names, self.size = engine.names, len(engine.places)
         self._there, self._work = False, engine.work(state.problem.dataset.n)
         if state.problem.config.architecture.centered:
@@ -231,7 +231,7 @@ class ByEngine(Derivatives):
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""
         x, engine = self.problem.dataset.x[:count], self._engine
-        outputs = list(engine.pulled(self._parameters, x))
+        outputs = list(engine.pulled(self._state.parameters, x))
         n, C = len(x), len(outputs)
         K = np.zeros((n, C, n, C))
         for layer, c, weight, bias in engine.learning:
@@ -243,21 +243,8 @@ class ByEngine(Derivatives):
         return K.reshape(n * C, n * C)
 
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
-        """Return the product with the tangent kernel of the first samples, by the gradient of each layer."""
-        x, engine = self.problem.dataset.x[:count], self._engine
-        pulled = list(engine.pulled(self._parameters, x))
-
-        def product(u: Floats) -> Floats:
-            each, found = u.reshape(len(x), -1), np.zeros((len(x), len(pulled)))
-            for layer, c, weight, bias in engine.learning:
-                h = x if layer == 0 else pulled[0][layer - 1][0]
-                deltas = np.stack([outputs[layer][1] for outputs in pulled])  # (C, n, m)
-                back = np.einsum("cnm,nc->nm", deltas, each)
-                moved = weight * (h @ (h.T @ back)) + bias / c**2 * back.sum(0)
-                found += np.einsum("cnm,nm->nc", deltas, moved)
-            return found.ravel()
-
-        return product
+        """Return the product with the tangent kernel of the first samples, by torch: it is for many outputs alone."""
+        return ByAutograd(self._state).kernel_product(count)
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
@@ -272,7 +259,7 @@ class ByEngine(Derivatives):
         """Return the mean loss, and its gradient, by the engine."""
         engine, samples, bases = self._engine, self.problem.dataset, self._work.base.reshape(self.problem.dataset.n, -1)
         work, x, y, evaluate = engine.batch(count)
-        work.write(self._parameters)
+        work.write(self._state.parameters)
         given = [(samples.x, x), (labels, y), (bases, work.base.reshape(count, -1))]
         given = given if self.problem.config.architecture.centered else given[:2]
 

@@ -24,10 +24,9 @@ def polar_scene(
     """Describe each neuron (m, 2) as a star at its angle and at radius inner circle + norm; `limit` is the outer ring.
 
     The inner circle is norm 0, so that directions can be read while norms are still tiny. The labels of rings stand
-    where neurons of `states` leave room. Neurons that are not finite are left out and counted. Raises ValueError for
-    a wrong shape.
+    where neurons of `states` leave room. Neurons that are not finite are left out and counted.
     """
-    tips, lost = by_sign(coordinates, signs, "polar coordinates")
+    tips, lost = by_sign(coordinates, signs)
 
     def stars(i: int) -> kit.Floats:
         return np.column_stack([disc_positions(rows := tips(i), limit), rows[:, 2]])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, fixed
 from dynamics_cli.plotting.style import PALETTE
@@ -22,14 +22,6 @@ WITHIN = 1 / 1.22
 """Share of the half-width of a window of rays that the rays reach at most; the rest is room for the rim."""
 RIM = 1.12 * WITHIN
 """Radius of the rim as a share of the half-width."""
-
-
-def as_signs(signs: ArrayLike, count: int) -> NDArray[np.int64]:
-    """Return the signs (m,) of `signs` as -1, 0, 1 (0 for NaN). Raises ValueError unless there are `count`."""
-    array = np.asarray(signs, dtype=np.float64).ravel()
-    if len(array) != count:
-        raise ValueError(f"{len(array)} signs for {count} neurons")
-    return np.sign(np.nan_to_num(array)).astype(np.int64)
 
 
 def sign_handle(sign: int, *, marker: str = "", size: float = 7.5) -> Line2D:
@@ -48,15 +40,6 @@ def round_up(value: float) -> float:
     return float(
         next((m * power for m in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if m * power >= value * (1 - 1e-9)), value)
     )
-
-
-def _finite_plane(weights: ArrayLike, what: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return weights (m, 2) and which of them are finite. Raises ValueError for another shape."""
-    w = np.asarray(weights, dtype=np.float64)
-    if w.ndim != 2 or w.shape[1] != 2:
-        raise ValueError(f"{what} need weights of shape (m, 2), not {w.shape}")
-    finite = np.asarray(np.isfinite(w).all(axis=1))
-    return w, finite
 
 
 # Rays ---------------------------------------------------------------------------------------------------------------
@@ -79,11 +62,10 @@ def rays_scene(
     """Describe neurons (m, 2) as rays from 0 in the colours of their signs (m,), with a dot at the tip of each.
 
     `weights` and `signs` return them for the index of a state; `limit` is the half-width of the window, or less where
-    there are data, whose markers stand on the rim. Neurons that are not finite are left out and counted. Raises
-    ValueError for weights or data that are not two-dimensional, and for signs or labels of another number.
+    there are data, whose markers stand on the rim. Neurons that are not finite are left out and counted.
     """
     roles = sign_roles(sign_names)
-    tips, lost = by_sign(weights, signs, "rays")
+    tips, lost = by_sign(weights, signs)
 
     def own(i: int) -> Window:
         return _square_window(round_up(float(np.nanmax(np.hypot(*tips(i).T[:2]), initial=0.0))))
@@ -116,13 +98,13 @@ def sign_roles(names: Mapping[int, str] = SIGN_NAMES) -> list[Role]:
 
 
 def by_sign(
-    weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]], name: str
+    weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]]
 ) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], str]]:
     """Return functions that give neurons of a state with the numbers of their roles (m, 3), and how many are lost."""
 
     def tips(i: int) -> NDArray[np.float64]:
-        w, shown = _finite_plane(weights(i), name)
-        sign = as_signs(signs(i), len(w))
+        w, sign = np.asarray(weights(i), np.float64), signs(i)
+        shown = np.asarray(np.isfinite(w).all(axis=1))
         return np.where(shown[:, None], np.column_stack([w, np.select([sign > 0, sign < 0], [0, 1], 2)]), np.nan)
 
     def lost(i: int) -> str:
@@ -140,11 +122,7 @@ def _square_window(limit: float) -> Window:
 def _directions(data: RaysData) -> NDArray[np.float64]:
     """Return where the directions of data stand on the rim, in shares of the half-width, and their groups (n', 3)."""
     x = np.asarray(data.x, dtype=np.float64)
-    if x.ndim != 2 or x.shape[1] != 2:
-        raise ValueError(f"directions need data of shape (n, 2), not {x.shape}")
     y = np.zeros(len(x)) if data.labels is None else np.asarray(data.labels, dtype=np.float64).ravel()
-    if len(y) != len(x):
-        raise ValueError(f"{len(y)} labels for {len(x)} points")
     norm = np.linalg.norm(x, axis=1)
     directed = np.isfinite(norm) & (norm > 0)
     group = np.select([y > 0, y < 0], [0, 1], 2)
