@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
-    from dynamics_cli.sweeps.sweep import SweepProspect
     from dynamics_cli.sweeps.train import ProgressDisplay
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
@@ -284,7 +283,7 @@ def sweep(
 
 def plan_sweep_needs(
     config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, out: str | Path | None = None, **plan: Any
-) -> SweepProspect:
+) -> dict[str, Any]:
     """Return the plan of `sweep`, and its needs: `dyn sweep --dry-run`; takes the arguments of `sweep`.
 
     Raises as `sweep`.

@@ -83,7 +83,10 @@ def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[
     told = None if progress is None else lambda k, of: progress(k + 1, of)
     paths = []
     for extension, writer in writers.items():
-        path, film = figure_path(stem, extension), FuncAnimation(figure, show, frames=_frames(view), init_func=list)
+        path, film = (
+            figure_path(stem, extension),
+            FuncAnimation(figure, show, frames=view.curve_states(1, FRAMES).tolist(), init_func=list),
+        )
         with replacing(path) as temporary, tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / f"film.{extension}"  # both writers look at the ending
             try:
@@ -98,15 +101,6 @@ def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[
 
 def _title(view: View, i: int) -> str:
     return f"iteration {format_number(int(view.iterations[i]))}"
-
-
-def _frames(view: View) -> list[int]:
-    """Return the states that are frames: half evenly spread over the recorded states, half over the iterations."""
-    if view.states <= FRAMES:
-        return list(range(view.states))
-    steps = view.iterations[: view.states]
-    even = np.searchsorted(steps, np.linspace(steps[0], steps[-1], FRAMES // 2))
-    return [int(i) for i in np.union1d(spread(view.states, FRAMES // 2), even)]
 
 
 def _scene(view: View) -> tuple[Scene, float]:

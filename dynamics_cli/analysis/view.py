@@ -162,13 +162,13 @@ class View:
 
         return function
 
-    def curve_states(self, cost: int) -> Ints:
+    def curve_states(self, cost: int, most: int = CURVE_STATES) -> Ints:
         """Return indices of the states that a curve goes through, first and last included.
 
         They are all states, or some when there are many or one of them costs the work of `cost` weights: half of them
         evenly spread over the recorded states, half over the iterations.
         """
-        most = int(np.clip(CURVE_NUMBERS // max(cost, 1), 12, CURVE_STATES))
+        most = int(np.clip(CURVE_NUMBERS // max(cost, 1), 12, most))
         if self.states <= most:
             return np.arange(self.states)
         steps = self.iterations[: self.states]

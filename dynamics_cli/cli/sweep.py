@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.errors import PartialFailure
 from dynamics_cli.text import pairs, size
-
-if TYPE_CHECKING:
-    from dynamics_cli.sweeps.sweep import SweepProspect
 
 EXAMPLES = """\b
 Examples:
@@ -80,15 +77,15 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     return int(k), int(n)
 
 
-def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
-    refused = {"refused": "; ".join(found.refused)} if found.refused else {}
+def _show_needs(found: dict[str, Any], *, as_json: bool) -> None:
     lines = {
-        "sweep": str(found.path),
-        "jobs": f"{found.jobs} ({found.done} done)",
-        "batches": f"{found.batches} of jobs that are trained together, and {found.alone} jobs alone",
-        "disk": f"about {size(found.disk_bytes)}",
+        "sweep": str(found["path"]),
+        "jobs": f"{found['jobs']} ({found['done']} done)",
+        "batches": f"{found['batches']} of jobs that are trained together, and {found['alone']} jobs alone",
+        "disk": f"about {size(found['disk_bytes'])}",
+        **({"refused": "; ".join(found["refused"])} if found["refused"] else {}),
     }
-    emit_either(vars(found), pairs({**lines, **refused}), as_json=as_json)
+    emit_either(found, pairs(lines), as_json=as_json)
 
 
 def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any) -> None:

@@ -35,8 +35,7 @@ ROWS = 200
 def documents_of(paper: str) -> dict[str, Path]:
     """Return the JSON files of the reproduced figures of a paper by their names, variants after their figures."""
     folder = outputs_root() / "figures"
-    names = [name for one in catalogue.figures(paper) for name in (one.id, *(f"{one.id}-{v}" for v in one.variants))]
-    return {name: file for name in names if (file := folder / f"{name}.json").is_file()}
+    return {name: file for name in catalogue.figure_names(paper) if (file := folder / f"{name}.json").is_file()}
 
 
 def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
@@ -178,10 +177,9 @@ def _size(png: bytes) -> dict[str, object]:
 
 def command(document: Mapping[str, Any]) -> str:
     """Return the command that makes a figure again."""
-    name, words = str(document["figure"]), ["dyn", "reproduce"]
-    known = [one for one in catalogue.figures() if name == one.id or name.removeprefix(f"{one.id}-") in one.variants]
-    figure = max((one.id for one in known if name.startswith(one.id)), key=len, default=name)
-    words += [figure, *(["--variant", name.removeprefix(f"{figure}-")] if name != figure else [])]
+    name = str(document["figure"])
+    figure = catalogue.figure_names().get(name, name)
+    words = ["dyn", "reproduce", figure, *(["--variant", name.removeprefix(f"{figure}-")] if name != figure else [])]
     words += ["--preset", "full"] if document.get("preset") == "full" else []
     for change in document.get("overrides", []):
         words += ["--set", str(change)]

@@ -97,7 +97,7 @@ def _named(text: str) -> Part | None:
         return None
     if text in catalogue.papers():
         return "paper", text
-    names = _figures()
+    names = catalogue.figure_names()
     if text not in names:
         return None
     document, figure = outputs_root() / "figures" / f"{text}.json", names[text]
@@ -108,16 +108,11 @@ def _named(text: str) -> Part | None:
     return "figure", document
 
 
-def _figures() -> dict[str, str]:
-    """Return the names of figures and their variants, each with the id of its figure."""
-    return {name: one.id for one in catalogue.figures() for name in (one.id, *(f"{one.id}-{v}" for v in one.variants))}
-
-
 def _run(text: str) -> Run:
     try:
         return open_run(text)
     except RunError as error:
         if is_there(text):
             raise
-        close = did_you_mean(text, [*catalogue.papers(), *_figures()])
+        close = did_you_mean(text, [*catalogue.papers(), *catalogue.figure_names()])
         raise RunError(f"{error}; nor is it a sweep, a figure or a paper{close}") from error

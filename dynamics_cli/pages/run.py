@@ -19,6 +19,7 @@ from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import PIXELS, SliderStates, add_chart, add_scene, outputs_at_data
 from dynamics_cli.reproduction.settings import origins_in
 from dynamics_cli.runs import Run
+from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers
 from dynamics_cli.text import cell, size
 
@@ -53,8 +54,7 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     ]
     panels = [add_chart(page, overlay_chart(runs, name), wide=name == "loss") for name in names]
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
-    keys = [key for key in dict.fromkeys(key for one in configs for key in one)
-            if any(one.get(key) != configs[0].get(key) for one in configs)]  # fmt: skip
+    keys = dict.fromkeys(key for run in runs for key in settings_that_differ(runs[0].config, run.config))
     header = ["", *(run.path.name for run in runs)]
     differing = [[key, *(_value(one.get(key)) for one in configs)] for key in keys]
     ends = [final_numbers(run) for run in runs]

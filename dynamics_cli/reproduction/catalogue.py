@@ -89,6 +89,11 @@ def figures(paper: str | None = None) -> list[CatalogueEntry]:
     return [_listed(key, id_, entry) for key in keys for id_, entry in known[key].figures.items()]
 
 
+def figure_names(paper: str | None = None) -> dict[str, str]:
+    """Return the names of figures and of their variants, each with the id of its figure."""
+    return {f"{one.id}{v}": one.id for one in figures(paper) for v in ("", *(f"-{name}" for name in one.variants))}
+
+
 def load_figure(figure_id: str) -> Figure:
     """Import the module of a figure and return its declaration.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,32 +127,22 @@ def _is_own(planned: PlannedSweep, resolved: dict[int, Any], run: Run, numbers: 
     return run.hash == identity_of(configs, str(run.info.get("device")), str(run.info.get("backend")))
 
 
-@dataclass(frozen=True)
-class SweepProspect:
-    """The work and the needs of a sweep."""
+def prospect(planned: PlannedSweep, out: Path | None = None) -> dict[str, Any]:
+    """Return the work and the needs of `run_sweep`; nothing is written.
 
-    path: Path
-    jobs: int
-    done: int
-    """Jobs that are done already."""
-    refused: list[str]
-    """Why jobs cannot be trained at all, each message once."""
-    batches: int
-    alone: int
-    """Jobs that are trained alone."""
-    disk_bytes: int
-    """Size of all runs."""
-
-
-def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
-    """Return the prospect of `run_sweep`; nothing is written.
+    `refused` has every reason why jobs cannot be trained at all, `alone` counts jobs that are trained alone.
 
     Raises:
         UsageError: the directory holds another sweep.
     """
     directory = out or default_directory(planned)
     division, known = divide([job.config for job in planned]), known_sweep(directory, planned)
-    done = len(Sweep(directory).rows) if known else 0
-    refused = [*dict.fromkeys(message for _, message in division.refused)]
-    batches, alone = len(division.batches), len(division.singles)
-    return SweepProspect(directory, len(planned), done, refused, batches, alone, round(planned.disk_bytes()))
+    return {
+        "path": directory,
+        "jobs": len(planned),
+        "done": len(Sweep(directory).rows) if known else 0,
+        "refused": [*dict.fromkeys(message for _, message in division.refused)],
+        "batches": len(division.batches),
+        "alone": len(division.singles),
+        "disk_bytes": round(planned.disk_bytes()),
+    }

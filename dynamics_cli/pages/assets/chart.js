@@ -44,18 +44,6 @@ function save(name, contents) {
   URL.revokeObjectURL(link.href);
 }
 
-/** Means that forget: of each value the share `1 - kept`, of what was before it `kept`. @param {Curve} curve @param {number} kept */
-function smoothed(curve, kept) {
-  if (!(kept > 0)) return curve;
-  const y = new Float64Array(curve.y.length);
-  let [mean, weight] = [0, 0];
-  for (let k = 0; k < y.length; k++) {
-    if (Number.isFinite(curve.y[k])) [mean, weight] = [kept * mean + (1 - kept) * curve.y[k], kept * weight + 1 - kept];
-    y[k] = Number.isFinite(curve.y[k]) ? mean / weight : NaN;
-  }
-  return { x: curve.x, y };
-}
-
 /** @typedef {Look & {curve: Curve, low?: Curve, high?: Curve}} Line */
 
 class Chart {
@@ -63,7 +51,6 @@ class Chart {
   constructor(place, panel, lines) {
     this.panel = panel;
     this.lines = lines;
-    this.raw = lines.map(({ curve }) => curve);
     this.log = { ...panel.log };
     this.hidden = new Set();
     /** Every series: lines, and the edges of their bands. @type {{line: Line, k: number, curve: Curve, edge: boolean}[]} */
@@ -78,8 +65,6 @@ class Chart {
     const button = (/** @type {string} */ name, /** @type {() => void} */ act) => make("button", { type: "button", onclick: act }, name);
     const menu = make("details", { class: "menu" }, make("summary", { "aria-label": "more" }, "\u22ef"), make("div", { class: "settings" },
       button("zoom in", () => this.zoomBy(0.5)), button("zoom out", () => this.zoomBy(2)), button("all", () => this.zoom(null)),
-      make("label", {}, "smooth", make("input", { type: "range", min: "0", max: "0.99", step: "0.01", value: "0", class: "smooth", autocomplete: "off",
-        oninput: (/** @type {Event} */ event) => this.smooth(Number(/** @type {HTMLInputElement} */ (event.target).value)) })),
       button("CSV", () => save(`${this.name()}.csv`, new Blob([this.csv()], { type: "text/csv" }))),
       button("PNG", () => this.picture().toBlob((blob) => blob && save(`${this.name()}.png`, blob)))));
     const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)), menu);
@@ -317,12 +302,6 @@ class Chart {
     this.plot?.redraw(false);
   }
 
-  /** Draw means instead of the values; the values under the pointer are those that are drawn. @param {number} kept */
-  smooth(kept) {
-    this.lines.forEach((line, k) => (line.curve = smoothed(this.raw[k], kept)));
-    this.build();
-  }
-
   /** The name of a file of this chart: that of its panel. */
   name() {
     const title = this.drawing.closest("figure")?.querySelector("figcaption")?.textContent || "chart";
@@ -332,7 +311,7 @@ class Chart {
   /** All values of the curves that are shown, as they were recorded. */
   csv() {
     const quoted = (/** @type {string} */ text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const rows = this.lines.flatMap(({ name }, k) => (this.hidden.has(k) ? [] : Array.from(this.raw[k].x, (x, i) => `${quoted(name || "curve")},${x},${this.raw[k].y[i]}`)));
+    const rows = this.lines.flatMap(({ name, curve }, k) => (this.hidden.has(k) ? [] : Array.from(curve.x, (x, i) => `${quoted(name || "curve")},${x},${curve.y[i]}`)));
     return [`curve,${quoted(this.panel.label)},value`, ...rows, ""].join("\n");
   }
 
