@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from array import array
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,27 +54,12 @@ class Snapshots(Kind):
     """When weights and measures are recorded; states 0 and N always are."""
 
     section: ClassVar[str] = "snapshots"
-    fewer: ClassVar[str] = "a schedule of fewer states"
-    """Advice to make them fewer, for a message."""
     include: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=list)
     """Iterations kept besides those of the schedule; those after the end of the run are not reached."""
 
     @abstractmethod
     def next_after(self, iteration: int) -> int | None:
         """Return the state of the schedule after a given state; None after the last."""
-
-    def least(self, total: int) -> int:
-        """Return a number of states that the schedule has at least up to `total`, known without listing them."""
-        return 0
-
-    def regular(self, total: int, most: int) -> array[int]:
-        """Return the states 0, ... up to `total` of the schedule, ascending; at most `most + 1` of them."""
-        states = array("q")  # eight bytes a state, where a list of integers takes forty
-        last: int | None = 0
-        while last is not None and last <= total and len(states) <= most:
-            states.append(last)
-            last = self.next_after(last)
-        return states
 
 
 class Measure(Kind):

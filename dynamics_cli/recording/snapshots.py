@@ -16,7 +16,6 @@ from dynamics_cli.kinds import PositiveInt, Snapshots
 class Geometric(Snapshots, kind="geometric"):
     """`next = int(ratio * last) + 1`, as the code released with Boursier et al. 2022 does."""
 
-    fewer = "a larger ratio"
     ratio: Annotated[float, Field(gt=1)] = 1.05
     """Growth from one recorded iteration to the next."""
 
@@ -24,30 +23,17 @@ class Geometric(Snapshots, kind="geometric"):
         """Return `int(ratio * iteration) + 1`."""
         return int(self.ratio * iteration) + 1
 
-    def least(self, total: int) -> int:
-        """Return how many of the first states follow each other one by one: as long as `(ratio - 1) last < 1`."""
-        return int(min(total, 1 / (self.ratio - 1)))
-
 
 class Every(Snapshots, kind="every"):
     """Every `interval` iterations."""
 
     example = "{kind: every, interval: 100}"
-    fewer = "a larger interval"
     interval: PositiveInt
     """Iterations between two snapshots."""
 
     def next_after(self, iteration: int) -> int:
         """Return `iteration + interval`."""
         return iteration + self.interval
-
-    def least(self, total: int) -> int:
-        """Return the number of states."""
-        return total // self.interval
-
-    def regular(self, total: int, most: int) -> array[int]:
-        """Return the states of the schedule."""
-        return array("q", range(0, min(total + 1, self.interval * (most + 1)), self.interval))
 
 
 class Listed(Snapshots, kind="list"):
@@ -62,7 +48,7 @@ class Listed(Snapshots, kind="list"):
 
 Iterations = NDArray[np.int64]
 
-MAX_SNAPSHOTS = 10**7
+MAX_SNAPSHOTS = 10**6
 """More states than this are not recorded; listing them would take longer than many a run."""
 
 
@@ -77,14 +63,16 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
         InputError: these would be too many to be recorded.
 
     """
-    too_many = snapshots.least(total) > MAX_SNAPSHOTS
-    # the limit does not count state 0
-    states = array("q") if too_many else snapshots.regular(total, MAX_SNAPSHOTS + 1)
-    if too_many or len(states) > MAX_SNAPSHOTS + 1:
-        raise InputError(
-            f"record.snapshots: more than {MAX_SNAPSHOTS:.0e} states would be recorded, too many to list; "
-            f"take {snapshots.fewer}"
-        )
+    states = array("q")  # eight bytes a state, where a list of integers takes forty
+    following: int | None = 0
+    while following is not None and following <= total:
+        if len(states) > MAX_SNAPSHOTS:  # state 0 does not count
+            raise InputError(
+                f"record.snapshots: more than {MAX_SNAPSHOTS:.0e} states would be recorded, too many to list; "
+                "take a larger ratio or interval"
+            )
+        states.append(following)
+        following = snapshots.next_after(following)
     chosen = {0, total, *(i for i in snapshots.include if i <= total)}
     return np.union1d(np.array(states), sorted(chosen)).astype(np.int64)
 
