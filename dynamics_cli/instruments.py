@@ -1,7 +1,7 @@
 """Measures of a network that somebody else made and trained: `dyn.measure`.
 
 A module of torch becomes an `Architecture` (`Given`), data become `Samples`, a function of outputs and labels a `Loss`
-(`OwnLoss`). Measures, derivatives and random streams are those of runs. Begin with `measure`.
+(`OwnLoss`). Measures, derivatives and random streams work as in runs. Begin with `measure`.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _told(error: BaseException) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Checkpoint(State):
-    """A state whose network has buffers of its own, such as running means, as has that of the initial state."""
+    """A state whose network has buffers of its own, such as running means, as the initial state's has."""
 
     origin: Callable[[], Problem] = field(kw_only=True)
 
@@ -405,7 +405,7 @@ class Given(kinds.Architecture):
         """Return the network with other weights and buffers.
 
         Raises:
-            InputError: they are not those of this network.
+            InputError: they do not fit this network.
         """
         found = self.model_copy()
         found._module = copy.deepcopy(self._module)
@@ -497,7 +497,7 @@ def _named(x: Any) -> list[tuple[str | None, Tensor]]:
 
 
 def _data(x: Any, y: Any) -> _Data:
-    """Return inputs and labels, or those of a `DataLoader` without labels beside it, as rows of numbers."""
+    """Return inputs and labels as rows of numbers; a `DataLoader` in place of the inputs gives both."""
     try:
         batches = [(x, y)] if y is not None else [(one, other) for one, other in x]
         parts = [_named(one) for one, _ in batches]

@@ -281,7 +281,7 @@ def first_entries(state: Lanczos) -> None:
 
 @unit
 def largest_vectors(state: Lanczos, vectors: Floats) -> None:
-    """Set `values`, and `vectors` (k, P) to those of the k largest, descending."""
+    """Set `values` and `vectors` (k, P) to the k largest, descending."""
     m, P = state.count, state.size
     decompose(state, m)
     for i in range(state.wanted):
@@ -395,7 +395,7 @@ class Engine:
         """The arrays of a former state: new memory takes longer than many a product."""
 
     def work(self, n: int) -> Work:
-        """Return the arrays of a state: those of a former state, if there are any."""
+        """Return the arrays of a state, reused from a former state where possible."""
         work, self.spare = self.spare or Work(self._layout, n), None
         if work.state is None:
             N, P = n * self._layout.numbers, self._layout.P
@@ -417,7 +417,7 @@ class Engine:
             self._gradient(*work.arguments, False)
 
     def batch(self, n: int) -> tuple[Work, Vector, Vector, Callable[[], float]]:
-        """Return arrays for `n` samples, inputs (n, d), labels (n,) or (n, C), and a function of what stands in them.
+        """Return arrays for `n` samples, inputs (n, d), labels (n,) or (n, C), and a function of their contents.
 
         It returns the sum of the losses, and fills the gradient of their mean.
         """

@@ -13,7 +13,7 @@ rounded once where `_Real.times_plus` says so and the processor can, in vectors 
 Sources: fdlibm (Sun Microsystems 1993, `e_exp.c`, `e_log.c`, and FreeBSD's `e_logf.c`) for ln 2 in two parts and for
 `log`; Cephes (Moshier 1989, `tanh.c`, `tanhf.c`) for small arguments of `tanh`; Shepherd and Laframboise, Math. Comp.
 36 (1981) 249, for the variable in which `erfc` is smooth. The polynomials of `exp` and `erfc` are minimax (Remez
-exchange with 60 digits), those of `erf` interpolate at Chebyshev nodes.
+exchange with 60 digits), the polynomials of `erf` interpolate at Chebyshev nodes.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _DOUBLE = _Format(
 
 
 class _Unflagged(set[str]):
-    """Flags of a call, of which there are none."""
+    """Flags of a call: none."""
 
     def add(self, flag: str) -> None:
         """Leave out a flag of the caller."""

@@ -63,7 +63,7 @@ class Layout:
         return sum(self.sizes[1:])
 
     def scratch(self, rows: int) -> int:
-        """Return how many numbers of scratch a chunk of so many samples needs."""
+        """Return the numbers of scratch that a chunk of samples needs."""
         most = max(a * b for a, b in pairwise(self.sizes))
         return 2 * self.P if self.depth else 1 + most + rows * max(self.sizes)
 
@@ -88,7 +88,7 @@ class Layout:
 
     @contextmanager
     def centring(self, *networks: Any) -> Iterator[None]:
-        """Have these networks write their outputs into what is subtracted from them."""
+        """Have these networks overwrite the subtracted outputs with their own."""
         for one in networks:
             one.shifts_outputs, one.output_scale = 1, 0.0
         yield

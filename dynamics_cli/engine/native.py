@@ -1,7 +1,7 @@
 """Units: compiled functions of pointers, records and numbers, called by address, from each other and from Python.
 
 A unit is one body of machine code for all its callers. Its arguments are pointers, numbers and records: numba takes a
-fifth of the time that arrays take in arguments, of which each caller would compile a copy of its own.
+fifth of the time that it takes for arrays, and each caller would compile its own copy for arrays.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BYTES = ir.IntType(8).as_pointer()
 class Record:
     """A C structure whose fields are named once: units read them as attributes, Python writes them by name.
 
-    Fields are (name, type, what it is); types are those of arguments of units, `Unit` (an address) or a record.
+    Fields are (name, type, meaning); a type is an argument type of units, `Unit` (an address) or a record.
     """
 
     known: dict[str, Record] = {}  # noqa: RUF012
@@ -176,7 +176,7 @@ def blocks(dtype: np.dtype[Any], *counts: int) -> list[NDArray[np.floating]]:
 
 @intrinsic
 def offset(context: Any, pointer: Any, count: Any) -> Any:
-    """Return the pointer to the number, or the record, that stands `count` after that of a pointer."""
+    """Return the pointer to the number, or the record, `count` entries after a pointer."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         at, count = arguments

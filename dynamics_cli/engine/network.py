@@ -14,7 +14,7 @@ of the network's own: `z = h W`. One update of `train`, with the records (`engin
       v            |
     Task ----> apply_update -----> update           weights and memory of the optimizer
 
-What stands on the right are units of their own, called by the addresses in the records: activations, losses and updates
+The right column holds separate units, called by the addresses in the records: activations, losses and updates
 are made from formulas (`engine/units.py`), products by `engine/products.py`. All sums have a fixed order: samples come
 in chunks whose number depends on the problem alone, and a chunk has the same bits on whatever thread it is worked on.
 """
@@ -140,7 +140,7 @@ def output_loss(net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: 
 
 @piece
 def backward_activation(net: Network, layer: Layer, sigma: Unit, theta: Reals, delta: Reals, n: int, at: int) -> None:
-    """Set the deltas at `at`, those of the layer below, to `delta W^T sigma'`."""
+    """Set the deltas of the layer below, at `at`, to `delta W^T sigma'`."""
     d, below, second = layer.inputs, offset(net.deltas, at), offset(net.second_derivatives, at)
     if net.keeps_derivatives:
         derivatives = offset(net.derivatives, at)

@@ -59,7 +59,7 @@ class Unit:
 
 
 class Writer:
-    """Writes expressions as lines that assign local names; those of level `EACH` anew in every loop."""
+    """Writes expressions as lines that assign local names; names of level `EACH` are assigned again in every loop."""
 
     def __init__(self, names: Mapping[str, str], loop: Callable[[Sequence[str]], list[str]], *, wide: bool) -> None:
         """Take the source of symbols, a loop over outputs or weights, and whether numbers of a sum are float64."""
@@ -87,7 +87,7 @@ class Writer:
         return self._name(node, self._known, WHOLE)
 
     def _reached(self, nodes: Sequence[Expression]) -> set[Expression]:
-        """Return the nodes that are reached without going through what is known, such as reductions."""
+        """Return the nodes that are reached without passing known nodes, such as reductions."""
         reached: set[Expression] = set()
         waiting = list(nodes)
         while waiting:

@@ -1,6 +1,6 @@
 """First and second derivatives of the training loss and of the outputs at a recorded state, in float64.
 
-Vectors are those of the trained weights, in the order of the network, each flattened by rows.
+Vectors hold the trained weights in the order of the network, each flattened by rows.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ def functions_in(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> li
 
 
 def _blocks(size: int, *samples: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
-    """Return tensors of samples in blocks of so many rows."""
+    """Yield tensors of samples in blocks of rows."""
     return [tuple(one[first : first + size] for one in samples) for first in range(0, len(samples[0]), size)]
 
 
@@ -410,7 +410,7 @@ class ByAutograd(Derivatives):
             self._kept = None  # a graph of before knows other nodes of the weights
             if not agree:
                 raise InputError(
-                    f"{', '.join(own)}: its second derivative is not that of its gradient, so "
+                    f"{', '.join(own)}: its second derivative disagrees with its gradient, so "
                     "curvature would be wrong; compute its backward by torch operations on saved tensors"
                 )
         self._twice = True
@@ -483,7 +483,7 @@ class ByAutograd(Derivatives):
         return [torch.stack([one[name] for one in each]) for name in weights]
 
     def _rows_at_once(self, outputs: int = 1) -> int:
-        """Return of how many samples all derivatives of so many outputs are held at once."""
+        """Return for how many samples all derivatives of the outputs are held at once."""
         return max(1, min(self._at_once, DERIVATIVES // (outputs * self.size)))
 
     def kernel(self, count: int) -> Floats:

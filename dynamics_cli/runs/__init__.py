@@ -1,7 +1,7 @@
 """The run directory: `RunWriter` writes it so that nothing is lost, `Run` reads it, `verify_run` checks it.
 
 `training` writes runs; sweeps, figures, panels and commands read them. Begin with `store/arrays.py` and
-`store/checkpoints.py`, which say what is on the disk, then `writer.py`. Names are loaded when they are first used: data
+`store/checkpoints.py`, which describe the files, then `writer.py`. Names are loaded when they are first used: data
 sets and configs can share `runs.store`, which knows nothing of them, without the rest of this room, which does.
 """
 

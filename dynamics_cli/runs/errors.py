@@ -43,7 +43,7 @@ class LockedRunError(RunError):
 
 @contextlib.contextmanager
 def unreadable_as_corrupt(path: Path, usable: str = "", *, but: tuple[type[OSError], ...] = ()) -> Iterator[None]:
-    """Turn an error of the operating system while reading `path` into a `CorruptRunError`; those of `but` pass."""
+    """Turn an operating-system error while reading `path` into a `CorruptRunError`; errors of types `but` pass."""
     try:
         yield
     except OSError as error:

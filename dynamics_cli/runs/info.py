@@ -51,7 +51,7 @@ def read_info(directory: Path) -> Info:
         raise NotARunError(_why_not(directory)) from error
     try:
         if info["status"] not in STATUSES or info.get("rows", {}).keys() != info.get("crc32", {}).keys():
-            raise ValueError("status, rows and checksums are not those of a run")
+            raise ValueError("status, rows and checksums do not describe a run")
         for key in ("rows", "crc32"):
             layout.counts(info.get(key, {}))
     except (LookupError, TypeError, ValueError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""Replicas of one run, each of which reads as a run of its own."""
+"""Replicas of one run, each read like a single run."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class Run(Exported):
 
     @property
     def measure_iterations(self) -> Array:
-        """Iterations of the recorded measures (K,) int64: those of the snapshots."""
+        """Iterations of the recorded measures (K,) int64, equal to the snapshots'."""
         return self.snapshot_iterations
 
     @cached_property
@@ -314,7 +314,7 @@ def end_of(run: Run) -> dict[str, Any]:
 def final_measures(run: Run) -> dict[str, float]:
     """Return the last recorded value of every measure; small arrays as `name.1` or `name.class 0`, a number each.
 
-    Of an unfinished run it is that of the last state at which the measure was due.
+    For an unfinished run, taken at the last state at which the measure was due.
     """
     final: dict[str, float] = {}
     for name, values in run.measures.items():

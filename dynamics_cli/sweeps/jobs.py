@@ -280,7 +280,7 @@ def _set(data: Any, path: Sequence[str], value: Any) -> None:
 
 
 def _light(losses: int, known: dict[tuple[int, int | None], tuple[Any, Any]], config: RunConfig) -> RunConfig:
-    """Return a config whose record keeps the ends, and about so many losses between them.
+    """Return a config whose record keeps the ends, and about `losses` losses between them.
 
     `known` has `id` of a section and iterations between two losses -> that section, and the lighter one.
     """

@@ -118,7 +118,7 @@ def _claim(directory: Path, planned: PlannedSweep) -> dict[str, Any]:
 
 
 def _is_own(planned: PlannedSweep, resolved: dict[int, Any], run: Run, numbers: Sequence[int]) -> bool:
-    """Whether a run is that of some jobs; `resolved` has `id` of a data set -> the same, resolved."""
+    """Whether a run belongs to one of the jobs; `resolved` has `id` of a data set -> the same, resolved."""
     configs = []
     for config in (planned[number].config for number in numbers):
         if id(config.dataset) not in resolved:

@@ -230,7 +230,7 @@ def test_a_checkpoint_is_read_as_it_was_saved(tmp_path: Path) -> None:
 def test_rows_name_arrays_of_the_run(rows: Any, tmp_path: Path, finished: Path) -> None:
     """The checksums are right: somebody has made them so."""
     save_checkpoint(tmp_path, Checkpoint({}, {"iteration": 1}, rows, rows), "0")
-    with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint"):
+    with pytest.raises(CorruptRunError, match="its contents are no checkpoint"):
         load_checkpoint(tmp_path, INFO)
     reseal(finished / "run.json", rows=rows, crc32=rows)
     with pytest.raises(CorruptRunError, match="it is not one that dyn writes"):

@@ -68,7 +68,7 @@ def test_no_pickle_is_loaded(what: str, harm: Harm, place: Path) -> None:
     body = content[:-2] + b"\x08\0"  # of an archive, the length of the comment, which is the checksum
     (place / "run/checkpoint.npz").write_bytes(body + f"{zlib.crc32(body):08x}".encode())
     (place / "run/losses.npy").write_bytes(objects(harm))
-    with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint|compressed members"):
+    with pytest.raises(CorruptRunError, match="its contents are no checkpoint|compressed members"):
         load_checkpoint(place / "run", {"config_sha256": "0"})
     with pytest.raises(CorruptRunError, match="its header is not one that dyn writes"):
         _ = Run(place / "run").losses

@@ -53,7 +53,7 @@ class Header(NamedTuple):
         return self.dtype.itemsize * math.prod(self.row_shape)
 
     def end(self, rows: int) -> int:
-        """Return the byte behind so many rows."""
+        """Return the offset of the byte behind `rows` rows."""
         return len(self.encode()) + rows * self.row_bytes
 
     def encode(self) -> bytes:
@@ -65,7 +65,7 @@ class Header(NamedTuple):
         return _NPY + struct.pack("<H", len(text)) + text.encode()
 
     def crc32(self) -> int:
-        """Return the checksum of an array without rows: that of its form."""
+        """Return the checksum of an array without rows, taken from its header."""
         return zlib.crc32(f"{self.dtype.str} {self.row_shape}".encode())
 
 
@@ -126,7 +126,7 @@ class ArrayWriter:
         The caller sets both once all arrays of a group have the block: until then the next append overwrites it.
 
         Raises:
-            ValueError: another shape or dtype than that of the array.
+            ValueError: shape or dtype differ from the array's.
             RunError: the disk is full, not writable or failing.
         """
         dtype, row_shape = self._header.dtype, self._header.row_shape

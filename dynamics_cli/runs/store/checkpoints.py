@@ -91,7 +91,7 @@ def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | No
         )
         iteration, written_by = int(found.meta["iteration"]), described["config_sha256"]
     except ARCHIVE_DAMAGE as error:
-        raise CorruptRunError(path, "its contents are not those of a checkpoint", _AGAIN) from error
+        raise CorruptRunError(path, "its contents are no checkpoint", _AGAIN) from error
     if written_by != info["config_sha256"] or found.rows.keys() != found.crc32.keys() or iteration < 0:
         raise CorruptRunError(path, "it belongs to another run", _AGAIN)
     return found
