@@ -87,13 +87,7 @@ def _show_traceback() -> None:
 
 
 def _print_anything() -> None:
-    """Let names of files and signs that the terminal's encoding does not know be shown as escapes.
-
-    A stream that was closed by who called (`>&-`) is nowhere, rather than the next file that is opened.
-    """
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - open until the end
+    """Let names of files and signs that the terminal's encoding does not know be shown as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

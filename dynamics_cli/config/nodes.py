@@ -26,7 +26,6 @@ _FLOAT = re.compile(
     r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
 )
 _INT = re.compile(r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$")
-_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # how JSON writes a character beyond U+FFFF
 CORE_SCALARS = (  # the first match wins
     ("null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
     ("bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
@@ -114,7 +113,7 @@ class _Reader:
                 told = key_node.value if isinstance(key_node, ScalarNode) else "a collection"
                 self._complain(key_node, path, f"a key must be a text, not {told} (put it in quotes if it is meant)")
                 continue
-            key = _joined(key_node.value)
+            key = key_node.value
             if key in mapping:
                 self._complain(key_node, (*path, key), f"duplicate key (first on line {lines[key]})")
                 continue
@@ -143,9 +142,4 @@ def _value(text: str, kind: str) -> Any:
             return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
         case "float":
             return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
-    return _joined(text)
-
-
-def _joined(text: str) -> str:
-    """Return `text` with surrogate pairs, as JSON writes them, made the characters that they stand for."""
-    return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return text

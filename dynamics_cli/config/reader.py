@@ -62,9 +62,8 @@ def _read_file(path: Path) -> Written:
     except UnicodeDecodeError as error:
         told = f"is not UTF-8 text (byte 0x{error.object[error.start]:02x})"
         line = error.object[: error.start].count(b"\n") + 1
-    except (OSError, ValueError) as error:  # ValueError: a name with a null character, or `_contents`
-        reason = error.strerror if isinstance(error, OSError) else error
-        told = f"cannot be read: {'a null character in its name' if chr(0) in str(path) else reason}"
+    except (OSError, ValueError) as error:  # ValueError: of `_contents`, or a name that no file can have
+        told = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
     else:
         source = read_text(text, str(path), path.absolute().parent)
         source.origins[()] = replace(source.origins[()], line=1)  # not that of the first key, below comments
@@ -95,7 +94,7 @@ def _with_parents(source: Written, chain: list[Path]) -> Written:
     extends = source.data.pop("extends")
     if ("extends",) in source.broken:
         return source
-    if not isinstance(extends, str) or not extends or "\0" in extends:
+    if not isinstance(extends, str) or not extends:
         wrong = f"must be the path of one config file (a text), not {show(extends)}"
     else:
         origin = source.origin(("extends",))

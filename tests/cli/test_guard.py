@@ -95,13 +95,6 @@ def test_signs_that_the_terminal_does_not_know_are_escaped(shell: Dyn) -> None:
     assert r"\xb11 for margin losses" in answer.out
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_closed_stream_ends_nothing(number: int, shell: Dyn) -> None:
-    answer = shell("list", "figures", preexec_fn=lambda: os.close(number))
-    assert (answer.code, answer.err) == (0, "")
-    assert ("min2024-fig4" in answer.out) == (number == 2)
-
-
 def test_what_cannot_be_read_is_told_of(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dynamics_cli.runs.store import files
 
