@@ -27,7 +27,6 @@ class _Part(NamedTuple):
     value: object
     """The section itself, which thereby lives as long as its `id` is asked for."""
     text: str
-    missing: list[Mistake]
     sources: dict[str, str]
 
 
@@ -40,19 +39,18 @@ def _part(config: RunConfig, key: str, value: Any, parts: Parts) -> _Part:
     if found := parts.get((key, id(value))):
         return found
     if not isinstance(value, Section):  # small numbers have no `id` of their own
-        return _Part(value, "" if value is None else _entry(key, value), [], {})
-    missing = [Mistake(MAPPING, None, key_text(path), why) for path, why in check_files({key: value})]
+        return _Part(value, "" if value is None else _entry(key, value), {})
     plain: Any = config.model_dump(include={key}, exclude_none=True)
-    for path, file in () if missing else named_files({key: value}):
+    for path, file in named_files({key: value}):
         *above, last = path
         reduce(getitem, above, plain)[last] = {"sha256": _file_hash(file, key_text(path))}
     sources = {kind: source.sha256 for kind, source in foreign_sources(value).items()}
-    found = parts[key, id(value)] = _Part(value, _entry(key, plain[key]), missing, sources)
+    found = parts[key, id(value)] = _Part(value, _entry(key, plain[key]), sources)
     return found
 
 
 def _entry(key: str, value: Any) -> str:
-    text = json.dumps(_positive_zeros(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return f'"{key}":{text}'
 
 
@@ -65,8 +63,6 @@ def canonical(config: RunConfig, *, device: str, backend: str, parts: Parts | No
     """
     parts = {} if parts is None else parts
     found = {key: _part(config, key, value, parts) for key, value in config if key not in ("device", "backend")}
-    if missing := [problem for part in found.values() for problem in part.missing]:
-        raise ConfigError(missing)
     texts = {key: part.text for key, part in found.items()}
     sources = {kind: sha for part in found.values() for kind, sha in part.sources.items()}
     own = {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION} | (
@@ -105,15 +101,6 @@ def _file_hash(file: str, key: str) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise ConfigError([Mistake(MAPPING, None, key, f"{file} cannot be read: {error.strerror}")]) from error
-
-
-def _positive_zeros(value: Any) -> Any:
-    """Return `value` with -0.0 as 0.0: equal configs are the same run."""
-    if isinstance(value, dict):
-        return {key: _positive_zeros(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_positive_zeros(item) for item in value]
-    return value + 0.0 if isinstance(value, float) else value
 
 
 def check_files(sections: Sections) -> Iterator[tuple[KeyPath, str]]:

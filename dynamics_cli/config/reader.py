@@ -31,7 +31,7 @@ NO_SUCH_FILE = "there is no such file"
 
 def read_file(path: str | os.PathLike[str]) -> Written:
     """Read a config file and the chain of files that it extends; nothing is validated, problems are collected."""
-    return _with_parents(_read_file(Path(path)), [_resolved(Path(path))])
+    return _with_parents(_read_file(Path(path)), [os.path.realpath(path)])
 
 
 def read_mapping(mapping: Mapping[str, object]) -> Written:
@@ -87,7 +87,7 @@ def _contents(path: Path) -> bytes:
     return data
 
 
-def _with_parents(source: Written, chain: list[Path]) -> Written:
+def _with_parents(source: Written, chain: list[str]) -> Written:
     """Merge `source` over what it extends; `chain` holds the files that led here, to refuse a cycle."""
     if "extends" not in source.data:
         return source
@@ -100,7 +100,7 @@ def _with_parents(source: Written, chain: list[Path]) -> Written:
         origin = source.origin(("extends",))
         # shown as the child was named: relative where that was
         named = Path(origin.file).parent / extends if origin.line is not None else Path(extends)
-        resolved = _resolved(origin.directory / extends)
+        resolved = os.path.realpath(origin.directory / extends)
         if resolved not in chain:
             parent = _read_file(named)
             if not parent.readable and parent.problems[0].message == NO_SUCH_FILE:
@@ -110,14 +110,6 @@ def _with_parents(source: Written, chain: list[Path]) -> Written:
     source.refuse(("extends",), wrong)
     source.readable = False
     return source
-
-
-def _resolved(path: Path) -> Path:
-    """Return `path` without links, or as it is when there can be no such file (reading it will tell why)."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError):  # too long a name, a loop of links, a null character
-        return path
 
 
 def _plain(value: object, path: KeyPath, source: Written) -> Any:

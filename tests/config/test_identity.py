@@ -87,4 +87,4 @@ def test_a_file_that_went_away(base: dict[str, Any], here: Path) -> None:
     (here / "d.csv").unlink()
     with pytest.raises(ConfigError) as caught:
         identity(config)
-    assert str(caught.value) == f"<config>: dataset.path: there is no file {here}/d.csv"
+    assert str(caught.value) == f"<config>: dataset.path: {here}/d.csv cannot be read: No such file or directory"
