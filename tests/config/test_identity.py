@@ -34,12 +34,6 @@ def test_how_it_is_written_does_not_matter(base: dict[str, Any], write: Write) -
     assert identity(load_config(base, ["seed=4"], seed=0)) == usual
 
 
-def test_negative_zero_is_zero(base: dict[str, Any]) -> None:
-    plus, minus = (load_config(base, [f"dataset.x=[[{zero}], [2]]"]) for zero in ("0.0", "-0.0"))
-    assert plus == minus
-    assert identity(plus) == identity(minus)
-
-
 @pytest.mark.parametrize(
     "override",
     [
