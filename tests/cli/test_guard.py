@@ -45,7 +45,7 @@ def test_an_interrupt_before_training_is_exit_code_130(
 
 
 def test_a_mistake_has_no_traceback_unless_asked_for(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "no.yaml: there is no such file, nor a bundled config of this name\n"
+    told = "Error: no.yaml: there is no such file, nor a bundled config of this name\n"
     plain = dyn("train", "no.yaml")
     assert (plain.code, plain.err) == (3, told)
     monkeypatch.setenv("DYN_TRACEBACK", "1")
