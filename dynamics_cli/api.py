@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dynamics_cli.instruments import Measured
     from dynamics_cli.pages import Page
     from dynamics_cli.plotting.time_axis import LogAxes
+    from dynamics_cli.recorder import Recorder
     from dynamics_cli.reproduction.audit import Audit
     from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Run
@@ -49,12 +50,20 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "add_data", "animate", "audit", "compare", "describe", "explain", "export", "fetch_data", "list_configs",
-    "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps", "load_config", "load_run",
-    "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions", "reproduce", "sweep", "train",
-    "use", "verify",
+    "Recorder", "add_data", "animate", "audit", "compare", "describe", "explain", "export", "fetch_data",
+    "list_configs", "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps",
+    "load_config", "load_run", "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions",
+    "reproduce", "sweep", "train", "use", "verify",
 ]
 # fmt: on
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Recorder":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dynamics_cli.recorder import Recorder
+
+    return Recorder
 
 
 # --- configs and kinds

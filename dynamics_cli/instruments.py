@@ -1,7 +1,7 @@
-"""Measures of a network that somebody else made and trained: `dyn.measure`.
+"""Measures of a network that somebody else made and trained: `dyn.measure`; `recorder` takes them in anybody's loop.
 
 A module of torch becomes an `Architecture` (`Given`), data become `Samples`, a function of outputs and labels a `Loss`
-(`OwnLoss`). Measures, derivatives and random streams work as in runs. Begin with `measure`.
+(`OwnLoss`). Measures, derivatives and random streams work as in runs. Begin with `Instrument`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -73,7 +73,7 @@ class Measured(Table):
 
 
 @contextmanager
-def _own_modes() -> Iterator[None]:
+def own_modes() -> Iterator[None]:
     """Compute in the modes of runs whatever the caller's are; turn the `sys.exit()` of a model into an error."""
     plain = (torch.autocast(device, enabled=False) for device in ("cpu", "cuda"))
     try:
@@ -83,67 +83,109 @@ def _own_modes() -> Iterator[None]:
         raise InputError(f"the model or the loss ended the process: {_told(error)}") from error
 
 
-@_own_modes()
+class Instrument:
+    """Measures a network at any of its states; vectors that carry over from a state start the next measurement."""
+
+    def __init__(
+        self,
+        model: Any,
+        x: Any,
+        y: Any,
+        *,
+        loss: str | Mapping[str, Any] | Loss | Callable[[Tensor, Tensor], Tensor],
+        measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]],
+        weights: Any = None,
+        start: Any = None,
+        parameters: str | Sequence[str] | None = None,
+        x_test: Any = None,
+        y_test: Any = None,
+        seed: int = 0,
+        dtype: Literal["float32", "float64"] = "float64",
+    ) -> None:
+        """Copy the model, and take data, loss and measures as `api.measure` does.
+
+        `weights` are those of a function in place of a model, `start` the initial ones.
+
+        Raises:
+            InputError: model, data, loss and measures do not fit together.
+            ConfigError: there is no such loss or measure, or it has no such key.
+        """
+        data, held_out = _data(x, y), None if x_test is None else _data(x_test, y_test)
+        self.samples = kinds.make_samples(
+            data.rows, data.labels, x_test=held_out and held_out.rows, y_test=held_out and held_out.labels,
+            origin="measure",
+        )  # fmt: skip
+        module = _copied(model, weights, torch.float64 if dtype == "float64" else torch.float32)
+        self.network = Given.of(_chosen(module, parameters), data)
+        config = _config(loss, measures, self.network, self.samples, seed=seed, dtype=dtype)
+        config = config.model_copy(update={"architecture": self.network})
+        if isinstance(loss, str | Mapping | Loss):
+            check_labels(self.samples, config.loss, config)
+        else:
+            config = config.model_copy(update={"loss": _own_loss(loss, self.network, data)})
+        self.config, self.start = config, start
+        self.measures = chosen_measures(self.problem(None))
+        self.memories: dict[str, dict[str, Any]] = {name: {} for name in self.measures}
+
+    def problem(self, weights: Any) -> Problem:
+        """Return the problem of the network with some weights and buffers; None for those that it came with."""
+        architecture = self.network if weights is None else self.network.at(weights)
+        own = self.config.model_copy(update={"architecture": architecture})
+        return Problem(own, self.samples, self.config.loss, architecture.shapes(self.samples.d))
+
+    @cached_property
+    def first(self) -> Problem:
+        """The problem of the initial weights.
+
+        Raises InputError: they are not known.
+        """
+        if self.start is None:
+            raise InputError("start is missing: the initial weights, with which a measure compares")
+        return self.problem(self.start)
+
+    def at(
+        self, weights: Any, iteration: int, names: Sequence[str] | None = None
+    ) -> Iterator[tuple[str, kinds.Floats]]:
+        """Yield the name and the numbers of each measure of a state, or of those of some names.
+
+        Raises InputError: the weights do not fit, or torch cannot compute a measure.
+        """
+        problem, shared = self.problem(weights), dict[str, Any]()
+        now = _parameters(problem)
+        for name in self.measures if names is None else names:
+            one, memory = self.measures[name], self.memories[name]
+            start = lambda: _parameters(self.first)  # noqa: E731
+            state = Checkpoint(problem, now, start, iteration, memory, shared, origin=lambda: self.first)
+            numbers = _numbers(one, state)
+            if told := one.doubt(numbers):
+                warnings.warn(f"{name} at iteration {iteration}: {told}", stacklevel=5)
+            yield name, numbers
+
+
+@own_modes()
 def measure(
     model: Any,
     x: Any,
     y: Any = None,
     *,
-    loss: str | Mapping[str, Any] | Loss | Callable[[Tensor, Tensor], Tensor],
-    measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]],
     checkpoints: Any = None,
-    start: Any = None,
     step: int | None = None,
-    parameters: str | Sequence[str] | None = None,
-    x_test: Any = None,
-    y_test: Any = None,
-    seed: int = 0,
-    dtype: Literal["float32", "float64"] = "float64",
     progress: Callable[[int, int | None], None] | None = None,
+    **given: Any,
 ) -> Measured:
     """See `api.measure`."""
     listed = _listed(checkpoints, step)
-    data, held_out = _data(x, y), None if x_test is None else _data(x_test, y_test)
-    samples = kinds.make_samples(
-        data.rows, data.labels, x_test=held_out and held_out.rows, y_test=held_out and held_out.labels, origin="measure"
-    )
-    module = _copied(model, listed[0][2], torch.float64 if dtype == "float64" else torch.float32)
-    network = Given.of(_chosen(module, parameters), data)
-    config = _config(loss, measures, network, samples, seed=seed, dtype=dtype)
-    if isinstance(loss, str | Mapping | Loss):
-        check_labels(samples, config.loss, config.model_copy(update={"architecture": network}))
-    else:
-        config = config.model_copy(update={"loss": _own_loss(loss, network, data)})
-
-    def problem_of(weights: Any) -> Problem:
-        architecture = network if weights is None else network.at(weights)
-        own = config.model_copy(update={"architecture": architecture})
-        return Problem(own, samples, config.loss, architecture.shapes(samples.d))
-
-    @cache
-    def first() -> Problem:
-        if start is None:
-            raise InputError("start is missing: the initial weights, with which a measure compares")
-        return problem_of(start)
-
-    chosen = chosen_measures(problem_of(None))
-    memories: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+    instrument = Instrument(model, x, y, weights=listed[0][2], **given)
     table, done = Measured(), 0
-    table.arrays = {name: [] for name in chosen}
+    table.arrays = {name: [] for name in instrument.measures}
     for iteration, file, weights in listed:
-        problem, shared = problem_of(weights), dict[str, Any]()
         row: dict[str, Any] = {"iteration": iteration} if file is None else {"checkpoint": file, "iteration": iteration}
-        for name, one in chosen.items():
-            now, memory = _parameters(problem), memories[name]
-            state = Checkpoint(problem, now, lambda: _parameters(first()), iteration, memory, shared, origin=first)
-            numbers = _numbers(one, state)
+        for name, numbers in instrument.at(weights, iteration):
             table.arrays[name].append(numbers)
-            row |= _columns(problem.config, name, numbers)
-            if told := one.doubt(numbers):
-                warnings.warn(f"{name} at iteration {iteration}: {told}", stacklevel=4)
+            row |= _columns(instrument.config, name, numbers)
             done += 1
             if progress is not None:
-                progress(done, len(listed) * len(chosen))
+                progress(done, len(listed) * len(instrument.measures))
         table.append(row)
     return table
 
@@ -237,7 +279,7 @@ def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, A
     ]
 
 
-def _tensors(given: Any) -> dict[str, Tensor]:
+def tensors_of(given: Any) -> dict[str, Tensor]:
     """Return the tensors of a module, a state dict, or a file of a state dict, by name."""
     if isinstance(given, str | os.PathLike):
         if Path(given).exists() and not Path(given).is_file():  # a pipe would be waited for
@@ -285,17 +327,18 @@ def _copied(model: Any, weights: Any, dtype: torch.dtype) -> nn.Module:
         needed = "a torch.nn.Module, or a function of weights and inputs whose weights are checkpoints"
         raise InputError(f"the model is {given}, needed is {needed}")
     if isinstance(model, nn.Module):
-        model = _opened(model)
+        model = opened(model)
         tensors = (*model.parameters(), *model.buffers())
         if any(map(is_lazy, tensors)):
             raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
         if any(tensor.is_meta for tensor in tensors):
             raise InputError("the model has weights without values (device meta): load them first")
     try:
-        model = copy.deepcopy(model) if isinstance(model, nn.Module) else _Function(model, _tensors(weights))
+        model = copy.deepcopy(model) if isinstance(model, nn.Module) else _Function(model, tensors_of(weights))
         for inner in list(model.modules()):
             for name, child in inner.named_children():
-                setattr(inner, name, _opened(child))
+                setattr(inner, name, opened(child))
+            _drop_hooks(inner)
     except InputError:
         raise
     except Exception as error:
@@ -304,7 +347,14 @@ def _copied(model: Any, weights: Any, dtype: torch.dtype) -> nn.Module:
     return copied
 
 
-def _opened(model: nn.Module) -> nn.Module:
+def _drop_hooks(module: nn.Module) -> None:
+    """Drop hooks of the user's, which would log what is measured; those of torch may compute weights."""
+    for hooks in (module._forward_pre_hooks, module._forward_hooks, module._backward_pre_hooks, module._backward_hooks):
+        for key in [key for key, hook in hooks.items() if not f"{hook.__module__}.".startswith("torch.")]:
+            del hooks[key]
+
+
+def opened(model: nn.Module) -> nn.Module:
     """Return the module within wrappers of `torch.compile` and of parallel training."""
     while True:
         inner = getattr(model, "_orig_mod", None)
@@ -397,6 +447,16 @@ class Given(kinds.Architecture):
         found._kept = max(count, sum(kept.values()) // len(x))
         return found
 
+    @property
+    def inputs(self) -> list[list[int]]:
+        """The shape of a sample of each input."""
+        return [list(shape) for _, shape, _ in self._data.inputs]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return weights and buffers by name."""
+        found: dict[str, Tensor] = self._module.state_dict()
+        return found
+
     def weights(self) -> dict[str, kinds.Floats]:
         """Return the weights of the module by name."""
         return {name: weight.detach().numpy() for name, weight in self._module.named_parameters()}
@@ -409,7 +469,7 @@ class Given(kinds.Architecture):
         """
         found = self.model_copy()
         found._module = copy.deepcopy(self._module)
-        tensors, names = _tensors(weights), found._module.state_dict()
+        tensors, names = tensors_of(weights), found._module.state_dict()
         if all(k.startswith("module.") for k in tensors) and not any(k.startswith("module.") for k in names):
             tensors = {k.removeprefix("module."): v for k, v in tensors.items()}  # which parallel wrappers add
         try:

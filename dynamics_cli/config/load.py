@@ -18,7 +18,7 @@ from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_f
 from dynamics_cli.config.schema import SweepSection, section_at
 from dynamics_cli.config.source import Written
 from dynamics_cli.kinds import Finding, Kind, RunConfig, Sections
-from dynamics_cli.kinds.base import LENIENT, kinds_in
+from dynamics_cli.kinds.base import LENIENT, RECORDED, kinds_in
 
 MAX_TOLD = 50
 """Problems told of one config; of the rest only the number is."""
@@ -61,6 +61,9 @@ def load_config(
         sweeping = shlex.join(["dyn", "sweep", *file, *changes])
         told = f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config without it"
         plain.problems.append(plain.problem((SWEEP,), told))
+    if plain.data.get(RECORDED) and not lenient:
+        told = "a training loop outside of dyn made this run: it can be read, not trained"
+        raise ConfigError([plain.problem((RECORDED,), told)])
     _make_paths_absolute(plain)
     config, problems = _validate(plain, check_files_exist, lenient)
     if config is None or problems:

@@ -32,6 +32,8 @@ Finding = tuple[tuple[str | int, ...], str]
 
 LENIENT = "lenient"
 """In the context of a validation: a section whose kind is not loaded stays a plain dictionary, and is no error."""
+RECORDED = "recorded"
+"""The key, and the kind of sections, of a run that a training loop outside of the program made (`dyn.Recorder`)."""
 OTHERS: set[str] = set()
 """Modules and top packages with code of others, as they are imported."""
 
@@ -89,9 +91,11 @@ def loaded(section: T, name: str) -> T:
     """Return a section of a recorded config.
 
     Raises:
-        InputError: it is a plain dictionary, since its kind is not loaded.
+        InputError: it is a plain dictionary, since its kind is not loaded, or it was that of a loop outside of dyn.
     """
     if isinstance(section, dict):
+        if section.get("kind") == RECORDED:
+            raise InputError(f"the {name} is not kept: a training loop outside of dyn made the run")
         told = f"{name}.kind {section.get('kind')!r} is not loaded; it is code of somebody else"
         raise InputError(f"{told}: `dyn --with PATH ...`, or `dyn.use(PATH)` in Python, loads it")
     return section

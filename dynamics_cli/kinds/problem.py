@@ -132,6 +132,8 @@ class Record(Section):
 class RunConfig(Section):
     """Everything that determines a run; the same config is the same run."""
 
+    recorded: Literal[True] | None = None
+    """Written by `dyn.Recorder`: a training loop outside of `dyn` made the run, which `dyn train` cannot repeat."""
     name: Name
     """Opens the name of the run directory."""
     seed: Seed = 0

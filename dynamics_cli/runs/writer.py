@@ -77,8 +77,8 @@ class RunWriter:
         return writer
 
     @classmethod
-    def reopen(cls, directory: Path) -> RunWriter:
-        """Go on with a run from its checkpoint, or from iteration 0 when it has none.
+    def reopen(cls, directory: Path, saved: Checkpoint | None = None) -> RunWriter:
+        """Go on with a run from a checkpoint, by default its own, or from iteration 0 when it has none.
 
         Rows behind the checkpoint are dropped: training records them again, bit for bit.
 
@@ -91,7 +91,7 @@ class RunWriter:
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)
-        found = load_checkpoint(directory, info)
+        found = saved or load_checkpoint(directory, info)
         for key in ("rows", "crc32", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"

@@ -8,6 +8,7 @@ import numpy as np
 
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Loss, Problem, RunConfig, Samples, Streams
+from dynamics_cli.kinds.base import loaded
 from dynamics_cli.kinds.registry import blamed
 
 DRAWN = 2**21
@@ -28,7 +29,7 @@ def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: b
         InputError: the data cannot be used.
 
     """
-    config = config.model_copy(update={"dataset": config.dataset.resolve()})
+    config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
     dataset = samples_of(config, drawn=drawn) if dataset is None else dataset
     loss = config.loss.of(config.architecture)
     check_labels(dataset, loss, config)

@@ -1,0 +1,354 @@
+"""Records a training loop that is not the program's as an ordinary run: `dyn.Recorder`.
+
+`instruments.Instrument` measures the network, `runs.RunWriter` writes. Begin with `Recorder.step`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config.dump import to_plain
+from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.instruments import Instrument, opened, own_modes, tensors_of
+from dynamics_cli.kinds import Kind, Loss, Snapshots
+from dynamics_cli.kinds.base import RECORDED
+from dynamics_cli.recording.measures import TrainLoss
+from dynamics_cli.runs.info import Status, read_config, read_info
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.checkpoints import Checkpoint
+from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.runs.writer import RunWriter
+
+BATCH_LOSS = "batch_loss"
+"""The measure that holds the losses given to `step`."""
+_LONGEST = 20_000
+"""Characters of the text of a module in a config."""
+
+
+class _Times:
+    """The states of a schedule, in order."""
+
+    def __init__(self, schedule: Snapshots) -> None:
+        self._schedule = schedule
+        self._regular: int | None = 0
+        self.next = 0
+
+    def pass_by(self, iteration: int) -> None:
+        """Let `next` be the first state after `iteration`."""
+        while self._regular is not None and self._regular <= iteration:
+            self._regular = self._schedule.next_after(self._regular)
+        later = [i for i in (self._regular, *self._schedule.include) if i is not None and i > iteration]
+        self.next = min(later, default=sys.maxsize)
+
+
+class Recorder:
+    """Records a network in a training loop of your own as a run.
+
+    `step` after each update counts it; at the times of `every` it measures a copy of the network, as `dyn.measure`
+    does, and writes. The network, its mode, gradients and hooks, and torch's random numbers stay as they are. The
+    recorded losses are those of all of `x, y`. State 0 is measured here, the last state when the `with` block ends or
+    at `close()`.
+
+    Args:
+        directory: the run directory; `outputs/runs/NAME` is found by its name.
+        model: the module that is trained; it may be wrapped by `torch.compile` or for parallel training.
+        x: inputs, as `dyn.measure` takes them.
+        y: labels.
+        loss: as `dyn.measure` takes it.
+        optimizer: the optimizer of torch, whose name and numbers are kept.
+        measures: as `dyn.measure` takes them; `at` gives a measure times of its own, among the recorded states too.
+        every: iterations between two records, a list of iterations, or a kind of snapshots such as
+            `{"kind": "geometric", "ratio": 1.1}`.
+        parameters: which weights are recorded: "none", "all", or names.
+        test: held-out inputs and labels, for `test_loss` and `test_accuracy`.
+        scalars: numbers of your own by name, as functions that are called when a record is due.
+        seed: of random vectors; give that of your loop.
+        name: of the run (default: that of the directory).
+        force: start over where the directory holds a run.
+
+    Raises:
+        UsageError: the directory holds a complete run, or one that no recorder wrote.
+        LockedRunError: another process writes the run.
+        InputError: model, data, loss and measures do not fit together; the message says why.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        model: nn.Module,
+        x: Any,
+        y: Any = None,
+        *,
+        loss: Any = "cross_entropy",
+        optimizer: torch.optim.Optimizer | None = None,
+        measures: Sequence[Any] = ("train_loss",),
+        every: float | Sequence[int] | Mapping[str, Any] = 100,
+        parameters: str | Sequence[str] = "none",
+        test: tuple[Any, Any] | None = None,
+        scalars: Mapping[str, Callable[[], float]] | None = None,
+        seed: int = 0,
+        name: str | None = None,
+        force: bool = False,
+    ) -> None:
+        self.directory, self.iteration = Path(directory), 0
+        self._model, self._scalars = opened(model), dict(scalars or {})
+        x_test, y_test = test or (None, None)
+        with own_modes(), torch.random.fork_rng(devices=[]):
+            self._instrument = Instrument(
+                model, x, y, loss=loss, measures=measures, x_test=x_test, y_test=y_test, seed=seed
+            )
+        self._names = list(self._instrument.measures)
+        if "train_loss" not in self._names:
+            self._instrument.measures["train_loss"], self._instrument.memories["train_loss"] = TrainLoss(), {}
+        own_loss = self._instrument.config.loss if isinstance(loss, str | Mapping | Loss) else loss
+        self._config = self._described(name or self.directory.name, own_loss, optimizer, every, parameters)
+        if isinstance(self._config.record.snapshots, dict):
+            raise InputError(f"every: there is no kind of snapshots {self._config.record.snapshots['kind']!r}")
+        if wrong := [one for one in self._weights() if one not in self._instrument.problem(None).shapes]:
+            raise InputError(f"parameters: the model has no weight {wrong[0]!r}")
+        at = {name: one.at for name, one in self._instrument.measures.items() if one.at is not None}
+        self._every = _Times(self._config.record.snapshots)
+        self._own_times = {name: _Times(schedule) for name, schedule in at.items()}
+        self._shapes: dict[str, list[int]] = {}
+        self._held: tuple[dict[str, Any], dict[str, Any]] | None = None
+        self._own: list[str] | None = None
+        self._due, self._seconds, self._began, self._closed = 0, 0.0, 0.0, False
+        self._loss, self._open = math.nan, ExitStack()
+        self._writer: RunWriter | None = None
+        self._open.enter_context(run_lock(self.directory, wait=False))
+        try:
+            self._prepare(force)
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _prepare(self, force: bool) -> None:
+        """Begin a run, unless an unfinished one waits for `load_state_dict`."""
+        if force:
+            layout.clear_run(self.directory)
+        if layout.is_run(self.directory) and (self.directory / layout.INFO).exists():
+            info = read_info(self.directory)
+            if read_config(self.directory, info).recorded is None:
+                raise UsageError(f"{self.directory} holds a run that no recorder wrote: give another directory")
+            if info["status"] in ("complete", "diverged"):
+                raise UsageError(f"{self.directory} holds a run that has ended: force=True starts over")
+        else:
+            about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
+            self._writer = RunWriter.create(self.directory, self._config, about)
+            self._begin()
+
+    def _begin(self) -> None:
+        """Measure state 0; it is written with the first step, which says what numbers there are."""
+        self._instrument.start = self._model.state_dict()
+        self._began, self._held = time.monotonic(), self._look(self._names)
+        self._instrument.start, self._due = None, 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+    def step(self, *, loss: Tensor | float | None = None, **numbers: Tensor | float) -> None:
+        """Count an update that was made, and record the network where that is due.
+
+        `loss` is that of the batch, recorded as `batch_loss`; `numbers` are others of yours, the same names each time.
+
+        Raises:
+            UsageError: the directory holds an unfinished run, or the numbers have other names than at first.
+            RunError: the disk is full, not writable or failing.
+            InputError: torch cannot compute a measure.
+        """
+        self.iteration += 1
+        if self.iteration >= self._due:
+            self._record(numbers if loss is None else {BATCH_LOSS: loss, **numbers})
+
+    def _record(self, numbers: Mapping[str, Any]) -> None:
+        """Record the current state where it is due."""
+        if self._writer is None:
+            unfinished = "an unfinished run: load_state_dict() continues it, force=True starts over"
+            raise UsageError(f"{self.directory} holds {'a run that was closed' if self._closed else unfinished}")
+        if self._held is not None:
+            self._write_first(numbers)
+        if self.iteration >= self._due:
+            now = self.iteration
+            due = [k for k in self._names if k not in self._own_times or self._own_times[k].next == now]
+            self._write(now, *self._look(due), numbers)
+            self._plan()
+
+    def _plan(self) -> None:
+        times = [self._every, *self._own_times.values()]
+        for one in times:
+            one.pass_by(self.iteration)
+        self._due = min(one.next for one in times)
+
+    def _write_first(self, numbers: Mapping[str, Any]) -> None:
+        """Write state 0, whose arrays have the names of all numbers."""
+        held, now, self._held = self._held, self.iteration, None
+        assert held is not None
+        self._own = [*self._scalars, *numbers]
+        if taken := [name for name in self._own if name in self._names or self._own.count(name) > 1]:
+            raise UsageError(f"{taken[0]!r} is the name of two measures")
+        self.iteration = 0
+        self._write(0, *held, {})
+        self._plan()
+        self.iteration = now
+
+    def _look(self, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return recorded weights and measures of the current state."""
+        with own_modes(), torch.random.fork_rng(devices=[]):
+            weights = tensors_of(self._model)
+            dtype = getattr(torch, self._config.dtype)
+            kept = {name: weights[name].detach().to("cpu", dtype, copy=True).numpy() for name in self._weights()}
+            names = dict.fromkeys([*names, *(["train_loss"] if "train_loss" not in self._own_times else [])])
+            found = dict(self._instrument.at(weights, self.iteration, list(names)))
+        self._loss = float(found.get("train_loss", self._loss))
+        return kept, found
+
+    def _weights(self) -> list[str]:
+        asked = self._config.record.parameters
+        return list(self._instrument.network.weights()) if asked == "all" else [] if asked == "none" else list(asked)
+
+    def _write(self, now: int, kept: dict[str, Any], found: dict[str, Any], numbers: Mapping[str, Any]) -> None:
+        """Write a state; from then on a kill does not lose it."""
+        assert self._writer is not None
+        assert self._own is not None
+        if unknown := numbers.keys() - set(self._own):
+            raise UsageError(f"step: {min(unknown)!r} was not there at first; there are {', '.join(self._own)}")
+        own = {name: function() for name, function in self._scalars.items()} | dict(numbers)
+        for name in self._names:
+            self._shapes.setdefault(name, list(np.shape(found.get(name, 0.0))))
+        measures = {k: found.get(k, np.full(self._shapes[k], np.nan)) for k in self._names}
+        measures |= {name: np.float64(torch.as_tensor(own.get(name, math.nan)).item()) for name in self._own}
+        if "train_loss" in found:
+            self._writer.append_losses([now], [found["train_loss"]])
+        stacked = [{name: np.asarray(one)[None] for name, one in part.items()} for part in (kept, measures)]
+        self._writer.append_snapshots([now], *stacked)
+        self._writer.checkpoint({}, {"iteration": now, "seconds": self.seconds()})
+
+    def seconds(self) -> float:
+        """Return the wall time since the first record, that before interruptions included."""
+        return self._seconds + max(0.0, time.monotonic() - self._began)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a checkpoint of the loop has to hold: tensors, numbers and texts for `torch.save`."""
+        first = vars(self._instrument).get("first")
+        arrays = {} if self._writer is None else self._writer.arrays
+        return {
+            "iteration": self.iteration, "seconds": self.seconds(), "loss": self._loss, "shapes": self._shapes,
+            "numbers": self._own,
+            "rows": {name: one.rows for name, one in arrays.items()},
+            "crc32": {name: one.crc32 for name, one in arrays.items()},
+            "memories": {name: {key: torch.from_numpy(np.array(value)) for key, value in memory.items()}
+                         for name, memory in self._instrument.memories.items()},
+            "start": first and first.config.architecture.state_dict(),
+        }  # fmt: skip
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on with the run in the directory, from the iteration of a former `state_dict()`; later rows are dropped.
+
+        Raises:
+            UsageError: the directory holds no unfinished run, or one that recorded something else.
+            RunError: the run is damaged, or has not come so far.
+        """
+        if self._writer is not None:
+            raise UsageError(f"{self.directory} holds no unfinished run to continue")
+        was = read_config(self.directory, read_info(self.directory))
+        if to_plain(was)["record"] != to_plain(self._config)["record"]:
+            raise UsageError(
+                f"{self.directory} was recorded with other measures, times or parameters: force=True starts over"
+            )
+        self.iteration, self._seconds, self._began = state["iteration"], state["seconds"], time.monotonic()
+        self._loss, self._shapes, self._own = state["loss"], dict(state["shapes"]), state["numbers"]
+        meta = {"iteration": self.iteration, "seconds": self._seconds}
+        saved = Checkpoint({}, meta, dict(state["rows"]), dict(state["crc32"]))
+        self._writer = RunWriter.reopen(self.directory, saved)
+        if self._own is None:
+            self._begin()
+            return
+        self._instrument.start = state["start"]
+        for name, memory in state["memories"].items():
+            self._instrument.memories[name] = {key: value.numpy().copy() for key, value in memory.items()}
+        self._writer.checkpoint({}, meta)
+        self._plan()
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Record the last state and end the run: as interrupted or failed after an error of the loop."""
+        writer, self._closed = self._writer, True
+        try:
+            if writer is None:
+                return
+            if self._held is not None:
+                self._write_first({})
+            if error is None and writer.last_snapshot < self.iteration:
+                self._write(self.iteration, *self._look(self._names), {})
+            status: Status = "complete" if math.isfinite(self._loss) else "diverged"
+            if error is not None:
+                status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            told = [f"{type(error).__name__}: {error}"] if status == "failed" else []
+            writer.finish(
+                status, iterations=self.iteration, final_loss=self._loss, seconds=self.seconds(), messages=told
+            )
+        finally:
+            self._writer, self._due = None, 0
+            self._open.close()
+
+    def _described(
+        self, name: str, loss: Any, optimizer: Any, every: Any, parameters: str | Sequence[str]
+    ) -> RunConfig:
+        """Return the config that the run directory keeps; what is no kind stands there in words and numbers."""
+        instrument, model = self._instrument, self._model
+        weights = list(model.parameters())
+        kind = weights[0].device.type
+        numbers = {} if optimizer is None else {"name": type(optimizer).__name__, **_plain_numbers(optimizer.defaults)}
+        if isinstance(every, int | float):
+            every = {"kind": "every", "interval": int(every)}
+        elif not isinstance(every, Mapping):
+            every = {"kind": "list", "include": list(every)}
+        sections: dict[str, dict[str, Any]] = {
+            "dataset": {"n": instrument.samples.n, "inputs": instrument.network.inputs},
+            "architecture": {"name": type(model).__name__, "weights": sum(w.numel() for w in weights),
+                             "module": str(model)[:_LONGEST]},
+            "initialization": {},
+            "loss": {"name": getattr(loss, "__name__", type(loss).__name__)},
+            "optimizer": numbers,
+        }  # fmt: skip
+        described: dict[str, Any] = {key: {"kind": RECORDED, **section} for key, section in sections.items()}
+        if isinstance(loss, Kind):
+            described["loss"] = loss.model_dump(exclude_none=True)
+        measures = [one.model_dump(exclude_none=True) for one in instrument.config.record.measures or ()]
+        whole = {
+            RECORDED: True, "name": re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or RECORDED,
+            "seed": instrument.config.seed, "device": kind if kind in ("cpu", "cuda") else "auto",
+            "dtype": "float64" if any(w.dtype == torch.float64 for w in weights) else "float32", **described,
+            "record": {
+                "snapshots": every, "measures": measures,
+                "parameters": parameters if isinstance(parameters, str) else list(parameters),
+            },
+        }  # fmt: skip
+        return load_config(whole, check_files_exist=False, lenient=True)
+
+
+def _plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that are numbers, or tuples of numbers."""
+    plain = {key: value.item() if isinstance(value, Tensor) else value for key, value in settings.items()}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in plain.items()
+        if all(isinstance(one, int | float) and math.isfinite(one) for one in np.ravel(value).tolist())
+    }

@@ -1,0 +1,250 @@
+"""`dyn.Recorder` in a training loop: the loop stays as it is, and the directory is a run."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import dynamics_cli as dyn
+from dynamics_cli.cli import main
+from dynamics_cli.errors import DynError
+
+torch.manual_seed(2)
+X, Y = torch.randn(24, 1, 4, 4), torch.arange(24) % 3
+MEASURES = ["sharpness", "distance", {"kind": "gradient_norm", "at": {"kind": "list", "include": [7]}}]
+
+
+class Loop:
+    """A convolutional network with batch norm and dropout, and its training by batches."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.model = nn.Sequential(
+            nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Dropout(0.2), nn.Flatten(), nn.Linear(8, 3)
+        )
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
+        self.done, self.forwards = 0, 0
+        self.model[0].register_forward_hook(self.count)
+
+    def count(self, *_: Any) -> None:
+        self.forwards += 1
+
+    def recorder(self, directory: Path, **options: Any) -> Any:
+        settings: dict[str, Any] = {"optimizer": self.optimizer, "measures": MEASURES, "every": 5, "seed": 4}
+        numbers = {"lr": lambda: self.optimizer.param_groups[0]["lr"]}
+        return dyn.Recorder(
+            directory, self.model, X, Y, **{**settings, "scalars": numbers, "parameters": ["5.weight"], **options}
+        )
+
+    def train(self, until: int, recorder: Any = None) -> Loop:
+        while self.done < until:
+            batch = torch.randint(0, len(X), (8,))
+            loss = cross_entropy(self.model(X[batch]), Y[batch])
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.done += 1
+            if recorder is not None:
+                recorder.step(loss=loss, batch=len(batch))
+        return self
+
+
+def arrays(directory: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(directory)): file.read_bytes() for file in sorted(directory.rglob("*.npy"))}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    loop, directory = Loop(), tmp_path_factory.mktemp("runs") / "runs" / "mine"
+    with loop.recorder(directory, test=(X[:6], Y[:6]), measures=[*MEASURES, "test_accuracy"]) as recorder:
+        loop.train(17, recorder)
+    return directory
+
+
+def test_the_loop_is_the_same_with_and_without(tmp_path: Path) -> None:
+    alone, watched = Loop().train(12), Loop()
+    with watched.recorder(tmp_path / "run", every=3) as recorder:
+        watched.train(12, recorder)
+    assert (watched.forwards, watched.model.training) == (alone.forwards, True)
+    pairs = zip(alone.model.parameters(), watched.model.parameters(), strict=True)
+    assert all(torch.equal(a, b) and torch.equal(a.grad, b.grad) for a, b in pairs)
+    states = alone.model.state_dict(), watched.model.state_dict()
+    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
+
+
+def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
+    run, loop = dyn.load_run(recorded), Loop()
+    assert run.snapshot_iterations.tolist() == [0, 5, 7, 10, 15, 17]
+    states = []
+    for iteration in run.snapshot_iterations.tolist():
+        state = loop.train(iteration).model.state_dict()
+        states.append((iteration, {name: value.clone() for name, value in state.items()}))
+    kinds = ["train_loss", "distance", "gradient_norm", "sharpness", "test_accuracy"]
+    table = dyn.measure(
+        Loop().model, X, Y, measures=kinds, checkpoints=states, start=states[0][1], seed=4, x_test=X[:6], y_test=Y[:6]
+    )
+    assert run.losses.tolist() == table.column("train_loss")
+    assert run.final_loss == run.losses[-1]
+    np.testing.assert_array_equal(run.measures["distance"], table.column("distance"))
+    np.testing.assert_allclose(run.measures["sharpness"], table.column("sharpness"), rtol=1e-6)
+    norms = np.where([i in (0, 7, 17) for i, _ in states], table.column("gradient_norm"), np.nan)
+    np.testing.assert_array_equal(run.measures["gradient_norm"], norms)
+    np.testing.assert_array_equal(run.parameters["5.weight"], np.stack([state["5.weight"] for _, state in states]))
+    assert list(run.measures)[-3:] == ["lr", "batch_loss", "batch"]
+    np.testing.assert_array_equal(run.measures["batch"], [np.nan, 8, 8, 8, 8, np.nan])  # none is given for the last
+    config = run.config
+    assert (config.recorded, config.name, config.seed, config.loss.kind) == (True, "mine", 4, "cross_entropy")
+    assert (config.optimizer["name"], config.optimizer["momentum"]) == ("SGD", 0.9)
+    assert "BatchNorm2d(2" in config.architecture["module"]
+
+
+COMMANDS: dict[str, tuple[str, int, str]] = {
+    "show": ("show {run}", 0, "name: SGD"),
+    "show, as JSON": ("show {run} --json", 0, '"recorded": true'),
+    "latest": ("show latest", 0, "complete"),
+    "list": ("list runs", 0, "mine"),
+    "verify": ("verify {run}", 0, "intact"),
+    "compare": ("compare {run} mine", 0, "loss"),
+    "plot": ("plot {run} --out {out}", 0, "measures"),
+    "plot several": ("plot {run} mine --out {out}", 0, "sharpness"),
+    "animate": ("plot {run} --animate --out {out}", 2, "nothing of this run can be animated"),
+    "page": ("page {run} -o {out}/a.html", 0, "a.html"),
+    "page of several": ("page {run} mine -o {out}/b.html", 0, "b.html"),
+    "parquet": ("export {run} {out}/a.parquet --to parquet", 0, "a.parquet"),
+    "tensorboard": ("export {run} {out}/events --to tensorboard", 0, "events"),
+    "safetensors": ("export {run} {out}/a.safetensors --to safetensors", 0, "a.safetensors"),
+    "theories": ("plot {run} --theory", 3, "the dataset is not kept"),
+    "train": ("train {run}/config.yaml --set optimizer.lr=1", 3, "yaml:2: recorded: a training loop outside of dyn"),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_commands_take_the_run(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(recorded.parent.parent))
+    text, code, told = COMMANDS[case]
+    answer = CliRunner().invoke(main, text.format(run=recorded, out=tmp_path).split())
+    assert (answer.exit_code, told in answer.output) == (code, True), answer.output
+    assert code == 0 or len(answer.stderr.splitlines()[-1:]) == 1
+
+
+def test_data_and_network_are_not_kept(recorded: Path) -> None:
+    run = dyn.load_run(recorded)
+    for call in (run.dataset, lambda: run.network(0), lambda: dyn.train(run.config)):
+        with pytest.raises(DynError, match="is not kept: a training loop outside of dyn made the run"):
+            call()
+
+
+@pytest.mark.parametrize("saved_at", [0, 3, 12], ids=["at first", "before a record", "between records"])
+def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int) -> None:
+    whole = Loop()
+    with whole.recorder(tmp_path / "whole") as recorder:
+        whole.train(22, recorder)
+    killed = Loop()
+    recorder, file = killed.recorder(tmp_path / "killed"), io.BytesIO()
+    killed.train(saved_at, recorder)
+    states = {"model": killed.model, "optimizer": killed.optimizer, "recorder": recorder}
+    torch.save({name: one.state_dict() for name, one in states.items()} | {"random": torch.get_rng_state()}, file)
+    killed.train(18, recorder)
+    recorder._open.close()  # as the end of a process drops the lock
+    assert dyn.load_run(tmp_path / "killed").snapshot_iterations.tolist() == [0, 5, 7, 10, 15]
+
+    file.seek(0)
+    again, saved = Loop(), torch.load(file, weights_only=True)
+    again.model.load_state_dict(saved["model"])
+    again.optimizer.load_state_dict(saved["optimizer"])
+    again.done = saved_at
+    with again.recorder(tmp_path / "killed") as recorder:
+        recorder.load_state_dict(saved["recorder"])
+        torch.set_rng_state(saved["random"])
+        again.train(22, recorder)
+    assert arrays(tmp_path / "killed") == arrays(tmp_path / "whole")
+    run = dyn.load_run(tmp_path / "killed")
+    assert (run.status, run.iterations, len(run.info["resumptions"])) == ("complete", 22, 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(KeyboardInterrupt(), "interrupted"), (ValueError("odd"), "failed"), (None, "diverged")]
+)
+def test_how_the_loop_ended_is_kept(tmp_path: Path, error: BaseException | None, status: str) -> None:
+    loop = Loop()
+    with suppress(KeyboardInterrupt, ValueError), loop.recorder(tmp_path / "run", measures=["train_loss"]) as recorder:
+        loop.train(6, recorder)
+        if error is not None:
+            raise error
+        nn.init.constant_(loop.model[5].weight, torch.inf)
+    run = dyn.load_run(tmp_path / "run")
+    assert (run.status, run.iterations, len(run.losses)) == (status, 6, 3 if error is None else 2)
+    assert run.info["messages"] == (["ValueError: odd"] if status == "failed" else [])
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"),
+    [(4, [0, 4, 8, 9]), ([2, 5, 40], [0, 2, 5, 9]), ({"kind": "geometric", "ratio": 2}, [0, 1, 3, 7, 9])],
+)
+def test_states_are_recorded_at_the_times_asked_for(tmp_path: Path, every: Any, expected: list[int]) -> None:
+    loop = Loop()
+    with loop.recorder(tmp_path / "run", every=every, measures=["weight_norm"], parameters="all") as recorder:
+        loop.train(9, recorder)
+    run = dyn.load_run(tmp_path / "run")
+    assert run.snapshot_iterations.tolist() == run.loss_iterations.tolist() == expected
+    assert list(run.measures) == ["weight_norm", "lr", "batch_loss", "batch"]
+    assert list(run.parameters) == [name for name, _ in loop.model.named_parameters()]
+
+
+def _steps_of(directory: Path, **numbers: float) -> None:
+    with Loop().recorder(directory, every=1) as recorder:
+        recorder.step(a=1)
+        recorder.step(**numbers)
+
+
+def _unfinished(directory: Path) -> Any:
+    loop = Loop()
+    recorder = loop.recorder(directory)
+    state = loop.train(5, recorder) and recorder.state_dict()
+    recorder._open.close()
+    return state
+
+
+REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "complete": (lambda run: (_steps_of(run), _steps_of(run)), "holds a run that has ended: force=True starts over"),
+    "in use": (lambda run: (Loop().recorder(run), Loop().recorder(run)), "is in use by another process"),
+    "unfinished": (lambda run: (_unfinished(run), _steps_of(run)), "an unfinished run: load_state_dict.. continues"),
+    "other record": (
+        lambda run: Loop().recorder(_unfinished(run) and run, every=6).load_state_dict({}), "with other measures"),
+    "nothing there": (lambda run: Loop().recorder(run).load_state_dict({}), "holds no unfinished run"),
+    "closed": (lambda run: (one := Loop().recorder(run), one.close(), one.step()), "holds a run that was closed"),
+    "a new number": (lambda run: _steps_of(run, b=2.0), "step: 'b' was not there at first; there are lr, a"),
+    "a name twice": (lambda run: Loop().recorder(run, every=1).step(lr=1.0), "'lr' is the name of two measures"),
+    "no such weight": (lambda run: Loop().recorder(run, parameters=["w"]), "parameters: the model has no weight 'w'"),
+    "no such schedule": (lambda run: Loop().recorder(run, every={"kind": "evry"}), "no kind of snapshots 'evry'"),
+    "a negative interval": (lambda run: Loop().recorder(run, every=-1), "record.snapshots.interval"),
+    "not of a recorder": (lambda run: (_trained(run), Loop().recorder(run)), "holds a run that no recorder wrote"),
+    "no such measure": (lambda run: Loop().recorder(run, measures=["sharpnes"]), "did you mean 'sharpness'"),
+}  # fmt: skip
+
+
+def _trained(directory: Path) -> None:
+    config = {
+        "name": "toy", "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]}, "loss": {"kind": "mse"},
+        "architecture": {"kind": "two_layer", "width": 1}, "initialization": {"kind": "balanced", "scale": 1.0},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }  # fmt: skip
+    dyn.train(config, out=directory)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals_are_one_line(tmp_path: Path, case: str) -> None:
+    call, told = REFUSED[case]
+    with pytest.raises(DynError, match=told) as error:
+        call(tmp_path / "run")
+    assert "\n" not in str(error.value)
