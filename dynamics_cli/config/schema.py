@@ -15,6 +15,7 @@ from pydantic import Field
 
 from dynamics_cli.config.errors import KeyPath
 from dynamics_cli.kinds import Kind, OneOf, PositiveInt, Record, RunConfig, Section, all_kinds
+from dynamics_cli.kinds.base import RECORDED
 from dynamics_cli.kinds.registry import SECTIONS, find_kind, one_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -187,4 +188,5 @@ def known_keys(path: KeyPath, kind: object = None, data: object = None) -> list[
     if cls is None:
         return None
     keys = [*cls.model_fields, *(["sweep"] if cls is RunConfig else [])]
+    keys = [key for key in keys if key != RECORDED]  # nobody writes it
     return sorted(keys, key=lambda key: key != "kind")  # the kind first, inherited keys after it
