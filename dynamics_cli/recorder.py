@@ -23,9 +23,8 @@ from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.instruments import Instrument, opened, own_modes, tensors_of
-from dynamics_cli.kinds import Kind, Loss, Snapshots
+from dynamics_cli.kinds import Kind, Loss, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
-from dynamics_cli.recording.measures import TrainLoss
 from dynamics_cli.runs.info import Status, read_config, read_info
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import Checkpoint
@@ -112,7 +111,8 @@ class Recorder:
             )
         self._names = list(self._instrument.measures)
         if "train_loss" not in self._names:
-            self._instrument.measures["train_loss"], self._instrument.memories["train_loss"] = TrainLoss(), {}
+            self._instrument.measures["train_loss"] = get_kind("measure", "train_loss")()  # type: ignore[assignment]
+            self._instrument.memories["train_loss"] = {}
         own_loss = self._instrument.config.loss if isinstance(loss, str | Mapping | Loss) else loss
         self._config = self._described(name or self.directory.name, own_loss, optimizer, every, parameters)
         if isinstance(self._config.record.snapshots, dict):
