@@ -84,35 +84,42 @@ class Elementary(nn.LayerNorm):
         return self.weight * centred / ((centred**2).mean(-1, keepdim=True) + self.eps).sqrt() + self.bias
 
 
-class Dense:
-    """Loss, gradient, Hessian, Jacobian and gradients of samples, by `torch.func` on all weights as a vector."""
+def doubled(one: Tensor) -> Tensor:
+    return one.double() if one.is_floating_point() else one
 
-    def __init__(self, name: str) -> None:
-        module, x, self.y, self.loss, _, self.factor = NETWORKS[name]
-        self.module = copy.deepcopy(module).double().eval()
+
+class Dense:
+    """Loss, gradient, Hessian, Jacobian and gradients of samples, by `torch.func` on trained weights as a vector."""
+
+    def __init__(self, module: nn.Module, x: Any, y: Tensor, loss: Any, factor: float = 1.0) -> None:
+        self.factor, self.y = factor, doubled(y)
+        self.loss = copy.deepcopy(loss).double() if isinstance(loss, nn.Module) else loss
+        self.module = copy.deepcopy(getattr(module, "_orig_mod", module)).double().eval()
         for part in self.module.modules():
             if isinstance(part, nn.LayerNorm):
                 part.__class__ = Elementary
-        self.x = x if x.dtype == torch.long else x.double()
-        self.y = self.y if self.y.dtype == torch.long else self.y.double()
-        self.weights = dict(self.module.named_parameters())
+        self.args = tuple(map(doubled, x)) if isinstance(x, tuple) else () if isinstance(x, dict) else (doubled(x),)
+        self.named = {name: doubled(one) for name, one in x.items()} if isinstance(x, dict) else {}
+        self.weights = {name: weight for name, weight in self.module.named_parameters() if weight.requires_grad}
         self.sizes = [weight.numel() for weight in self.weights.values()]
-        theta = torch.cat([weight.detach().flatten() for weight in self.weights.values()])
+        self.theta = theta = torch.cat([weight.detach().flatten() for weight in self.weights.values()])
         with sdpa_kernel(SDPBackend.MATH):
-            self.h = self.outputs(theta, self.x)
+            self.h = self.outputs(theta)
             self.L = float(self.total(theta))
             self.g = grad(self.total)(theta).numpy()
             self.H = hessian(self.total)(theta).detach().numpy()
-            self.J = jacrev(lambda at: self.outputs(at, self.x).flatten())(theta).numpy()
-            each = [grad(lambda at, k=k: self.total(at, slice(k, k + 1)))(theta) for k in range(len(x))]
+            self.J = jacrev(lambda at: self.outputs(at).flatten())(theta).detach().numpy()
+            each = [grad(lambda at, k=k: self.total(at, slice(k, k + 1)))(theta) for k in range(len(y))]
         self.each = torch.stack(each).numpy()
 
-    def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
+    def outputs(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
         parts = zip(self.weights, theta.split(self.sizes), self.weights.values(), strict=True)
-        return functional_call(self.module, {name: part.view_as(old) for name, part, old in parts}, (x,))
+        weights = {name: values.view_as(old) for name, values, old in parts}
+        args, named = tuple(one[part] for one in self.args), {name: one[part] for name, one in self.named.items()}
+        return functional_call(self.module, weights, args, named)
 
     def total(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
-        return self.factor * self.loss(self.outputs(theta, self.x[part]), self.y[part])
+        return self.factor * self.loss(self.outputs(theta, part), self.y[part])
 
     def gauss_newton(self) -> np.ndarray:
         h = self.h.flatten().detach()
@@ -153,7 +160,8 @@ SPECIAL = [
 
 @pytest.fixture(scope="module", params=NETWORKS)
 def dense(request: pytest.FixtureRequest) -> tuple[str, Dense]:
-    return request.param, Dense(request.param)
+    module, x, y, loss, _, factor = NETWORKS[request.param]
+    return request.param, Dense(module, x, y, loss, factor)
 
 
 @pytest.mark.parametrize("rows", [100, 3], ids=["at once", "in blocks"])
@@ -190,7 +198,7 @@ def test_sharpness_is_that_of_curvlinops(dense: tuple[str, Dense]) -> None:
     name, oracle = dense
     module, x, y, _, loss, _ = NETWORKS[name]
     with sdpa_kernel(SDPBackend.MATH):
-        data = [(oracle.x, oracle.y)]
+        data = [(oracle.args[0], oracle.y)]
         H = HessianLinearOperator(oracle.module, oracle.loss, list(oracle.module.parameters()), data)
         value = float(eigsh(H.to_scipy(), k=1, which="LA", tol=1e-8, return_eigenvectors=False)[0])
     (row,) = dyn.measure(module, x, y, loss=loss, measures=["sharpness"])

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, hessian, jacrev
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
@@ -20,7 +19,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import dynamics_cli as dyn
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import stream
-from tests.test_measure import Elementary
+from tests.test_measure import Dense, largest
 
 torch.manual_seed(1)
 LLC = {"kind": "llc", "nbeta": 4.0, "gamma": 2.0, "step": 0.01, "burn_in": 0, "draws": 3, "chains": 1}
@@ -116,54 +115,26 @@ ROWS: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
 # fmt: on
 
 
-def flat(found: dict[str, Tensor] | tuple[Tensor, ...]) -> Tensor:
-    return torch.cat([one.flatten() for one in (found.values() if isinstance(found, dict) else found)])
+def numbers_of(dense: Dense) -> dict[str, float]:
+    K, y = dense.J @ dense.J.T, np.eye(3)[Y] - np.eye(3)[Y].mean(0)
+    return {
+        "sharpness": largest(dense.H),
+        "hessian_trace": float(np.trace(dense.H)),
+        "gradient_norm": float(np.linalg.norm(dense.g)),
+        "kernel_alignment": float(y.ravel() @ K @ y.ravel() / (np.linalg.norm(K) * (y**2).sum())),
+        "llc.mean": llc(dense),
+    }
 
 
-class Dense:
-    """Loss, gradient, Hessian, and Jacobian of a network, on all trained weights as a vector, in float64."""
-
-    def __init__(self, model: nn.Module, x: Any, loss: Any) -> None:
-        self.model = copy.deepcopy(getattr(model, "_orig_mod", model)).double().eval()
-        for part in self.model.modules():
-            if isinstance(part, nn.LayerNorm):
-                part.__class__ = Elementary
-        self.loss = copy.deepcopy(loss).double() if isinstance(loss, nn.Module) else loss
-        double = lambda one: one.double() if one.is_floating_point() else one  # noqa: E731
-        self.args = tuple(map(double, x)) if isinstance(x, tuple) else () if isinstance(x, dict) else (double(x),)
-        self.named = x if isinstance(x, dict) else {}
-        self.weights = {k: w for k, w in self.model.named_parameters() if w.requires_grad}
-        self.theta = flat({k: w.detach() for k, w in self.weights.items()})
-
-    def outputs(self, theta: Tensor) -> Tensor:
-        parts = theta.split([w.numel() for w in self.weights.values()])
-        weights = {k: part.view_as(w) for (k, w), part in zip(self.weights.items(), parts, strict=True)}
-        with sdpa_kernel(SDPBackend.MATH):
-            return functional_call(self.model, weights, self.args, self.named)
-
-    def total(self, theta: Tensor) -> Tensor:
-        return self.loss(self.outputs(theta), Y)
-
-    def numbers(self) -> dict[str, float]:
-        H = hessian(self.total)(self.theta).detach().numpy()
-        J = jacrev(lambda theta: self.outputs(theta).flatten())(self.theta).detach().numpy()
-        K, y = J @ J.T, np.eye(3)[Y] - np.eye(3)[Y].mean(0)
-        return {
-            "sharpness": float(np.linalg.eigvalsh(H)[-1]),
-            "hessian_trace": float(np.trace(H)),
-            "gradient_norm": float(torch.func.grad(self.total)(self.theta).norm()),
-            "kernel_alignment": float(y.ravel() @ K @ y.ravel() / (np.linalg.norm(K) * (y**2).sum())),
-            "llc.mean": self.llc(),
-        }
-
-    def llc(self) -> float:
-        """Return the coefficient of three Langevin steps, with the draws of the program."""
-        rng, theta, losses = stream(0, "llc", 0), self.theta.clone(), []
+def llc(dense: Dense) -> float:
+    """Return the coefficient of three Langevin steps, with the draws of the program."""
+    rng, theta, losses = stream(0, "llc", 0), dense.theta.clone(), []
+    with sdpa_kernel(SDPBackend.MATH):
         for _ in range(3):
-            losses.append(float(self.total(theta)))
-            drift = 4.0 * torch.func.grad(self.total)(theta) + 2.0 * (theta - self.theta)
+            losses.append(float(dense.total(theta)))
+            drift = 4.0 * torch.func.grad(dense.total)(theta) + 2.0 * (theta - dense.theta)
             theta = theta - 0.005 * drift + 0.1 * torch.from_numpy(rng.standard_normal((1, len(theta)))[0])
-        return 4.0 * (float(np.mean(losses)) - losses[0])
+    return 4.0 * (float(np.mean(losses)) - losses[0])
 
 
 MEASURES = ["sharpness", "hessian_trace", "gradient_norm", "kernel_alignment", LLC]
@@ -174,7 +145,7 @@ MEASURES = ["sharpness", "hessian_trace", "gradient_norm", "kernel_alignment", L
 def test_every_number_is_that_of_dense_matrices(row: str) -> None:
     make, x, loss = ROWS[row]
     model = make()
-    expected = Dense(model, x, loss).numbers()
+    expected = numbers_of(Dense(model, x, Y, loss))
     if row in ("weighted classes", "classes left out"):
         del expected["kernel_alignment"]
     measures = [one for one in MEASURES if isinstance(one, dict) or one in expected]
@@ -262,8 +233,7 @@ def test_checkpoints_have_steps_and_names_of_wrappers() -> None:
 
 def test_parameters_and_blocks_are_chosen_by_name() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
-    dense = Dense(model, X, cross_entropy)
-    H = hessian(dense.total)(dense.theta).detach().numpy()
+    H = Dense(model, X, Y, cross_entropy).H
     blocks = {"weights": "*.weight", "biases": "*.bias", "last": "2.*"}
     places = {"weights": np.r_[0:12, 16:28], "biases": np.r_[12:16, 28:31], "last": np.r_[16:31]}
     (row,) = dyn.measure(model, X, Y, measures=[{"kind": k, "blocks": blocks} for k in ("sharpness", "hessian_trace")])
