@@ -119,6 +119,10 @@ FIGURE_6 = kit.Figure(
         "norm in all panels."
     ),
     configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS,
+    passes={"linear": {
+        "two-directions": "A linear network aligns with a line, by sign: two directions too, but both grow at once.",
+        "alignment-* first-direction": "The small start, and the line that neurons keep, are those of a linear one.",
+    }},
 )  # fmt: skip
 
 
@@ -212,6 +216,7 @@ FIGURE_7 = kit.Figure(
         "principal components of its final hidden weights."
     ),
     configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS,
+    passes={"linear": {"zero-loss": "There are fewer points than dimensions: a linear function fits them too."}},
 )  # fmt: skip
 
 

@@ -87,4 +87,5 @@ FIGURE = kit.Figure(
         "layers. Sharpness rises to 2/eta (dashed) and stays there; the loss then no longer falls at every step."
     ),
     configs=_wanted(),
+    passes={"linear": {"deep_linear-*": "This network is linear: the null leaves it as it is."}},
 )

@@ -102,6 +102,7 @@ FIGURES = kit.by_id(
         ),
         configs={"sgd": "min2024/sgd_both.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
+        passes={"linear": {"order *-rest loss-late": "From a small start linear networks turn before they grow too."}},
 
     ),
     kit.Figure(
