@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dynamics_cli.datasets.files.cifar10 import load_cifar10
-from dynamics_cli.datasets.files.mnist import MNIST, SUBSET_COUNTS, Bytes, load_mnist
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.datasets.files.mnist import Bytes, load_mnist
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, make_samples, stream
 from dynamics_cli.kinds.base import Finding, Fraction, PositiveInt, Sections
 
@@ -63,7 +63,6 @@ class OfClasses(Dataset):
             DataMissingError: files are needed and not there.
             InputError: a class has fewer images than asked for, or a file is damaged.
         """
-        self = self.resolve()  # noqa: PLW0642 - with the source that is used
         x, y = self._rows(self._first("train", self.per_class, "per_class"))
         x_test, y_test = None, None
         if self.test:
@@ -96,10 +95,9 @@ class OfClasses(Dataset):
 class Digits(OfClasses):
     """The base of data sets of MNIST's handwritten digits: rows of 784 pixels."""
 
-    source: Literal["auto", "subset", "full"] = "auto"
+    source: Literal["subset", "full"] = "subset"
     """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`: all 70 000, which
-    `dyn data fetch mnist` downloads; `auto`: the subset when it holds all that is asked for, else the full set if it is
-    there. The run records the source."""
+    `dyn data fetch mnist` downloads."""
 
     def chosen(self) -> list[int]:
         """Return the digits, in the order of the classes."""
@@ -107,31 +105,10 @@ class Digits(OfClasses):
 
     def images(self, part: str) -> dict[int, Bytes]:
         """Return the images (n, 28, 28) of each digit; see `OfClasses.images`."""
-        assert self.source != "auto"
         return load_mnist(self.source, part, self.chosen())
 
     def _holds(self, count: int, label: int) -> str:
         return f"source {self.source} has {count} such images of digit {label}"
-
-    def resolve(self) -> Self:
-        """Replace source `auto`: the subset when it holds all that is asked for, else the full set if it is there.
-
-        Raises DataMissingError: more images are asked for than the subset holds, and the full set is not there.
-        """
-        if self.source != "auto":
-            return self
-        asked = [(self.per_class, SUBSET_COUNTS["train"])]
-        if self.test:
-            asked.append((self.test_per_class, SUBSET_COUNTS["test"]))
-        if all(count is not None and count <= most for count, most in asked):
-            return self.model_copy(update={"source": "subset"})
-        if not MNIST.missing():
-            return self.model_copy(update={"source": "full"})
-        if any(count is not None and count > most for count, most in asked):
-            raise DataMissingError(
-                f"dataset: the bundled subset has fewer images of a digit; get the full MNIST set: {MNIST.how}"
-            )
-        return self.model_copy(update={"source": "subset"})
 
 
 class Cifar10(OfClasses, kind="cifar10"):

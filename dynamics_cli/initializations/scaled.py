@@ -227,8 +227,8 @@ class Paired(Unbalanced, kind="paired"):
         if not widths:
             yield ("initialization", "kind"), "paired needs the hidden layer of a two_layer or fully_connected network"
         elif widths[-1] % 2:
-            key = "width" if architecture.kind == "two_layer" else "widths"
-            yield ("architecture", key), f"must be even for the initialization paired, not {widths[-1]}"
+            place = ("width",) if architecture.kind == "two_layer" else ("widths", len(widths) - 1)
+            yield ("architecture", *place), f"must be even for the initialization paired, not {widths[-1]}"
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return weights whose second half of neurons in the last hidden layer takes the first half back."""

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dynamics_cli.config import load_config, run_hash
-from dynamics_cli.datasets.files import store
-from dynamics_cli.datasets.files.mnist import MNIST, load_mnist
+from dynamics_cli.datasets.files.mnist import load_mnist
 from dynamics_cli.datasets.images import MnistPair, light_effect
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Samples, Streams
@@ -84,31 +81,6 @@ def test_more_images_than_there_are_is_told() -> None:
         build(test_per_class=300)
     with pytest.raises(DataMissingError, match="`dyn data fetch mnist`"):
         build(source="full")
-    with pytest.raises(DataMissingError, match="the bundled subset has fewer images of a digit"):
-        build(source="auto", per_class=1001)
-
-
-@pytest.mark.parametrize(
-    ("settings", "without", "with_full"),
-    [
-        ({}, "subset", "full"),
-        ({"per_class": 1000}, "subset", "full"),  # the held-out images differ
-        ({"per_class": 1000, "test_per_class": 200}, "subset", "subset"),
-        ({"per_class": 1000, "test": False}, "subset", "subset"),
-        ({"per_class": 1001, "test": False}, None, "full"),
-    ],
-)
-def test_auto_is_resolved(
-    settings: dict[str, Any], without: str | None, with_full: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = pair(source="auto", **settings)
-    if without is None:
-        with pytest.raises(DataMissingError):
-            config.resolve()
-    else:
-        assert config.resolve() == pair(source=without, **settings)
-    monkeypatch.setattr(store, "_size", lambda path: {file.name: file.size for file in MNIST.files}[path.name])
-    assert config.resolve() == pair(source=with_full, **settings)
 
 
 CONFIG: dict[str, Any] = {
@@ -119,20 +91,3 @@ CONFIG: dict[str, Any] = {
     "loss": {"kind": "exponential"},
     "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 3},
 }
-
-
-def test_the_identity_and_the_record_name_the_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from dynamics_cli.training.problem import build_problem
-    from dynamics_cli.training.session import obtain_run, plan_run
-
-    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
-    auto, subset = load_config(CONFIG), load_config(CONFIG, ["dataset.source=subset"])
-    assert build_problem(auto).config == subset
-    plan = plan_run(auto)
-    assert plan.hash == plan_run(subset).hash
-    assert plan.hash == run_hash(subset, device=plan.choice.device, backend=plan.choice.backend)
-    assert plan.hash != run_hash(auto, device=plan.choice.device, backend=plan.choice.backend)
-    run = obtain_run(plan).run
-    assert run.config.dataset == subset.dataset
-    np.testing.assert_array_equal(run.dataset().x, build(per_class=5).x)
-    assert obtain_run(plan_run(auto)).reused
