@@ -125,7 +125,7 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
     (drawn({"kind": "residual", "width": 2}, "balanced_product"), "balanced_product needs architecture.kind two_layer"),
     (drawn({"kind": "two_layer", "width": 3}, "paired"), "architecture.width: must be even"),
     (drawn({"kind": "fully_connected", "widths": [2, 3]}, "paired"), r"architecture.widths\[1\]: must be even"),
-    (drawn({"kind": "residual", "width": 2}, "paired"), "paired needs architecture.kind"),
+    (drawn({"kind": "residual", "width": 2}, "paired"), "paired needs the hidden layer"),
     (drawn(LINEAR, "unbalanced", scales=[-1.0]), r"scales\[0\]: must be >= 0, not -1.0$"),
     (drawn(LINEAR, "unbalanced", scales={"weight_1": -1.0}), "scales.weight_1: must be >= 0, not -1.0$"),
     (drawn(LINEAR, "unbalanced", scales="small"),
@@ -160,7 +160,7 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
     (labelled("logistic", 1, 0), r"dataset.y\[1\]: must be -1 or 1 for the loss logistic, not 0"),
     (held_out(x_test=[[1, 2]], y_test=[0.5]) | {"loss": {"kind": "exponential"}}, r"y_test\[0\]: must be -1 or 1"),
     ({"architecture": {"kind": "fully_connected", "widths": [], "parametrization": "mup"}}, "mup needs a hidden layer"),
-    (drawn({"kind": "fully_connected", "widths": []}, "paired"), "initialization.kind: paired needs a hidden layer"),
+    (drawn({"kind": "fully_connected", "widths": []}, "paired"), "initialization.kind: paired needs the hidden layer"),
     *((drawn(DEEP, kind, **keys), told) for kind, keys, told in (
         ("balanced", {}, "initialization.kind: balanced needs architecture.kind two_layer"),
         ("unbalanced", {"output_value": 1}, "initialization.output_value: needs architecture.kind two_layer"))),
