@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.analysis.curves import MANY_NEURONS
-from dynamics_cli.analysis.view import Detail, View, no_network, spread
-from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.analysis.view import Detail, View, spread
+from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.pages.document import Html, Page, tag
 from dynamics_cli.plotting.chart import BANDS_FROM, QUANTILES, Chart, Line
 from dynamics_cli.plotting.scene import Scene, SceneLayer
@@ -56,16 +56,6 @@ class SliderStates(NamedTuple):
     """Their indices (k,) among the recorded states."""
     group: int
     """The number of the slider on its page."""
-
-
-def outputs_at_data(view: View, states: Ints, most: int = 6) -> dict[str, Floats]:
-    """Return the outputs (k,) at each of the first inputs, by their names, of a network that can be evaluated."""
-    if view.no_dataset is not None or view.outputs > 1 or view.dataset.n > most or no_network(view) is not None:
-        return {}
-    if view.run.config.architecture.players:
-        return {}
-    values = np.stack([view.network(int(i))(view.dataset.x) for i in states])  # (k, n)
-    return {f"output at data point {n + 1}": column for n, column in enumerate(values.T)} if values.ndim == 2 else {}
 
 
 def add_chart(page: Page, chart: Chart, group: int | None = None, *, wide: bool = False) -> Html:

@@ -16,7 +16,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import flat
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
-from dynamics_cli.pages.drawn import PIXELS, SliderStates, add_chart, add_scene, outputs_at_data
+from dynamics_cli.pages.drawn import PIXELS, SliderStates, add_chart, add_scene
 from dynamics_cli.reproduction.settings import origins_in
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import settings_that_differ
@@ -127,7 +127,7 @@ def _slider(group: int, steps: Floats) -> Html:
 
 
 def _numbers(view: View, states: Any) -> dict[str, Floats]:
-    """Return numbers of each state by name, (k,): its loss, what was measured, outputs at few data."""
+    """Return numbers of each state by name, (k,): its loss and what was measured."""
     run, steps = view.run, view.iterations[states]
     at = np.searchsorted(run.loss_iterations, steps).clip(max=max(len(run.losses) - 1, 0))
     numbers: dict[str, Floats] = {}
@@ -138,7 +138,7 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
         values = np.asarray(run.measures[name], np.float64).reshape(len(view.iterations), -1)[states]
         if values.shape[1] <= FEW_NUMBERS:
             numbers |= dict(zip(_curve_names(run, name, name.replace("_", " ")), values.T, strict=True))
-    return numbers | outputs_at_data(view, states)
+    return numbers
 
 
 def _curve_names(run: Run, name: str, word: str) -> list[str]:

@@ -90,8 +90,6 @@ class Figure:
     """Nulls of the paper for `dyn audit`: name -> changes of all configs, as after `--set`."""
     passes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Null -> patterns of ids of claims that hold under it, such as `norms rate-*` -> why they do, in a sentence."""
-    substitute: str | None = None
-    """Id of a figure that shows the same without data that must be got first, offered where they are missing."""
     module: str = ""
     """Module with the code of the figure; `load_figure` fills it in."""
     title: str = ""

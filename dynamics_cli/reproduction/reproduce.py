@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, SupportsFloat, TypeVar
 
 from dynamics_cli.config.reader import Overrides, override_texts
-from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
+from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
 from dynamics_cli.reproduction.document import SEEDS, beside, write_document
@@ -103,7 +103,7 @@ def reproduce(
         count = sum(one.replicas for one in chosen.wanted(preset).values())
         source.messages(f"{chosen.id}, preset {preset}: {count} networks")
 
-    runs = _obtain(chosen, source, preset, changes)
+    runs = source.obtain(chosen.wanted(preset), changes)
     with placed(chosen, changes):
         evidence = chosen.evidence(by_role(runs))
         claims = [chosen.claims(evidence)]
@@ -197,17 +197,6 @@ def placed(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
             raise
         changed = f" (the runs have --set {' --set '.join(overrides)})" if overrides else ""
         raise InputError(f"the figure's code fails: {place or repr(error)}{changed}") from error
-
-
-def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str]) -> list[ObtainedRun]:
-    """Obtain the runs of a figure; where data are missing, offer the figure that does without."""
-    try:
-        return source.obtain(figure.wanted(preset), overrides)
-    except DataMissingError as error:
-        if figure.substitute is None:
-            raise
-        offer = f"`dyn reproduce {figure.substitute}` shows the same without these data"
-        raise DataMissingError(f"{error}; {offer}") from error
 
 
 def chosen_figure(figure_id: str, preset: str, variant: str | None = None) -> Figure:

@@ -137,7 +137,7 @@ CATS_AND_DOGS = kit.Figure(
             "architecture.width_multiplier=0.5", "record.snapshots.interval=1500",
         )
     },
-    nulls={"no light": ("dataset.light_effect=false",)}, substitute="tachet2018-table2-digits",
+    nulls={"no light": ("dataset.light_effect=false",)},
 )  # fmt: skip
 DIGITS = replace(
     CATS_AND_DOGS,
@@ -148,6 +148,5 @@ DIGITS = replace(
     ),
     configs=wanted("tachet2018/light_digits.yaml"),
     presets={},
-    substitute=None,
 )
 FIGURES = kit.by_id(CATS_AND_DOGS, DIGITS)
