@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from matplotlib.figure import Figure
 
 import dynamics_cli as dyn
 from dynamics_cli import api
@@ -203,23 +202,6 @@ def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
     assert dyn.load_run(run.path.name).hash == run.hash
 
 
-def test_panels_are_figures_and_files_only_where_asked_for(place: Path) -> None:
-    run = dyn.train(TOY)
-    figure = dyn.plot(run, "loss")
-    assert isinstance(figure, Figure)
-    (line, *_) = figure.axes[0].get_lines()
-    assert line.get_ydata()[-1] == pytest.approx(run.losses[-1], rel=1e-6)  # type: ignore[index]
-    assert not (run.path / "plots").exists()
-    several = dyn.plot("latest", ["norms", "loss"], at=[0, 2000])
-    assert isinstance(several, dict)
-    assert list(several) == ["norms-0", "norms-2000", "loss-0", "loss-2000"]
-    dyn.plot(run, "loss", out=place / "there", formats=("svg",))
-    assert [file.name for file in (place / "there").iterdir()] == ["loss.svg"]
-    assert dyn.list_panels(run).column("name")[0] == "loss"
-    with pytest.raises(UsageError, match="did you mean 'loss'"):
-        dyn.plot(run, "los")
-
-
 @pytest.mark.parametrize("what", ["figures", "papers", "configs", "kinds", "runs"])
 def test_lists_are_those_of_the_commands(what: str) -> None:
     dyn.train(TOY)
@@ -227,15 +209,3 @@ def test_lists_are_those_of_the_commands(what: str) -> None:
     assert isinstance(found, Table)
     assert found
     assert json.loads(json.dumps(found, default=lambda path: str(path.absolute()))) == answer("list", what)
-
-
-def test_notebooks_show_small_escaped_tables() -> None:
-    run = dyn.train(TOY, out="<i>")
-    html = run._repr_html_()
-    assert "&lt;i&gt;" in html
-    assert "<i>" not in html
-    assert "<td>final loss</td>" in html
-    found = dyn.sweep(TOY, seeds=3, overrides={"optimizer.iterations": 2})
-    assert found._repr_html_().count("<tr>") == 4
-    assert "<td>recorded</td>" in dyn.compare(run, dyn.train(TOY))._repr_html_()
-    assert "<th>kind</th>" in dyn.list_kinds()._repr_html_()

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
 
 import numpy as np
@@ -179,62 +178,6 @@ def test_the_tests_of_templates_find_what_can_go_wrong(tmp_path: Path) -> None:
 def test_a_name_that_no_kind_can_have(name: str, tmp_path: Path) -> None:
     assert "must be a name in at most 60" in dyn("new", "kind", "measure", name, code=2, cwd=tmp_path).stderr
     assert "must be a name in at most 60" in dyn("new", "paper", name, code=2, cwd=tmp_path).stderr
-
-
-PROJECT = """\
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[project]
-name = "stranger"
-version = "1.0"
-
-[project.entry-points.dyn]
-stranger = "stranger.kinds"
-mine2026 = "stranger.mine2026"
-"""
-
-
-@pytest.mark.long
-def test_a_package_of_kinds_and_a_paper_installed_into_a_fresh_environment(stranger: Path) -> None:
-    """The recipe of the handbook, packaged by a stranger: trained, killed, resumed, swept, drawn, verified."""
-    project = stranger / "project"  # out of the way: what is imported is what was installed
-    package = project / "stranger"
-    package.mkdir(parents=True)
-    dyn("new", "paper", "mine2026", cwd=package)
-    (package / "__init__.py").write_text("")
-    (package / "kinds.py").write_text(PARTS)
-    (project / "pyproject.toml").write_text(PROJECT)
-    (stranger / "my_parts.py").unlink()
-    environment = stranger / "environment"
-    venv.create(environment, with_pip=False)
-    python = str(environment / "bin" / "python")
-    places = next((environment / "lib").iterdir()) / "site-packages"
-    (places / "others.pth").write_text("\n".join([str(ROOT), *(p for p in sys.path if p.endswith("site-packages"))]))
-    install = [python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", "."]
-    subprocess.run(install, cwd=project, check=True, capture_output=True)
-
-    assert "stranger" in dyn("list", "kinds", "loss", cwd=stranger, python=python).stdout
-    long = ("--set", "optimizer.iterations=4000")
-    dyn("train", "my.yaml", *long, "--out", "whole", "-q", cwd=stranger, python=python)
-    command = [python, "-m", "dynamics_cli", "train", "my.yaml", *long, "--out", "cut", "-q"]
-    process = subprocess.Popen(command, cwd=stranger)
-    time.sleep(4)
-    process.kill()
-    process.wait()
-    dyn("train", "my.yaml", *long, "--out", "cut", "--resume", "-q", cwd=stranger, python=python)
-    assert arrays(stranger / "cut") == arrays(stranger / "whole")
-    dyn("plot", "cut", cwd=stranger, python=python)
-    dyn("verify", "cut", cwd=stranger, python=python)
-    few = ("--set", "optimizer.iterations=20", "--grid", "loss.delta=0.1,1", "-q")
-    dyn("sweep", "my.yaml", *few, cwd=stranger, python=python)
-    dyn("reproduce", "mine2026-fig1", "--strict", cwd=stranger, python=python)
-    before = dyn("train", "my.yaml", "--dry-run", "--json", cwd=stranger, python=python).stdout
-    installed = places / "stranger" / "kinds.py"
-    installed.write_text(installed.read_text() + "\n")
-    after = dyn("train", "my.yaml", "--dry-run", "--json", cwd=stranger, python=python).stdout
-    assert json.loads(before)["hash"] != json.loads(after)["hash"]
 
 
 def test_a_kind_of_another_section_is_refused() -> None:

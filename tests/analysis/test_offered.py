@@ -10,7 +10,7 @@ from dynamics_cli.analysis.panels import PANELS, check_panel, draw_panel, panels
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import Run
 
-from .conftest import CUBE, ORTHOGONAL, Write
+from .conftest import ORTHOGONAL, Write
 
 PLANE = ["rays", "norms", "directions", "spectrum"]
 OVER_TRAINING = ("loss", "measures", "norms", "directions", "spectrum")
@@ -92,14 +92,6 @@ def test_a_diverged_run_ends_at_its_last_finite_state(write: Write, layer: dict[
             assert [title for title in titles if title] == ["iteration 0", "iteration 1"]
     low, high = draw_panel(run, "function").axes[0].get_ylim()
     assert max(-low, high) < 20  # ten times the labels, with margins: what came before can be seen
-
-
-def test_one_neuron_in_space_spans_no_plane(write: Write) -> None:
-    one = {"hidden_weight": [[1.0, 1.0, 1.0, 0.0, 0.0]], "output_weight": [2.0]}
-    run = write([1.0], {0: one}, dataset=CUBE["dataset"], architecture={"kind": "two_layer", "width": 1})
-    assert names(run) == ["loss", "norms", "directions", "spectrum"]
-    with pytest.raises(UsageError, match="a single neuron spans no plane"):
-        draw_panel(run, "rays")
 
 
 def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path, orthogonal: Run) -> None:

@@ -10,11 +10,10 @@ import pytest
 
 from dynamics_cli.analysis import curves
 from dynamics_cli.analysis.panels import draw_panel, panels_of
-from dynamics_cli.analysis.scenes import neurons, rays_of_run
-from dynamics_cli.analysis.view import PRINT, View
-from dynamics_cli.measures.neurons import angle_of, cosines, norms
+from dynamics_cli.analysis.scenes import neurons
+from dynamics_cli.analysis.view import View
+from dynamics_cli.measures.neurons import cosines, norms
 from dynamics_cli.measures.spectra import stable_rank
-from dynamics_cli.plotting.style import SERIES
 from dynamics_cli.runs import Run
 
 from .conftest import ORTHOGONAL, Write
@@ -94,33 +93,6 @@ def test_stars_stand_at_kinks(write: Write, layer: dict[str, object]) -> None:
     assert "outside" not in axes.get_xlabel()
 
 
-def test_without_bias_all_kinks_are_at_zero(write: Write) -> None:
-    weights = {"hidden_weight": [[1.0], [-2.0], [0.0]], "output_weight": [1.0, -1.0, 1.0]}
-    dataset = {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0]}
-    run = write([1.0], {0: weights}, dataset=dataset, architecture={"kind": "two_layer", "width": 3})
-    places, outputs = neurons(View(run), 0)
-    assert np.array_equal(places, [0, 0, np.nan], equal_nan=True)
-    assert outputs == pytest.approx([1, -2, 0])
-    line = next(line for line in draw_panel(run, "function", 0).axes[1].lines if len(line.get_xdata()) > 100)
-    x, h = line.get_xydata().T
-    assert h == pytest.approx(np.maximum(x, 0) - np.maximum(-2 * x, 0))
-
-
-def test_class_probabilities(deep: Run) -> None:
-    (axes,) = draw_panel(deep, "function", 12).axes
-    x, share = next(line for line in axes.lines if line.get_color() == SERIES[1]).get_xydata().T
-    h = deep.network(-1)(x[:, None])
-    assert share == pytest.approx(1 / (1 + np.exp(h[:, 0] - h[:, 1])))
-
-
-def test_rays_project_on_the_leading_directions_of_the_last_state(cube: Run) -> None:
-    view = View(cube)
-    scene = rays_of_run(view, [view.states - 1], PRINT)
-    assert (scene.xlabel, scene.ylabel) == ("PC 1", "PC 2")
-    W = cube.state(-1)["hidden_weight"].astype(float)
-    assert np.sum(scene.layers[0].at(-1)[:, :2] ** 2, axis=0) == pytest.approx(np.linalg.svd(W)[1][:2] ** 2)
-
-
 def by_neuron(chart: Any) -> list[float]:
     return sorted(np.concatenate([line.columns[-1] for line in chart.lines]))
 
@@ -134,23 +106,6 @@ def test_norms_of_every_neuron_and_layer(orthogonal: Run, deep: Run) -> None:
     for number, line in enumerate(chart.lines, start=1):
         W = np.asarray(deep.parameters[f"weight_{number}"], dtype=float)
         assert line.y == pytest.approx(np.sqrt((W**2).sum(axis=(1, 2))))
-
-
-def test_only_some_of_very_many_neurons_are_drawn(write: Write) -> None:
-    rng = np.random.default_rng(0)
-    wide = {"hidden_weight": rng.normal(size=(1500, 2)), "output_weight": rng.normal(size=1500)}
-    run = write([1.0, 0.5], {0: wide, 1: wide}, architecture={"kind": "two_layer", "width": 1500})
-    for make in (curves.norms_over_training, curves.directions):
-        (chart,) = make(View(run))
-        assert (chart.note, sum(line.columns.shape[1] for line in chart.lines)) == ("1000 of 1500 neurons", 1000)
-    _data, function, stars = sorted(draw_panel(run, "function", 0).axes[1].lines, key=lambda line: -line.get_zorder())
-    assert (stars.get_marker(), len(function.get_xdata()) > 100) == ("*", True)  # the function is not buried
-
-
-def test_directions_in_the_plane_are_angles_with_the_data_named(orthogonal: Run) -> None:
-    (chart,) = curves.directions(View(orthogonal))
-    assert by_neuron(chart) == pytest.approx(sorted(angle_of(orthogonal.state(-1)["hidden_weight"])))
-    assert chart.levels == {f"$x_{{{k + 1}}}$": a for k, a in enumerate(angle_of([[-0.5, 1.0], [2.0, 1.0]]))}
 
 
 def test_directions_in_space_are_cosines(cube: Run) -> None:

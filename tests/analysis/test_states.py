@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.states import ShownState, plateaus_of, shown_states, story
+from dynamics_cli.analysis.states import ShownState, shown_states, story
 from dynamics_cli.analysis.view import View
 from dynamics_cli.runs import Run
 
@@ -40,13 +40,6 @@ def test_one_plateau_is_shown_late(told) -> None:  # type: ignore[no-untyped-def
     first, geometric, late, end = told(steps(0, 1, 600, T))
     assert (first, geometric, end) == (0, 100, 1000)
     assert 400 <= late <= 580
-
-
-def test_a_loss_that_stays_for_good_is_a_plateau(write: Write, layer: dict[str, object]) -> None:
-    losses = 0.5 + 0.5 * np.exp(-np.arange(500) / 10)
-    (plateau,) = plateaus_of(View(write(losses.tolist(), {0: layer})))
-    assert plateau.value == pytest.approx(0.5, rel=1e-6)
-    assert plateau.last == 499
 
 
 def test_the_state_shown_is_the_nearest_and_the_title_says_so(orthogonal: Run) -> None:

@@ -98,12 +98,3 @@ def test_numpy_and_torch_agree_and_derivatives_are_those_of_autograd(sigma: Acti
 def test_a_formula_says_its_negative_slope(formula: Callable[[Any], Any], alpha: float | None) -> None:
     sigma = type("Own", (Activation,), {"value": lambda self, z: formula(z), "__module__": __name__})
     assert sigma().negative_slope == alpha
-
-
-@pytest.mark.parametrize(("sigma", "value", "derivative"), SMOOTH, ids=str)
-def test_smooth_activations_at_1(sigma: Activation, value: float, derivative: float) -> None:
-    assert sigma.smooth
-    assert sigma.negative_slope is None
-    for one in (np.ones(3), torch.ones(3, dtype=torch.float64)):
-        np.testing.assert_allclose(sigma.value(one), value, rtol=1e-15)
-        np.testing.assert_allclose(sigma.derivative(one), derivative, rtol=1e-14)

@@ -7,8 +7,6 @@ import pytest
 import torch
 
 from dynamics_cli.architectures.convolutional import Convolutional, Vgg16
-from dynamics_cli.config import load_config
-from dynamics_cli.training.problem import build_problem
 
 SMALL = {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]], "widths": [5]}
 
@@ -39,16 +37,6 @@ CONFIG = {
     "loss": {"kind": "logistic"},
     "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 4, "epochs": 20},
 }
-
-
-def test_the_factor_multiplies_the_named_parameters_only():
-    scaled = build_problem(load_config(CONFIG)).initial_parameters()
-    plain = {**CONFIG, "initialization": {"kind": "default_scaled"}}
-    drawn = build_problem(load_config(plain)).initial_parameters()
-    for name, value in drawn.items():
-        factor = 0.05 if name in ("weight_2", "weight_3") else 1.0
-        np.testing.assert_allclose(scaled[name], factor * value, rtol=1e-6)
-    assert np.abs(drawn["weight_1"]).max() <= 1 / 4  # fan-in 16
 
 
 def test_full_size_has_the_138_million_weights_of_the_paper():

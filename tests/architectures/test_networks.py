@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from dynamics_cli import memory as blocks
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import get_kind
 
 CONVOLUTIONAL = {
@@ -90,20 +89,3 @@ def test_torch_numpy_and_a_calculation_by_hand_agree(
     monkeypatch.setattr(blocks, "MULTIPLY_ADDS", 1)  # a sample at a time
     np.testing.assert_allclose(h(x), whole, rtol=1e-11, atol=1e-13)
     assert h(x[:0]).shape == whole[:0].shape
-
-
-def test_replicas_are_independent_networks() -> None:
-    config = TwoLayer(width=5)
-    model = config.build(2).double()
-    rng = np.random.default_rng(1)
-    W, a, x = rng.standard_normal((4, 5, 2)), rng.standard_normal((4, 5)), rng.standard_normal((7, 2))
-    model.hidden_weight.data, model.output_weight.data = torch.from_numpy(W), torch.from_numpy(a)
-    together = model(torch.from_numpy(x)).detach().numpy()
-    for r in range(4):
-        alone = config.function({"hidden_weight": W[r], "output_weight": a[r]})(x)
-        np.testing.assert_allclose(together[r], alone, rtol=1e-13)
-
-
-def test_fixed_output_weights_are_not_trained() -> None:
-    weights = TwoLayer(width=2, train_output=False).build(3).named_parameters()
-    assert {name for name, weight in weights if weight.requires_grad} == {"hidden_weight"}

@@ -26,12 +26,6 @@ def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> No
     monkeypatch.setattr(session, name, failing)
 
 
-def test_a_bug_shows_its_traceback(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
-    fail(monkeypatch, "plan_run", ZeroDivisionError("a bug"))
-    with pytest.raises(ZeroDivisionError):  # which Python prints
-        dyn("train", "toy.yaml")
-
-
 @pytest.mark.parametrize(
     ("name", "told"),
     [("plan_run", "interrupted"), ("build_stepper", "interrupted; the run is in run: --resume continues it")],

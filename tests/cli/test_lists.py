@@ -34,14 +34,6 @@ def test_runs(dyn: Dyn) -> None:
     assert len(dyn("list", "runs", "--status", "interrupted", "--status", "complete", "--json").json) == 1
 
 
-def test_a_damaged_run_is_listed(dyn: Dyn) -> None:
-    path = Path(dyn("train", "toy.yaml", "--json").json["path"])
-    (path / "run.json").write_text((path / "run.json").read_text().replace("complete", "completd"))
-    (found,) = dyn("list", "runs", "--json").json
-    assert (found["status"], found["final_loss"]) == ("damaged", None)
-    assert "run.json is damaged" in found["problem"]
-
-
 def test_what_is_listed_shown_and_compared_fits_and_breaks_no_number(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     points = "dataset={kind: points, x: [[0.123456789], [-0.987654321], [0.5555555]], y: [0.7654321, -0.2, 1.25e-7]}"
     trained = [

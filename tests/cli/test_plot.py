@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from dynamics_cli import analysis, api
+from dynamics_cli import analysis
 from dynamics_cli.cli import output
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs import Run
-from dynamics_cli.runs.store.sealed import seal, unseal
 
 from .conftest import Dyn
 
@@ -70,24 +69,6 @@ def test_the_animation_comes_alone_unless_panels_are_asked_for(
     assert drawn == [("loss", None)]
 
 
-def test_a_run_that_has_just_begun(dyn: Dyn, place: Path) -> None:
-    """Its first state is written, and not counted yet: nothing is offered that cannot be drawn."""
-    dyn("train", "toy.yaml", "--out", "here", "--quiet")
-    run = place / "here"
-    content, _ = unseal((run / "run.json").read_bytes())
-    ended = ("rows", "crc32", "iterations", "final_loss", "checkpointed")
-    kept = {key: value for key, value in content.items() if key not in ended}
-    (run / "run.json").write_bytes(seal({**kept, "status": "running", "resumptions": [{}]}))
-    for file in run.glob("checkpoint*"):
-        file.unlink()
-    for name in ("trajectory/iterations", "losses", "loss_iterations"):
-        (run / f"{name}.npy").unlink()
-    answer = dyn("plot", "here")
-    assert (answer.code, answer.out) == (0, "")
-    assert "this run has no panel 'rays'" in dyn("plot", "here", "--panel", "rays").err
-    assert dyn("show", "here").code == dyn("compare", "here", "here").code == 0
-
-
 def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
     for k in range(2):
         dyn("train", "toy.yaml", "--seed", k, "--set", "record.measures=[sharpness, weight_norm]", "--out", f"run{k}")
@@ -101,15 +82,3 @@ def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
     answer = dyn("plot", "run0", "other", "--panel", "sharpness")
     told = "no panel 'sharpness' of all these runs; they have loss, weight_norm"
     assert (answer.code, answer.err) == (2, f"Error: {told}\n")
-
-
-def test_one_measure_is_a_panel_and_axes_are_logarithmic_on_request(dyn: Dyn) -> None:
-    dyn("train", "toy.yaml", "--set", "record.measures=[weight_norm]", "--out", "here")
-    figures = {log: api.plot("here", ["weight_norm", "loss", "norms"], log=log) for log in ("x", "y")}
-    for log, drawn in figures.items():
-        assert isinstance(drawn, dict)
-        for figure in drawn.values():
-            scales = (figure.axes[0].get_xscale(), figure.axes[0].get_yscale())
-            assert scales == ("symlog" if "x" in log else "linear", "log" if log in ("y", "xy") else "linear")
-    overlay = api.plot(["here", "here"], "loss", log="x")
-    assert (overlay.axes[0].get_xscale(), overlay.axes[0].get_yscale()) == ("symlog", "linear")

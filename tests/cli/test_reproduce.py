@@ -45,31 +45,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, An
 Asked = list[tuple[list[str], dict[str, Any]]]
 
 
-def test_prints_claims_and_files(dyn: Dyn, asked: Asked) -> None:
-    answer = dyn("reproduce", "boursier2022-fig3")
-    assert (answer.code, answer.err) == (0, "")
-    lines = answer.out.splitlines()
-    assert lines[0] == "boursier2022-fig3: 1 of 2 claims reproduced on one seed in 1.5 s"
-    assert lines[2].split() == ["claim", "source", "paper", "measured", "verdict"]
-    assert any(line.split() == ["the", "loss", "falls", "Section", "5", ">=", "1", "2", "reproduced"] for line in lines)
-    assert any(line.endswith("-         not reproduced") for line in lines)
-    assert "an angle: 60" in lines
-    assert "/figures/boursier2022-fig3.pdf" in lines
-
-
-def test_options_are_handed_on(dyn: Dyn, asked: Asked) -> None:
-    options = ["--preset", "full", "--set", "optimizer.lr=0.1", "--seeds", 3, "--device", "cpu", "--out", "there"]
-    assert dyn("reproduce", "boursier2022-fig3", *options, "--force", "--format", "svg").code == 0
-    ((ids, given),) = asked
-    assert ids == ["boursier2022-fig3"]
-    given.pop("progress")
-    given.pop("messages")
-    assert given == {
-        "variant": None, "preset": "full", "overrides": ("optimizer.lr=0.1",), "seeds": 3, "device": "cpu",
-        "out": Path("there"), "force": True, "formats": ("svg",),
-    }  # fmt: skip
-
-
 def test_a_variant_is_that_of_the_figures_that_have_it(dyn: Dyn, asked: Asked) -> None:
     having = [figure.id for figure in catalogue.figures("boursier2022") if "flow" in figure.variants]
     assert [id.rpartition("fig")[2] for id in having] == ["1", "2", "3", "4", "6", "7"]

@@ -19,13 +19,6 @@ def test_a_config_is_shown_with_every_default_and_reads_back(dyn: Dyn) -> None:
     assert dyn("show", "toy.yaml", "--set", "seed=4", "--json").json == shown
 
 
-def test_a_config_says_mean_and_deviation_of_its_labels(dyn: Dyn) -> None:
-    x = "dataset={kind: points, x: [[1.0], [2.0], [3.0]], y: [1.0, 2.0, 6.0]}"
-    told = "\n# labels: mean 3, standard deviation 2.16025\n"
-    assert dyn("show", "toy.yaml", "--set", x).out.endswith(told)
-    assert "labels:" not in dyn("show", "toy.yaml", "--set", "dataset={kind: file, path: toy.yaml}").out
-
-
 def test_a_run(dyn: Dyn) -> None:
     path = Path(dyn("train", "toy.yaml", "--json").json["path"])
     run = Run(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -111,16 +110,3 @@ def test_a_figure_that_is_being_drawn(place: Path) -> None:
     (run,) = (place / "outputs/runs").iterdir()
     assert Run(run).status == "complete"
     assert answer(start(place, "verify", "--all")).code == 0
-
-
-def test_a_command_that_is_waiting(place: Path) -> None:
-    process = start(place, "train", config(place, "compiled"), "--out", "run", "--quiet")
-    wait_until(lambda: bool(runs_begun(place)), process)
-    waiting = start(place, "train", config(place, "compiled"), "--out", "run")
-    assert waiting.stderr is not None
-    assert waiting.stderr.readline().endswith("waiting for it to finish\n")
-    waiting.send_signal(signal.SIGTERM)
-    assert answer(waiting).code == 143
-    assert process.poll() is None
-    os.kill(process.pid, signal.SIGINT)
-    assert answer(process).code == 130

@@ -51,14 +51,6 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
     assert dyn("show", directory, "--json").json["status"] == "complete"
 
 
-def test_a_sweep_none_of_whose_jobs_has_ended(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patched:
-        cut_short(patched, after=0)
-        assert dyn("sweep", "toy.yaml", *GRID, "--out", "s").code != 0
-    assert "0 of 18\n" in dyn("show", "s").out
-    assert (dyn("plot", "s").code, dyn("plot", "s").err) == (7, "Error: no job of s has ended yet\n")
-
-
 def test_shards_make_the_same_table(dyn: Dyn, place: Path) -> None:
     sweep = ["sweep", "toy.yaml", *GRID, "--quiet"]
     whole = dyn(*sweep, "--out", "whole")

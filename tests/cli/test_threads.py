@@ -48,17 +48,3 @@ def test_a_compiled_training_imports_neither_torch_nor_what_numba_looks_for(shel
     plan = json.dumps([[f"--set={change}" for change in run] for run in runs])
     answer = shell(code=TRAINED, input=plan)
     assert [line for line in answer.out.splitlines() if line.startswith("loaded:")] == ["loaded:"] * 3, answer.err
-
-
-STARTED = """
-import numba
-from dynamics_cli.training.steppers.compiled import _start_threads
-_start_threads()
-import torch
-print(torch.get_num_threads(), numba.get_num_threads())
-"""
-
-
-def test_threads_of_numba_leave_torch_as_many_as_the_user_gives(shell: Dyn) -> None:
-    counts = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "2"}
-    assert shell(code=STARTED, env=counts).out.splitlines()[-1] == "1 2"

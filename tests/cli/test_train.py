@@ -94,16 +94,6 @@ def test_classification_reports_accuracies(dyn: Dyn) -> None:
     assert "test accuracy  " in text
 
 
-def test_dry_run_estimates_match_the_run(dyn: Dyn) -> None:
-    plan = dyn("train", "toy.yaml", "--dry-run", "--json").json
-    assert (plan["status"], plan["iterations"], plan["parameters"]) == (None, 30, 24)
-    run = Run(dyn("train", "toy.yaml", "--json").json["path"])
-    assert plan["path"] == str(run.path)
-    assert plan["hash"] == run.hash
-    assert plan["snapshots"] == len(run.snapshot_iterations)
-    assert (plan["device"], plan["backend"]) == (run.info["device"], run.info["backend"])
-
-
 def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
     def would(*options: object) -> tuple[str, str]:
         plan = dyn("train", "toy.yaml", "--out", "here", "--dry-run", "--json", *options).json

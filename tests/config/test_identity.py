@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
+from dynamics_cli.config import RunConfig, load_config, run_hash
 
 Write = Callable[..., Path]
 

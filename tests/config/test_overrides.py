@@ -30,11 +30,6 @@ def test_values_are_yaml(override: str, section: str, key: str, value: Any, base
     assert getattr(getattr(load_config(base, [override]), section), key) == value
 
 
-def test_top_level_keys_and_the_last_one_wins(base: dict[str, Any]) -> None:
-    config = load_config(base, ["name=other=x".replace("=x", "-x"), "seed=1", "seed=2"])
-    assert (config.name, config.seed) == ("other-x", 2)
-
-
 def test_setting_a_kind_keeps_the_keys_that_it_knows(base: dict[str, Any]) -> None:
     base["optimizer"] |= {"loss_scaled": True, "stop_below": 0.1}
     optimizer = load_config(base, ["optimizer.kind=adam"]).optimizer

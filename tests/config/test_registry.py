@@ -241,25 +241,6 @@ def test_files_that_cannot_be_used(what: str, tmp_path: Path) -> None:
     assert "number" in registry.all_kinds("measure")
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("absent.py", "cannot be read .No such file"), ("kinds.txt", "a Python file .* is needed")]
-)
-def test_what_is_no_file_of_kinds(name: str, message: str, tmp_path: Path) -> None:
-    write(tmp_path / "kinds.txt", "")
-    with pytest.raises(InputError, match=message):
-        registry.use(tmp_path / name)
-
-
-def test_another_module_of_the_same_name_is_refused(tmp_path: Path) -> None:
-    for folder, name in (("one", "number"), ("two", "other")):
-        write(tmp_path / folder / "mine.py", MEASURE.format(number=1.0).replace('"number"', f'"{name}"'))
-    registry.use(tmp_path / "one" / "mine.py")
-    with pytest.raises(InputError, match=r"another module 'mine' \(.*one/mine.py\); rename .*two/mine.py"):
-        registry.use(tmp_path / "two" / "mine.py")
-    assert "other" not in registry.all_kinds("measure")
-    assert number_kind() is not None
-
-
 def test_a_kind_without_a_source_has_no_identity(hash_of: Callable[..., str]) -> None:
     exec(MEASURE.format(number=1.0), {"__name__": "typed_into_a_console"})
     with pytest.raises(InputError, match="Number has no source that can be read.*write it to a file"):

@@ -7,7 +7,7 @@ import pytest
 
 from dynamics_cli.datasets.files.mnist import load_mnist
 from dynamics_cli.datasets.images import MnistPair, light_effect
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.errors import DataMissingError
 from dynamics_cli.kinds import Samples, Streams
 
 
@@ -47,16 +47,6 @@ def test_options() -> None:
     assert data.x_test is not None
     assert data.x_test.shape == (8, 785)
     assert build(test=False).x_test is None
-
-
-def test_centring_uses_the_training_mean_alone() -> None:
-    plain, data = build(per_class=100), build(per_class=100, center=True)
-    mean = plain.x.mean(axis=0)
-    np.testing.assert_allclose(data.x.mean(axis=0), 0, atol=1e-15)
-    np.testing.assert_array_equal(data.x, plain.x - mean)
-    assert plain.x_test is not None
-    assert data.x_test is not None
-    np.testing.assert_array_equal(data.x_test, plain.x_test - mean)
 
 
 @pytest.mark.parametrize("shape", [(256,), (2, 4, 4, 8)])

@@ -133,10 +133,3 @@ def test_rows_are_planes_of_colours_from_0_to_1_split_by_class(light: bool, tmp_
         return
     expected = {tuple((np.moveaxis(image, -1, 0) / np.float32(255)).ravel()) for image in images}
     assert {tuple(row) for row in np.concatenate([data.x, data.x_test])} == expected
-
-
-def test_kaggles_archive(shared: Path) -> None:
-    _, images, dogs = read_images(shared / "dogs-vs-cats" / "train.zip", 16)
-    assert np.bincount(dogs).tolist() == [1001, 1001]
-    assert 90 < images.mean() < 140  # photographs of middle brightness
-    assert abs(images[~dogs].mean() - images[dogs].mean()) < 10  # without the light effect

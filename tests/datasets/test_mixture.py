@@ -9,12 +9,6 @@ from dynamics_cli.datasets.mixture import Clusters, Mixture
 from dynamics_cli.kinds import FreshStreams, Streams
 
 
-def test_ring_lies_on_the_circle():
-    means = Mixture(modes=8, radius=2.0).centres()
-    np.testing.assert_allclose(np.linalg.norm(means, axis=1), 2.0)
-    np.testing.assert_allclose(np.linalg.norm(means - np.roll(means, 1, axis=0), axis=1), 4 * np.sin(np.pi / 8))
-
-
 def test_points_have_the_moments_of_the_mixture():
     config = Mixture(modes=4, deviation=0.05, n=40_000)
     data = config.load(Streams(3))

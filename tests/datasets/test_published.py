@@ -28,7 +28,6 @@ from .build_subset import build_subset
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """pooch leaves the answers of failed requests open."""
 RNG = np.random.default_rng(0)
-SUBSET_SHA256 = "84d1f17eef6cbcbfff07550bad232f71f751c1d474406956cb3686b16a7167b2"
 BATCHES = {
     name: np.column_stack([np.repeat(np.arange(10)[::-1], 2), RNG.integers(0, 256, (20, 3072))]).astype(np.uint8)
     for names in cifar10.MEMBERS.values() for name in names
@@ -218,11 +217,3 @@ def test_the_subset_is_what_was_built(shared: Path, tmp_path: Path, monkeypatch:
         found, full = (mnist.load_mnist(source, part) for source in ("subset", "full"))
         for digit, pixels in found.items():
             np.testing.assert_array_equal(pixels, full[digit][:count])
-
-
-@pytest.mark.parametrize("damage", [lambda data: data[:100_000], lambda data: data[:20_000] + b"x" + data[20_001:]])
-def test_a_damaged_subset_is_told(damage, tmp_path: Path) -> None:
-    assert hashlib.sha256(mnist.SUBSET.read_bytes()).hexdigest() == SUBSET_SHA256
-    (tmp_path / "subset.npz").write_bytes(damage(mnist.SUBSET.read_bytes()))
-    with pytest.raises(InputError, match=r"this MNIST subset is damaged .*; install dyn again"):
-        mnist.read_subset("train", [0], tmp_path / "subset.npz")

@@ -10,32 +10,10 @@ import yaml
 
 from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import example
-from dynamics_cli.datasets.mixture import Mixture
-from dynamics_cli.datasets.separable import Gaussians, OrthogonallySeparable
-from dynamics_cli.datasets.teachers import SphereTeacher
-from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Dataset, Streams
 from dynamics_cli.kinds.registry import loaded_kinds
 from dynamics_cli.training import problem
 from dynamics_cli.training.session import plan_run
-
-MANY = 2**62
-LARGE = [
-    SphereTeacher(n=MANY, dim=MANY), SphereTeacher(n=1, dim=MANY), SphereTeacher(n=1, dim=1, n_test=MANY),
-    Gaussians(per_class=MANY, mean=[1.0], deviation=1.0),
-    Gaussians(per_class=1, mean=[1.0], deviation=1.0, dim=MANY),
-    Gaussians(per_class=1, mean=[1.0], deviation=1.0, test_per_class=MANY),
-    OrthogonallySeparable(n=MANY, dim=2), OrthogonallySeparable(n=2, dim=MANY), Mixture(n=MANY),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("config", LARGE, ids=range(len(LARGE)))
-def test_refused_with_the_size(config: Any) -> None:
-    with pytest.raises(
-        InputError, match=r"^dataset: \d+ x \d+ numbers need about [0-9.e+]+ GiB of memory, this machine has"
-    ):
-        config.samples(Streams(0))
-
 
 SIZED = [kind for kind in loaded_kinds("dataset").values() if kind.sizes is not Dataset.sizes]
 

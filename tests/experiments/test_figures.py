@@ -107,12 +107,9 @@ SIXTY = ("dataset.per_class=60", "optimizer.iterations=3000")
 GAN = ("architecture.generator_widths=[16]", "architecture.discriminator_widths=[16]", "initialization.only=null",
        "optimizer.iterations=20", "record.snapshots.interval=10")  # fmt: skip
 STEPS = ("optimizer.iterations=40",)
-SHORT = (*STEPS, "record.snapshots.include=[]")
 SHORTER = {
-    **{f"boursier2022-fig{k}": SHORT for k in range(1, 8)},
     "cohen2021-taylor": STEPS,
     "gromov2023-ipr": ("optimizer.iterations=20", "optimizer.lr=0.05", "dataset.p=7", "architecture.outputs=7"),
-    **{f"min2024-fig{k}": STEPS for k in (4, 6, 9)},
     **{f"min2024-fig{k}": SIXTY for k in (5, 10, 11)},
     "min2024-fig13": ("dataset.per_class=60", "optimizer.batch_size=20"),
     "phuong2021-fig1": ("optimizer.epochs=1",),
@@ -121,7 +118,6 @@ SHORTER = {
     "phuong2021-fig4": FEW,
     "sarussi2021-fig2": DIGITS,
     "sarussi2021-fig6": DIGITS,
-    **{f"tachet2018-{name}": (*STEPS, "record.snapshots.interval=8") for name in ("fig2", "fig4", "fig6")},
     "tachet2018-fig5-gan": GAN,
 }
 """Runs of fewer updates or samples than the figure's."""

@@ -29,19 +29,6 @@ def test_two_classes_start_as_asked() -> None:
     assert weights["output_weight"].tolist() == [0.2, 0.1, -0.5]  # H3
 
 
-def test_classes_have_diagonal_output_weights_and_others() -> None:
-    modes = {"kind": "independent_modes", "y": [[0.1], [0.2], [0.3]], "z": [[0.4], [0.5], [0.6]], "others": -0.1}
-    one = problem(
-        dataset={"kind": "points", "x": np.eye(3).tolist(), "y": [0, 1, 2]},
-        architecture={"kind": "fully_connected", "widths": [3], "outputs": 3, "bias": False},
-        initialization=modes,
-        loss={"kind": "cross_entropy"},
-    )
-    weights = one.initial_parameters()
-    np.testing.assert_allclose(weights["weight_1"], np.diag([0.1, 0.2, 0.3]), atol=1e-15)  # H5
-    np.testing.assert_allclose(weights["weight_2"], np.diag([0.5, 0.6, 0.7]) - 0.1, atol=1e-15)  # H6
-
-
 @pytest.mark.parametrize(("inner", "diagonal"), [(None, [0.2, 0.3]), (0.7, [0.7, 0.7])])
 def test_deep_networks_have_positive_diagonals_for_both_classes(inner: float | None, diagonal: list[float]) -> None:
     modes = {"kind": "independent_modes", "y": [[0.2], [0.6]], "z": [[0.2], [0.3]], "inner": inner}

@@ -93,14 +93,6 @@ def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss)
     np.testing.assert_allclose(out, bent.detach().numpy(), rtol=1e-13, atol=1e-15)
 
 
-def test_numbers_of_a_kind_share_one_function() -> None:
-    """A sweep over a slope compiles once; a formula that asks how large a number is has a function for each."""
-    kinds = [next(one for one in BUNDLED if one.kind == "erf").model_copy(update={"beta": beta}) for beta in (0.5, 2.0)]
-    units = [activation_unit(kind, np.dtype("float64")) for kind in kinds]
-    assert units[0].address == units[1].address
-    assert [list(unit.numbers) for unit in units] == [[0.5], [2.0]]
-
-
 def test_what_is_no_formula_says_why() -> None:
     """It is trained by autograd then."""
     for value, why in (

@@ -47,17 +47,6 @@ def test_logistic_does_not_overflow(xp):
     np.testing.assert_allclose(Logistic().derivatives(h, y), [-1, -1, -0.5, 0, 0], atol=1e-300)
 
 
-@pytest.mark.parametrize("loss", [Mse(missing=-1.0), HalfMse(missing=-1.0)])
-def test_missing_labels_count_nothing(loss):
-    h = np.array([[1.0, 2.0, 5.0], [0.5, -1.0, 3.0]])
-    y = np.array([[0.0, -1.0, 4.0], [-1.0, -1.0, 1.0]])
-    half = 0.5 if isinstance(loss, HalfMse) else 1.0
-    np.testing.assert_allclose(loss.values(h, y), half * np.array([1.0 + 1.0, 4.0]))
-    np.testing.assert_allclose(loss.derivatives(h, y), 2 * half * np.array([[1.0, 0, 1.0], [0, 0, 2.0]]))
-    tensors = [torch.from_numpy(array).float() for array in (h, y)]
-    assert loss.total(*tensors) == pytest.approx(float(loss.total(h, y)))
-
-
 def test_a_missing_label_is_the_same_as_none() -> None:
     """Of the three labels the one that is missing pulls the network nowhere; sums do not see it at all."""
     scaled = {"kind": "two_layer", "width": 4, "output_scale": 5.0}

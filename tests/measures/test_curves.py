@@ -5,9 +5,7 @@ import pytest
 
 from dynamics_cli.measures.curves import (
     Plateau,
-    escape_iteration,
     find_plateaus,
-    plateau_at,
 )
 
 STEPS = np.arange(0, 20001, 10)
@@ -46,16 +44,3 @@ def test_plateaus_of_a_noisy_curve_agree_with_brute_force():
         assert window.max() <= 1.1 * window.min()
         assert p.value == np.median(window)
     assert [p.first for p in found] == sorted(p.first for p in found)
-
-
-def test_plateau_around_an_iteration():
-    found = plateau_at(STEPS, CURVE, 9003, tolerance=5e-4)
-    assert found.value == pytest.approx(0.5, abs=1e-6)
-    assert abs(found.first - (6000 + 100 * np.log(999))) <= 10
-    assert abs(found.last - (12000 - 100 * np.log(999))) <= 10
-
-
-def test_crossings():
-    # half of the first drop is done at 6 000, half of the second at 12 000
-    assert abs(escape_iteration(STEPS, CURVE, 1.0, drop=0.25) - 6000) <= 10
-    assert abs(escape_iteration(STEPS, CURVE, 0.5, drop=0.5) - 12000) <= 10

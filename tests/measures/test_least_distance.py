@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from dynamics_cli.measures.least_distance import least_distance
 
@@ -20,13 +19,3 @@ def test_certificate_of_random_separable_points(n, d, seed, size):
     solution = least_distance(A)
     assert solution.kkt_residual < 1e-8
     assert (A @ solution.w >= 1 - 1e-8).all()
-
-
-def test_agrees_with_a_general_solver():
-    rng = np.random.default_rng(3)
-    A = rng.standard_normal((8, 5)) + 0.8
-    constraint = {"type": "ineq", "fun": lambda w: A @ w - 1, "jac": lambda w: A}
-    slow = minimize(
-        lambda w: w @ w / 2, np.ones(5), jac=lambda w: w, constraints=[constraint], method="SLSQP", tol=1e-14
-    )
-    np.testing.assert_allclose(least_distance(A).w, slow.x, rtol=1e-6)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dynamics_cli.measures.linear_pieces import boundary_directions, level_sets, two_layer_pieces
+from dynamics_cli.measures.linear_pieces import level_sets, two_layer_pieces
 from dynamics_cli.measures.two_layer import outputs
 
 WINDOW = (-3.0, 3.0, -3.0, 3.0)
@@ -61,18 +61,3 @@ def test_levels_of_a_deep_network():
         np.testing.assert_array_equal(crossed(segments, x), above != np.roll(above, -1))
         ends = np.reshape(segments, (-1, 2))
         assert deep(layers, ends, 0.1) == pytest.approx(np.full(len(ends), level), abs=1e-10)
-
-
-def test_lines_through_one_point_off_centre_come_to_an_end():
-    W = np.random.default_rng(3).standard_normal((100, 2)) * 10
-    level_sets(two_layer_pieces(W, np.ones(100)), 0.2, (-4.7, 4.1, -4.3, 4.4), (-1e-3, 1e-3), most=2000)
-
-
-def test_boundary_rays_are_where_the_level_set_is():
-    rng = np.random.default_rng(1)
-    W, a = rng.standard_normal((100, 2)), rng.choice([-1.0, 1.0], 100)
-    angles = np.radians(boundary_directions(W, a, 0.2))
-    assert np.abs(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), W, a, 0.2)).max() < 1e-12
-    circle = np.radians(np.arange(0.05, 360, 0.1))
-    signs = np.sign(outputs(np.stack([np.cos(circle), np.sin(circle)], axis=1), W, a, 0.2))
-    assert np.count_nonzero(signs != np.roll(signs, 1)) == len(angles)

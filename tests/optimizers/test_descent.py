@@ -77,22 +77,6 @@ def test_the_updates_of_torch_optim(
         np.testing.assert_allclose(ours.parameters()[name], weights.detach().numpy(), rtol=0, atol=rounding)
 
 
-@pytest.mark.parametrize(("optimizer", "cls", "settings"), [TORCH[1], TORCH[6], TORCH[7]], ids=["sgd", "adam", "adamw"])
-def test_kernels_of_convolutions_move_as_in_torch_optim(optimizer: dict[str, Any], cls: Any, settings: Any) -> None:
-    """Their gradients come with the channels last in memory, and fused updates read memory as it lies."""
-    network = {"kind": "convolutional", "image": [1, 4, 4], "convolutions": [[3, 3, 1, 1], [4, 3, 1, 1]], "widths": [5]}
-    ours, problem = stepper_of(optimizer, dtype="float64", architecture=network, d=16)
-    ours.advance(5)
-    model, x, y = by_hand(problem, torch.float64)
-    theirs = cls(model.parameters(), lr=0.01, **settings | ({} if cls is SGD else {"fused": False}))
-    for _ in range(5):
-        theirs.zero_grad()
-        problem.loss.total(model(x), y).backward()
-        theirs.step()
-    for name, weights in model.named_parameters():
-        np.testing.assert_allclose(ours.parameters()[name], weights.detach().numpy(), rtol=1e-8, atol=1e-11)
-
-
 def reference(problem: Problem, step: Any, iterations: int) -> dict[str, np.ndarray]:
     """Return the weights after updates `step(i, gradients) -> what is subtracted`, with autograd's gradients."""
     model, x, y = by_hand(problem, torch.float64)

@@ -14,13 +14,11 @@ from PIL import Image
 
 import dynamics_cli as dyn
 from dynamics_cli.pages import Page
-from dynamics_cli.pages.drawn import DASHES
-from dynamics_cli.plotting.chart import look
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import Sweep
 
-from .conftest import CLASSES, HOSTILE, PLANE, POINTS
+from .conftest import CLASSES, HOSTILE, PLANE
 from .test_page import LOOK
 
 pytestmark = pytest.mark.browser
@@ -141,38 +139,6 @@ def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
     assert 5 < row(tab, "iteration") < 40
 
 
-NEAR = [12.2921, 12.2929, 12.2943]
-
-
-@pytest.mark.parametrize(("x", "y", "log", "expected"), [
-    ([0, 1, 2], NEAR, {}, ["12.292", "12.2925", "12.293", "12.2935", "12.294"]),
-    ([0, 1, 2], [1, 1e20, 1e38], {"y": True}, ["0.1", "1e7", "1e15", "1e23", "1e31", "1e39"]),
-    ([0, 1, 2], [0.77, 0.2, 0.0126], {"y": True}, ["0.02", "0.05", "0.1", "0.2", "0.5"]),
-    ([0, 1, 10, 100], [40, 0, 1, 2], {"x": True}, ["0", "0.5", "1", "1.5", "2"]),
-], ids=["near", "far", "decade", "zero"])  # fmt: skip
-def test_numbers_stand_beside_the_ticks(
-    x: list[float], y: list[float], log: dict[str, bool], expected: list[str], show: Show
-) -> None:
-    """Numbers that differ, of any size; on a log axis those between its ends alone count."""
-    page = Page("axes", "axes")
-    many = [page.curve(x, y, f"{k}", **LOOK | look(k) | {"dash": DASHES[look(k)["dash"]]}) for k in range(16)]
-    page.body.append(page.panel("chart", "axes", "curves", lines=many, log={"x": False, "y": False} | log, label="x"))
-    tab = show(page)
-    drawn = tab.evaluate("""async () => {
-        const [panel] = described.panels, place = document.body.appendChild(document.createElement("main"));
-        const [x, y] = await Promise.all([panel.lines[0].x, panel.lines[0].y].map(numbers));
-        const chart = new Chart(place, panel, [{ ...panel.lines[0], curve: { x, y } }]);
-        chart.at = x.at(-1);
-        await new Promise((then) => setTimeout(then, 100));
-        const end = chart.plot.over.getBoundingClientRect().right - chart.mark.getBoundingClientRect().right;
-        const found = chart.plot.axes[1]._values;
-        place.remove();
-        return [found, Math.abs(end) < 2]; }""")
-    assert drawn == [expected, True]
-    swatches = "[...document.querySelectorAll('.swatch')].map((one) => getComputedStyle(one).borderTop)"
-    assert len(set(tab.evaluate(swatches))) == 16
-
-
 @pytest.mark.parametrize(("config", "kinds"), [
     (PLANE, ["regions", "rays"]), (CLASSES, ["function"]),
 ], ids=["plane", "classes"])  # fmt: skip
@@ -268,20 +234,6 @@ def test_curves_are_saved(show: Show, points: Run, tmp_path: Path) -> None:
         tab.get_by_role("button", name="PNG").first.click()
     with Image.open(saved.value.path()) as picture:
         assert picture.size[0] > 500
-
-
-def test_two_states_are_two_points(show: Show, tmp_path: Path) -> None:
-    changes = {"optimizer.iterations": 40}
-    swept = dyn.sweep(POINTS, {"optimizer.lr": [0.01, 0.02]}, overrides=changes, record="ends", out=tmp_path / "ends")
-    tab = show(dyn.page(swept), "wide", color_scheme="light")
-    tab.locator("tr.job").nth(1).press("Enter")
-    tab.wait_for_selector(".sweep .chart canvas")
-    blue = """() => { const canvas = document.querySelector(".sweep .chart canvas"), { width, height } = canvas;
-        const { data } = canvas.getContext("2d").getImageData(0, 0, width, height), columns = new Set();
-        for (let k = 0; k < width * height; k++)
-            if (data[4 * k] === 0 && data[4 * k + 1] === 114 && data[4 * k + 2] === 178) columns.add(k % width);
-        return columns.size; }"""
-    assert 2 < tab.evaluate(blue) < 30  # pixels across two points; a line between them takes hundreds
 
 
 def test_figures_and_papers_with_their_runs(show: Show, figure: Any) -> None:

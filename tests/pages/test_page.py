@@ -22,7 +22,6 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Curve
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import shown, tag
-from dynamics_cli.pages.drawn import plain
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import Sweep
 
@@ -187,43 +186,6 @@ def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
     assert sorted(re.findall("<figcaption>(held-out [^<]*)<", beside)) == ["held-out accuracy", "held-out loss"]
 
 
-def test_an_output_map_has_a_sign_wherever_the_output_has_one(outputs: Path) -> None:
-    changes = {"loss": {"kind": "mse"}, "dataset.x_test": [[0.5, 0.2]], "dataset.y_test": [1], "record.measures": []}
-    network = {"architecture.activation": "tanh", "backend": "auto"}
-    run = dyn.train(PLANE, {**changes, **network})
-    html = dyn.page(run).html()
-    (regions,) = panels(html, "regions")
-    low, high, bottom, top = regions["window"]
-    field, *points = regions["layers"]
-    side = field["columns"]
-    x, y = np.meshgrid(np.linspace(low, high, side), np.linspace(bottom, top, side))
-    h = run.network(-1)(np.stack([x.ravel(), y.ravel()], axis=1))
-    assert (np.abs(h) < np.abs(h).max() / 500).any()  # of which rounding would make 0
-    levels = unpacked(html, field["rows"])[-side:].reshape(-1)
-    np.testing.assert_array_equal(np.sign(levels - 128.0), np.sign(h).reshape(-1))
-    (held,) = [layer for layer in points if layer["hollow"]]
-    np.testing.assert_allclose(unpacked(html, held["rows"]), [[0.5, 0.2, 0.0]], rtol=1e-6)
-
-
-@pytest.mark.parametrize(("formula", "expected"), [
-    ("$w_{j,1}$", "wⱼ,₁"), (r"estimated function $h_\theta$", "estimated function hθ"), ("$W_{2}$", "W₂"),
-    ("query1", "query1"), (r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$", "neuron sⱼ ‖wⱼ‖"), ("weight_norm", "weight_norm"),
-    (r"$\sigma_{12}$", "σ₁₂"), (r"$\beta_{3}$", "β₃"),
-])  # fmt: skip
-def test_formulas_are_plain_texts(formula: str, expected: str) -> None:
-    assert plain(formula) == expected
-
-
-def test_runs_beside_one_another(points: Run) -> None:
-    other = dyn.train(POINTS, {"optimizer.lr": 0.01})
-    html = dyn.page(points, other).html()
-    assert re.search(r'<th scope="row">optimizer.lr</th><td>0.02</td><td>0.01</td>', html)
-    charts = panels(html, "chart")
-    assert [line["name"] for line in charts[0]["lines"]] == ["lr 0.02", "lr 0.01"]
-    np.testing.assert_array_equal(unpacked(html, charts[0]["lines"][1]["y"]), other.losses)
-    assert len(charts) == 3  # the loss and the two measures that both recorded
-
-
 def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     html = dyn.page(swept).html()
     (panel,) = panels(html, "sweep")
@@ -294,12 +256,3 @@ def test_a_file_that_is_no_page_is_not_overwritten(content: bytes | None, tmp_pa
     with pytest.raises(UsageError, match=r"file\.html is not a page of dyn"):
         page.save(file)
     assert file.is_fifo() if content is None else file.read_bytes() == content
-
-
-def test_a_page_is_written_again_through_its_link(tmp_path: Path) -> None:
-    (tmp_path / "file.html").touch()
-    (tmp_path / "link.html").symlink_to("file.html")
-    for title in ("A", "B"):
-        assert Page("a", title).save(tmp_path / "link.html") == tmp_path / "link.html"
-        assert f"<title>{title}</title>" in (tmp_path / "file.html").read_text()
-    assert (tmp_path / "link.html").is_symlink()

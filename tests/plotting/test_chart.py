@@ -72,14 +72,6 @@ def test_a_log_axis_does_not_hide_plateaus(plateaus: Any, log: Any, scale: str) 
     assert axes.get_yscale() == scale
 
 
-@pytest.mark.parametrize(("y", "said"), [
-    ([1.0, 0.1, 0.01, 0.0, 0.0], ["exactly 0 from 3"]), ([1.0, 10.0, np.inf, np.nan, 1.0], ["not finite from 2"]),
-])  # fmt: skip
-def test_what_cannot_be_drawn_is_marked(y: list[float], said: list[str]) -> None:
-    axes, _ = drawn(Line(x=range(5), y=y), marked=True, log="y")
-    assert words(axes) == said
-
-
 @pytest.mark.parametrize("y", [[0.0, 0.0], [np.nan, np.nan], [1.0, 1.0], [0.3, 1e-30]])
 @pytest.mark.parametrize("log", ["x", "y", "xy", "none", None])
 @pytest.mark.parametrize("m", [0, 1, 3])
@@ -87,29 +79,6 @@ def test_degenerate_curves_are_drawn(y: list[float], log: Any, m: int) -> None:
     axes, _ = drawn(Line(x=[0, 1], y=np.repeat(np.array(y)[:, None], m, axis=1)), Line(x=[], y=[]), log=log)
     assert axes.get_xlim()[0] < axes.get_xlim()[1]
     assert axes.get_ylim()[0] < axes.get_ylim()[1]
-
-
-def test_many_curves_of_one_look_are_one_collection() -> None:
-    values = np.arange(12.0).reshape(4, 3)
-    axes, handles = drawn(Line(x=range(4), y=values, name="neurons", color="positive"), note="3 of 5")
-    (curves,) = axes.collections
-    assert [segment[:, 1].tolist() for segment in curves.get_segments()] == values.T.tolist()
-    assert [(one.get_label(), one.get_color()) for one in handles] == [("neurons", PALETTE.positive)]
-    assert axes.get_xlabel() == "iteration  (3 of 5)"
-
-
-@pytest.mark.parametrize(("seeds", "bands", "thin"), [(1, 0, 0), (4, 0, 4), (5, 2, 0)])
-def test_bands_need_five_curves(seeds: int, bands: int, thin: int) -> None:
-    values = np.random.default_rng(0).random((3, seeds))
-    axes, _ = drawn(Line(x=range(3), y=values, bands=True))
-    assert axes.lines[0].get_ydata() == pytest.approx(np.median(values, axis=1))
-    assert (
-        sum(type(one).__name__ in ("PolyCollection", "FillBetweenPolyCollection") for one in axes.collections) == bands
-    )
-    assert sum(len(one.get_segments()) for one in axes.collections if hasattr(one, "get_segments")) == thin
-    points, _ = drawn(Line(x=range(3), y=values, points=True), ticks={0.0: "a", 1.0: "b", 2.0: "c"})
-    assert points.lines[0].get_linestyle() == "None"
-    assert [text.get_text() for text in points.get_xticklabels()] == ["a", "b", "c"]
 
 
 def test_several_charts_have_letters_and_one_legend_where_they_have_the_same_lines() -> None:

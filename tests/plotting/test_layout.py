@@ -19,13 +19,6 @@ def test_the_legend_below_touches_neither_axes_nor_figure_edge():
     assert layout.place_legend(axes[0], [Line2D([], [], label="a")], "inside") is not None
 
 
-def test_the_figure_legend_lists_every_label_once():
-    figure, _ = new_figure(2)
-    handles = [Line2D([], [], label=name) for name in ("a", "b", "a")]
-    assert [text.get_text() for text in layout.figure_legend(figure, handles).get_texts()] == ["a", "b"]
-    assert layout.figure_legend(figure, []) is None
-
-
 def test_small_numbers_put_their_power_of_ten_into_the_label():
     figure, axes = new_figure()
     axes[0].set_ylim(-4e-7, 4e-7)

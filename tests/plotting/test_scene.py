@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, common_zero, default_window, line_scene
+from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, default_window, line_scene
 from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
 from dynamics_cli.plotting.scene import ZERO, DrawnScene, Role, Scene, SceneLayer, draw_scene, fixed, levels, tint
 from dynamics_cli.plotting.style import MARKER, PALETTE, new_figure
@@ -75,16 +75,6 @@ def test_another_state_moves_the_artists_and_nothing_else() -> None:
     assert found["stars"].get_xydata().tolist() == [[0.25, -0.5], [0.5, 0.5]]
     assert (panel.axes.get_xlim(), panel.axes.get_ylim()) == before
     assert panel.axes.get_xlabel() == "input $x$"
-
-
-def test_zeros_of_both_axes_are_level_whatever_the_scale() -> None:
-    outputs = np.array([3e-5, -9e-5])
-    frame = Frame((-1, 3), *common_zero(Y, outputs))
-    panel = drawn(line(LineNetwork(relu, np.array([0.0, 1.0]), outputs), frame=frame))
-    assert panel.right is not None
-    height = [axes.transData.transform((0, 0))[1] for axes in (panel.axes, panel.right)]
-    assert height[0] == pytest.approx(height[1])
-    assert panel.right.get_ylabel().endswith("[$10^{-4}$]")
 
 
 @pytest.mark.parametrize(("x", "y", "kinks", "outputs"), [

@@ -45,12 +45,3 @@ def test_any_values_give_proper_limits(values, log):
     assert low < high
     assert is_log == (log and any(v > 0 for v in values))
     figure.draw_without_rendering()
-
-
-def test_long_curves_are_decimated_and_many_are_rasterized():
-    _, axes = new_figure()
-    line = draw_curve(axes[0], np.arange(300_000), np.sin(np.arange(300_000) / 7.0))
-    assert len(line.get_xdata()) < 10_000
-    assert draw_curves(axes[0], [0, 1], np.ones((2, 501))).get_rasterized()
-    assert not draw_curves(axes[0], [0, 1], np.ones((2, 500))).get_rasterized()
-    assert draw_curve(axes[0], [3], [1.0]).get_marker() == "o"

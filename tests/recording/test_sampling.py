@@ -156,27 +156,6 @@ def test_chains_that_diverge_give_nothing() -> None:
     assert np.isnan(instrument("llc", step=1e3).measure(moved(problem_of("tanh")))).all()
 
 
-def test_the_default_step_shrinks_at_a_saddle_until_no_chain_diverges() -> None:
-    linear = {"kind": "fully_connected", "widths": [4, 4], "outputs": 3, "activation": "linear", "bias": False}
-    problem = cases.problem_of(dataset=LINEAR, architecture=linear, initialization={"kind": "decoupled", "scale": 1.0})
-    weights = {name: 0 * W for name, W in problem.initial_parameters().items()}
-    state = State(problem, weights, lambda: weights, 0)
-    keys: dict[str, Any] = {"nbeta": 1e6, "burn_in": 40, "draws": 40, "chains": 3, "gamma": 1.0}
-    found = instrument("llc", **keys).measure(state)
-    assert np.isfinite(found).all()  # type: ignore[arg-type]
-    assert np.isnan(instrument("llc", **keys, step=0.1).measure(state)).all()  # of curvature 0, and the force
-    halves = [0.1 / 2**k for k in range(1, 40)]
-    tried = [np.asarray(instrument("llc", **keys, step=step).measure(state)) for step in halves]
-    first = next(one for one in tried if np.isfinite(one).all())
-    np.testing.assert_array_equal(found, first)
-
-
-@pytest.mark.parametrize(("case", "keys"), [("softmax", {"labels": "own"}), ("leaky, logistic", {"labels": "own"})])
-def test_labels_that_outputs_cannot_be_are_refused(case: str, keys: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="cannot take outputs for labels"):
-        instrument("llc", **keys).offered(problem_of(case))
-
-
 def test_a_run_records_several_and_the_theory_beside_them(tmp_path: Path) -> None:
     sampler = {"kind": "llc", "nbeta": 500.0, "burn_in": 50, "draws": 50, "chains": 2}
     config = cases.config_of(

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from dynamics_cli import api
-from dynamics_cli.config import load_config
 from dynamics_cli.kinds import State
 from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
@@ -80,23 +79,6 @@ def test_replicas_have_the_moments_of_networks_alone(way: str) -> None:
                 np.testing.assert_allclose(found[label][name][r], one, rtol=1e-9, atol=1e-15)
 
 
-def test_without_the_optimizers_memory_nothing_is_measured() -> None:
-    problem = cases.problem_of(optimizer={"kind": "adam", "lr": 0.01})
-    later, first = moved(problem), State(problem, problem.initial_parameters(), problem.initial_parameters, 0)
-    assert np.isnan(instrument("effective_sharpness").measure(later))
-    assert np.isfinite(instrument("effective_sharpness").measure(first))
-
-
-def test_thresholds_and_who_has_an_effective_sharpness() -> None:
-    lines = {"adam": 38.0, "rmsprop": 2.0, "adamw": None}
-    for kind, expected in lines.items():
-        config = load_config(cases.config_of(optimizer={"kind": kind, "lr": 0.5, "iterations": 3}))
-        bound = instrument("effective_sharpness").bound(dict(config))
-        assert bound == (None if expected is None else (f"{expected:g} / lr", pytest.approx(2 * expected)))
-    assert not instrument("effective_sharpness").offered(problem_of("tanh"))
-    assert instrument("critical_sharpness").bound(dict(problem_of("tanh").config)) == ("2 / lr", 20.0)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_the_critical_step_is_where_the_loss_is_back(case: str) -> None:
     state = moved(problem_of(case))
@@ -117,15 +99,6 @@ def test_the_critical_step_is_where_the_loss_is_back(case: str) -> None:
     assert measure.measure(state) == pytest.approx(found, rel=3e-6)  # from the step that is remembered
     coarse = instrument("critical_sharpness").measure(moved(problem_of(case)))
     assert coarse == pytest.approx(found, rel=1e-3) or case == "deep ReLU"
-
-
-def test_on_a_quadratic_it_is_the_curvature_along_the_gradient() -> None:
-    problem = cases.problem_of(architecture={"kind": "fully_connected", "widths": []}, loss={"kind": "mse"},
-                               initialization={"kind": "default_scaled"})  # fmt: skip
-    state = moved(problem)
-    derivatives = derivatives_of(state)
-    g, found = derivatives.gradient(), instrument("critical_sharpness").measure(state)
-    assert found == pytest.approx(g @ derivatives.hessian_product(g) / (g @ g), rel=1e-3)
 
 
 def test_where_no_step_raises_the_loss_it_is_0_and_without_a_gradient_nothing() -> None:

@@ -67,19 +67,6 @@ def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypat
         catalogue.load_figure("other2030-fig1")
 
 
-def test_functions_of_a_figure_are_found_by_name() -> None:
-    module = types.ModuleType("papers.several")
-    one, other = (Figure(f"other2030-{name}", "c") for name in ("fig1", "fig2-b"))
-    vars(module).update(evidence=dict, claims=list, draw_fig1=str, draw_fig2_b=int, table=len, numbers_fig1=max)
-    bound = one.bound(module), other.bound(module)
-    assert [(f.evidence, f.claims, f.draw, f.table, f.numbers) for f in bound] == [
-        (dict, list, str, len, max), (dict, list, int, len, None)
-    ]  # fmt: skip
-    del module.draw_fig1
-    with pytest.raises(AttributeError, match="papers.several has no draw_fig1 and no draw for other2030-fig1"):
-        one.bound(module)
-
-
 @pytest.mark.parametrize("what", ["no paper", "a key that is taken"])
 def test_a_package_that_is_refused(what: str, plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     if what == "no paper":

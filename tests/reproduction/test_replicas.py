@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.reproduction.obtain import RunSource
 
@@ -57,12 +56,3 @@ def test_replicas_of_other_seeds_are_other_networks(config: str) -> None:
     assert [one.seed for one in runs["one"]] == [5, 8, 11]  # sets of seeds share none
     starts = np.concatenate([one.run.parameters["hidden_weight"][0] for one in runs["many"]])  # (9, m, d)
     assert len(np.unique(starts[:, 0, 0])) == 9
-
-
-def test_what_cannot_be_trained_together_is_refused(config: str) -> None:
-    flow = "optimizer={kind: gradient_flow, until: 0.5}"
-    with pytest.raises(InputError, match="small: 3 networks of this config cannot be trained together"):
-        RunSource().obtain({"many": Wanted(config, (flow,), 3)})
-    batches = "optimizer={kind: sgd, lr: 0.1, epochs: 1, batch_size: 5}"
-    with pytest.raises(InputError, match="batch_size is 5, the training set has 2 samples"):
-        RunSource().obtain({"many": Wanted(config, (batches,), 3)})

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import json
-import math
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -209,34 +208,6 @@ def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
     assert result.files[-2] in [found.file for found in verify_figure(result.files[-1])]
 
 
-def test_seed_configs_serve_all_but_the_first_seed(
-    small: Callable[..., Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(train, "LONG_WORK", -1.0)  # in processes of their own
-    other = tmp_path / "other.yaml"
-    other.write_text(CONFIG.replace("small", "other"))
-    small(seed_configs={"first": str(other)})
-    result = drawn("small-fig1", seeds=2)
-    names = [run.run.config.name for run in result.runs]
-    assert names == ["small", "small", "other", "small"]
-
-
-def test_presets(small: Callable[..., Figure]) -> None:
-    figure = small()
-    config = figure.configs["first"]
-    small(presets={"full": {"first": Wanted(str(config), ("optimizer.iterations=60",)), "third": str(config)}})
-    told: list[str] = []
-    result = drawn("small-fig1", preset="full", messages=told.append)
-    assert told == ["small-fig1, preset full: 3 networks"]
-    assert [(run.role, run.run.iterations) for run in result.runs] == [("first", 60), ("second", 20), ("third", 50)]
-    told.clear()
-    small()
-    assert len(drawn("small-fig1", preset="full", messages=told.append).runs) == 2  # a figure without it: its default
-    assert not told
-    with pytest.raises(UsageError, match=r"no preset 'fill'.*did you mean 'full'"):
-        drawn("small-fig1", preset="fill")
-
-
 def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure], tmp_path: Path) -> None:
     flow, drawn = tmp_path / "flow.yaml", tmp_path / "drawn.yaml"
     flow.write_text(CONFIG.replace("{kind: gd, lr: 0.01, iterations: 50}", "{kind: gradient_flow, until: 0.5}"))
@@ -268,13 +239,6 @@ def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure]
     assert names == ["small-fig1-flow"]
     with pytest.raises(UsageError, match=r"small-fig1 has no variant 'flwo' \(did you mean 'flow'\?\); it has flow"):
         reproduce("small-fig1", variant="flwo")
-
-
-def test_numbers_of_the_first_seed_are_printed_and_written(small: Callable[..., Figure]) -> None:
-    small(numbers=lambda losses: {"loss of the first": losses["first"], "no number": math.inf})
-    result = drawn("small-fig1", seeds=2)
-    assert result.numbers == {"loss of the first": result.claims[0].measured, "no number": None}
-    assert json.loads(result.files[-1].read_text())["numbers"] == result.numbers
 
 
 @pytest.mark.usefixtures("small")

@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.claims import (
     Claim,
     claim,
@@ -53,11 +52,6 @@ def test_json_has_the_median_and_what_each_seed_gave() -> None:
     assert told["per_seed"] == [{**failed, "measured": 3.0}, held, {**failed, "measured": None}, lacks]
     assert (told["measured"], told["held"], told["interval"]) == (2.5, 1, pytest.approx([0.046, 0.699], abs=1e-3))
     assert "per_seed" not in over_seeds([claims_of(2)])[0].as_dict()
-
-
-def test_ids_must_be_unique() -> None:
-    with pytest.raises(InputError, match="several claims have the id .*unique"):
-        over_seeds([[*claims_of(2), *claims_of(2)]])
 
 
 def test_the_table_has_a_row_for_each_claim_and_then_theory_and_fits_the_width() -> None:

@@ -53,13 +53,6 @@ def test_arrays_with_named_axes(case: str, tmp_path: Path) -> None:
     data.to_netcdf(tmp_path / "run.nc", engine="scipy")
 
 
-def test_replicas_have_an_axis_and_no_table(tmp_path: Path) -> None:
-    run = dyn.load_run(dyn.sweep(config_of(), {"seed": [0, 1, 2]}, out=tmp_path / "sweep").path / "batches/000000")
-    assert run.to_xarray().loss.dims == ("loss_iteration", "replica")
-    with pytest.raises(UsageError, match=f"take one of them, {run.path.name}:0"):
-        run.to_pandas()
-
-
 def test_tables_events_and_weights(run: Any, tmp_path: Path) -> None:
     import pandas
     from safetensors.torch import load_file
@@ -163,12 +156,3 @@ def test_exports_are_written_whole_or_not_at_all(
 
 def full_disk(*_: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_an_iteration_beyond_all_is_that_of_the_last_state(run: Any, tmp_path: Path) -> None:
-    from safetensors.numpy import load_file
-
-    for at in (run.iterations, 10**20):
-        dyn.export(run, tmp_path / str(at), to="safetensors", at=at)
-    last, beyond = (load_file(tmp_path / str(at)) for at in (run.iterations, 10**20))
-    assert all(np.array_equal(last[name], beyond[name]) for name in run.parameters)

@@ -13,8 +13,6 @@ from dynamics_cli.runs import Run, RunWriter, run_lock, verify_run
 from dynamics_cli.runs.find import summarize
 from dynamics_cli.runs.store import layout
 
-from .conftest import append_snapshot
-
 
 def test_a_finished_run(finished: Path, config: RunConfig, toy: Any) -> None:
     run = Run(str(finished))
@@ -102,17 +100,6 @@ def test_a_reader_sees_one_moment(tmp_path: Path, config: RunConfig, toy: Any) -
     assert run.times is not None
     assert run.times.tolist() == [0.0]
     assert Run(tmp_path / "run").snapshot_iterations.tolist() == [0, 1]
-
-
-def test_a_run_without_parameters(tmp_path: Path, config: RunConfig) -> None:
-    writer = RunWriter.create(tmp_path / "run", config)
-    append_snapshot(writer, 0, {}, {"norm": 1.0})
-    writer.finish("complete", iterations=0, final_loss=1.0, seconds=0.0)
-    run = Run(tmp_path / "run")
-    assert run.measures["norm"].tolist() == [1.0]
-    assert repr(run.parameters) == "<nothing>"
-    with pytest.raises(RunError, match="no recorded parameters"):
-        run.state(0)
 
 
 def test_a_reader_who_meets_a_run_that_is_started_over_says_so(finished: Path, config: RunConfig, toy: Any) -> None:

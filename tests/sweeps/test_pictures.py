@@ -7,7 +7,6 @@ import pytest
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.columns import SweepTable
-from dynamics_cli.sweeps.directory import Sweep
 from dynamics_cli.sweeps.pictures import draw_sweep, pictures_of, sweep_charts
 from tests.sweeps.test_grid import BASE
 from tests.sweeps.test_sweep import sweep_of
@@ -94,26 +93,6 @@ def test_a_final_number_over_a_setting_for_each_value_of_another(three):
         draw_sweep(three, "curve", x="loss.knd")
     with pytest.raises(UsageError, match=r"no measure 'test_los' here; .*did you mean 'test_loss'"):
         draw_sweep(three, "curve", "test_los")
-
-
-def test_what_runs_along_is_said(tmp_path):
-    from dynamics_cli import api
-
-    api.sweep(BASE, {"initialization.scale": [0.1, 0.2]}, together={"architecture.width": [4, 8], "seed": [1, 1]},
-              let={"optimizer.lr": "0.1 * initialization.scale"}, overrides={"optimizer.iterations": 20},
-              out=tmp_path / "s")  # fmt: skip
-    figure = draw_sweep(SweepTable(Sweep(tmp_path / "s")), "phase")
-    assert said(figure) == "seed with architecture.width; optimizer.lr = 0.1 * initialization.scale"
-
-
-def test_axes_are_logarithmic_on_request(three):
-    scales = {}
-    for log in ("x", "y", "none"):
-        axes = draw_sweep(SweepTable(three.sweep, log), "curve").axes[0]
-        phase = draw_sweep(SweepTable(three.sweep, log), "phase").axes[0]
-        scales[log] = (axes.get_xscale(), axes.get_yscale(), phase.get_xscale(), phase.get_yscale())
-    assert scales == {"x": ("log", "linear", "log", "linear"), "y": ("linear", "log", "linear", "log"),
-                      "none": ("linear",) * 4}  # fmt: skip
 
 
 def test_no_family_is_left_out_and_where_chooses_some(tmp_path):

@@ -107,14 +107,6 @@ def test_lemma_2_and_lemma_7_on_orthonormal_inputs(seed):
     assert (flow.directions[0] @ x.T <= 1e-9)[started_off].all()  # Lemma 6
 
 
-def test_still_points_and_no_neurons():
-    x, y = np.array([[0.0, 1.0]]), np.array([1.0])
-    flow = sphere_flow(x, y, [[0.0, 1.0], [1.0, -1.0], [1.0, 1.0]], [1.0, 1.0, 0.0], [0.0, 2.0])
-    np.testing.assert_allclose(flow.directions[1], directions([[0.0, 1.0], [1.0, -1.0], [1.0, 1.0]]), atol=1e-15)
-    np.testing.assert_allclose(flow.log_growth[1], [2.0, 0.0, 0.0])
-    assert sphere_flow(x, y, np.ones((0, 2)), [], [0.0]).directions.shape == (1, 0, 2)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_zero_inputs_repeated_inputs_and_neurons_that_start_on_a_boundary(seed):
     rng = np.random.default_rng(seed)

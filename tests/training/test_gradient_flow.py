@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.boursier2022.theory.growth import logistic_growth
 
 from dynamics_cli.api import train
 from dynamics_cli.config import load_config
@@ -18,7 +17,6 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.problem import build_problem
-from experiments.boursier2022.theory.alignment import D_plus
 from tests.training.problems import assert_chunks_are_invisible, random_problem, stepper_of
 
 CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"
@@ -80,16 +78,6 @@ def test_a_balanced_linear_neuron_follows_its_closed_form(backend, rtol):
     stepper = stepper_of(problem, backend)
     u = 1.0 / (1.0 + (1.0 / 0.01**2 - 1.0) * np.exp(-2.0 * stepper.times))
     np.testing.assert_allclose(losses_of(stepper), 0.5 * (u - 1.0) ** 2, atol=30 * rtol)
-
-
-def test_aligned_neurons_grow_logistically():
-    """Section 4.2 of Boursier et al. 2022, from a squared norm of 1e-12."""
-    x, y = np.eye(5)[:4], np.array([1.0, -0.5, 0.8, -1.2])
-    D = D_plus(x, y)
-    scales = np.array([0.8e-6, 0.6e-6])
-    stepper = stepper_of(network(x, y, scales[:, None] * D / np.linalg.norm(D), scales, flow(60.0)), "compiled")
-    mass = [np.sum(weights["output_weight"] ** 2) for weights in states_of(stepper)]
-    np.testing.assert_allclose(mass, logistic_growth(stepper.times[1:], 1e-12, x, y), rtol=1e-3)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-20])
@@ -171,14 +159,6 @@ def test_chunks_and_resumption_are_invisible(backend, dtype, settings):
     make = partial(stepper_of, random_problem(optimizer=flow(0.6, 60), dtype=dtype, **settings), backend)
     assert_chunks_are_invisible(make)
     assert {value.dtype for value in make().parameters().values()} == {np.dtype(dtype)}
-
-
-def test_steps_know_nothing_of_the_points():
-    """The same flow, looked at 10 or 1 000 times, takes the same steps."""
-    coarse, fine = (stepper_of(random_problem(optimizer=flow(3.0, N)), "compiled") for N in (10, 1000))
-    # the times of the points, multiples of 0.3 and of 0.003, differ by a rounding
-    np.testing.assert_allclose(losses_of(coarse), losses_of(fine)[::100], rtol=1e-13)
-    assert coarse.numbers() == fine.numbers()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

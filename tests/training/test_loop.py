@@ -36,10 +36,6 @@ def test_states_0_to_n_and_their_losses(tmp_path):
         assert loss == pytest.approx(run.losses[iteration], rel=1e-5)
 
 
-def test_thinned_losses_keep_the_last_state(tmp_path):
-    assert trained(tmp_path / "r", "record.loss_every=150").loss_iterations.tolist() == [0, 150, 300, 400]
-
-
 @pytest.mark.parametrize("every", ["null", "7"])
 def test_stops_at_the_first_small_loss(tmp_path, every):
     free = trained(tmp_path / "free")
@@ -95,14 +91,6 @@ def test_accuracies_on_training_and_held_out_samples(tmp_path):
         assert run.measures["test_accuracy"][i] == np.mean(np.sign(h(data.x_test)) == data.y_test)
         assert run.measures["test_loss"][i] == pytest.approx(np.mean(np.log1p(np.exp(-data.y_test * h(data.x_test)))))
     assert run.measures["train_accuracy"][-1] == 1.0
-
-
-def test_what_is_recorded_can_be_chosen(tmp_path):
-    run = trained(tmp_path / "r", "record.parameters=[output_weight]", "record.measures=[weight_norm]")
-    assert list(run.parameters) == ["output_weight"]
-    assert list(run.measures) == ["weight_norm"]
-    none = trained(tmp_path / "n", "record.parameters=none")
-    assert (len(none.parameters), len(none.snapshot_iterations) > 0) == (0, True)
 
 
 def test_a_directory_of_another_run_is_not_overwritten(tmp_path):

@@ -16,7 +16,7 @@ from dynamics_cli.runs import Run, verify_run
 from dynamics_cli.runs.store import files
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
-from dynamics_cli.training.signals import Interrupted, SignalWatch
+from dynamics_cli.training.signals import Interrupted
 from tests.runs.damage import arrays_of
 from tests.training.kill_script import BASE, RUNS
 
@@ -68,15 +68,6 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
         assert verify_run(directory) == [], at
         obtain_run(plan_run(config, directory), resume=True)
         assert arrays_of(directory) == arrays_of(tmp_path / "whole"), at
-
-
-def test_handlers_come_back() -> None:
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.getsignal(number) for number in numbers]
-    with SignalWatch() as watch:
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert [signal.getsignal(number) for number in numbers] == before  # a second one acts at once
-    assert watch.received == signal.SIGTERM
 
 
 def test_a_signal_in_the_last_moment_is_not_forgotten(tmp_path: Path) -> None:

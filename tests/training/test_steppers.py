@@ -168,13 +168,3 @@ def test_of_few_samples_weights_outside_their_span_stay():
     moved = fast.parameters()["hidden_weight"] - before
     basis = np.linalg.qr(problem.dataset.x.T)[0]
     assert np.abs(moved - moved @ basis @ basis.T).max() < 1e-14 < np.abs(moved).max()
-
-
-def test_of_columns_that_are_always_0_weights_stay():
-    problem = random_problem(n=30, d=9, width=5, optimizer=GD)
-    problem.dataset.x[:, [0, 4]] = 0.0
-    never = ~problem.dataset.x.any(axis=0)
-    fast, before = stepper_of(problem, "engine"), problem.initial_parameters()["hidden_weight"]
-    assert fast.x.shape == (1, 30, 9 - never.sum())
-    assert_same_path(fast, stepper_of(problem, "torch"), 60, 1e-11)
-    assert (fast.parameters()["hidden_weight"][:, never] == before[:, never]).all()

@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dynamics_cli.engine.subnormals import control, control_word, flushed, flushes
+from dynamics_cli.engine.subnormals import control, control_word, flushes
 from dynamics_cli.kinds import Problem
 from tests.training.problems import random_problem, stepper_of
 
@@ -76,18 +76,6 @@ def test_training_takes_subnormal_weights_as_zero(way: str, replicas: int, setti
     assert all_words() == {False}
     assert not any(halves())
     assert not any(one.any() for one in stepper.parameters().values())
-
-
-def test_torch_flushes_in_all_its_threads() -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        assert not any(halves())
-        with flushed(everywhere=True):
-            assert all(halves())
-        assert not any(halves())
-    finally:
-        torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])

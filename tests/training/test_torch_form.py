@@ -13,15 +13,12 @@ import torch
 
 from dynamics_cli.config import load_config
 from dynamics_cli.engine.units import update_unit
-from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Descent, Problem, all_kinds, get_kind, registry
 from dynamics_cli.kinds.tracing import StepNumbers, facts
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 from dynamics_cli.training.steppers.autograd import AutogradStepper, update_in_place
 from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem
-from tests.training.test_adversarial import problem as gan_problem
 from tests.training.test_stacked import CASES, problem_of
 
 NESTEROV = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}
@@ -85,14 +82,6 @@ def test_sums_of_an_update_are_over_a_tensor_or_over_all_weights(way: str) -> No
             np.testing.assert_allclose(w, before[name] - moved[name], rtol=1e-12)
 
 
-@pytest.mark.usefixtures("sums")
-def test_sums_that_an_update_cannot_have() -> None:
-    with pytest.raises(InputError, match="an update has `total` or `total_of_all`, not both"):
-        after_a_step("OverBoth", "torch")
-    with pytest.raises(InputError, match="`total_of_all` needs an update that is a formula, and this one is none"):
-        after_a_step("NoFormula", "torch")
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @names
 def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str) -> None:
@@ -150,9 +139,3 @@ def step_without_numbers(problems: list[Problem], shape: tuple[int, ...]) -> Non
     stepper = AutogradStepper(problems, "meta")
     given = (*stepper._data, stepper._axis) if stepper.full_batch else (*stepper._batch(0), 0)
     assert stepper._step(0, *given).shape == shape
-
-
-def test_an_update_of_two_players_never_waits_for_the_device() -> None:
-    stepper = AdversarialStepper([gan_problem("hinge")], "meta")
-    stepper.advance(2)
-    assert stepper.iteration == 2

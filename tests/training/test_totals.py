@@ -55,12 +55,3 @@ def test_a_network_trained_in_blocks_is_the_same(optimizer: dict[str, Any], monk
     in_blocks(monkeypatch, problem)
     assert_same_path(stepper_of(problem, "torch"), whole, 30, 1e-9)
     assert_chunks_are_invisible(partial(stepper_of, problem, "torch"), 20)
-
-
-def test_the_loss_after_single_samples_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = random_problem(n=10, optimizer={**OPTIMIZERS[2], "batch_size": 1})
-    stepper = stepper_of(problem, "kernel")
-    stepper.advance(5)
-    expected = stepper.loss()
-    in_blocks(monkeypatch, problem)
-    assert stepper.loss() == pytest.approx(expected, rel=1e-14)

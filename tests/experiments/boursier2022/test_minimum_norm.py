@@ -20,16 +20,6 @@ def orthogonal_data(seed, n=4, d=5, spread=1.0):
     return Q * np.exp(spread * rng.normal(size=(n, 1))), y
 
 
-def test_the_published_value_of_the_two_orthogonal_points(two_points):
-    x, y = two_points
-    value = 2 * (1 / np.sqrt(1.25) + 1 / np.sqrt(5))
-    assert value == pytest.approx(2.683282, abs=5e-7)
-    assert minimum_norm_value(x, y) == pytest.approx(value, rel=1e-14)
-    W, a = minimum_norm_interpolator(x, y)
-    np.testing.assert_allclose(-W[:, 1] / W[:, 0], [-0.5, 2.0])  # the two kinks of Figure 2
-    assert a[0] > 0 > a[1]
-
-
 @given(seeds)
 def test_interpolator_fits_is_balanced_and_has_the_value(seed):
     x, y = orthogonal_data(seed)

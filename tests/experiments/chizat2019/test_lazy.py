@@ -25,17 +25,3 @@ def test_the_linearised_model_is_the_one_that_descent_trains() -> None:
         gap.append(float(np.linalg.norm(w - step)))
         step = step - 0.02 * 3.0 / samples.n * J.T @ (3.0 * J @ step - samples.y)
     assert distances(run)["weights"] == pytest.approx(max(gap), rel=1e-9)
-
-
-def test_gradients_are_those_of_differences() -> None:
-    rng = np.random.default_rng(0)
-    W, a, x = rng.standard_normal((3, 2)), rng.standard_normal(3), rng.standard_normal((4, 2))
-    net = TwoLayer(width=3, activation={"kind": "tanh"})  # type: ignore[arg-type]
-    J, h = features(net, W, a, x), 1e-6
-
-    def f(W: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return np.tanh(x @ W.T) @ a
-
-    change = rng.standard_normal(9)
-    ends = [f(W + s * h * change[:6].reshape(3, 2), a + s * h * change[6:]) for s in (1, -1)]
-    np.testing.assert_allclose(J @ change, (ends[0] - ends[1]) / (2 * h), rtol=1e-7)

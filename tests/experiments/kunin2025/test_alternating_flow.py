@@ -29,15 +29,6 @@ def test_both_recursions_give_the_printed_times_and_order(name: str, constrained
     assert found.losses[-1] < 1e-20 * found.losses[0]  # both data sets are fitted
 
 
-def test_a_coordinate_whose_sign_would_change_starts_again_from_its_edge() -> None:
-    found = saddles(*data_of("dormant"))
-    np.testing.assert_allclose(found.paths[2], [1.0, 1.0], atol=1e-12)
-    np.testing.assert_allclose(found.paths[3], [-1.0, 1.0], atol=1e-12)
-    assert (found.betas[2, 0], found.betas[1, 0] * found.betas[3, 0] < 0) == (0.0, True)
-    inside = found.at(found.losses, np.array([0.0, found.times[1] * 1.05, found.times[2]]), width=0.1)
-    np.testing.assert_array_equal(inside, [found.losses[0], np.nan, np.nan])
-
-
 @pytest.mark.parametrize(("p", "mode", "size"), [(20, 3, 5.0), (11, 2, 1.5)])
 def test_no_neuron_has_more_utility_than_the_formula_says(p: int, mode: int, size: float) -> None:
     template = 2 * size / p * np.cos(2 * np.pi * mode * np.arange(p) / p)

@@ -7,7 +7,6 @@ import pytest
 
 from experiments.min2024.theory import early_alignment
 from experiments.min2024.theory.caratheodory import CaratheodoryNeuron
-from experiments.min2024.theory.cones import DEAD, regions
 
 
 def two_points(angle: float) -> tuple[np.ndarray, np.ndarray]:
@@ -47,17 +46,6 @@ def test_correspondence_bounds_every_edge_once() -> None:
         assert (early_alignment.edge_times(path, 1.0) <= bounds[partners]).all()
         assert early_alignment.travel_time(path, 1.0) <= early_alignment.travel_time(largest, 1.0)
     assert early_alignment.correspondence(largest, 5, 4).tolist() == list(range(9))
-
-
-def test_single_neuron_stays_only_with_slope_zero() -> None:
-    times = np.linspace(0.0, 1.0, 51)
-    stays = np.tile([0.0, 1.0, 1.0], (51, 1))
-    x = np.array([1.0, 0.0])
-    assert CaratheodoryNeuron(x, -1.0).defect(times, stays) == 0.0
-    assert CaratheodoryNeuron(x, -1.0, 0.3).defect(times, stays) == pytest.approx(0.3)
-    path = CaratheodoryNeuron(x, -1.0, 0.3).descend([0.0, 1.0], 1.0, 0.01, 50)
-    assert path[-1] == pytest.approx([-0.003, 1.0, 1.0])
-    assert regions(x[None], [-1.0], path[-1:, :2]).tolist() == [DEAD]
 
 
 @pytest.mark.parametrize("leaves_at", [0.0, 0.7, np.inf])

@@ -15,18 +15,6 @@ W = np.array([[2.0, 1.0], [2.0, -1.0]])
 U = np.array([[-1.0, 0.5], [-1.0, -0.5]])
 
 
-def test_radius_ratio_and_regime_by_hand():
-    w_bar, u_bar = clustering.group_means(W, U)
-    assert w_bar.tolist() == [2.0, 0.0]
-    assert u_bar.tolist() == [-1.0, 0.0]
-    assert clustering.cluster_radius(W, U) == pytest.approx(1.0)
-    assert clustering.clustering_ratio(W, U) == pytest.approx(2 / 3)
-    # |<(3, 0), x>| < 2 ||x||: outside where |cosine| < 2/3
-    x = np.array([[1.0, 0.0], [0.0, 1.0], [0.66, np.sqrt(1 - 0.66**2)], [0.67, np.sqrt(1 - 0.67**2)]])
-    assert clustering.outside_linear_regime(x, W, U).tolist() == [False, True, True, False]
-    assert np.isinf(clustering.clustering_ratio(W, W))
-
-
 def test_equation_8_against_a_general_solver():
     alpha = 0.2
     found = agreement.perfect_agreement_directions(X, Y, alpha)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.saxe2014.silent_alignment import final_alignment
 from dynamics_cli._bundled.experiments.saxe2014.theory.modes import (
-    descent,
     half_time,
     infinite_depth,
     strength,
@@ -28,13 +27,6 @@ def test_strengths_and_times_against_the_integrated_equation() -> None:
     assert infinite_depth(1e-3, 0.99, 1.0) == pytest.approx(1e6 * time_between(1e-3, 0.99, 1.0, 10**6), rel=1e-4)
     with pytest.raises(ValueError, match="u < s"):
         time_between(0.1, 1.0, 1.0, 2)
-
-
-def test_descent_counts_its_updates() -> None:
-    a, count = 0.1, 0
-    while a * a < 0.9:  # n = 2, a balanced mode of strength 1
-        a, count = a + 0.05 * a * (1 - a * a), count + 1
-    assert descent(2, [0.05, 40.0], 0.01, 0.9, 1.0).tolist() == [count, np.inf]
 
 
 def test_the_final_alignment_is_that_of_the_final_kernel() -> None:

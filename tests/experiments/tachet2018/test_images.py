@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.tachet2018.fig5_gan import coverage
 from PIL import Image
 
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
@@ -27,15 +26,6 @@ def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for k in range(12):
             Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(folder / f"{kind}.{k}.jpg")
     add_dogs_vs_cats(folder)
-
-
-MODES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-
-
-def test_coverage_counts_modes_and_good_samples() -> None:
-    samples = np.array([[0.0, 0.29], [0.31, 0.0], [1.0, 0.1], [5.0, 5.0]])
-    assert coverage(samples, MODES, 0.1) == (2, 0.5)
-    assert coverage(np.full((10, 2), 7.0), MODES, 0.1) == (0, 0.0)
 
 
 def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:

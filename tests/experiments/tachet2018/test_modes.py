@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import (
-    death_time,
     invariant,
     logistic_mode,
     outcome,
@@ -54,13 +53,3 @@ def test_modes_are_the_closed_form_of_a3(y0, z0, norm, label):
         assert elapsed(path.y[k], path.z[k], y0, z0, norm, label) == pytest.approx(0.5 * norm * t[k], rel=1e-8)
     if y0 <= 0:
         assert (path.y == y0).all()
-
-
-def test_death_time_is_where_the_ode_crosses_zero():
-    t = death_time(0.2, -0.6, 0.7)
-    assert t == pytest.approx(2.8816535585569 / 2, rel=1e-11)  # the crossing for p = 1/2, by DOP853 at 1e-13
-    after = logistic_mode([t * (1 - 1e-6), t * (1 + 1e-6), 10 * t], 0.2, -0.6, 0.7)
-    assert after.y[0] > 0
-    assert (after.y[1:] == 0).all()
-    np.testing.assert_allclose(after.z[1:], -np.sqrt(0.36 - 0.04 / 0.49), rtol=1e-12)
-    assert np.isinf([death_time(y0, z0, 0.7) for y0, z0 in ((0.5, -0.3), (0.7, -1.0), (-1.0, -1.0))]).all()

@@ -5,11 +5,9 @@ import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
     hyperboloid,
     saddle,
-    saddle_eigenvalues,
     separatrix,
     shared_neuron,
 )
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 positive = st.floats(0.02, 1.5)
@@ -39,30 +37,6 @@ def test_the_three_trajectories_of_figure_3():
     for path, c in ((first, 0.01), (second, 0.81), (third, -0.21)):
         np.testing.assert_allclose(hyperboloid(path.alpha, path.beta, path.z), c, atol=1e-12)
     assert [winner(0.1, 0.1, 0.1), winner(0.2, 0.9, 0.2), winner(1.0, 0.0, -1.1)] == [1, 2, 0]
-
-
-@given(positive, positive, st.floats(-1.5, 1.5))
-@settings(max_examples=40, deadline=None)
-def test_invariant_and_freezing(alpha0, beta0, z0):
-    t = np.linspace(0, 30, 61)
-    path = shared_neuron(t, alpha0, beta0, z0)
-    c = hyperboloid(alpha0, beta0, z0)
-    np.testing.assert_allclose(hyperboloid(path.alpha, path.beta, path.z), c, atol=1e-8)
-    assert (path.alpha[t >= path.alpha_zero] == 0).all()
-    assert (path.beta[t >= path.beta_zero] == 0).all()
-    assert (path.alpha[t < path.alpha_zero] > 0).all()
-    assert (path.beta[t < path.beta_zero] > 0).all()
-    assert (path.alpha[0], path.beta[0], path.z[0]) == (alpha0, beta0, z0)
-
-
-def test_numbers_of_the_notes_for_c_equal_1():
-    assert saddle_eigenvalues(1.0) == (pytest.approx(0.5931, abs=5e-5), pytest.approx(-0.8431, abs=5e-5))
-    curve = separatrix(1.0)
-    np.testing.assert_allclose(curve[0], [0.0, 1.781, 1.474], atol=5e-4)
-    np.testing.assert_allclose(curve[200], [np.sqrt(0.5), np.sqrt(0.5), 0.0], rtol=1e-15)
-    np.testing.assert_allclose(curve[::-1], curve[:, [1, 0, 2]] * [1, 1, -1], atol=1e-9)  # mirror images
-    np.testing.assert_allclose(hyperboloid(*curve.T), 1.0, atol=1e-10)
-    assert (curve[:, :2] >= 0).all()
 
 
 def test_the_separatrix_separates_and_leads_to_the_saddle():
