@@ -72,13 +72,3 @@ def test_files_count_by_their_contents(write: Write, here: Path) -> None:
     assert identity(one) == identity(two)
     (here / "d.csv").write_text("1,3\n")
     assert identity(one) != identity(two)
-
-
-def test_a_file_that_went_away(base: dict[str, Any], here: Path) -> None:
-    base["dataset"] = {"kind": "file", "path": "d.csv"}
-    (here / "d.csv").touch()
-    config = load_config(base)
-    (here / "d.csv").unlink()
-    with pytest.raises(ConfigError) as caught:
-        identity(config)
-    assert str(caught.value) == f"<config>: dataset.path: {here}/d.csv cannot be read: No such file or directory"
