@@ -110,8 +110,6 @@ def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
         str(first.path),
         first.path.name,
         first.path.name[:-3],
-        first.hash[:6],
-        first.hash,
     ):
         assert dyn.load_run(which).hash == first.hash, which
     assert dyn.load_run("latest").path == second.path
@@ -119,8 +117,6 @@ def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
         dyn.load_run("toy")
     with pytest.raises(RunError, match="there is no run ffffffffff"):
         dyn.load_run("ffffffffff")
-    with pytest.raises(RunError, match=f"there is no run {first.hash[:10]}"):
-        dyn.load_run(first.hash[:10] + "0" * 54)
     (place / "latest").mkdir()  # what is there comes first
     shutil.copytree(first.path, place / "latest", dirs_exist_ok=True)
     assert dyn.load_run("latest").hash == first.hash
@@ -186,7 +182,7 @@ def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
     short = {"overrides": {"optimizer.iterations": 5}}
     run, found = dyn.train(TOY, **short), dyn.sweep(TOY, {"optimizer.lr": [0.01, 0.02]}, **short)
     name, path = found.path.name, str(found.path.absolute())
-    for which in ("latest", name, name[:-2], name[-10:-2], str(found.path)):
+    for which in ("latest", name, name[:-2], str(found.path)):
         assert answer("show", which)["path"] == path
         assert answer("verify", which)[0]["path"] == path
         assert answer("plot", which, "--panel", "curve")["files"] == [f"{path}/plots/curve.png"]
