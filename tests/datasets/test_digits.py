@@ -7,7 +7,6 @@ import pytest
 
 from dynamics_cli.datasets.files.mnist import load_mnist
 from dynamics_cli.datasets.images import MnistPair, light_effect
-from dynamics_cli.errors import DataMissingError
 from dynamics_cli.kinds import Samples, Streams
 
 
@@ -62,15 +61,6 @@ def test_the_light_effect_scales_every_pixel_value(shape: tuple[int, ...]) -> No
     assert (data.x[:1000].max(), data.x[1000:].min()) == (127 / 255, 128 / 255)
     assert data.x_test is not None
     assert data.x_test[200:].min() == 128 / 255
-
-
-def test_more_images_than_there_are_is_told() -> None:
-    with pytest.raises(InputError, match="per_class is 1001, source subset has 1000 such images of digit 1"):
-        build(per_class=1001)
-    with pytest.raises(InputError, match="test_per_class is 300, source subset has 200"):
-        build(test_per_class=300)
-    with pytest.raises(DataMissingError, match="`dyn data fetch mnist`"):
-        build(source="full")
 
 
 CONFIG: dict[str, Any] = {
