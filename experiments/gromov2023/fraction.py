@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, FULL, GD, grokking
+from .grokking import ADAMW, FULL, GD, NO_DECAY, grokking
 
 SHARES = {ADAMW: (0.2, 0.3, 0.4, 0.5, 0.6, 0.7), GD: (0.3, 0.5, 0.6, 0.7)}
 """Optimizer -> shares of the pairs."""
@@ -87,6 +87,7 @@ FIGURE = kit.Figure(
         "Addition modulo p. Left: epoch at which training pairs (dotted) and test pairs are learnt against the share "
         "that is trained. Middle: final test accuracy. Right: test accuracy under AdamW of several weight decays."
     ),
+    passes={"decay": {"gd-*": NO_DECAY}},
     configs=_wanted(),
     presets={"full": _wanted(*FULL)},
 )
