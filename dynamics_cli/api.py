@@ -470,7 +470,7 @@ def export(run: Which | Sweep, out: str | Path, *, to: str, at: int | None = Non
 
     path = Path(out)
     if to not in export.FORMATS:
-        raise UsageError(f"there is no form {to!r}; there are {', '.join(export.FORMATS)}")
+        raise UsageError(f"no format {to!r}; there are {', '.join(export.FORMATS)}")
     if at is not None and to != "safetensors":
         raise UsageError(f"at only applies to safetensors; {to} exports all states")
     if (sweep := sweep_directory(run)) is None:
@@ -615,7 +615,7 @@ def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
     `dynamics_cli.analysis` charts it. Theories named in `anyway` predict although their assumptions fail.
 
     Raises:
-        UsageError: no theory speaks of this run, or none of a name in `anyway`.
+        UsageError: no theory applies to this run, or none of a name in `anyway`.
         RunError: the run is damaged, or has not recorded the weights that a theory needs.
     """
     from dynamics_cli.analysis import predictions as of

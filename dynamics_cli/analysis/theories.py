@@ -61,19 +61,19 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
                 raise LookupError(missing)
             found.append(Prediction(theory, violated, _curves(run, theory) if _asked(theory, violated, anyway) else {}))
         except ValueError as error:
-            raise InputError(f"the theory {theory.kind} says nothing of this run: {error}") from error
+            raise InputError(f"the theory {theory.kind} does not apply to this run: {error}") from error
         except (DynError, LookupError) as error:
             if not missing or isinstance(error, CorruptRunError):
                 raise
             if theory.kind in anyway:
-                raise InputError(f"the theory {theory.kind} says nothing of this run. It needs {missing}") from error
+                raise InputError(f"the theory {theory.kind} does not apply to this run. It needs {missing}") from error
             found.append(Prediction(theory, [missing], {}))
     names = [one.name for one in found]
     if not names:
-        raise UsageError("no theory speaks of this run; `dyn list kinds` has all of them, `dyn explain` an example")
+        raise UsageError("no theory applies to this run; `dyn list kinds` has all of them, `dyn explain` an example")
     for name in set(anyway) - {*names}:
         there = f"it is about {', '.join(names)}"
-        raise UsageError(f"no theory {name!r} speaks of this run{did_you_mean(name, names)}; {there}")
+        raise UsageError(f"no theory {name!r} applies to this run{did_you_mean(name, names)}; {there}")
     return found
 
 

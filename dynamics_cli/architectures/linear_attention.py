@@ -69,7 +69,7 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
         D = math.isqrt(d + 2) - 1
         if D < 1 or d != (D + 1) ** 2 + D:
             form = "moments of D + 1 columns, (D + 1)^2 + D numbers"
-            raise InputError(f"architecture.kind linear_attention: samples of {d} columns are no {form}")
+            raise InputError(f"architecture.kind linear_attention: expected {form}, got samples with {d} columns")
         return D
 
     def build(self, d: int) -> nn.Module:

@@ -114,7 +114,7 @@ class Scaled(Initialization):
         magnitudes = np.full(m, self.output_value) if self.output_value is not None else self.magnitudes(s, W)
         if len(shape) > 1:
             if self.output_signs == "halves":
-                raise InputError(f"initialization.output_signs: halves are of one output, there are {shape[0]}")
+                raise InputError(f"initialization.output_signs: halves needs a network with one output, not {shape[0]}")
             return on_sphere(rng, (m, shape[0])).T * magnitudes
         if self.output_signs == "halves":
             signs = np.where(np.arange(m) < (m + 1) // 2, 1.0, -1.0)

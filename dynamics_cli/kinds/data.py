@@ -157,11 +157,11 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
             raise InputError(f"{name} holds {np.asarray(array).dtype}, numbers are needed")
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if x.ndim != 2:
-        raise InputError(f"{x_name} has shape {x.shape}, needed is (samples, dimensions)")
+        raise InputError(f"{x_name} must have shape (samples, dimensions), not {x.shape}")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim not in (1, 2):
-        raise InputError(f"{y_name} has shape {y.shape}, needed is one label per sample, or one vector")
+        raise InputError(f"{y_name} must hold one label or vector per sample; its shape is {y.shape}")
     if len(x) != len(y):
         raise InputError(f"{x_name} has {len(x)} samples but {y_name} has {len(y)}")
     if len(x) == 0 or x.shape[1] == 0:

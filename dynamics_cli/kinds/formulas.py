@@ -123,7 +123,7 @@ def constant(table: dict[Any, Expression], value: Any) -> Expression:
     try:
         return _entry(table, "constant", (float(value),), NUMBER)
     except (TypeError, ValueError) as error:
-        raise NotAFormulaError(f"a formula knows numbers and its arguments, not {type(value).__name__}") from error
+        raise NotAFormulaError(f"a formula takes numbers and its arguments, not {type(value).__name__}") from error
 
 
 def symbol(table: dict[Any, Expression], name: str, level: int) -> Expression:

@@ -102,7 +102,7 @@ class Loss(Kind):
         """Return the reduced loss, shape (...)."""
         values = self.values(h, y)
         if not values.ndim:
-            raise InputError(f"loss.kind {self.kind!r}: values gives a single number, one for each sample is needed")
+            raise InputError(f"loss.kind {self.kind!r}: values returns a single number; return one for each sample")
         return values.mean(-1) if self.reduction == "mean" else values.sum(-1)
 
     def sample_weight(self, n: int) -> float:

@@ -155,12 +155,12 @@ def test_a_mode_starts_where_it_should_and_ends_at_its_value() -> None:
 
 def test_runs_without_a_theory_and_wrong_names_are_told(trained: Trained) -> None:
     run = trained(config_of("deep_modes"))
-    with pytest.raises(UsageError, match=r"no theory 'deep_mode' speaks of this run.*deep_modes"):
+    with pytest.raises(UsageError, match=r"no theory 'deep_mode' applies to this run.*deep_modes"):
         predictions(run, ["deep_mode"])
     net = {"kind": "fully_connected", "widths": [4], "activation": "tanh"}
     config = config_of("early_alignment", optimizer={"iterations": 3}, initialization={"kind": "default_scaled"})
     config |= {"architecture": net, "initialization": {"kind": "default_scaled"}, "name": "tanh"}
-    with pytest.raises(UsageError, match="no theory speaks of this run"):
+    with pytest.raises(UsageError, match="no theory applies to this run"):
         predictions(trained(config))
 
 

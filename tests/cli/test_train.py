@@ -75,7 +75,7 @@ def test_force_deletes_no_file_of_others(name: str, dyn: Dyn, place: Path) -> No
     mine.parent.mkdir(parents=True, exist_ok=True)
     mine.write_text("mine")
     answer = dyn("train", "toy.yaml", "--out", "here", "--force")
-    told = f"Error: here/{name} is not of dyn, and would be deleted: move it away, then give the command again\n"
+    told = f"Error: here/{name} was not written by dyn and would be deleted: move it, then repeat the command\n"
     assert (answer.code, answer.out, answer.err) == (2, "", told)
     assert (mine.read_text(), dyn("verify", "here").code) == ("mine", 0)
     mine.unlink()

@@ -220,7 +220,7 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
                      "singular_values": [1.0]})),
     ({"architecture": {**NETWORK, "train": ["w"]}}, "no weight 'w'; it has hidden_weight"),
     (gd(layer_lr={"b": 1.0}), "no weight 'b'"),
-    (in_context(features="tokens"), "samples of 18 columns are no moments of D [+] 1 columns"),
+    (in_context(features="tokens"), "expected moments of D [+] 1 columns, got samples with 18 columns"),
     (pairs(tokens=3), "samples of 14 columns are not 3 tokens of equal length; divisors of 14 will do: 1, 2, 7, 14"),
     *((labelled(loss, architecture={**NETWORK, "outputs": outputs}) | {"dataset": MAP}, told)
       for loss, outputs, told in (
@@ -231,7 +231,7 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
      r"u \(2,\) is no matrix; unbalanced and default_scaled"),
     ({**drawn(LINEAR, "decoupled"), **points([[1.0], [1.0]], [1.0, -1.0])}, "no input is correlated with any label"),
     ({**drawn({**NETWORK, "outputs": 4}, "balanced", output_signs="halves"), **points([[1.0], [2.0]], [0, 3]),
-      "loss": {"kind": "cross_entropy"}}, "output_signs: halves are of one output, there are 4"),
+      "loss": {"kind": "cross_entropy"}}, "output_signs: halves needs a network with one output, not 4"),
     *(({"architecture": DEEP, "initialization": {"kind": kind, **own, "scales": scales}}, told)
       for kind, own in {"unbalanced": {"scale": 0.5}, "default_scaled": {}, "kaiming": {}, "orthogonal": {}}.items()
       for scales, told in (({"weight_9": 1.0}, "scales: no parameter 'weight_9'; this network has weight_1, bias_1"),

@@ -100,7 +100,7 @@ def test_force_empties_a_run_and_keeps_the_rest(finished: Path, config: RunConfi
     shutil.rmtree(finished / "measures")
     (finished / "measures").symlink_to(outside)
     (finished / "trajectory" / "mine.txt").write_text("mine")
-    with pytest.raises(UsageError, match=r"mine\.txt is not of dyn, and would be deleted"):
+    with pytest.raises(UsageError, match=r"mine\.txt was not written by dyn"):
         clear_run(finished)
     (finished / "trajectory" / "mine.txt").unlink()
     clear_run(finished)

@@ -118,7 +118,7 @@ class Mine(Loss, kind="mine"):
 
 def test_a_loss_that_gives_one_number_for_all_samples_is_refused() -> None:
     done = train(LOSS, TWO_LAYERS.replace("kind: mse", "kind: mine"), exits=3)
-    assert "loss.kind 'mine': values gives a single number, one for each sample is needed" in done.stderr
+    assert "loss.kind 'mine': values returns a single number; return one for each sample" in done.stderr
 
 
 WIDTHS = ", ".join(["2"] * 11)

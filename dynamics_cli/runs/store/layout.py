@@ -134,7 +134,7 @@ def clear_run(directory: Path) -> None:
             known = _IN_FOLDERS.fullmatch(path.relative_to(directory).as_posix()) or files.is_temporary(path.name)
             if path.is_file() and not path.is_symlink() and not known:
                 raise UsageError(
-                    f"{path} is not of dyn, and would be deleted: move it away, then give the command again"
+                    f"{path} was not written by dyn and would be deleted: move it, then repeat the command"
                 )
     with files.os_errors_as_run_errors(directory):
         files.remove_temporaries(directory)
