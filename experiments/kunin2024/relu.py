@@ -212,6 +212,9 @@ FIGURE = kit.Figure(
         "over that of the zero function, and distance of the tangent kernel from the first, in 100 dimensions; the "
         "first column of each map is a mean of several seeds."
     ),
+    passes={"linear": {
+        "flips-down lazy-first rich-later": "The imbalance delays the motion of directions, whatever the activation.",
+    }},
     configs={
         **{name: _wanted(*values, "kunin2024/circle.yaml") for name, values in PLANE.items()},
         **_maps(SMALL[0][1:], SMALL[1]),

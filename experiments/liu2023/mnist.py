@@ -67,6 +67,7 @@ FIGURE = kit.Figure(
         "Accuracies and norms of networks trained by AdamW on few MNIST images, from the default start and from "
         "weights eight times as large, which generalise only after their norm has shrunk."
     ),
+    passes={"linear": {"groks shrinks": "Decay shrinks the large weights of a linear network too, as late."}},
     configs=_wanted(),
     presets={
         "full": _wanted(
