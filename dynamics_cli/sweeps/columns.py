@@ -15,10 +15,12 @@ from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.run import columns_of, measured
 from dynamics_cli.runs.store.layout import is_array_name
 from dynamics_cli.sweeps.directory import Sweep, number_of, text_of
-from dynamics_cli.sweeps.table import FIXED
+from dynamics_cli.sweeps.table import COLUMNS, FIXED
 from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]
+WITHOUT_CURVES = {*COLUMNS} - {"final_loss"}
+"""Columns of a run as a whole; they are drawn by name alone."""
 
 
 class SweepTable:
@@ -47,7 +49,7 @@ class SweepTable:
         asked = bool((self.described["config"].get("record") or {}).get("measures"))
         columns = dict.fromkeys(str(name) for row in self.rows for name in row if name not in (*FIXED, *self.settings))
         names = [name for name in columns if is_array_name(name.partition(".")[0]) and name != "iterations"]
-        return sorted(names, key=lambda name: (name == "final_loss") == asked)
+        return sorted(names, key=lambda name: (name in WITHOUT_CURVES, (name == "final_loss") == asked))
 
     @property
     def columns(self) -> list[str]:

@@ -20,7 +20,7 @@ from dynamics_cli.plotting.layout import ticks_at
 from dynamics_cli.plotting.panels.phase import draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure, styled
 from dynamics_cli.plotting.time_axis import scale_of
-from dynamics_cli.sweeps.columns import SweepTable
+from dynamics_cli.sweeps.columns import WITHOUT_CURVES, SweepTable
 
 Floats = NDArray[np.float64]
 MOST_LINES, MOST_CHARTS = 21, 9
@@ -53,7 +53,8 @@ def draw_named(
         figure = draw_sweep(table, "curve", y, x=x, by=[columns["color"]] if "color" in columns else [])
         yield _in_file("-".join(columns.values())) + said, figure
         return
-    for name in panels or pictures_of(table):
+    offered = [name for name in pictures_of(table) if name != "losses" or measure not in WITHOUT_CURVES]
+    for name in panels or offered:
         chosen = measure or ("final_loss" if name == "losses" else table.measures[0])
         yield name + ("" if chosen == "final_loss" else f"-{_in_file(chosen)}") + said, draw_sweep(table, name, chosen)
 

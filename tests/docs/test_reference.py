@@ -51,7 +51,7 @@ def plain(text: str) -> str:
 def test_every_kind_has_a_page_that_its_section_names(pages: Path) -> None:
     written = {path.relative_to(pages).with_suffix("").as_posix() for path in pages.rglob("*.md")}
     kinds = {f"{section}/{name}" for section, name in KINDS}
-    assert len(kinds) > 130
+    assert len(kinds) > 100
     assert written == kinds | {f"{section}/index" for section in SECTIONS} | {"index"}
     for section, name in KINDS:
         assert f"[`{name}`]({name}.md)" in (pages / section / "index.md").read_text()
@@ -82,7 +82,7 @@ def test_every_command_has_its_place() -> None:
 
 def test_every_function_and_every_base_class_has_its_place() -> None:
     page = (DOCS / "reference/api.md").read_text()
-    functions = re.findall(r"autofunction:: dynamics_cli\.(\w+)\n", page)
+    functions = re.findall(r"auto(?:function|class):: dynamics_cli\.(\w+)\n", page)
     assert sorted(functions) == [name for name in dir(dyn) if name != "__version__"]
     classes = set(re.findall(r"autoclass:: (?:[\w.]+\.)?(\w+)\n", page))
     of_sections = {next(iter(_base(section))) for section in SECTIONS}

@@ -17,7 +17,7 @@ def test_motion_is_the_derivative_along_the_flow() -> None:
     W, a, loss = rng.standard_normal((4, 6)), rng.standard_normal(4), Exponential()
     value, gradient = hidden_gradient(x, y, W, a, loss)
     assert value == pytest.approx(float(loss.total(outputs(x, W, a), y)))
-    step = 1e-6
+    step = 1e-8
     moved = W - step * gradient
     _, growth, turns = motion(x, y, W, a, loss)
     assert growth == pytest.approx((np.sum(moved**2) - np.sum(W**2)) / step, rel=1e-3)
