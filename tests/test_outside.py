@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import os
 import re
@@ -10,7 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +23,11 @@ from pydantic import ValidationError
 from dynamics_cli import load_run
 from dynamics_cli.cli import main
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import InputError, RunError
 from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.losses.squared import Mse
+from dynamics_cli.recording.measures import measure_of
+from dynamics_cli.templates import new_paper
 
 from .conftest import stranger_to_kinds
 
@@ -183,3 +188,25 @@ def test_a_name_that_no_kind_can_have(name: str, tmp_path: Path) -> None:
 def test_a_kind_of_another_section_is_refused() -> None:
     with pytest.raises(ValidationError, match="must be a section"):
         RunConfig.model_validate({**dict(load_config(ROOT / "configs/boursier2022/orthogonal.yaml")), "dataset": Mse()})
+
+
+def test_new_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Path.write_text
+
+    def full(path: Path, text: str, **options: Any) -> int:
+        if path.name == "NOTES.md":
+            path.touch()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return written(path, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(RunError, match=r"nothing was written \(No space left on device\)"):
+        new_paper("mine2031", tmp_path)
+    monkeypatch.undo()
+    assert len(new_paper("mine2031", tmp_path)) == 5
+
+
+@pytest.mark.parametrize("name", ["a/b", "", "a" * 300, ".hidden"])
+def test_a_kind_needs_the_name_of_a_file(name: str) -> None:
+    with pytest.raises(InputError, match="a name has at most 60 letters, digits"):
+        measure_of(types.FunctionType((lambda state: 1.0).__code__, {}, name))
