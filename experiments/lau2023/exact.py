@@ -98,7 +98,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         "label": "printed estimate",
         "zorder": 3,
     }
-    handles += axes[0].plot(e.exact[:k], e.printed, **cross, label="printed estimate")
+    handles += axes[0].plot(e.exact[:k], e.printed, **cross)
     axes[1].plot(at[:k] + 0.3, e.printed / e.exact[:k], **cross)
     axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), zorder=1)
     for values, marker, color, name in (
