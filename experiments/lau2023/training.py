@@ -74,7 +74,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def _means(found: kit.Floats, losses: kit.Floats) -> tuple[float, float, float]:
-    """Return mean and standard deviation of estimates (K, 2), and the mean loss; NaN of none."""
+    """Return mean and standard deviation of estimates (K, 3), and the mean loss; NaN of none."""
     if not len(found):
         return np.nan, np.nan, np.nan
     return float(found[:, 0].mean()), float(found[:, 0].std()), float(losses.mean())
@@ -122,7 +122,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     colors = dict(zip(SAMPLERS, (kit.SERIES[1], kit.SERIES[0]), strict=True))
     handles: list[Any] = []
     for name, label in SAMPLERS.items():
-        mean, spread = e.curves[name].T
+        mean, spread, _ = e.curves[name].T
         handles += axes[1].plot(e.states, mean, lw=1.0, color=colors[name], label=label)
         axes[1].fill_between(e.states, mean - spread, mean + spread, color=colors[name], alpha=0.25, lw=0)
     ranks = np.array(RANKS)
