@@ -226,6 +226,8 @@ class _Configs:
         self._origins = {axis.key: axis.origin for axis in axes} | {let.key: let.origin for let in lets}
         self._like: dict[str, tuple[RunConfig, dict[str, Any]]] = {}
         """Settings that are no numbers -> the first config that has them, and the same as plain data."""
+        self._sections: dict[str, Any] = {}
+        """The settings of a section -> that section, which all jobs with these settings share: it is hashed once."""
 
     def at(self, settings: Mapping[str, Any]) -> RunConfig:
         """Return the config of some settings.
@@ -236,7 +238,11 @@ class _Configs:
         numbers = {key: value for key, value in settings.items() if type(value) in (int, float)}
         words = repr({key: value for key, value in settings.items() if key not in numbers})
         if words in self._like and (config := _changed(*self._like[words], numbers)) is not None:
-            return config
+            heads: dict[str, list[Any]] = {}
+            for key, value in numbers.items():
+                heads.setdefault(key.partition(".")[0], []).append((key, value))
+            shared = {h: self._sections.setdefault(f"{h} {words} {at}", getattr(config, h)) for h, at in heads.items()}
+            return config.model_copy(update=shared)
         assigned = [assignment(key, value, self._origins[key]) for key, value in settings.items()]
         try:
             config = self._load([*self._overrides, *assigned])
