@@ -142,10 +142,11 @@ class RunSource:
 
         Raises DynError: it failed.
         """
-        found = self._ended[_key(configs)]
+        key = _key(configs)
+        found = self._ended[key]
         if isinstance(found, DynError):
             raise found
-        self._ended[_key(configs)] = replace(found, reused=True, seconds=0.0)
+        self._ended[key] = replace(found, reused=True, seconds=0.0)
         return found
 
 

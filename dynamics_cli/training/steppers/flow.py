@@ -10,7 +10,8 @@ fewest gradients there, a number that grows as 1 / rtol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,13 @@ _OWN_SIZE = 3e-14
 """The smallest `rtol` of SciPy's solvers; the tolerance is their `atol`, which is set before each step."""
 _SMALLEST = 1e-30
 """Steps at time 0 are at least this share of the run: SciPy's own limit there is subnormal, and so taken as 0."""
+
+
+@contextmanager
+def _integrating() -> Iterator[None]:
+    """Compute steps on one thread of BLAS, with subnormal numbers as 0; an overflow shows in the loss."""
+    with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
+        yield
 
 
 class FlowStepper(Stepper):
@@ -65,7 +73,7 @@ class FlowStepper(Stepper):
         """Make the solver at a state of the flow; no step is done from there yet."""
         self._path: Callable[[float], Floats] | None = None
         self._least = 0.0
-        with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
+        with _integrating():
             tolerance = self._tolerance(weights)
             self._solver = self._pair(self._slope, time, weights, self.times[-1], rtol=_OWN_SIZE, atol=tolerance)
         if not np.isfinite(self._solver.h_abs):
@@ -119,7 +127,7 @@ class FlowStepper(Stepper):
     def _weights(self) -> Floats:
         """Return the trained weights (P,) of the current state, after all steps that it needs."""
         solver, time = self._solver, float(self.times[self.iteration])
-        with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
+        with _integrating():
             if solver.t < time:
                 while solver.t < time:
                     self._step()
@@ -154,7 +162,7 @@ class FlowStepper(Stepper):
         self._begin(float(state["time"]), np.array(state["weights"], np.float64))
         self._solver.h_abs = float(state["length"])
         if steps:
-            with one_blas_thread(), flushed(everywhere=True), np.errstate(all="ignore"):
+            with _integrating():
                 self._step()
                 self._path = self._solver.dense_output()
         self._steps, self._evaluations = steps, int(state["gradient_evaluations"])
