@@ -50,7 +50,7 @@ class TrainingEnd:
 
 
 @dataclass
-class Recorder:
+class RecordBuffer:
     """Hands losses, weights and measures to the writer some times a second, and remembers the last loss."""
 
     writer: RunWriter
@@ -128,7 +128,7 @@ class TrainingLoop:
     """
 
     stepper: Stepper
-    recorder: Recorder
+    recorder: RecordBuffer
     total: int
     snapshots: Iterations
     progress: Progress | None = None

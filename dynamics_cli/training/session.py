@@ -36,7 +36,7 @@ from dynamics_cli.training.estimate import (
     recorded_parameters,
     refuse_if_too_large,
 )
-from dynamics_cli.training.loop import Progress, Recorder, TrainingEnd, TrainingLoop
+from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingEnd, TrainingLoop
 from dynamics_cli.training.measuring import Measuring, chosen_measures, default_measures, recorded_iterations
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
@@ -230,7 +230,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
 
     """
     problem, loop = plan.problem, None
-    recorder = Recorder(
+    recorder = RecordBuffer(
         writer,
         loss_every=loss_interval(problem),
         parameters=recorded_parameters(problem),
