@@ -212,7 +212,12 @@ def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -
         ),
         configs={"digits": config},
         presets={"full": {"digits": kit.Wanted(config, ("dataset.source=full",))}},
-
+        passes={"linear": {
+            "aligned-mean rank-*": "All neurons of a linear network turn to one line too, that of the sum of the "
+                                   "labelled images.",
+            "alignment-drops": "The gradient turns to images that are not fitted yet, for a linear network too.",
+            "loss-end": "A linear function separates these digits.",
+        }},
         claims=lambda e: claims(e, f"Figure {number}", text),
     )  # fmt: skip
 
