@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dynamics_cli.recorder import Recorder
     from dynamics_cli.reproduction.audit import Audit
     from dynamics_cli.reproduction.reproduce import FigureResult
-    from dynamics_cli.runs import Run
     from dynamics_cli.runs.compare import Comparison
+    from dynamics_cli.runs.run import Run
     from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
@@ -567,7 +567,7 @@ def pictures(
 
     `messages` is told of an iteration whose state was not recorded.
     """
-    from dynamics_cli.runs import Run
+    from dynamics_cli.runs.run import Run
 
     if not isinstance(opened, Run) and iterations:
         raise UsageError("at goes with a run: a sweep has no states to show, several runs are drawn over all of theirs")
@@ -626,7 +626,7 @@ def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
 
 def list_panels(run: Drawn) -> Table:
     """Return name and description of the panels that a run, several runs or a sweep offer."""
-    from dynamics_cli.runs import Run
+    from dynamics_cli.runs.run import Run
 
     opened = open_any(run)
     if isinstance(opened, list):

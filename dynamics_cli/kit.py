@@ -33,4 +33,4 @@ from dynamics_cli.reproduction.claims import (
     Claim, Interval, around, at_least, at_most, claim, exactly, given, less_than, more_than, most, near,
     printed, theory)
 from dynamics_cli.reproduction.figure import Evidence, Figure, Runs, Variant, Wanted, by_id
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run

@@ -32,7 +32,7 @@ from dynamics_cli.plotting.style import (
     settle,
     styled,
 )
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 Progress = Callable[[int, int], object]
 """Receives the number of frames drawn, and of all frames."""

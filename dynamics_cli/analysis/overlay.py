@@ -10,9 +10,8 @@ from dynamics_cli.analysis.curves import bound_of, called, drawn_measures
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.chart import Chart, Line, look
 from dynamics_cli.plotting.time_axis import LogAxes
-from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import settings_that_differ
-from dynamics_cli.runs.run import columns_of, measured
+from dynamics_cli.runs.run import Run, columns_of, measured
 
 MANY_SETTINGS = 3
 """Differing settings that a legend names; of runs that differ in more it gives the names."""

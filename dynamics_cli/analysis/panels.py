@@ -23,7 +23,7 @@ from dynamics_cli.plotting.layout import figure_legend
 from dynamics_cli.plotting.scene import Scene, draw_scene
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 ToCharts = Callable[[View, int | None], list[Chart]]
 """Makes charts of a `View`, of a state near an iteration where each state has a chart of its own."""

@@ -12,8 +12,8 @@ from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds import Curve, Theory, all_kinds
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.plotting.chart import Chart, Line
-from dynamics_cli.runs import Run
 from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.run import Run
 
 MANY = 12
 """Numbers of one curve that are drawn at most."""

@@ -15,7 +15,7 @@ from dynamics_cli.kinds.arrays import Labels
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
 from dynamics_cli.plotting.time_axis import LogAxes
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 CURVE_STATES = 800
 """States that a curve over training is drawn through at most."""

@@ -60,7 +60,7 @@ def kinds(section: str | None, as_json: bool) -> None:
 @click.option("--status", "statuses", multiple=True, metavar="STATUS")
 @json_option
 def runs(statuses: tuple[str, ...], as_json: bool) -> None:
-    from dynamics_cli.runs import runs_root
+    from dynamics_cli.runs.store.layout import runs_root
 
     found = api.list_runs(statuses=statuses)
     if as_json:

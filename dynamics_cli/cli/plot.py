@@ -61,7 +61,7 @@ def plot(
     as_json: bool, **drawing: Any,
 ) -> None:  # fmt: skip
     from dynamics_cli.plotting.style import save
-    from dynamics_cli.runs import Run
+    from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
 
     columns = {name: value for name in ("x", "y", "color") if (value := drawing.pop(name)) is not None}

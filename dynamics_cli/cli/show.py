@@ -16,7 +16,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.text import cell, fitted, pairs, shorten, size, terminal_width
 
 if TYPE_CHECKING:
-    from dynamics_cli.runs import Run
+    from dynamics_cli.runs.run import Run
 
 EXAMPLES = """\b
 Examples:

@@ -18,7 +18,7 @@ from dynamics_cli.errors import RunError
 from dynamics_cli.text import pairs, size
 
 if TYPE_CHECKING:
-    from dynamics_cli.runs import Run
+    from dynamics_cli.runs.run import Run
     from dynamics_cli.training.prospect import Prospect
     from dynamics_cli.training.session import Plan
 

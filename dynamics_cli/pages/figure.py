@@ -18,8 +18,10 @@ from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import AUDIT, beside, read_document, run_path, seeds_of, sha256
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
-from dynamics_cli.runs import CorruptRunError, Run, outputs_root
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.text import number
 
 PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}

@@ -14,7 +14,8 @@ from dynamics_cli.pages.run import add_comparison, add_run
 from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.document import read_document
-from dynamics_cli.runs import Run, outputs_root
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.sweeps.directory import read_sweep
 from dynamics_cli.sweeps.find import is_there, open_run, run_names, sweep_directory
 

@@ -18,9 +18,8 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import PIXELS, SliderStates, add_chart, add_scene
 from dynamics_cli.reproduction.settings import origins_in
-from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import settings_that_differ
-from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers
+from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_of, file_sizes, final_numbers
 from dynamics_cli.text import cell, size
 
 VALUE = 300

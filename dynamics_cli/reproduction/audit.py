@@ -21,7 +21,8 @@ from dynamics_cli.reproduction.document import AUDIT
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
 from dynamics_cli.reproduction.reproduce import chosen_figure, placed
-from dynamics_cli.runs import CorruptRunError, outputs_root
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.training.session import plan_run
 from dynamics_cli.training.signals import Interrupted

@@ -16,11 +16,14 @@ from typing import Any
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.claims import ClaimOverSeeds
 from dynamics_cli.reproduction.obtain import ObtainedRun
-from dynamics_cli.runs import CorruptRunError, Finding, Run, outputs_root, runs_below, verify_run
-from dynamics_cli.runs.errors import unreadable_as_corrupt
+from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.find import runs_below
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.runs.verify import Finding, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 from dynamics_cli.sweeps.find import is_there, run_directory, run_of_job, sweep_directory
 from dynamics_cli.text import Table

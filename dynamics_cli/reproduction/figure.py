@@ -13,7 +13,7 @@ from dynamics_cli.reproduction.claims import Claim
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-    from dynamics_cli.runs import Run
+    from dynamics_cli.runs.run import Run
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.reproduction.figure import Wanted
-from dynamics_cli.runs import Run
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
+from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.train import ProgressDisplay, Task, train_all
 from dynamics_cli.training.replicas import divide
 from dynamics_cli.training.session import Obtained

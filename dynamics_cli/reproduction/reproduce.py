@@ -20,9 +20,9 @@ from dynamics_cli.reproduction.document import SEEDS, beside, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
-from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.train import ProgressDisplay
 from dynamics_cli.text import Table, html_table

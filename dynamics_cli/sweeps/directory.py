@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.runs import CorruptRunError, Finding, Run, runs_below, verify_run
-from dynamics_cli.runs.errors import unreadable_as_corrupt
+from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.runs.verify import Finding, verify_run
 from dynamics_cli.sweeps.table import COLUMNS, FIXED, Results
 from dynamics_cli.text import Table
 

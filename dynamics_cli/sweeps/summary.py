@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import UsageError, did_you_mean
-from dynamics_cli.runs import is_locked
 from dynamics_cli.runs.find import DAMAGED, runs_below, summarize
 from dynamics_cli.runs.info import STATUSES
 from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
 from dynamics_cli.sweeps.find import sweep_directory, sweeps_root
 from dynamics_cli.text import Table

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, UsageError
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, read_sweep, write_sweep, write_table

@@ -19,8 +19,8 @@ from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import DynError, InputError, RunError, UsageError
 from dynamics_cli.kinds.registry import blamed
-from dynamics_cli.runs import Run
 from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.workers import run_by_executor, run_in_processes
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.prospect import found_run

@@ -11,7 +11,10 @@ from dynamics_cli.errors import DataMissingError
 from dynamics_cli.kinds import Descent, RunConfig
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.tracing import obstacle
-from dynamics_cli.runs import Run, check_space, is_locked, is_run
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store.layout import is_run
+from dynamics_cli.runs.store.locks import is_locked
+from dynamics_cli.runs.writer import check_space
 from dynamics_cli.training.estimate import recorded_parameters
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import build_problem

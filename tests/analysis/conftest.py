@@ -9,7 +9,8 @@ import pytest
 
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import Run, RunWriter
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.writer import RunWriter
 
 X, Y = [[-0.5], [2.0]], [-1.0, 1.0]
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from dynamics_cli.analysis.animation import animate_run
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .conftest import Write
 

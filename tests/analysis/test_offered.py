@@ -8,7 +8,7 @@ import pytest
 
 from dynamics_cli.analysis.panels import PANELS, check_panel, draw_panel, panels_of
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .conftest import ORTHOGONAL, Write
 

@@ -14,7 +14,7 @@ from dynamics_cli.analysis.scenes import neurons
 from dynamics_cli.analysis.view import View
 from dynamics_cli.measures.neurons import cosines, norms
 from dynamics_cli.measures.spectra import stable_rank
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .conftest import ORTHOGONAL, Write
 

@@ -5,7 +5,7 @@ import pytest
 
 from dynamics_cli.analysis.states import ShownState, shown_states, story
 from dynamics_cli.analysis.view import View
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .conftest import Write
 

@@ -19,7 +19,7 @@ from dynamics_cli.config.describe import example
 from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.plotting.chart import draw_charts
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.linear_modes import linear_mode
 
 Trained = Callable[[dict[str, Any]], Run]

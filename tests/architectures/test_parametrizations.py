@@ -11,7 +11,7 @@ import pytest
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
 from dynamics_cli.recording.derivatives import features_of
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run

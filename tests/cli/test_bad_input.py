@@ -8,7 +8,7 @@ import pytest
 
 from dynamics_cli.config.text import listing
 from dynamics_cli.kinds import all_kinds
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .conftest import CONFIG, Dyn
 

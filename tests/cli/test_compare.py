@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .conftest import Dyn
 

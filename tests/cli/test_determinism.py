@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dynamics_cli.runs import verify_run
+from dynamics_cli.runs.verify import verify_run
 
 from .conftest import environment
 

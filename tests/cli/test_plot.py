@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from dynamics_cli import analysis
 from dynamics_cli.cli import output
 from dynamics_cli.plotting.time_axis import LogAxes
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .conftest import Dyn
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from dynamics_cli.config import load_config
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .conftest import Dyn
 

@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from dynamics_cli.runs import Run, verify_run
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.verify import verify_run
 from tests.training.kill_script import BASE, RUNS
 
 from .conftest import Answer, start, wait_until

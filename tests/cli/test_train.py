@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import dynamics_cli as api
-from dynamics_cli.runs import Run, run_lock
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.training.signals import Interrupted
 
 from .conftest import Dyn

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dynamics_cli.runs import Run, verify_run
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.verify import verify_run
 
 from .conftest import Dyn, environment, start, wait_until
 

@@ -15,7 +15,7 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.document import AUDIT, SEEDS, figures_in, read_document, seeds_of, sha256
-from dynamics_cli.runs import CorruptRunError
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 ROOT = Path(__file__).parents[2]

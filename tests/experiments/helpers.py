@@ -14,7 +14,7 @@ from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 Evidence = Any
 """Every figure has an evidence class of its own."""

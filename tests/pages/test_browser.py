@@ -15,7 +15,7 @@ from PIL import Image
 import dynamics_cli as dyn
 from dynamics_cli.pages import Page
 from dynamics_cli.reproduction.document import write_document
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import CLASSES, HOSTILE, PLANE

@@ -19,7 +19,7 @@ from dynamics_cli.config.describe import example
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.kinds.registry import SECTIONS
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 
 from .test_page import described, unpacked
 

@@ -22,7 +22,7 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Curve
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import shown, tag
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import Sweep
 
 from .conftest import HOSTILE, PLANE, POINTS

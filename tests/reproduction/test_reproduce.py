@@ -21,7 +21,7 @@ from dynamics_cli.reproduction.claims import Claim, at_most, claim
 from dynamics_cli.reproduction.document import read_document, seeds_of, verify_figure
 from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted
 from dynamics_cli.reproduction.reproduce import FigureResult, reproduce, reproduce_figures
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps import train
 
 CONFIG = """\

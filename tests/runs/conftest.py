@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import RunWriter
+from dynamics_cli.runs.writer import RunWriter
 from tests.runs.faults import Faults
 
 LAST = 12  # iterations of the toy run

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.runs import CorruptRunError
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.arrays import ArrayWriter, Header, check_array, decode_header, map_array
 
 SHAPES = [(), (3,), (4, 2)]

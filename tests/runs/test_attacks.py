@@ -24,7 +24,10 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.runs import CorruptRunError, NotARunError, Run, RunWriter, verify_run
+from dynamics_cli.runs.errors import CorruptRunError, NotARunError
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.verify import verify_run
+from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from tests.runs.damage import DAMAGES, arrays_of, damaged, flip

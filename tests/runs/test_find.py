@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import outputs_root, runs_below, runs_root
-from dynamics_cli.runs.find import summarize
+from dynamics_cli.runs.find import runs_below, summarize
+from dynamics_cli.runs.store.layout import outputs_root, runs_root
 
 
 @pytest.fixture

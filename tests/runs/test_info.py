@@ -13,8 +13,9 @@ import pytest
 
 from dynamics_cli import __version__
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import CorruptRunError, NotARunError, is_run
+from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import commit, provenance, read_info, threads, write_info
+from dynamics_cli.runs.store.layout import is_run
 
 INFO = {"status": "complete", "config_sha256": "0", "final_loss": 0.1, "messages": ["ä"]}
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.runs import LockedRunError, is_locked, run_lock
+from dynamics_cli.runs.errors import LockedRunError
+from dynamics_cli.runs.store.locks import is_locked, run_lock
 
 HOLD = """
 import sys, pathlib
-from dynamics_cli.runs import run_lock
+from dynamics_cli.runs.store.locks import run_lock
 with run_lock(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.readline()

@@ -9,8 +9,9 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import Run, RunWriter
 from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.writer import RunWriter
 from tests.runs.conftest import append_snapshot
 
 STEPS = [0, 1, 2, 3]

@@ -9,9 +9,12 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import Run, RunWriter, run_lock, verify_run
 from dynamics_cli.runs.find import summarize
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.runs.verify import verify_run
+from dynamics_cli.runs.writer import RunWriter
 
 
 def test_a_finished_run(finished: Path, config: RunConfig, toy: Any) -> None:

@@ -11,10 +11,14 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, Run, RunWriter, check_space, clear_run, verify_run
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import read_info
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.layout import clear_run
+from dynamics_cli.runs.verify import verify_run
+from dynamics_cli.runs.writer import RunWriter, check_space
 from tests.runs.conftest import append_snapshot
 from tests.runs.damage import arrays_of, reseal
 from tests.runs.faults import Faults

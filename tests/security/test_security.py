@@ -23,7 +23,8 @@ import yaml
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.reproduction.document import verify_figure
-from dynamics_cli.runs import CorruptRunError, Run
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.sealed import seal
 from tests.fuzz import arrays

@@ -13,7 +13,8 @@ import pytest
 
 from dynamics_cli import api
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs import CorruptRunError, Run
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis

@@ -21,7 +21,7 @@ from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.describe import example
 from dynamics_cli.kinds import all_kinds, get_kind
 from dynamics_cli.kinds.registry import SECTIONS
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynamics_cli.cli import main
-from dynamics_cli.runs import Run
-from dynamics_cli.runs.run import NotRecordedError
+from dynamics_cli.runs.run import NotRecordedError, Run
 
 from ..conftest import stranger_to_kinds
 from ..test_outside import CONFIG, PARTS

@@ -15,7 +15,7 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted

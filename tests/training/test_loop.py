@@ -7,7 +7,7 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs import Run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.training.session import obtain_run, plan_run
 
 BASE = {

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.runs import Run, verify_run
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
+from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
