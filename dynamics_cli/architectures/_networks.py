@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -196,57 +195,3 @@ class TransformerNetwork(nn.Module):
             later = torch.ones(T, T, dtype=torch.bool, device=r.device).triu(1)
             scores = scores.masked_fill(later, -math.inf)
         return self._map(f"attention{layer}", (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1))
-
-
-class LinearAttentionNetwork(nn.Module):
-    """The output of linear attention for the last token; see `LinearAttention`."""
-
-    def __init__(self, shapes: Shapes) -> None:
-        super().__init__()
-        self.D = shapes["weight_value_input"][1]
-        _register(self, shapes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs (n,) for samples (n, (D + 1)^2 + D)."""
-        weights, D = dict(self.named_parameters()), self.D
-        if "weight_query" in weights:
-            keys = torch.cat([weights["weight_key"], weights["weight_key_label"].unsqueeze(-1)], -1)  # (H, R, D + 1)
-            U = keys.mT @ weights["weight_query"]  # (H, D + 1, D)
-        else:
-            U = torch.cat([weights["weight_key_query"], weights["weight_key_query_label"].unsqueeze(-2)], -2)
-        V = torch.cat([weights["weight_value_input"], weights["weight_value"]], -1)  # (H, D + 1)
-        heads = torch.einsum("ha,hbq->qab", V, U).flatten(1)  # (D, (D + 1)^2)
-        S, x_q = x[:, :-D], x[:, -D:]  # (n, (D + 1)^2), (n, D)
-        return (S * (x_q @ heads)).sum(-1)
-
-
-class GanNetwork(nn.Module):
-    """Both networks; their parameters are `generator_weight_<layer>`, `discriminator_bias_<layer>` and so on."""
-
-    def __init__(self, sizes: Mapping[str, Sequence[int]]) -> None:
-        """Take the numbers of inputs, of neurons of each hidden layer, and of outputs of every player."""
-        super().__init__()
-        self.depths = {player: len(widths) - 1 for player, widths in sizes.items()}
-        for player, widths in sizes.items():
-            for layer, (columns, rows) in enumerate(pairwise(widths), 1):
-                weight, bias = (f"{player}_{kind}_{layer}" for kind in ("weight", "bias"))
-                _register(self, {weight: (rows, columns), bias: (rows,)})
-
-    def of(self, player: str) -> list[nn.Parameter]:
-        """Return the parameters of the generator or the discriminator."""
-        return [value for name, value in self.named_parameters() if name.startswith(player)]
-
-    def _network(self, player: str, x: Tensor) -> Tensor:
-        for layer in range(1, self.depths[player] + 1):
-            weight, bias = (self.get_parameter(f"{player}_{kind}_{layer}") for kind in ("weight", "bias"))
-            x = nn.functional.linear(x, weight, bias)
-            x = torch.relu(x) if layer < self.depths[player] else x
-        return x
-
-    def generate(self, z: Tensor) -> Tensor:
-        """Return `G(z)`, (n, d), for noise (n, noise_dim)."""
-        return self._network("generator", z)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the discriminator's logits `D(x)`, (n,), for points (n, d)."""
-        return self._network("discriminator", x).squeeze(-1)

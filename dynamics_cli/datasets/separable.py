@@ -1,4 +1,4 @@
-"""Linearly separable classes: two opposite Gaussians, and points of two opposite orthants."""
+"""Linearly separable classes: two opposite Gaussians."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
-from numpy.random import Generator
 from pydantic import Field
 
 from dynamics_cli.datasets.points import Coordinates, check_rows
-from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, make_samples
 from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
-
-_DRAWS = 10_000
-"""Points of the orthants drawn at once, at most."""
 
 
 class Gaussians(Dataset, kind="gaussians"):
@@ -79,51 +74,3 @@ class Gaussians(Dataset, kind="gaussians"):
             y = np.concatenate([np.ones(len(self.outliers)), y])
         x_test, y_test = draw(self.test_per_class) if self.test_per_class is not None else (None, None)
         return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
-
-
-class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
-    """Gaussian points of the positive orthant (+1) and its opposite (-1) (Phuong and Lampert 2021, Section 5.1).
-
-    So `<x_i, x_j> > 0` within a class and `<= 0` across.
-    """
-
-    example = "{kind: orthogonally_separable, n: 20, dim: 10}"
-    n: Annotated[int, Field(ge=2, lt=2**63)]
-    """Number of samples, both classes together; each has at least one."""
-    dim: PositiveInt
-    """Input dimension."""
-
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        return Sizes(self.n, self.dim, labels=1.0)
-
-    def load(self, streams: Streams) -> Samples:
-        """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with `<x, z> >= 0`.
-
-        `z = (1, -1, 1, -1, ...)`. Should all signs agree, the last label is turned until both classes are there.
-
-        Raises InputError: in one dimension no negative point is kept.
-        """
-        if self.dim == 1:
-            raise InputError("dataset.dim must be at least 2: in one dimension no point is kept of class -1")
-        rng = streams.rng("data")
-        z = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
-        x, y = np.empty((0, self.dim)), np.empty(0)
-        while len(x) < self.n:
-            more, labels = _draw(rng, min(max(3 * (self.n - len(x)), 16), _DRAWS), z)
-            x, y = np.concatenate([x, more]), np.concatenate([y, labels])
-        x, y = x[: self.n], y[: self.n]
-        while abs(y.sum()) == self.n:
-            more, labels = _draw(rng, 64, z)
-            other = np.flatnonzero(labels != y[0])
-            if len(other):
-                x[-1], y[-1] = more[other[0]], labels[other[0]]
-        return make_samples(x, y)
-
-
-def _draw(rng: Generator, count: int, z: Floats) -> tuple[Floats, Floats]:
-    """Return the kept points of `count` draws: inputs (k, dim) and labels (k,)."""
-    s = rng.choice([-1.0, 1.0], count)
-    x = s[:, None] * np.abs(rng.standard_normal((count, len(z))))
-    kept = x @ z >= 0
-    return x[kept], s[kept]

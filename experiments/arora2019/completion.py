@@ -8,10 +8,10 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.architectures.linear_models import MatrixProduct
-from dynamics_cli.datasets.algorithmic import MatrixCompletion
 from dynamics_cli.kinds import Dataset, Streams
 from dynamics_cli.measures.spectra import effective_rank
 
+from .datasets.completion import MatrixCompletion
 from .theory.nuclear_norm import minimum_nuclear_norm
 
 COUNTS = ("fewest", "few", "many")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.datasets.algorithmic import MatrixCompletion
 from dynamics_cli.kinds import Curve, Streams
 from dynamics_cli.measures.spectra import effective_rank
 
+from .datasets.completion import MatrixCompletion
 from .theory.singular_values import ProductSingularValues, gradients, imbalance, layers, product
 
 DEPTHS, BALANCED, SHOWN = (1, 2, 3), (2, 3, 4), 10

@@ -13,8 +13,9 @@ from matplotlib.colors import PowerNorm
 from matplotlib.ticker import MaxNLocator
 
 from dynamics_cli import kit
-from dynamics_cli.architectures.gan import Gan
-from dynamics_cli.datasets.mixture import Mixture
+
+from .architectures.gan import Gan
+from .datasets.mixture import Mixture
 
 SEEDS = 5
 STEPS = 20_000

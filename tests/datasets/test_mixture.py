@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.datasets.mixture import Mixture
 
-from dynamics_cli.datasets.mixture import Clusters, Mixture
+from dynamics_cli.datasets.clusters import Clusters
 from dynamics_cli.kinds import FreshStreams, Streams
 
 
@@ -32,7 +33,7 @@ def test_clusters_are_labelled_by_their_place_alone() -> None:
     assert np.linalg.norm(x[:, :2] - centres[place], axis=1).max() < 1 / 8
     of_place = [set(np.concatenate([data.y, data.y_test])[place == p]) for p in range(9)]
     assert sorted(map(len, of_place)) == [1] * 9
-    assert sum(one == {-1.0} for one in of_place) == 4
+    assert of_place.count({-1.0}) == 4
     assert np.abs(x[:, 2:4]).max() <= 0.5
     assert (x[:, 4] == 1).all()
     fresh = section.fresh(FreshStreams(1, 3), 50)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.phuong2021.datasets.orthogonally_separable import OrthogonallySeparable
 
-from dynamics_cli.datasets.separable import Gaussians, OrthogonallySeparable
+from dynamics_cli.datasets.separable import Gaussians
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Streams
 from experiments.phuong2021.theory.separability import separability_violations

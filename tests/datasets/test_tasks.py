@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from dynamics_cli._bundled.experiments.arora2019.datasets.completion import MatrixCompletion
 
 from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.datasets.algorithmic import MatrixCompletion, ModularArithmetic, SparseParity
+from dynamics_cli.datasets.algorithmic import ModularArithmetic, SparseParity
 from dynamics_cli.datasets.images import Mnist
 from dynamics_cli.datasets.points import Points
 from dynamics_cli.datasets.teachers import LinearMap, Teacher

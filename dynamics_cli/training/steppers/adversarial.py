@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from dynamics_cli.architectures._networks import GanNetwork
 from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Problem, stream
 from dynamics_cli.training.steppers.autograd import AutogradStepper
@@ -30,7 +29,7 @@ class AdversarialStepper(AutogradStepper):
         (problem,) = problems
         architecture: Any = problem.config.architecture
         super().__init__(problems, device)
-        self._model = cast(GanNetwork, self._module)
+        self._model: Any = self._module  # as a function the discriminator; `generate` makes points of noise
         self._seed, self._of_critic = problem.config.seed, problem.loss.of_critic
         self._noise_dim, self._rounds = architecture.noise_dim, architecture.discriminator_updates
         self._x = self._data[0]  # (n, d)

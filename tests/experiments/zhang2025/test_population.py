@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.zhang2025.datasets.in_context import InContextRegression
 from dynamics_cli._bundled.experiments.zhang2025.separate import PRINTED, crossing
 from dynamics_cli._bundled.experiments.zhang2025.theory.population import (
     descent,
@@ -13,7 +14,6 @@ from dynamics_cli._bundled.experiments.zhang2025.theory.population import (
     strengths,
 )
 
-from dynamics_cli.datasets.in_context import InContextRegression
 from dynamics_cli.kinds import Streams
 
 LAMBDA, N = np.array([0.4, 0.3, 0.2, 0.1]), 31

@@ -11,7 +11,7 @@ from pydantic import Field
 from dynamics_cli.kinds import Architecture, Finding, Floats, Parameters, PositiveInt, Sections
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures._networks import GanNetwork
+    from ._network import GanNetwork
 
 
 class Gan(Architecture, kind="gan"):
@@ -40,7 +40,7 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
 
     def build(self, d: int) -> GanNetwork:
         """Return both networks for points of `d` coordinates."""
-        from dynamics_cli.architectures._networks import GanNetwork
+        from ._network import GanNetwork
 
         discriminator = [d, *self.discriminator_widths, 1]
         return GanNetwork({"generator": [self.noise_dim, *self.generator_widths, d], "discriminator": discriminator})

@@ -74,7 +74,7 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 
     def build(self, d: int) -> nn.Module:
         """Return the network for samples of `d` columns."""
-        from dynamics_cli.architectures._networks import LinearAttentionNetwork
+        from ._network import LinearAttentionNetwork
 
         return LinearAttentionNetwork(self.shapes(d))
 

@@ -1,4 +1,4 @@
-"""Data in several places: equal Gaussians for a generator to imitate, clusters of two classes on a grid."""
+"""Clusters of two classes on the places of a grid."""
 
 from __future__ import annotations
 
@@ -8,36 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, make_samples
-from dynamics_cli.kinds.base import Positive, PositiveInt
-
-
-class Mixture(Dataset, kind="mixture"):
-    """Points of equal Gaussians on a ring in the plane, all labelled 1, for a generator to imitate."""
-
-    modes: PositiveInt = 8
-    """Number of Gaussians."""
-    radius: Positive = 1.0
-    """Radius of the ring."""
-    deviation: Positive = 0.05
-    """Standard deviation of each Gaussian in every direction."""
-    n: PositiveInt = 10_000
-    """Number of points; each belongs to a random mode."""
-
-    def centres(self) -> Floats:
-        """Return the means of the Gaussians (modes, 2)."""
-        angles = 2 * np.pi * np.arange(self.modes) / self.modes
-        return self.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        return Sizes(self.n, 2, labels=1.0)
-
-    def load(self, streams: Streams) -> Samples:
-        """Draw the points from the data stream of `seed`; all are labelled 1, real."""
-        rng = streams.rng("data")
-        modes = rng.integers(0, self.modes, self.n)  # (n,)
-        x = self.centres()[modes] + self.deviation * rng.standard_normal((self.n, 2))
-        return make_samples(x, np.ones(self.n))
+from dynamics_cli.kinds.base import PositiveInt
 
 
 class Clusters(Dataset, kind="clusters"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from dynamics_cli._bundled.experiments.zhang2025.architectures.linear_attention import LinearAttention
+from dynamics_cli._bundled.experiments.zhang2025.datasets.in_context import InContextRegression
 
-from dynamics_cli.architectures.linear_attention import LinearAttention
-from dynamics_cli.datasets.in_context import InContextRegression
 from dynamics_cli.kinds import FreshStreams, Streams
 
 D, N, H, STREAMS = 3, 6, 2, Streams(4)
