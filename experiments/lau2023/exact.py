@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.theory.learning_coefficient import dln_learning_coefficient
+
+from .theory.learning_coefficient import dln_learning_coefficient
 
 CONFIG = "lau2023/exact.yaml"
 PRINTED: dict[int, tuple[tuple[int, ...], float, float]] = {

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.theory.learning_coefficient import dln_learning_coefficient, linear_product
+
+from .theory.learning_coefficient import dln_learning_coefficient, linear_product
 
 CONFIG = "lau2023/training.yaml"
 SAMPLERS = {"llc_released": "released sampler", "llc_small_steps": "small steps"}

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.lau2023.theory.learning_coefficient import (
+    LinearLearningCoefficient,
+    dln_learning_coefficient,
+)
 
 from dynamics_cli import api
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Curve, State
 from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.recording.sampling import split_r_hat
-from dynamics_cli.theory.learning_coefficient import LinearLearningCoefficient, dln_learning_coefficient
 from tests.kinds import cases
 from tests.recording.test_instruments import CASES, Reference, instrument, moved, problem_of, start_of
 
