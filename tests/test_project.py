@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "templates": {"kinds"},
 }
 """CONTRIBUTING.md, Architecture; what types alone need counts too."""
-FOUNDATION = {"compiling", "errors", "memory", "text", "version"}
+FOUNDATION = {"compiling", "errors", "mathematics", "memory", "text", "version"}
 """What all may import."""
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.mathematics import FORMULA
 from dynamics_cli.reproduction.audit import NULLS, Audit, NullOutcome, read_audit, reasons
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, summary
@@ -157,8 +158,11 @@ def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
 
 
 def plain(text: str) -> str:
-    """Return a text as Markdown that shows it as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>#|$~^!&])", r"\\\1", " ".join(text.split()))
+    """Return a text as Markdown that shows it as it is, its formulas between dollars as mathematics."""
+    words, *others = FORMULA.split(" ".join(text.split()))  # words, formula, words, ...
+    formulas = [formula.replace(r"\|", r"\Vert{}").replace("|", r"\vert{}") for formula in others[::2]]  # no cell ends
+    parts = [re.sub(r"([\\`*_{}\[\]<>#|$~^!&])", r"\\\1", part) for part in (words, *others[1::2])]
+    return parts[0] + "".join(f"${formula}${part}" for formula, part in zip(formulas, parts[1:], strict=True))
 
 
 def badge(verdict: str, said: str = "") -> str:

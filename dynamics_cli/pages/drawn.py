@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.analysis.curves import MANY_NEURONS
 from dynamics_cli.analysis.view import Detail, View, spread
+from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.pages.document import Html, Page, tag
 from dynamics_cli.plotting.chart import BANDS_FROM, QUANTILES, Chart, Line
@@ -33,19 +33,6 @@ DASHES: dict[str, list[int]] = {"": [], "dashed": [8, 3], "dotted": [2, 3]}
 """Pixels drawn and left out in turn."""
 SIGNS = ({"o": "●", "*": "★", "s": "■", "^": "▲", "v": "▼", "D": "◆"}, {"o": "○", "s": "□"})
 """Markers in legends, filled and hollow."""
-UNICODE = {
-    r"\Sigma": "Σ",
-    r"\eta": "η",
-    r"\lambda": "λ",
-    r"\mathsf": "",
-    r"\Vert": "‖",
-    r"\theta": "θ",
-    r"\,": " ",
-    r"\ell": "ℓ",
-    r"\beta": "β",
-    r"\sigma": "σ",
-}
-SUBSCRIPTS = str.maketrans("0123456789jk", "₀₁₂₃₄₅₆₇₈₉ⱼₖ")
 
 
 class SliderStates(NamedTuple):
@@ -60,18 +47,18 @@ class SliderStates(NamedTuple):
 
 def add_chart(page: Page, chart: Chart, group: int | None = None, *, wide: bool = False) -> Html:
     """Add a chart; those over iterations have the mark of a slider, by the number of its group."""
-    title, finite = plain(chart.title or chart.ylabel), chart.values[np.isfinite(chart.values)]
+    title, finite = in_unicode(chart.title or chart.ylabel), chart.values[np.isfinite(chart.values)]
     if not any(np.isfinite(line.columns).any() for line in chart.lines):
         return tag("figure", tag("figcaption", title), tag("p", "No finite value is recorded."), class_="panel")
     title += f", {chart.note}" if chart.note else ""
     lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
     names = [*dict.fromkeys(line["name"] for line in lines if line["name"])]
     of = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") or title
-    said = f"Chart of {of} over the {plain(chart.xlabel)}, from {cell(finite.min())} to {cell(finite.max())}."
+    said = f"Chart of {of} over the {in_unicode(chart.xlabel)}, from {cell(finite.min())} to {cell(finite.max())}."
     return page.panel(
         "chart", title, said, wide=wide, lines=lines, log={"x": chart.log_x, "y": chart.log_y},
-        label=plain(chart.xlabel), reach=[*chart.reach, *chart.levels.values()], ticks=[*chart.ticks.items()],
-        levels=[(plain(name), value) for name, value in chart.levels.items()], plateaus=chart.plateaus,
+        label=in_unicode(chart.xlabel), reach=[*chart.reach, *chart.levels.values()], ticks=[*chart.ticks.items()],
+        levels=[(in_unicode(name), value) for name, value in chart.levels.items()], plateaus=chart.plateaus,
         group=group if chart.xlabel == "iteration" else None,
     )  # fmt: skip
 
@@ -83,7 +70,7 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
     together = line.bands and y.shape[1] > 1
     if together:
         x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
-        middle = page.curve(x, np.nanmedian(y, axis=1), plain(line.name), width=line.width, **form)
+        middle = page.curve(x, np.nanmedian(y, axis=1), in_unicode(line.name), width=line.width, **form)
         if y.shape[1] >= BANDS_FROM:
             low, high = np.nanquantile(y, QUANTILES[0], axis=1)
             yield {**middle, "low": page.array(low), "high": page.array(high)}
@@ -91,7 +78,7 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
         yield middle
     width = 0.3 if together else line.width * (1.0 if y.shape[1] == 1 else 0.6)
     for k, column in enumerate(spread(y.shape[1], MOST_ALIKE)):
-        yield page.curve(x, y[:, column], plain(line.name), further=together or k > 0, width=width, **form)
+        yield page.curve(x, y[:, column], in_unicode(line.name), further=together or k > 0, width=width, **form)
 
 
 def add_scene(page: Page, shown: SliderStates, name: str, scene: Scene) -> Html:
@@ -103,8 +90,9 @@ def add_scene(page: Page, shown: SliderStates, name: str, scene: Scene) -> Html:
     layers, legend = zip(*(_layer(page, layer, states) for layer in scene.layers), strict=True)
     return page.panel(
         "scene", scene.title, scene.alternative, name=name, group=shown.group, window=scene.window, right=scene.right,
-        right_label=plain(scene.right_label), x=plain(scene.xlabel), y=plain(scene.ylabel), square=scene.square,
-        zero=scene.zero, texts=scene.texts, framed=scene.framed, remarks=[scene.remark(i) for i in states],
+        right_label=in_unicode(scene.right_label), x=in_unicode(scene.xlabel), y=in_unicode(scene.ylabel),
+        square=scene.square, zero=scene.zero, texts=scene.texts, framed=scene.framed,
+        remarks=[scene.remark(i) for i in states],
         own=page.array([scene.own(i) for i in states]) if scene.own else None,
         layers=sorted(layers, key=lambda layer: layer["z"]), legend=[entry for entries in legend for entry in entries],
         at=kept if len(kept) < len(shown.states) else None,
@@ -125,9 +113,9 @@ def _layer(page: Page, layer: SceneLayer, states: list[int]) -> tuple[dict[str, 
     sign = SIGNS[layer.hollow] if layer.form == "points" else {}
     other = "■" if layer.form in ("field", "classes") else "—"
     return {**look, **numbers}, [
-        ("unsigned", "□", plain(role.name))
+        ("unsigned", "□", in_unicode(role.name))
         if role.color == "ground"
-        else (role.color, sign.get(role.marker, other), plain(role.name))
+        else (role.color, sign.get(role.marker, other), in_unicode(role.name))
         for role in layer.legend(seen)
     ]
 
@@ -136,13 +124,3 @@ def _single(values: NDArray[Any]) -> NDArray[Any]:
     """Return numbers that are only drawn, in float32; numbers beyond its range are not drawn."""
     with np.errstate(over="ignore"):
         return values if values.dtype == np.uint8 else values.astype(np.float32)
-
-
-def plain(formula: str) -> str:
-    """Return `wⱼ,₁` for `$w_{j,1}$`: a page has no formulas."""
-    if "$" not in formula:
-        return formula
-    for name, character in UNICODE.items():
-        formula = re.sub(re.escape(name) + " ?", character, formula)
-    formula = re.sub(r"_\{([^}]*)\}|_(\w)", lambda found: (found[1] or found[2]).translate(SUBSCRIPTS), formula)
-    return re.sub(r"[${}]", "", formula)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.run import add_run
 from dynamics_cli.reproduction import catalogue
@@ -53,7 +54,7 @@ def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
         [tag("a", name, href=f"#{name}"), documents[name][1].get("title", ""), summary(of)]
         for name, of in claims.items()
     ]
-    failed = [[one.first.statement, name, one.first.source, one.first.expected, number(one.measured)]
+    failed = [[Html(in_html(one.first.statement)), name, one.first.source, one.first.expected, number(one.measured)]
               for name, of in claims.items() for one in of if one.verdict == "not reproduced"]  # fmt: skip
     missing = [one for one in catalogue.figures(key) if one.id not in files]
     page.body.append(
@@ -125,7 +126,7 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     rows = []
     for one in claims:
         said = tag("td", one.verdict, class_="reproduced" if one.verdict == "reproduced" else "failed")
-        cells = [one.first.statement, one.first.source, one.first.expected, number(one.measured), said]
+        cells = [Html(in_html(one.first.statement)), one.first.source, one.first.expected, number(one.measured), said]
         if seeds > 1:
             each = ", ".join(f"+{k}: {number(of_seed.measured)}" for k, of_seed in enumerate(one.each))
             cells.append(tag("td", folded(one.count, each)))

@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.text import number, terminal_width, text_table, wrapped
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
 
 def _lines(one: ClaimOverSeeds, width: int) -> list[str]:
     """Return the statement behind a mark, then its source, range, number and whatever is not `reproduced`."""
-    statement = wrapped(one.first.statement, width - 2)
+    statement = wrapped(in_unicode(one.first.statement), width - 2)
     measured = f"{'median' if one.count else 'measured'} {number(one.measured)}"
     verdict = [_verdict(one)] if _verdict(one) != "reproduced" else []
     details = [one.first.source, f"expected {one.first.expected}", measured, *verdict, *filter(None, [one.count])]
@@ -326,5 +327,5 @@ def _verdict(one: ClaimOverSeeds) -> str:
 
 def _row(one: ClaimOverSeeds, seeds: bool) -> list[str]:
     claim = one.first
-    cells = [claim.statement, claim.source, claim.expected, number(one.measured), _verdict(one)]
+    cells = [in_unicode(claim.statement), claim.source, claim.expected, number(one.measured), _verdict(one)]
     return [*cells, one.count] if seeds else cells

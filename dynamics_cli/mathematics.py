@@ -1,0 +1,55 @@
+"""Mathematics in sentences, written as TeX between dollars: Unicode for terminals and labels, MathML for pages."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+FORMULA = re.compile(r"\$([^$]+)\$")
+SYMBOLS = {
+    "|": "‖", "Vert": "‖", "nabla": "∇", "sum": "∑", "sqrt": "√", "infty": "∞", "le": "≤", "ge": "≥", "ne": "≠",
+    "approx": "≈", "pm": "±", "times": "×", "cdot": "·", "to": "→", "in": "∈", "ell": "ℓ", "langle": "⟨", "rangle": "⟩",
+    "top": "T", "{": "⦃", "}": "⦄", ",": " ", "bar": "\u0304", "hat": "\u0302", "left": "", "right": "", "mathrm": "",
+    "mathsf": "", "text": "",
+}  # fmt: skip
+"""Commands of TeX -> characters; Greek letters are found by their names, and other words stay as they are."""
+ABOVE = str.maketrans("0123456789+-()=nijkTtLd", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾⁼ⁿⁱʲᵏᵀᵗᴸᵈ")
+BELOW = str.maketrans("0123456789+-()=aeijklmnoprstuvxθ,", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎₌ₐₑᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓθ,")
+
+
+def in_unicode(text: str) -> str:
+    r"""Return a sentence with its formulas in Unicode: `$\|\nabla L\|^2 \ge 0$` -> `‖∇L‖² ≥ 0`."""
+    return FORMULA.sub(lambda formula: _unicode(formula[1]), text)
+
+
+def in_html(text: str) -> str:
+    """Return a sentence as HTML, its formulas as MathML."""
+    from latex2mathml.converter import convert
+
+    words = FORMULA.split(text)  # words, formula, words, ...
+    return "".join(convert(part) if k % 2 else html.escape(part) for k, part in enumerate(words))
+
+
+def _unicode(tex: str) -> str:
+    tex = re.sub(r"\\sqrt{([^{}]{2,})}", r"\\sqrt(\1)", tex)
+    tex = re.sub(r"\\([A-Za-z]+|[^A-Za-z])( ?)", lambda found: _symbol(found[1], found[2]), tex)
+    tex = re.sub("([\u0302\u0304]) ?{?(.)}?", r"\2\1", tex)  # a bar or a hat follows its letter
+    tex = re.sub(r"([\^_])({[^{}]*}|.)", _raised, tex)
+    return tex.translate({ord("{"): "", ord("}"): "", ord("⦃"): "{", ord("⦄"): "}"})
+
+
+def _symbol(name: str, space: str) -> str:
+    size = "CAPITAL" if name[0].isupper() else "SMALL"
+    try:
+        letter = unicodedata.lookup(f"GREEK {size} LETTER {name.upper().replace('LAMBDA', 'LAMDA')}")
+    except KeyError:
+        letter = SYMBOLS.get(name, name)
+    return letter + space * (letter in "≤≥≠≈±×→∈⦄" or letter == name)
+
+
+def _raised(found: re.Match[str]) -> str:
+    table, inner = ABOVE if found[1] == "^" else BELOW, found[2].strip("{}")
+    if len(inner) < 4 and all(ord(character) in table for character in inner):
+        return inner.translate(table)
+    return inner if inner == "*" else f"{found[1]}{inner}"

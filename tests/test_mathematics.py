@@ -1,0 +1,26 @@
+"""Mathematics of sentences in terminals and on pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamics_cli.mathematics import in_html, in_unicode
+
+
+@pytest.mark.parametrize(
+    ("tex", "seen"),
+    [
+        (r"$\|\nabla L\|^2/L \ge \|D_-\|$", "‖∇L‖²/L ≥ ‖D₋‖"),
+        (r"the ratio $\hat\beta_{j,1} / \sqrt{d+1}$ in \$", "the ratio β̂ⱼ,₁ / √(d+1) in \\$"),
+        (r"$P_\mathrm{train} \in \{-1, 1\}$, $\lambda^*$", "P_train ∈ {-1, 1}, λ*"),
+        ("no formula", "no formula"),
+    ],
+)
+def test_formulas_are_unicode_in_terminals(tex: str, seen: str) -> None:
+    assert in_unicode(tex) == seen
+
+
+def test_formulas_are_mathml_on_pages_and_words_are_escaped() -> None:
+    written = in_html(r"a < b as $x^2$ grows")
+    assert written.startswith("a &lt; b as <math")
+    assert "<msup><mi>x</mi><mn>2</mn></msup>" in written
