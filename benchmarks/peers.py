@@ -291,14 +291,11 @@ def outputs_of(problem: Problem) -> Callable[[Any, Any], Any]:
             return (jax.nn.relu(f) @ w[names[-1]].T)[:, 0]
 
         return residual
-    sizes = [problem.dataset.d, *(np.atleast_2d(np.empty(problem.shapes[name])).shape[0] for name in names)]
-    factors = getattr(architecture, "multipliers", lambda sizes: None)(sizes) or [1.0] * len(names)
 
     def forward(w: Any, x: Any) -> Any:
         h = x
-        for name, factor in zip(names, factors, strict=True):
+        for name in names:
             z = h @ jnp.atleast_2d(w[name]).T
-            z = z if factor == 1 else factor * z
             bias = w.get(name.replace("weight", "bias")) if "bias" not in name else None
             z = z if bias is None else z + bias
             h = z if name == names[-1] else sigma(z)

@@ -42,9 +42,9 @@ class TwoLayerNetwork(nn.Module):
 class FullyConnectedNetwork(nn.Module):
     """`h(x) = W_L sigma(... sigma(W_1 x + b_1) ...) + b_L`; parameters are named `weight_1`, `bias_1`, ..."""
 
-    def __init__(self, sigma: Activation, shapes: Shapes, multipliers: Sequence[float] | None) -> None:
+    def __init__(self, sigma: Activation, shapes: Shapes) -> None:
         super().__init__()
-        self.sigma, self.multipliers = sigma.value, multipliers
+        self.sigma = sigma.value
         self.depth = sum(name.startswith("weight") for name in shapes)
         self.outputs = shapes[f"weight_{self.depth}"][0]
         _register(self, shapes)
@@ -54,9 +54,7 @@ class FullyConnectedNetwork(nn.Module):
         for layer in range(1, self.depth + 1):
             bias = getattr(self, f"bias_{layer}", None)
             weight = getattr(self, f"weight_{layer}")
-            x = nn.functional.linear(
-                x, weight if self.multipliers is None else self.multipliers[layer - 1] * weight, bias
-            )
+            x = nn.functional.linear(x, weight, bias)
             x = self.sigma(x) if layer < self.depth else x
         return x.squeeze(-1) if self.outputs == 1 else x
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
 
 from dynamics_cli.architectures.activations import Activated
-from dynamics_cli.kinds import Architecture, Evaluation, Finding, Floats, Parameters, PositiveInt, Sections, Shapes
+from dynamics_cli.kinds import Architecture, Evaluation, Floats, Parameters, PositiveInt
 
 if TYPE_CHECKING:
     from dynamics_cli.architectures._networks import FullyConnectedNetwork, ResidualNetwork
 
 
 class FullyConnected(Activated, kind="fully_connected"):
-    """A deep fully connected network with one activation after every layer but the last.
-
-    `parametrization` multiplies the weights `w` of every layer, and the steps, by powers of the widths, so that wide
-    networks have a limit; `w` is then drawn from standard Gaussians (`initialization: {kind: unbalanced, scale: 1.0}`):
-
-    - `ntk`: `W = w / sqrt(fan in)` (Jacot et al. 2018): the lazy limit.
-    - `mean_field`, one hidden layer of width m: `W_1 = w / sqrt(d)`, `W_2 = w / m`, step m lr (Mei et al. 2018).
-    - `mup`: `W_1 = w / sqrt(d)`, `W_l = w / sqrt(fan in)`, the last `w / fan in`; step m lr; for optimizers
-      like Adam lr / sqrt(m) between first and last layer (Yang and Hu 2021, Definition 5.1, shifted to unit Gaussians).
-    """
+    """A deep fully connected network with one activation after every layer but the last."""
 
     example = """\
 architecture: {kind: fully_connected, widths: [50, 50]}
@@ -40,48 +29,11 @@ initialization: {kind: default_scaled}
     """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and cross entropy over C classes."""
     bias: bool = True
     """Whether layers have bias vectors."""
-    parametrization: Literal["standard", "ntk", "mean_field", "mup"] | None = None
-    """How weights and steps scale with the widths; by default, and for `standard`, not at all."""
 
     @property
     def matrices(self) -> tuple[str, ...]:
         """`weight_1`, `weight_2`, ..."""
         return tuple(f"weight_{layer + 1}" for layer in range(len(self.widths) + 1))
-
-    def multipliers(self, sizes: Sequence[int]) -> list[float] | None:
-        """Return the multiplier of each layer's weights, for layers of `sizes`, inputs first; None where all are 1."""
-        if self.parametrization in (None, "standard"):
-            return None
-        factors = [1 / math.sqrt(fan_in) for fan_in in sizes[:-1]]
-        return factors if self.parametrization == "ntk" else [*factors[:-1], 1 / sizes[-2]]
-
-    def rates(self, shapes: Shapes, *, adaptive: bool) -> Mapping[str, float]:
-        """Return the factors of the step size of `mean_field` and `mup`."""
-        if self.parametrization not in ("mean_field", "mup"):
-            return {}
-        m, last = self.widths[-1], len(self.widths) + 1
-        inner = [f"{kind}_{layer}" for kind in ("weight", "bias") for layer in range(2, last)]
-        if adaptive:
-            return {name: 1 / math.sqrt(m) for name in inner if name in shapes and name.startswith("weight")}
-        return {name: float(m) for name in shapes if name != f"bias_{last}"}
-
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a depth that the parametrisation is not defined for."""
-        yield from super().check(sections)
-        if self.parametrization == "mean_field" and len(self.widths) != 1:
-            yield ("architecture", "parametrization"), "mean_field needs one hidden layer; mup is its form for more"
-        if self.parametrization == "mup" and not self.widths:
-            yield ("architecture", "parametrization"), "mup needs a hidden layer"
-        optimizer = sections.get("optimizer")
-        if (
-            self.parametrization in ("mean_field", "mup")
-            and optimizer is not None
-            and not hasattr(optimizer, "layer_lr")
-        ):
-            yield (
-                ("architecture", "parametrization"),
-                f"{self.parametrization} scales steps: optimizer {optimizer.kind} has none",
-            )
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of weights and biases, layer by layer."""
@@ -96,8 +48,7 @@ initialization: {kind: default_scaled}
         """Return the network for inputs of `d` columns."""
         from dynamics_cli.architectures._networks import FullyConnectedNetwork
 
-        multipliers = self.multipliers([d, *self.widths, self.outputs])
-        return FullyConnectedNetwork(self.sigma, self.shapes(d), multipliers)
+        return FullyConnectedNetwork(self.sigma, self.shapes(d))
 
 
 class Residual(Architecture, kind="residual"):

@@ -357,7 +357,7 @@ class Work:
         ends = np.cumsum([0, *(n * m for m in layout.sizes[1:])]).tolist()
         parts = [slice(*pair) for pair in pairwise(ends)]
         self.layers: Layers = [(h[at].reshape(n, -1), delta[at].reshape(n, -1)) for at in parts]
-        """Of every layer `h_l` (n, m_l) and `dF/dz_l` times its multiplier, as they were evaluated."""
+        """Of every layer `h_l` (n, m_l) and `dF/dz_l`, as they were evaluated."""
         self.state: Any = None
         """The record for products with the Hessian, where there is one."""
         self.arguments: tuple[Any, ...] = ()
@@ -377,12 +377,8 @@ class Engine:
         numbered = self._layout.views(np.arange(float(self._layout.P)))
         self.places = np.concatenate([numbered[name].ravel() for name in names]).astype(np.int64)
         """Where the trained weights are among all of the layout."""
-        self.learning = [
-            (layer, float(c), *learns)
-            for layer, (c, learns) in enumerate(zip(self._layout.multipliers, self._layout.learns, strict=True))
-            if any(learns)
-        ]
-        """Number and multiplier of the layers that are trained, and whether weights and biases are."""
+        self.learning = [(layer, *learns) for layer, learns in enumerate(self._layout.learns) if any(learns)]
+        """Number of each layer that is trained, and whether weights and biases are."""
         architecture: Any = problem.config.architecture
         samples, sigma = problem.dataset, activation_unit(architecture.sigma, REAL, 2)
         self._x, self._y = (np.array(one, np.float64, order="C") for one in (samples.x, samples.y))

@@ -41,20 +41,15 @@ class Layout:
         biases = [name.replace("weight", "bias") for name in weights]
         self.learns = [(w in trained, b in trained) for w, b in zip(weights, biases, strict=True)]
         """Of every layer whether its weights and its bias, where it has one, are trained."""
-        factors = architecture.multipliers(self.sizes)
-        self.multipliers = np.array(factors or np.ones(len(weights)))
-        """(L,) multipliers of the weights of the layers."""
         self._scale = float(architecture.output_scale or 1.0)
         self._shifts = bool(architecture.output_scale or architecture.centered)
         self._loss = loss_unit(problem.loss, dtype)
         self._layers = (LAYER.structure * len(weights))(*(
             LAYER(
                 inputs=inputs, outputs=outputs, weight=self.at[w].start, bias=self.at[b].start if b in self.at else -1,
-                trains_weight=w in trained, trains_bias=b in trained, multiplier=float(multiplier),
+                trains_weight=w in trained, trains_bias=b in trained,
             )
-            for w, b, inputs, outputs, multiplier in zip(
-                weights, biases, self.sizes, self.sizes[1:], self.multipliers, strict=False
-            )
+            for w, b, inputs, outputs in zip(weights, biases, self.sizes, self.sizes[1:], strict=False)
         ))  # fmt: skip
 
     @property

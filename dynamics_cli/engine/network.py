@@ -46,10 +46,10 @@ from dynamics_cli.engine.subnormals import flush, put_back
 
 @unit
 def forward_layer(net: Network, layer: Layer, theta: Reals, h: Reals, z: Reals, n: int, accumulate: int) -> None:
-    """Set `z` (n, m) to `c h W + b`, of `h` (n, d) and weights `theta`; with `accumulate` to `c (h W + z) + b`."""
+    """Set `z` (n, m) to `h W + b`, of `h` (n, d) and weights `theta`; with `accumulate` to `h W + z + b`."""
     d, m, W, b = layer.inputs, layer.outputs, offset(theta, layer.weight), offset(theta, layer.bias)
-    c, has_bias = cast_like(layer.multiplier, theta[0]), layer.bias >= 0
-    from_bias = has_bias and m > 1 and c == 1 and not accumulate
+    has_bias = layer.bias >= 0
+    from_bias = has_bias and m > 1 and not accumulate
     if from_bias:
         for k in range(n):
             for j in range(m):
@@ -63,27 +63,24 @@ def forward_layer(net: Network, layer: Layer, theta: Reals, h: Reals, z: Reals, 
             z[k] += product[k]
     else:
         call(net.dots, (h, W, n, d, z))
-    if (has_bias or c != 1) and not from_bias:
+    if has_bias and not from_bias:
         for k in range(n):
             for j in range(m):
-                z[k * m + j] = c * z[k * m + j] + (b[j] if has_bias else cast_like(0, c))
+                z[k * m + j] += b[j]
 
 
 @unit
 def weight_gradient(net: Network, layer: Layer, h: Reals, delta: Reals, g: Reals, n: int, accumulate: int) -> None:
-    """Set in `g` (P,) the gradients by W and b from `h` (n, d) and `delta` (n, m), which is multiplied by c.
+    """Set in `g` (P,) the gradients by W and b from `h` (n, d) and `delta` (n, m).
 
-    With `accumulate`, add to the gradient by W alone; `delta` is multiplied already.
+    With `accumulate`, add to the gradient by W alone.
     """
     d, m, dW, db = layer.inputs, layer.outputs, offset(g, layer.weight), offset(g, layer.bias)
-    c, one = cast_like(layer.multiplier, delta[0]), net.scratch
+    one = net.scratch
     if not accumulate:
         one[0] = 1
         if layer.trains_bias:
             call(net.product, (one, 0, 0, delta, db, 1, n, m, 0))
-        if c != 1:
-            for k in range(n * m):
-                delta[k] *= c
     if layer.trains_weight:
         if m == 1:
             call(net.product, (delta, 0, 1, h, dW, 1, n, d, accumulate))

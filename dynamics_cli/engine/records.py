@@ -23,7 +23,6 @@ LAYER = Record("Layer", [
     ("bias", "int", "where b (outputs,) begins; -1: the layer has none"),
     ("trains_weight", "int", "whether W is trained"),
     ("trains_bias", "int", "whether b is trained"),
-    ("multiplier", "float", "c in z = c h W + b"),
 ])  # fmt: skip
 
 NETWORK = Record("Network", [
@@ -43,7 +42,7 @@ NETWORK = Record("Network", [
     ("shifts_outputs", "int", "whether outputs are centred or scaled"),
     ("output_scale", "float", "s in s (z_L - base); 0: `base` becomes the outputs"),
     ("activations", "Reals", "(N n,) z_l, then h_l, layer by layer"),
-    ("deltas", "Reals", "(N n,) dF/dz_l times the multiplier of the layer"),
+    ("deltas", "Reals", "(N n,) dF/dz_l"),
     ("derivatives", "Reals", "(N n,) sigma'(z_l); may be `deltas`, which then begin as sigma'"),
     ("second_derivatives", "Reals", "(N n,) sigma''(z_l), then sigma'' dF/dh_l"),
     ("keeps_derivatives", "int", "whether `derivatives` and `deltas` are two arrays"),

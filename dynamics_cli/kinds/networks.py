@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, final
 
@@ -102,10 +102,6 @@ class Architecture(Kind):
         """Whether it is `sum_j a_j sigma(<w_j, x>)` of weights `hidden_weight` (m, d) and `output_weight` (m,)."""
         return "hidden_weight" in self.matrices and getattr(self, "outputs", None) is None
 
-    def multipliers(self, sizes: Sequence[int]) -> list[float] | None:
-        """Return the multiplier of each layer's weights, for layers of `sizes`, inputs first; None where all are 1."""
-        return None
-
     @property
     def between_samples(self) -> bool:
         """Whether inputs are any real numbers, so that the network is a function between samples too."""
@@ -115,13 +111,6 @@ class Architecture(Kind):
     def plain(self) -> bool:
         """Whether the network is its kind alone: neither scaled nor centred, nothing frozen."""
         return self.output_scale is None and not self.centered and self.train is None
-
-    def rates(self, shapes: Shapes, *, adaptive: bool) -> Mapping[str, float]:
-        """Return name -> factor of the step size of weights whose step is not `optimizer.lr` itself.
-
-        `adaptive` says that updates do not grow with the gradient, as in Adam.
-        """
-        return {}
 
     @abstractmethod
     def build(self, d: int) -> nn.Module:

@@ -209,7 +209,7 @@ class Problem:
         """Return how many samples the network takes at once."""
         return block_samples(self.multiply_adds, sum(self.layer_sizes), device)
 
-    def step_factors(self) -> dict[str, float]:
+    def step_factors(self) -> Mapping[str, float]:
         """Return name -> factor of the step of weights whose step is not `optimizer.lr` itself.
 
         Raises:
@@ -217,11 +217,10 @@ class Problem:
         """
         optimizer = self.config.optimizer
         assert isinstance(optimizer, Descent)
-        factors = dict(self.config.architecture.rates(self.shapes, adaptive=optimizer.adaptive))
-        for weight, factor in (optimizer.layer_lr or {}).items():
+        factors = optimizer.layer_lr or {}
+        for weight in factors:
             if weight not in self.shapes:
                 raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}")
-            factors[weight] = factors.get(weight, 1.0) * factor
         return factors
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:

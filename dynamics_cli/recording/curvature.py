@@ -149,8 +149,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
 def one_step(sections: Sections) -> bool:
     """Return whether all weights have the step `lr` in all updates of a descent."""
     optimizer = sections["optimizer"]
-    changing = getattr(optimizer, "schedule", None) or getattr(optimizer, "layer_lr", None)
-    return not changing and getattr(sections["architecture"], "parametrization", None) in (None, "standard", "ntk")
+    return not (getattr(optimizer, "schedule", None) or getattr(optimizer, "layer_lr", None))
 
 
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:

@@ -152,16 +152,14 @@ def loss_curvature(problem: Problem, h: Floats) -> Floats:
 
 
 def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[Floats, Floats]]:
-    """Return `c_l W_l` (m_l, m_{l-1}) and `b_l` (m_l,) of a fully connected network, float64."""
+    """Return `W_l` (m_l, m_{l-1}) and `b_l` (m_l,) of a fully connected network, float64."""
     names = architecture.matrices
     weights = [np.atleast_2d(np.asarray(parameters[name], np.float64)) for name in names]
-    sizes = [weights[0].shape[1], *(len(W) for W in weights)]
-    factors = architecture.multipliers(sizes)
     biases = [
         np.asarray(parameters.get(name.replace("weight", "bias"), np.zeros(len(W))), np.float64)
         for name, W in zip(names, weights, strict=True)
     ]
-    return [(c * W, b) for c, W, b in zip(factors or np.ones(len(names)), weights, biases, strict=True)]
+    return list(zip(weights, biases, strict=True))
 
 
 def features_of(architecture: Any, parameters: Parameters, x: Floats) -> list[tuple[Floats, Floats]]:
@@ -234,9 +232,9 @@ class ByEngine(Derivatives):
         outputs = list(engine.pulled(self._state.parameters, x))
         n, C = len(x), len(outputs)
         K = np.zeros((n, C, n, C))
-        for layer, c, weight, bias in engine.learning:
+        for layer, weight, bias in engine.learning:
             h = x if layer == 0 else outputs[0][layer - 1][0]
-            inner = weight * (h @ h.T) + bias / c**2
+            inner = weight * (h @ h.T) + bias
             for a in range(C):
                 for b in range(C):
                     K[:, a, :, b] += inner * (outputs[a][layer][1] @ outputs[b][layer][1].T)
@@ -250,9 +248,9 @@ class ByEngine(Derivatives):
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
         engine, x, n = self._engine, self.problem.dataset.x, self.problem.dataset.n
         layers, summed = self._evaluated.layers, np.zeros(n)
-        for layer, c, weight, bias in engine.learning:
+        for layer, weight, bias in engine.learning:
             h = x if layer == 0 else layers[layer - 1][0]
-            summed += (layers[layer][1] ** 2).sum(1) * (weight * (h**2).sum(1) + bias / c**2)
+            summed += (layers[layer][1] ** 2).sum(1) * (weight * (h**2).sum(1) + bias)
         return np.asarray(summed / self.problem.loss.sample_weight(n) ** 2)
 
     def potential(self, count: int, labels: Floats) -> Potential:

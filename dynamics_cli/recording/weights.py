@@ -98,7 +98,7 @@ class Distance(OfLayer, kind="distance"):
 class Predictor(Measure, kind="predictor"):
     """Entries of the product of the matrices of a linear network; of a diagonal network the coordinates of `beta`.
 
-    Weights are taken as they stand: `output_scale`, `parametrization` and biases are no part of it.
+    Weights are taken as they stand: `output_scale` and biases are no part of it.
     """
 
     example = """\

@@ -30,7 +30,7 @@ def test_a_teacher_labels_by_its_own_network() -> None:
 
 
 def test_a_teacher_takes_an_initialization_as_networks_do() -> None:
-    net = {"kind": "fully_connected", "widths": [300], "parametrization": "ntk", "bias": False, "activation": "erf"}
+    net = {"kind": "fully_connected", "widths": [300], "bias": False, "activation": "erf"}
     config = {
         "name": "student", "dataset": {"kind": "teacher", "n": 400, "dim": 5, "architecture": net}, "architecture": net,
         "initialization": {"kind": "unbalanced", "scale": 1.0}, "loss": {"kind": "mse"},

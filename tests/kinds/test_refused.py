@@ -159,7 +159,6 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
           ("logistic", (1, -1), 3, "outputs: must be 1 for the loss logistic, not 3"))),
     (labelled("logistic", 1, 0), r"dataset.y\[1\]: must be -1 or 1 for the loss logistic, not 0"),
     (held_out(x_test=[[1, 2]], y_test=[0.5]) | {"loss": {"kind": "exponential"}}, r"y_test\[0\]: must be -1 or 1"),
-    ({"architecture": {"kind": "fully_connected", "widths": [], "parametrization": "mup"}}, "mup needs a hidden layer"),
     (drawn({"kind": "fully_connected", "widths": []}, "paired"), "initialization.kind: paired needs the hidden layer"),
     *((drawn(DEEP, kind, **keys), told) for kind, keys, told in (
         ("balanced", {}, "initialization.kind: balanced needs architecture.kind two_layer"),

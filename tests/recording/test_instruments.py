@@ -31,9 +31,9 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         REGRESSION, {"kind": "fully_connected", "widths": [4], "activation": "linear", "outputs": 3}, "mse"),
     "tanh": (POINTS, {"kind": "fully_connected", "widths": [4, 3, 5], "activation": "tanh"}, "mse"),
     "deep ReLU": (POINTS, {"kind": "fully_connected", "widths": [4, 3]}, "half_mse"),
-    "NTK scaling, centred": (
-        REGRESSION, {"kind": "fully_connected", "widths": [4, 5], "outputs": 3, "parametrization": "ntk",
-                     "output_scale": 3.0, "centered": True}, "mse"),
+    "centred": (
+        REGRESSION, {"kind": "fully_connected", "widths": [4, 5], "outputs": 3, "output_scale": 3.0, "centered": True},
+        "mse"),
     "linear model": (POINTS, {"kind": "fully_connected", "widths": []}, "logistic"),
     "softmax": (CLASSES, {"kind": "fully_connected", "widths": [6], "outputs": 3}, "cross_entropy"),
     "frozen": (POINTS, {"kind": "fully_connected", "widths": [4, 3], "train": ["weight_2", "bias_3"]}, "mse"),
@@ -239,7 +239,7 @@ MEASURED: list[tuple[str, str, dict[str, Any], Callable[[State, Any, Any], Any]]
     ("two layers", "kernel_eigenvalues", {"top": 4},
      lambda s, w, w_0: [*np.linalg.eigvalsh(kernel(s))[::-1], np.nan]),
     ("two layers", "kernel_effective_rank", {}, lambda s, w, w_0: rank(np.linalg.eigvalsh(kernel(s)))),
-    ("NTK scaling, centred", "kernel_eigenvalues", {"count": 2, "top": 6},
+    ("centred", "kernel_eigenvalues", {"count": 2, "top": 6},
      lambda s, w, w_0: np.linalg.eigvalsh(kernel(s)[:6, :6])[::-1]),
     ("linear vectors", "distance", {}, lambda s, w, w_0: size(w[name] - w_0[name] for name in w)),
     ("linear vectors", "distance", {"layer": "weight_1", "relative": True},

@@ -42,7 +42,6 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "rmsprop with momentum": {"kind": "rmsprop", "momentum": 0.7, "decay": 0.9},
     "group rmsprop": {"kind": "group_rmsprop"},
 }
-PARAMETRIZATIONS = (None, None, "ntk", "mup", "mean_field")
 
 
 def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) -> Problem:
@@ -63,11 +62,10 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
         several = {"outputs": C} if C > 1 else {}
         architecture = {"kind": "two_layer", "width": int(rng.integers(1, 7)), "activation": activation, **several}
     else:
-        way = PARAMETRIZATIONS[rng.integers(len(PARAMETRIZATIONS))]
-        widths = [int(m) for m in rng.integers(1, 7, 1 if way == "mean_field" else rng.integers(way == "mup", 4))]
+        widths = [int(m) for m in rng.integers(1, 7, rng.integers(4))]
         architecture = {
             "kind": "fully_connected", "widths": widths, "activation": activation, "outputs": C,
-            "bias": bool(rng.integers(2)), "parametrization": way,
+            "bias": bool(rng.integers(2)),
         }  # fmt: skip
     if rng.random() < 0.3:
         architecture |= {"output_scale": float(rng.uniform(0.3, 3)), "centered": bool(rng.integers(2))}

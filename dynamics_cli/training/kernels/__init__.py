@@ -70,7 +70,6 @@ def spanned(problem: Problem) -> int:
     """Return in how many coordinates the engine takes the inputs of a problem; 0 where it takes them as they are."""
     architecture, optimizer, x = problem.config.architecture, problem.config.optimizer, problem.dataset.x
     layers = architecture.engine and bool(architecture.matrices) and not problem.fresh
-    layers = layers and getattr(architecture, "parametrization", None) is None  # which would take d from the inputs
     first = next(iter(problem.shapes.values()))
     # of a single neuron the terms of a product are summed in the order of vector lanes, which zeros would change
     if not layers or len(first) != 2 or first[0] == 1 or not isinstance(optimizer, Descent) or not linear(optimizer):

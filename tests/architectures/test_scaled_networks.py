@@ -1,4 +1,4 @@
-"""Scaled, centred and partly frozen networks, step sizes by layer, scaling with the width, models linear in inputs."""
+"""Scaled, centred and partly frozen networks, step sizes by layer, models linear in inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
-from dynamics_cli.recording.derivatives import features_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
@@ -62,39 +61,3 @@ def test_steps_by_layer_and_frozen_weights() -> None:
     now = trained(features, 5)
     np.testing.assert_array_equal(now["hidden_weight"], features.initial_parameters()["hidden_weight"])
     assert (now["output_weight"] != features.initial_parameters()["output_weight"]).all()
-
-
-def slope(parametrization: str, seeds: int, kind: str = "gd") -> float:
-    """Return the log-log slope over widths of how far the last hidden layer's preactivations move in five steps."""
-    moves, widths = [], [64, 128, 256, 512, 1024]
-    for width in widths:
-        each = []
-        for seed in range(seeds):
-            # standard: PyTorch's scales, and a step that does not know the width
-            lr = {"gd": {"mup": 0.1, "standard": 0.1}, "adam": {"mup": 0.02, "standard": 0.02}}[kind][parametrization]
-            config = config_of(
-                seed=seed,
-                architecture={
-                    "kind": "fully_connected", "widths": [width, width], "activation": "tanh", "bias": False,
-                    "parametrization": parametrization,
-                },
-                initialization={"kind": "unbalanced", "scale": 1.0} if parametrization == "mup" else {"kind": "lecun"},
-                optimizer={"kind": kind, "lr": lr, "iterations": 5},
-            )  # fmt: skip
-            problem = build_problem(config)
-            x = problem.dataset.x
-            start, now = problem.initial_parameters(), trained(problem, 5)
-            z = []
-            for weights in (start, now):
-                z.append(features_of(config.architecture, weights, x)[1][0])
-            each.append(np.sqrt(np.mean((z[1] - z[0]) ** 2)))
-        moves.append(np.mean(each))
-    return float(np.polyfit(np.log(widths), np.log(moves), 1)[0])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["gd", "adam"])
-def test_features_move_alike_at_every_width_under_mup_and_not_otherwise(kind: str) -> None:
-    """The coordinate check of Yang et al. 2022 (Tensor Programs V), Appendix D.1, over 20 seeds."""
-    assert abs(slope("mup", 20, kind)) < 0.1
-    assert abs(slope("standard", 20, kind)) > 0.3
