@@ -40,6 +40,8 @@ class Interval:
     high: float | None = None
     text: str = ""
     """How the table says it; by default the ends."""
+    of_draw: bool = False
+    """Whether it is a number of one draw of data and weights, which other seeds do not have."""
 
     def __post_init__(self) -> None:
         if self.low is None and self.high is None:
@@ -137,6 +139,8 @@ class Claim:
     """The largest; with neither end, as without a prediction, no number is taken for it."""
     always: str = ""
     """Why no null of `dyn audit` can make it fail, in a sentence; empty of claims that some null must make fail."""
+    of_draw: bool = False
+    """Whether the expected number belongs to a released draw: other seeds do not decide it."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
@@ -153,15 +157,18 @@ def claim(
     value, (low, high) = float(measured), expected.ends
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     known = value if math.isfinite(value) else None
-    return Claim(id, statement, source, str(expected), known, verdict, low=low, high=high, always=always)
+    return Claim(
+        id, statement, source, str(expected), known, verdict, low=low, high=high, always=always,
+        of_draw=expected.of_draw,
+    )  # fmt: skip
 
 
 def printed(value: float, last: float = 0.0) -> Interval:
-    """Return a printed number to its digits, four of them at most: rounding in training changes the next.
+    """Return a number of a released draw to its digits, four of them at most: rounding in training changes the next.
 
     `last` is a unit of the last printed digit, for numbers with fewer than four.
     """
-    return near(value, max(1e-4 * abs(value), last / 2))
+    return replace(near(value, max(1e-4 * abs(value), last / 2)), of_draw=True)
 
 
 def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
@@ -224,7 +231,9 @@ class ClaimOverSeeds:
 
     @property
     def count(self) -> str:
-        """`9 of 10 (0.60 to 0.98)`; empty for a single seed."""
+        """`9 of 10 (0.60 to 0.98)`; `of the released draw`; empty for a single seed."""
+        if self.first.of_draw:
+            return "of the released draw"
         low, high = self.interval
         return f"{self.held} of {len(self.each)} ({low:.2f} to {high:.2f})" if len(self.each) > 1 else ""
 
@@ -246,7 +255,7 @@ class ClaimOverSeeds:
 def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
     """Join the claims of several seeds by their ids, in the order of the first seed.
 
-    A claim that a later seed does not have counts as not reproduced there.
+    A claim that a later seed does not have counts as not reproduced there; numbers of a released draw have one seed.
 
     Raises InputError: several claims have the same id.
     """
@@ -254,7 +263,10 @@ def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise InputError(f"several claims have the id {', '.join(repeated)}; the ids of claims must be unique")
     by_id = [{one.id: one for one in of_seed} for of_seed in claims]
-    return [ClaimOverSeeds(tuple(of_seed.get(one.id) or _missing(one) for of_seed in by_id)) for one in claims[0]]
+    return [
+        ClaimOverSeeds((one,) if one.of_draw else tuple(of_seed.get(one.id) or _missing(one) for of_seed in by_id))
+        for one in claims[0]
+    ]
 
 
 def _missing(claim: Claim) -> Claim:
@@ -276,7 +288,7 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
 def _lines(one: ClaimOverSeeds, width: int) -> list[str]:
     """Return the statement behind a mark, then its source, range, number and whatever is not `reproduced`."""
     statement = wrapped(in_unicode(one.first.statement), width - 2)
-    measured = f"{'median' if one.count else 'measured'} {number(one.measured)}"
+    measured = f"{'median' if len(one.each) > 1 else 'measured'} {number(one.measured)}"
     verdict = [_verdict(one)] if _verdict(one) != "reproduced" else []
     details = [one.first.source, f"expected {one.first.expected}", measured, *verdict, *filter(None, [one.count])]
     below = wrapped(" · ".join(details), width - 2)
@@ -285,7 +297,7 @@ def _lines(one: ClaimOverSeeds, width: int) -> list[str]:
 
 def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of the table of claims, then theory."""
-    seeds = any(one.count for one in claims)
+    seeds = any(len(one.each) > 1 for one in claims)
     header = ["claim", "source", "paper", "median" if seeds else "measured", "verdict", *(["seeds"] if seeds else [])]
     return header, [_row(one, seeds) for one in _ordered(claims)]
 
@@ -313,7 +325,7 @@ def _share(claims: Sequence[ClaimOverSeeds]) -> str:
 
 def _on(claims: Sequence[ClaimOverSeeds]) -> str:
     """Return ` on 10 seeds` where all claims have the same number of them."""
-    counts = {len(one.each) for one in claims}
+    counts = {len(one.each) for one in claims if not one.first.of_draw}
     if len(counts) != 1:
         return ""
     (count,) = counts

@@ -61,10 +61,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     single = active.max(axis=1) ** 2 / np.sum(active**2, axis=1)
     return [
         *(kit.claim(f"loss-{epoch}", f"Loss at epoch {epoch:,}".replace(",", " "), "printed, cell 12",
-                    kit.near(value, DIGITS), e.losses[epoch - 1] if epoch < len(e.losses) else np.nan)
+                    kit.printed(value, 1e-4), e.losses[epoch - 1] if epoch < len(e.losses) else np.nan)
           for epoch, value in PRINTED.items()),
         kit.claim("accuracy", "Share of pairs at epoch 20 000 whose largest output is where the label's is",
-                  "printed, cell 12", kit.near(0.895, DIGITS), _at(e, e.right, 20_000)),
+                  "printed, cell 12", kit.printed(0.895, 1e-4), _at(e, e.right, 20_000)),
         kit.claim("one-by-one", "Modes learnt at epochs 1 000, 10 000, 100 000 and in the end are 0, 1, 2, 3 (share of "
                   "these; learnt: half of the template's amplitude)", "cell 23", kit.exactly(1.0),
                   kit.given(there, np.mean(np.array(counts) == np.arange(len(counts))))),

@@ -13,6 +13,7 @@ from dynamics_cli.reproduction.claims import (
     exactly,
     less_than,
     over_seeds,
+    printed,
     summary,
     theory,
 )
@@ -42,6 +43,12 @@ def claims_of(kinks: float) -> list[Claim]:
 def test_the_verdict_is_that_of_wilsons_interval(held: int, seeds: int, count: str, verdict: str) -> None:
     (kinks,) = over_seeds([claims_of(2 if k < held else 3) for k in range(seeds)])
     assert (kinks.count, kinks.verdict, kinks.as_dict()["verdict"]) == (count, verdict, verdict)
+
+
+def test_a_number_of_a_released_draw_is_asked_of_the_first_seed_alone() -> None:
+    claims = [[claim("loss", "Loss at epoch 10", "printed", printed(0.5), value)] for value in (0.50001, 0.7, 0.9, 0.3)]
+    (loss,) = over_seeds(claims)
+    assert (loss.count, loss.verdict, loss.measured) == ("of the released draw", "reproduced", 0.50001)
 
 
 def test_json_has_the_median_and_what_each_seed_gave() -> None:
