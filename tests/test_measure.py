@@ -222,7 +222,7 @@ def test_every_measure_gives_numbers_or_says_why_not(name: str, kind: str) -> No
     module, x, y, _, loss, _ = NETWORKS[name]
     settings = {key: next(iter(module.state_dict())) if value == "{first}" else value
                 for key, value in SETTINGS.get(kind, {}).items()}  # fmt: skip
-    refused = OWN | {"alignment", "effective_sharpness"}
+    refused = OWN | {"alignment"}
     refused |= {"margin", "train_accuracy", "test_accuracy"} if name == "batch-normed" else set()
     options: dict[str, Any] = {"start": module, "x_test": x[:3], "y_test": y[:3], "loss": loss}
     if kind in refused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -96,18 +96,6 @@ class Descent(Optimizer):
         over the weights of a tensor; `formulas.total_of_all` over all trained weights, whose `step.memory` is then.
         """
         raise NotImplementedError
-
-    def divisor(self, w: Array, g: Array, moments: Mapping[str, Array], iteration: int) -> Array:
-        """Return the preconditioner P, in the shape of a weight: the update from state `iteration` moves along `m / P`.
-
-        `m` is the running mean of gradients, or the gradient; `moments` are the weight's memory before the update, and
-        `g` its gradient. Optimizers without it have no effective sharpness.
-        """
-        raise NotImplementedError
-
-    def effective_threshold(self) -> float | None:
-        """Return the largest stable eigenvalue of `P^-1 H` (Cohen et al. 2022); None where it is unknown."""
-        return None
 
     @property
     def by_formula(self) -> bool:

@@ -74,8 +74,6 @@ class Measure(Kind):
     """The condition under which a problem offers it, for a message."""
     of_spectrum: ClassVar[bool] = False
     """Whether it is all eigenvalues of the Hessian, or rules (probes, 2, steps) of their density."""
-    of_optimizer: ClassVar[bool] = False
-    """Whether it reads `State.moments`, which are copied for such measures alone."""
     at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
     """When it measures; other recorded states hold NaN. By default at every recorded state."""
 
@@ -261,8 +259,6 @@ class State:
     """The memory of the measure at work from state to state, empty at first; it is kept in the checkpoint."""
     shared: dict[str, Any] = field(default_factory=dict)
     """Intermediate results that the measures of this state share."""
-    moments: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
-    """The memory of the optimizer, its name in the formula -> that of each weight; empty before the first update."""
 
     @property
     def network(self) -> Callable[[Floats], Floats]:

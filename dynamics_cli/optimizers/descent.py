@@ -7,7 +7,7 @@ Last the schedules of step sizes; `t = i / N` is the share of the run that is do
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
@@ -127,16 +127,6 @@ class Adam(Minibatch, kind="adam"):
         root = formulas.sqrt(1 - self.beta2**grown)
         return w - step.lr / (1 - self.beta1**grown) * m / (formulas.sqrt(v) / root + self.eps)
 
-    def divisor(self, w: Array, g: Array, moments: Mapping[str, Array], iteration: int) -> Array:
-        """Return `(1 - beta1^t) (sqrt(v / (1 - beta2^t)) + eps)`, t = iteration + 1 (Cohen et al. 2022)."""
-        grown, g = iteration + 1, g if self.decoupled else g + (self.weight_decay or 0.0) * w
-        v = self.beta2 * moments.get("square", 0.0) + (1 - self.beta2) * g * g
-        return (1 - self.beta1**grown) * (formulas.sqrt(v / (1 - self.beta2**grown)) + self.eps)
-
-    def effective_threshold(self) -> float | None:
-        """Return `(2 + 2 beta1) / ((1 - beta1) lr)`, 38 / lr for beta1 = 0.9."""
-        return None if self.decoupled else (2 + 2 * self.beta1) / ((1 - self.beta1) * self.lr)
-
 
 class AdamW(Adam, kind="adamw"):
     """Adam whose weights also shrink by `lr lambda w` in every update, whatever the gradient (decoupled decay).
@@ -176,16 +166,6 @@ class RMSprop(Minibatch, kind="rmsprop"):
         if self.momentum is not None:
             g = memory["momentum"] = self.momentum * memory["momentum"] + g
         return w - step.lr * g
-
-    def divisor(self, w: Array, g: Array, moments: Mapping[str, Array], iteration: int) -> Array:
-        """Return `sqrt(v) + eps`."""
-        g = g + (self.weight_decay or 0.0) * w
-        v = self.decay * moments.get("square", 0.0) + (1 - self.decay) * g * g
-        return formulas.sqrt(v) + self.eps
-
-    def effective_threshold(self) -> float | None:
-        """Return `2 / lr`, with momentum `(2 + 2 mu) / lr`."""
-        return (2 + 2 * (self.momentum or 0.0)) / self.lr
 
 
 class GroupRMSprop(Minibatch, kind="group_rmsprop"):

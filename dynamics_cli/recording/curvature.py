@@ -146,21 +146,17 @@ class Sharpness(OfBlocks, kind="sharpness"):
         return float(values[0, 0]) if self.blocks is None else values[:, 0]
 
 
-def one_step(sections: Sections) -> bool:
-    """Return whether all weights have the step `lr` in all updates of a descent."""
-    optimizer = sections["optimizer"]
-    return not (getattr(optimizer, "schedule", None) or getattr(optimizer, "layer_lr", None))
-
-
 def stability_threshold(sections: Sections) -> tuple[str, float] | None:
     """Return the largest curvature at which gradient descent on a quadratic does not diverge; None where it is unknown.
 
     It is `2 / lr`, with momentum `(2 + 2 mu) / lr`, Nesterov's `(2 + 2 mu) / ((1 + 2 mu) lr)` (Cohen et al. 2021,
-    Appendix B), less lambda of a coupled weight decay. Optimizers that divide the gradient, such as Adam, have theirs
-    on the preconditioned Hessian (Cohen et al. 2022), and steps that differ by layer or change have none.
+    Appendix B), less lambda of a coupled weight decay. Optimizers that divide the gradient, such as Adam, and steps
+    that differ by layer or change have none.
     """
     optimizer = sections["optimizer"]
-    if not isinstance(optimizer, Plain) or not one_step(sections) or getattr(optimizer, "loss_scaled", False):
+    if not isinstance(optimizer, Plain) or optimizer.schedule or optimizer.layer_lr:
+        return None
+    if getattr(optimizer, "loss_scaled", False):
         return None
     mu, decay = optimizer.momentum, optimizer.weight_decay or 0.0
     name, value = "2 / lr", 2 / optimizer.lr

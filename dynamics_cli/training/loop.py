@@ -114,8 +114,7 @@ class RecordBuffer:
     def look_at(self, stepper: Stepper) -> Seen:
         """Return the current weights and their measures; nothing is written."""
         weights = stepper.parameters()
-        moments = stepper.moments() if self.measuring.of_optimizer else {}
-        measures = self.measuring.at(weights, stepper.iteration, moments)
+        measures = self.measuring.at(weights, stepper.iteration)
         return {name: weights[name] for name in self.parameters}, measures
 
 

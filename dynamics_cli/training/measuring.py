@@ -75,7 +75,6 @@ class Measuring:
     def __init__(self, problems: Sequence[Problem]) -> None:
         self._problems = [_read_only(problem) for problem in problems]
         self._measures = chosen_measures(problems[0])  # replicas have equal ones
-        self.of_optimizer = any(one.of_optimizer for one in self._measures.values())
         self._starts = [cache(partial(_start, problem)) for problem in problems]  # drawn once, if a measure asks
         first = problems[0]
         self._due = {
@@ -86,8 +85,8 @@ class Measuring:
         self.memories: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in problems]
         self._shapes: dict[str, tuple[int, ...]] = {}
 
-    def at(self, weights: Weights, iteration: int, moments: Mapping[str, Weights] | None = None) -> dict[str, Floats]:
-        """Return every measure of a state by name, of replicas with their axis first; see `Stepper.moments`.
+    def at(self, weights: Weights, iteration: int) -> dict[str, Floats]:
+        """Return every measure of a state by name, of replicas with their axis first.
 
         Raises:
             KindError: a measure gives no numbers, or numbers of another shape than before.
@@ -97,26 +96,22 @@ class Measuring:
         several = len(self._problems) > 1
         each, memories = [], []
         for r in range(len(self._problems)):
-            own, *remembered = (
-                {key: value[r] for key, value in part.items()} if several else part
-                for part in (weights, *(moments or {}).values())
-            )
-            of_weights = dict(zip(moments or {}, remembered, strict=True))
-            numbers, memory = self._measure(r, own, iteration, of_weights)
+            of_replica = {key: value[r] for key, value in weights.items()} if several else weights
+            numbers, memory = self._measure(r, of_replica, iteration)
             each.append(numbers)
             memories.append(memory)
         self.memories = memories  # only now: a signal may have the state measured again
         return {name: np.stack([one[name] for one in each]) for name in each[0]} if several else each[0]
 
-    def _measure(self, r: int, weights: Weights, iteration: int, moments: Mapping[str, Weights]) -> Any:
+    def _measure(self, r: int, weights: Weights, iteration: int) -> Any:
         problem = self._problems[r]
         parameters, shared = read_only(weights, problem.shapes), dict[str, Any]()
-        numbers, memories, kept = {}, {}, {label: read_only(own, own) for label, own in moments.items()}
+        numbers, memories = {}, {}
         for name, one in self._measures.items():
             memories[name] = dict(self.memories[r].get(name, {}))
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:
-                state = State(problem, parameters, self._starts[r], iteration, memories[name], shared, kept)
+                state = State(problem, parameters, self._starts[r], iteration, memories[name], shared)
                 numbers[name] = self._numbers(name, one, state)
             else:
                 numbers[name] = np.full(self._shapes[name], np.nan)

@@ -65,7 +65,7 @@ RUNS = {
         "record": {
             "snapshots": {"kind": "every", "interval": 100},
             "loss_every": 10,
-            "measures": ["effective_sharpness"],
+            "measures": ["critical_sharpness"],
         },
     },
     "convolutional": {

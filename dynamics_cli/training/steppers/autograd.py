@@ -121,8 +121,6 @@ class WeightGroup:
     """None of a single network, whose tensors have no axis of replicas."""
     update: Callable[..., None]
     """As `Descent.update`."""
-    slots: tuple[str, ...] = ()
-    """Names of the rows of a compiled update's memory."""
     memory: Tensors = field(default_factory=dict)
     """The optimizer's memory of these weights."""
 
@@ -182,17 +180,15 @@ class AutogradStepper(SideBySide):
             (optimizer, start), *others = equal
             assert isinstance(optimizer, Descent)
             own, of_update, update = slice(start, start + 1 + len(others)), facts(optimizer), optimizer.update
-            slots: tuple[str, ...] = ()
             if compiled and self.device == "cpu" and of_update is not None and not of_update.sums:
-                unit = update_unit(optimizer, self.dtype)
-                update, slots = partial(update_in_place, unit), unit.slots
+                update = partial(update_in_place, update_unit(optimizer, self.dtype))
             for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
                 moved = {name: self._weights[name] for name in names if factors.get(name, 1.0) == factor}
                 if self._single:
-                    yield WeightGroup(optimizer, factor, moved, None, update, slots)
+                    yield WeightGroup(optimizer, factor, moved, None, update)
                 else:
                     stacked = {name: w[own] for name, w in moved.items()}
-                    yield WeightGroup(optimizer, factor, stacked, own, update, slots)
+                    yield WeightGroup(optimizer, factor, stacked, own, update)
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
@@ -295,21 +291,6 @@ class AutogradStepper(SideBySide):
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name, (R, ...) of replicas."""
         return {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
-
-    def moments(self) -> dict[str, dict[str, NDArray[np.floating]]]:
-        """Return copies of the optimizer's memory; see `Stepper.moments`."""
-        found: dict[str, dict[str, NDArray[np.floating]]] = {}
-        for group in (one for groups in self._groups.values() for one in groups):
-            for name, w in group.weights.items():
-                kept = {key.removeprefix(f"{name}/"): one for key, one in group.memory.items()
-                        if key.startswith(f"{name}/")}  # fmt: skip
-                rows = dict(zip(group.slots, kept.pop("memory"), strict=True)) if "memory" in kept else {}
-                for label, one in {**kept, **rows}.items():
-                    if one.numel() == w.numel():  # others are of the tensor as a whole
-                        blank = np.zeros(tuple(self._weights[name].shape), self.dtype)
-                        whole = found.setdefault(label, {}).setdefault(name, blank)
-                        whole[... if group.replicas is None else group.replicas] = one.cpu().numpy().reshape(w.shape)
-        return found
 
     def _memories(self) -> Iterator[tuple[str, Tensors]]:
         """Yield the memory of each group with its place in a checkpoint."""

@@ -57,10 +57,6 @@ class Stepper(ABC):
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""
 
-    def moments(self) -> dict[str, dict[str, NDArray[np.floating]]]:
-        """Return copies of the optimizer's memory of each weight, by its name in the formula, as `parameters` does."""
-        return {}
-
     def numbers(self) -> dict[str, Any]:
         """Return the entries of `run.json` about the work done and, of replicas, about the end of each."""
         return {}

@@ -342,12 +342,6 @@ class LayersStepper(SideBySide):
             found[self._first] = self._span.whole(found[self._first])
         return self._own(found)
 
-    def moments(self) -> dict[str, dict[str, Weights]]:
-        """Return copies of the optimizer's memory; see `Stepper.moments`."""
-        slots = enumerate(self._update_unit.slots)
-        views = {label: self._layout.views(self._memory[:, slot]) for slot, label in slots}
-        return {label: self._own({name: one.copy() for name, one in own.items()}) for label, own in views.items()}
-
     def _named(self) -> dict[str, Weights]:
         """Return views (R, ...) of the weights and of the optimizer's memory, by their names in checkpoints."""
         found = {f"parameter/{name}": one for name, one in self._views.items()}
