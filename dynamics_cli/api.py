@@ -232,7 +232,6 @@ def sweep(
     workers: int | None = None,
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
-    dask: str | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
     messages: Messages | None = None,
@@ -257,8 +256,7 @@ def sweep(
         workers: processes for jobs that cannot be batched (default: one per core).
         shard: one of N parts to train; the command without it trains the rest and writes the table. In Python
             `(3, 50)` is the third of fifty parts.
-        executor: any `concurrent.futures.Executor` instead of local processes, such as a cluster's.
-        dask: address of a Dask scheduler whose workers train, such as `tcp://host:8786`.
+        executor: any `concurrent.futures.Executor` instead of local processes, such as one of a Dask cluster.
         out: directory of the sweep (default: named after it below outputs/sweeps).
         progress: called with the number of jobs that are done, and of all.
         messages: told that no worker is there.
@@ -272,7 +270,6 @@ def sweep(
         UsageError: the grid makes no sense, or the directory holds another sweep.
     """
     from dynamics_cli.sweeps.sweep import run_sweep
-    from dynamics_cli.sweeps.train import by_dask, by_executor
 
     planned = plan_sweep(
         config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, messages=messages,
@@ -283,7 +280,7 @@ def sweep(
         planned,
         out=None if out is None else Path(out),
         shard=shard,
-        engine=by_executor(executor) if executor is not None else by_dask(dask, messages) if dask else None,
+        executor=executor,
         workers=workers,
         report=None if progress is None else lambda done: progress(done, total),
         messages=messages,

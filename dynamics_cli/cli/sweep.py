@@ -22,7 +22,6 @@ Examples:
   dyn sweep boursier2022/orthogonal --grid initialization.scale=1e-6:10:log:25 --grid architecture.width=20,60,200
   dyn sweep my.yaml --dry-run
   dyn sweep my.yaml --shard 3/50
-  dyn sweep my.yaml --dask tcp://host:8786
   dyn sweep my.yaml --grid loss.kind=mse,logistic --grid optimizer.lr=0.01:0.1:10 --workers 2
   dyn sweep my.yaml --grid initialization.scale=0.1:1:5 --let "optimizer.lr=min(10, 0.1 / initialization.scale**2)"
 
@@ -51,7 +50,6 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @out_option
 @click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @click.option("--shard", metavar="K/N")
-@click.option("--dask", metavar="ADDRESS")
 @quiet_option
 @json_option
 def sweep(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, read_sweep, write_sweep, write_table
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.table import Results
-from dynamics_cli.sweeps.train import Engine, Task, train_all
+from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.sweeps.workers import STOPPED
 from dynamics_cli.training.replicas import divide
 from dynamics_cli.training.session import identity_of
@@ -30,7 +31,7 @@ def run_sweep(
     *,
     out: Path | None = None,
     shard: Shard | None = None,
-    engine: Engine | None = None,
+    executor: Executor | None = None,
     workers: int | None = None,
     report: Callable[[int], object] | None = None,
     messages: Callable[[str], None] | None = None,
@@ -40,8 +41,8 @@ def run_sweep(
     One process trains a sweep; another waits for it. Shards may run at once, on machines that share a folder. The same
     call without a shard trains the missing jobs and writes the table.
 
-    `engine` is where tasks run, by default batches here and single jobs in processes of one thread each; `report` is
-    called with the number of jobs that have ended, each time some have; the others are arguments of `api.sweep`.
+    `report` is called with the number of jobs that have ended, each time some have; the others are arguments of
+    `api.sweep`.
 
     Raises:
         UsageError: the directory holds something else.
@@ -63,7 +64,7 @@ def run_sweep(
             report(len(results.rows))
         trained = [Task([planned[n].config for n in batch.numbers], directory / batch.name) for batch in todo]
         try:
-            for place, ended in train_all(trained, engine=engine, workers=workers):
+            for place, ended in train_all(trained, executor=executor, workers=workers):
                 if isinstance(ended, DynError):
                     results.fail(todo[place], str(ended))
                 else:

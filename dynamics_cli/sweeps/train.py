@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.errors import DynError, InputError, RunError, UsageError
-from dynamics_cli.kinds.registry import blamed
+from dynamics_cli.errors import DynError, InputError, RunError
+from dynamics_cli.kinds.registry import WITH, blamed
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
-from dynamics_cli.sweeps.workers import run_by_executor, run_in_processes
+from dynamics_cli.sweeps.workers import Processes, run_by_executor
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.prospect import found_run
 from dynamics_cli.training.replicas import batch_key, build_problems
@@ -30,10 +29,6 @@ from dynamics_cli.training.signals import Interrupted
 
 LONG_WORK = 2**34
 """A run of more multiply-adds is worth a process of its own: a second or more, as starting one takes."""
-CONNECT_SECONDS = 10
-"""How long a Dask scheduler may take to answer."""
-Engine = Callable[[Iterator[tuple[Any, ...]]], Iterator[tuple[int, str]]]
-"""Calls `work` with each of some arguments; yields the place of each that has ended, and why it failed."""
 
 
 class ProgressDisplay(Protocol):
@@ -64,13 +59,13 @@ class Task:
         if len(self.configs) == 1:
             return plan_run(first, self.directory)
         problems = build_problems(self.configs)
-        if batch_key(problems[0]) is None or len({one.dataset.x.shape for one in problems}) > 1:
+        if batch_key(problems[0]) is None or len({problem.dataset.x.shape for problem in problems}) > 1:
             raise InputError(f"{first.name}: {len(problems)} networks of this config cannot be trained together")
         return plan_problems(problems, self.directory)
 
 
 def train_all(
-    tasks: Sequence[Task], *, engine: Engine | None = None, workers: int | None = None, force: bool = False,
+    tasks: Sequence[Task], *, executor: Executor | None = None, workers: int | None = None, force: bool = False,
     progress: ProgressDisplay | None = None, messages: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[int, Obtained | DynError]]:  # fmt: skip
     """Train tasks, go on with them, or reuse their runs; yield the place of each, and its run or why it failed.
@@ -80,7 +75,7 @@ def train_all(
 
     Args:
         tasks: the runs to train.
-        engine: where all tasks run, in place of this machine.
+        executor: trains all tasks, in place of this machine; its workers see the directories of runs.
         workers: number of processes that train all tasks.
         force: train finished runs again.
         progress: shows the progress of training.
@@ -88,9 +83,9 @@ def train_all(
 
     Raises:
         Interrupted: SIGINT or SIGTERM came; states are saved, and the same call goes on.
-        RunError: the engine is broken.
+        RunError: the executor is broken.
     """
-    elsewhere = engine is not None or workers is not None
+    elsewhere = executor is not None or workers is not None
     apart: dict[int, Task] = {}
 
     def here(task: Task, *, lone: bool) -> Obtained | DynError | Task:
@@ -107,31 +102,31 @@ def train_all(
 
     for k, task in enumerate(tasks):
         planned_apart = elsewhere or (task.directory is not None and len(task.configs) == 1)
-        found = task if planned_apart else here(task, lone=len(tasks) == 1)
-        if isinstance(found, Task):
-            apart[k] = found
+        ended = task if planned_apart else here(task, lone=len(tasks) == 1)
+        if isinstance(ended, Task):
+            apart[k] = ended
         else:
-            yield k, found
+            yield k, ended
     if len(apart) == 1 and not elsewhere:
         ((k, task),) = apart.items()
-        found = here(task, lone=True)
-        assert not isinstance(found, Task)
-        yield k, found
-        return
-    places, tasks_apart = list(apart), list(apart.values())
-    arguments = ((str(task.directory), [to_plain(one) for one in task.configs], force) for task in tasks_apart)
-    run = engine or partial(run_in_processes, call=work, workers=workers)
-    with progress("long runs", len(places)) if progress and places else nullcontext() as shown:
-        for done, (place, why) in enumerate(run(arguments), start=1):
-            if shown is not None:
-                shown(done, float("nan"))
-            yield places[place], RunError(why) if why else _found(tasks_apart[place].directory)
+        ended = here(task, lone=True)
+        assert not isinstance(ended, Task)
+        yield k, ended
+    elif apart:
+        places, kinds = list(apart), os.environ.get(WITH, "")
+        orders = ((kinds, str(one.directory), [to_plain(c) for c in one.configs], force) for one in apart.values())
+        shown = progress("long runs", len(places)) if progress else nullcontext()
+        with shown as report, nullcontext(executor) if executor else Processes(workers) as running:
+            for done, (place, why) in enumerate(run_by_executor(orders, call=work, executor=running), start=1):
+                if report is not None:
+                    report(done, float("nan"))
+                yield places[place], RunError(why) if why else _trained(apart[places[place]])
 
 
-def _found(directory: Path | None) -> Obtained | DynError:
+def _trained(task: Task) -> Obtained | DynError:
     """Return the run that another process has trained."""
     try:
-        run = Run(directory or Path())
+        run = Run(task.directory or Path())
         return Obtained(run, reused=False, seconds=run.info.get("seconds", 0.0))
     except DynError as error:
         return error
@@ -165,45 +160,18 @@ def _train_here(
             return obtain_run(plan, force=True, **options)
 
 
-def work(directory: str, configs: Sequence[Mapping[str, Any]], force: bool) -> str | int:
-    """Train a task in a worker process; return "", why it failed, or the number of a signal."""
+def work(kinds: str, directory: str, configs: Sequence[Mapping[str, Any]], force: bool) -> str | int:
+    """Train a task in a worker, perhaps on another machine, with the code that `--with` names.
+
+    Returns "", why it failed, or the number of a signal.
+    """
+    os.environ[WITH] = kinds
     try:
         first = load_config(configs[0])
-        task = Task([first, *(type(first).model_validate(one) for one in configs[1:])], Path(directory))
+        task = Task([first, *(type(first).model_validate(config) for config in configs[1:])], Path(directory))
         _train_here(task, task.plan(), force)
     except Interrupted as error:
         return error.number
     except DynError as error:
         return str(error)
     return ""
-
-
-def by_executor(executor: Executor) -> Engine:
-    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as Parsl's."""
-    return partial(run_by_executor, call=work, executor=executor)
-
-
-def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> Engine:
-    """Return an engine that gives tasks to the workers of a Dask scheduler, which see the directories of runs.
-
-    Where no worker is there, `messages` is told; training begins when one comes.
-
-    Raises:
-        UsageError: Dask is not installed.
-    """
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise UsageError("--dask needs dask.distributed: pip install 'dynamics-cli[dask]'") from error
-
-    def run(orders: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, str]]:
-        try:
-            client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise RunError(f"no Dask scheduler answers at {scheduler}: {error}") from error
-        with client:
-            if messages is not None and not client.scheduler_info()["workers"]:
-                messages(f"no Dask worker is at {scheduler}: the sweep waits, and goes on when one comes")
-            yield from by_executor(client.get_executor(pure=False))(orders)
-
-    return run

@@ -42,7 +42,7 @@ GOOD = {
     "in a note": "::::{note}\n:class: x\n\n```console\n$ echo a\na\n```\n::::",
     "python": "```python\nx = 1\n```\n\n```python\nprint(x)\n```\n\n```text\n1\n```",
     "part": "```yaml\narchitecture: {width: 20}\n```\n```yaml\nsweep: {seeds: 3}\n```",
-    "needs": "```console\n$ srun dyn sweep my.yaml --dask tcp://a:1  # needs the network\n```",
+    "needs": "```console\n$ srun dyn sweep my.yaml --shard 1/2  # needs the network\n```",
 }
 
 

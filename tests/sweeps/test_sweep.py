@@ -21,7 +21,7 @@ from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.pictures import draw_sweep
 from dynamics_cli.sweeps.sweep import run_sweep
-from dynamics_cli.sweeps.train import Task, by_executor, train_all
+from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -32,8 +32,7 @@ def sweep_of(directory, overrides=(), grid=(), *, base=BASE, seeds=1, record="co
     """Plan and run a sweep; `here`, that is without processes, which take seconds to start."""
     jobs = PlannedSweep(base, list(overrides), [parse_axis(text) for text in grid], seeds=seeds, record=record)
     with ThreadPoolExecutor(1) as executor:
-        engine = {"engine": by_executor(executor)} if here else {}
-        return jobs, run_sweep(jobs, out=directory, **engine, **options)
+        return jobs, run_sweep(jobs, out=directory, executor=executor if here else None, **options)
 
 
 @pytest.mark.parametrize(

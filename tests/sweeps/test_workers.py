@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.sweeps.workers import KILLED, run_in_processes
+from dynamics_cli.sweeps.workers import KILLED, Processes, run_by_executor
 
 
 def dies(directory: str, name: str, times: int) -> str:
@@ -28,10 +28,12 @@ def fails() -> str:
 def test_a_killed_task_is_tried_once_more_and_costs_no_other(tmp_path: Path) -> None:
     times = [9, 0, 1, 0, 1, 0]
     todo = [(str(tmp_path), str(k), count) for k, count in enumerate(times)]
-    assert dict(run_in_processes(todo, call=dies, workers=2)) == {0: KILLED, **dict.fromkeys(range(1, 6), "")}
+    with Processes(2) as executor:
+        ended = dict(run_by_executor(todo, call=dies, executor=executor))
+    assert ended == {0: KILLED, **dict.fromkeys(range(1, 6), "")}
     assert [len((tmp_path / str(k)).read_text()) for k in range(6)] == [2, 1, 2, 1, 2, 1]
 
 
 def test_a_fault_of_the_program_is_raised() -> None:
-    with pytest.raises(ZeroDivisionError, match="of this task"):
-        list(run_in_processes([()], call=fails, workers=1))
+    with pytest.raises(ZeroDivisionError, match="of this task"), Processes(1) as executor:
+        list(run_by_executor([()], call=fails, executor=executor))
