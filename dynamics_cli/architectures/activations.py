@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
@@ -91,7 +92,7 @@ class Gelu(Activation, kind="gelu"):
 
     def value(self, z: Array) -> Array:
         """Return `z Phi(z)`."""
-        return z * formulas.ndtr(z)
+        return 0.5 * z * (1 + formulas.erf(z * math.sqrt(0.5)))
 
 
 class Silu(Activation, kind="silu"):

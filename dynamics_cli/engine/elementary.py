@@ -1,82 +1,89 @@
 """Elementary functions that LLVM vectorises: straight-line code of additions, products, bits and at most one division.
 
-`math.tanh` and its relatives are calls of a library, number by number. The functions of this module are written into
-the kernel that calls them, in the precision of their argument, and a loop over an array becomes vector instructions.
-For use in compiled functions only. They hold for every argument: denormal numbers, both zeros, infinities and NaN;
-`exp(-inf)` is 0 and `log(-1)` NaN, without an exception. Errors are at most 4 units in the last place in float32, 2 in
-float64 (4: `ndtr`); tests/engine/test_elementary.py compares with mpmath.
+`math.tanh` and its relatives are calls of a library, number by number. The functions of this module become part of the
+unit that calls them, in the precision of their argument, and a loop over an array becomes vector instructions. They
+hold for every argument: denormal numbers, both zeros, infinities and NaN; `exp(-inf)` is 0 and `log(-1)` NaN. Errors
+are at most 2 units in the last place; those of `sin` and `cos`, which hold up to 10^5, are as small beside 1.
+tests/engine/test_elementary.py compares with mpmath.
 
-The caller may use any of `reassoc`, `contract`, `nsz` and `arcp` and gets the same bits: every operation carries a flag
-that means nothing to it, since numba adds the caller's flags only to operations without flags. A product and a sum are
-rounded once where `_Real.times_plus` says so and the processor can, in vectors and in the rest of a loop alike.
+A product and a sum are rounded once where `multiply_add` says so and the processor can, in vectors and in the rest of
+a loop alike; options of the caller change no bit.
 
 Sources: fdlibm (Sun Microsystems 1993, `e_exp.c`, `e_log.c`, and FreeBSD's `e_logf.c`) for ln 2 in two parts and for
-`log`; Cephes (Moshier 1989, `tanh.c`, `tanhf.c`) for small arguments of `tanh`; Shepherd and Laframboise, Math. Comp.
-36 (1981) 249, for the variable in which `erfc` is smooth. The polynomials of `exp` and `erfc` are minimax (Remez
-exchange with 60 digits), the polynomials of `erf` interpolate at Chebyshev nodes.
+`log`; Cephes (Moshier 1989, `tanh.c`, `tanhf.c`, `sin.c`, `sinf.c`) for small arguments of `tanh` and for `sin`, `cos`;
+Shepherd and Laframboise, Math. Comp. 36 (1981) 249, for the variable in which `erfc` is smooth. The polynomials of
+`exp` and `erfc` are minimax (Remez exchange with 60 digits), the polynomials of `erf` interpolate at Chebyshev nodes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple
 
+import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+
+from dynamics_cli.engine.native import cast_like, cgutils, function, fused, intrinsic, multiply_add, typeof, types
 
 
-@dataclass(frozen=True)
-class _Format:
+class Constants(NamedTuple):
     """A floating-point format and the polynomials that are accurate enough for it, highest power first."""
 
-    integer: ir.IntType
     digits: int
     """Bits of the fraction."""
     bias: int
     """The exponent's."""
-    ln2: tuple[float, float]
+    ln2: Any
     """Two numbers whose sum is ln 2; the first has zeros at its end, so that its product with an exponent is exact."""
-    exp: Sequence[float]
+    half_pi: Any
+    """Two numbers whose sum is pi / 2."""
+    exp: Any
     """Of `(exp(r) - 1 - r) / r^2`, `|r| <= ln(2) / 2`."""
-    log: Sequence[float]
+    log: Any
     """Of `(log((1 + s) / (1 - s)) - 2 s) / s` in `s^2`, without its factor `s^2`."""
-    tanh: tuple[Sequence[float], Sequence[float]]
-    """Of `1 - tanh(y) / y`, divided by y^2, in `y^2`, `y <= 5/8`: numerator and denominator."""
-    erf: Sequence[float]
+    sin: Any
+    """Of `(sin(r) - r) / r^3` in `r^2`, `|r| <= pi / 4`."""
+    cos: Any
+    """Of `(cos(r) - 1 + r^2 / 2) / r^4` in `r^2`."""
+    tanh: Any
+    """Of `1 - tanh(y) / y`, divided by y^2, in `y^2`, `y <= 5/8`: the numerator."""
+    below_tanh: Any
+    """The denominator."""
+    erf: Any
     """Of `erf(y) / y - 1` in `y^2`, `y <= 3/4`."""
-    erfc: Sequence[float]
-    """Of `(1 + 51/64 y) exp(y^2 / 2) erfc(y / sqrt(2))`, in `(y - center) / (y + center)`, `0 <= y <= last`."""
-    center: float
-    last: float
-    """`ndtr(-last)` is 0, rounded."""
-    lowest: float
+    erfc: Any
+    """Of `(1 + 51/64 y) exp(y^2 / 2) erfc(y / sqrt(2))`, in `(y - center) / (y + center)`, `0 <= y <= 6 sqrt(2)`."""
+    center: Any
+    lowest: Any
     """`exp(lowest)` is 0, rounded."""
-    highest: float
+    highest: Any
     """`exp(highest)` is infinite."""
 
-    @property
-    def magic(self) -> float:
-        """Added to a number, it rounds it to an integer k and leaves `k + bias` in the last bits."""
-        return 1.5 * 2.0**self.digits + self.bias
+    def of(self, real: Any) -> Constants:
+        """Return the constants, but counts of bits, as numbers of a precision."""
+        rounded = (tuple(map(real, one)) if isinstance(one, tuple) else real(one) for one in self[2:])
+        return Constants(self.digits, self.bias, *rounded)
 
 
-_SINGLE = _Format(
-    integer=ir.IntType(32), digits=23, bias=127, ln2=(0.693145751953125, 1.42860676533018704e-06),
+_SINGLE = Constants(
+    digits=23, bias=127, ln2=(0.693145751953125, 1.42860676533018704e-06),
+    half_pi=(1.57079625129699707, 7.54978995489188216e-08),
     exp=(0.0013946495, 0.00836660899, 0.0416662805, 0.166665435, 0.5),
     log=(0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693),
-    tanh=((5.70498872745e-3, -2.06390887954e-2, 5.37397155531e-2, -1.33314422036e-1, 3.33332819422e-1), (1.0,)),
+    sin=(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1),
+    cos=(2.443315711809948e-05, -1.388731625493765e-03, 4.166664568298827e-02),
+    tanh=(5.70498872745e-3, -2.06390887954e-2, 5.37397155531e-2, -1.33314422036e-1, 3.33332819422e-1),
+    below_tanh=(1.0,),
     erf=(-0.000675647985, 0.00511533208, -0.0268351138, 0.112833865, -0.3761262, 0.128379166),
     erfc=(
         0.000227513025, 0.00020109184, -0.0020688714, -9.27042056e-05, 0.0159012116, -0.0404858962, 0.0355979428,
         0.0523835123, -0.231754929, 0.805896878,
     ),
-    center=3.5, last=14.6, lowest=-105.0, highest=89.0,
-)  # fmt: skip
-_DOUBLE = _Format(
-    integer=ir.IntType(64), digits=52, bias=1023, ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
+    center=3.5, lowest=-105.0, highest=89.0,
+).of(np.float32)  # fmt: skip
+_DOUBLE = Constants(
+    digits=52, bias=1023, ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
+    half_pi=(1.57079632679489656, 6.12323399573676604e-17),
     exp=(
         2.5114523296865093e-08, 2.7626377498273302e-07, 2.7557227811412441e-06, 2.480150432566799e-05,
         0.00019841269903169434, 0.0013888888932470987, 0.0083333333333145392, 0.041666666666573378,
@@ -86,10 +93,16 @@ _DOUBLE = _Format(
         1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
         2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01,
     ),
-    tanh=(
-        (9.64399179425052238628e-1, 9.92877231001918586564e1, 1.61468768441708447952e3),
-        (1.0, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3),
+    sin=(
+        1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,
+        -1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1,
     ),
+    cos=(
+        -1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7,
+        2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2,
+    ),
+    tanh=(9.64399179425052238628e-1, 9.92877231001918586564e1, 1.61468768441708447952e3),
+    below_tanh=(1.0, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3),
     erf=(
         1.1472499701094691e-08, -1.5940066854661717e-07, 1.6430684179741549e-06, -1.4924196305569617e-05,
         0.00012055289567541706, -0.00085483261887597524, 0.0052239776154205386, -0.026866170644428485,
@@ -103,261 +116,222 @@ _DOUBLE = _Format(
         -0.023789081671337906, 0.021765837577296204, -0.0026411374903484931, -0.040244413848404215,
         0.10644350211062689, -0.18555784414173601, 0.74901082187641665,
     ),
-    center=6.0, last=39.0, lowest=-746.0, highest=710.0,
-)  # fmt: skip
+    center=6.0, lowest=-746.0, highest=710.0,
+).of(np.float64)  # fmt: skip
 
 
-class _Unflagged(set[str]):
-    """Flags of a call: none."""
+@intrinsic
+def constants(context: Any, x: Any) -> Any:
+    """Return the constants of the precision of a number."""
+    found = _SINGLE if x == types.float32 else _DOUBLE
+    kind = typeof(found)
+    return kind(x), lambda context, builder, signature, arguments: context.get_constant_generic(builder, kind, found)
 
-    def add(self, flag: str) -> None:
-        """Leave out a flag of the caller."""
+
+# -- parts of numbers
 
 
-class _Real:
-    """A number of the kernel that is being compiled; arithmetic on it appends instructions.
+@intrinsic
+def bits(context: Any, x: Any) -> Any:
+    """Return the bits of a number as an integer."""
 
-    Constants take the number's own precision. Operations carry a flag that means nothing to them (`arcp` is about
-    division, `contract` about products and sums), which keeps the flags of the caller away.
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        integer = builder.bitcast(arguments[0], ir.IntType(x.bitwidth))
+        return builder.zext(integer, ir.IntType(64)) if x.bitwidth < 64 else integer
+
+    return types.int64(x), written
+
+
+@intrinsic
+def number(context: Any, integer: Any, like: Any) -> Any:
+    """Return the number with these bits, in the precision of another."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        integer = builder.trunc(arguments[0], ir.IntType(like.bitwidth)) if like.bitwidth < 64 else arguments[0]
+        return builder.bitcast(integer, arguments[1].type)
+
+    return like(integer, like), written
+
+
+@function
+def magic(x: Any) -> Any:
+    """Return a number which, added to a number, rounds it to an integer k and leaves `k + bias` in the last bits."""
+    c = constants(x)
+    return cast_like(1.5 * 2.0**c.digits + c.bias, x)
+
+
+@function
+def power_of_two(t: Any) -> Any:
+    """Return 2^k for `t = magic + k`, an exponent k of normal numbers."""
+    return number(bits(t) << constants(t).digits, t)
+
+
+@function
+def parts(x: Any) -> Any:
+    """Return m, about `sqrt(1/2)` to `sqrt(2)`, and k as a number, of a positive normal number m 2^k."""
+    c = constants(x)
+    digits, bias = c.digits, c.bias
+    root = int((math.sqrt(0.5) * 2 - 1) * 2**digits + 0.5) + (bias - 1 << digits)  # the bits of sqrt(1/2)
+    above = bits(x) + (bias << digits) - root
+    k = number(above >> digits | digits + bias << digits, x) - cast_like(2.0**digits + bias, x)
+    return number((above & (1 << digits) - 1) + root, x), k
+
+
+@function
+def clipped(x: Any, low: Any, high: Any) -> Any:
+    """Return x, at least `low` and at most `high`; NaN stays."""
+    x = low if x < low else x
+    return high if x > high else x
+
+
+@intrinsic
+def polynomial(context: Any, x: Any, coefficients: Any) -> Any:
+    """Return a polynomial by Horner's rule."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value, *rest = cgutils.unpack_tuple(builder, arguments[1])
+        for coefficient in rest:
+            value = fused(builder, value.type, [value, arguments[0], coefficient])
+        return value
+
+    return x(x, coefficients), written
+
+
+# -- shared steps
+
+
+@function
+def reduced(x: Any) -> Any:
+    """Return r, g, c and `magic + k` with `exp(x) = 2^k (1 + r + g + c)`, |r| <= ln(2) / 2 and g about r^2 / 2.
+
+    c is the rounding error of r, which `exp` can do without.
     """
-
-    def __init__(self, builder: Any, value: Any) -> None:
-        self.builder = builder
-        self.value = value
-        self.format = _SINGLE if value.type == ir.FloatType() else _DOUBLE
-
-    def of(self, value: Any) -> _Real:
-        """Return `value`, a number of Python or an instruction, as a number of this kernel."""
-        if isinstance(value, _Real):
-            return value
-        return _Real(self.builder, ir.Constant(self.value.type, value) if isinstance(value, int | float) else value)
-
-    def __add__(self, other: _Real | float) -> _Real:
-        return self.of(self.builder.fadd(self.value, self.of(other).value, flags=("arcp",)))
-
-    def __sub__(self, other: _Real | float) -> _Real:
-        return self.of(self.builder.fsub(self.value, self.of(other).value, flags=("arcp",)))
-
-    def __rsub__(self, other: float) -> _Real:
-        return self.of(other) - self
-
-    def __mul__(self, other: _Real | float) -> _Real:
-        return self.of(self.builder.fmul(self.value, self.of(other).value, flags=("arcp",)))
-
-    def __truediv__(self, other: _Real) -> _Real:
-        return self.of(self.builder.fdiv(self.value, other.value, flags=("contract",)))
-
-    def __rtruediv__(self, other: float) -> _Real:
-        return self.of(other) / self
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __lt__(self, other: _Real | float) -> Any:
-        return self.builder.fcmp_ordered("<", self.value, self.of(other).value, flags=("contract",))
-
-    def __gt__(self, other: _Real | float) -> Any:
-        return self.of(other) < self
-
-    def equals(self, other: float) -> Any:
-        """Return whether this number equals the other; both zeros are equal."""
-        return self.builder.fcmp_ordered("==", self.value, self.of(other).value, flags=("contract",))
-
-    def where(self, condition: Any, other: _Real | float) -> _Real:
-        """Return this number where the condition holds, else the other."""
-        return self.of(self.builder.select(condition, self.value, self.of(other).value))
-
-    def clipped(self, low: float, high: float) -> _Real:
-        """Return the number, at least `low` and at most `high`; NaN stays."""
-        x = self.of(low).where(self < low, self)
-        return x.of(high).where(x > high, x)
-
-    def _call(self, name: str, *others: _Real | float) -> _Real:
-        real = self.value.type
-        function = self.builder.module.declare_intrinsic(
-            f"llvm.{name}", [real], ir.FunctionType(real, [real] * (1 + len(others)))
-        )
-        call = self.builder.call(function, [self.value, *(self.of(other).value for other in others)])
-        call.fastmath = _Unflagged()
-        return self.of(call)
-
-    def __abs__(self) -> _Real:
-        return self._call("fabs")
-
-    def signed(self, other: _Real) -> _Real:
-        """Return this number's size with the other's sign."""
-        return self._call("copysign", other)
-
-    def times_plus(self, factor: _Real | float, summand: _Real | float) -> _Real:
-        """Return `self factor + summand`, rounded once where the processor has such an instruction, else twice."""
-        return self._call("fmuladd", factor, summand)
-
-    def polynomial(self, coefficients: Sequence[float]) -> _Real:
-        """Return the polynomial at this number by Horner's rule; highest power first."""
-        result = self.of(coefficients[0])
-        for coefficient in coefficients[1:]:
-            result = result.times_plus(self, coefficient)
-        return result
-
-    def bits(self, change: Callable[[Any, Callable[[int], Any]], Any]) -> _Real:
-        """Return the number whose bits are `change(bits, constant)`, `constant` making integers of their length."""
-        integer = self.format.integer
-        changed = change(self.builder.bitcast(self.value, integer), lambda value: ir.Constant(integer, value))
-        return self.of(self.builder.bitcast(changed, self.value.type))
-
-    def power_of_two(self) -> _Real:
-        """Return 2^k for this number `magic + k`, an exponent k of normal numbers."""
-        return self.bits(lambda bits, constant: self.builder.shl(bits, constant(self.format.digits)))
-
-    def truncated(self) -> _Real:
-        """Return the number without the last half of its digits, so that its square is exact."""
-        mask = -1 << (self.format.digits + 2) // 2
-        return self.bits(lambda bits, constant: self.builder.and_(bits, constant(mask)))
-
-    def parts(self) -> tuple[_Real, _Real]:
-        """Return m, about `sqrt(1/2)` to `sqrt(2)`, and k as a number, of this positive normal number m 2^k."""
-        builder, digits, bias = self.builder, self.format.digits, self.format.bias
-        root = round((math.sqrt(0.5) * 2 - 1) * 2**digits) + (bias - 1 << digits)  # the bits of sqrt(1/2)
-        shift, one = (bias << digits) - root, 2.0**digits
-
-        def exponent(bits: Any, constant: Callable[[int], Any]) -> Any:
-            """Return the bits of `2^digits + bias + k`."""
-            above = builder.lshr(builder.add(bits, constant(shift)), constant(digits))
-            return builder.or_(above, constant(digits + bias << digits))
-
-        def fraction(bits: Any, constant: Callable[[int], Any]) -> Any:
-            below = builder.and_(builder.add(bits, constant(shift)), constant((1 << digits) - 1))
-            return builder.add(below, constant(root))
-
-        return self.bits(fraction), self.bits(exponent) - (one + bias)
+    high, low = constants(x).ln2
+    t = multiply_add(x, cast_like(1 / math.log(2), x), magic(x))
+    k = t - magic(x)
+    upper = multiply_add(k, -high, x)
+    r = multiply_add(k, -low, upper)
+    return r, r * r * polynomial(r, constants(x).exp), (upper - r) - k * low, t
 
 
-def _elementary(formula: Callable[[_Real], _Real]) -> Callable[[float], float]:
-    """Return the function that writes `formula` into the kernel that calls it; integers count as float64."""
-
-    def typed(typingctx: Any, x: Any) -> Any:
-        real = x if x in (types.float32, types.float64) else types.float64
-
-        def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return formula(_Real(builder, arguments[0])).value
-
-        return real(real), generated
-
-    typed.__name__, typed.__qualname__, typed.__doc__ = formula.__name__, formula.__qualname__, formula.__doc__
-    typed.__module__ = formula.__module__
-    return cast(Callable[[float], float], intrinsic(typed))
-
-
-def _reduced(x: _Real, rest: _Real | None = None) -> tuple[_Real, _Real, _Real, _Real]:
-    """Return r, g, c and `magic + k` with `exp(x + rest) = 2^k (1 + r + g + c)`, |r| <= ln(2) / 2 and g about r^2 / 2.
-
-    `rest` is much smaller than 1; c is the rounding error of r, which `exp` can do without.
-    """
-    form = x.format
-    t = x.times_plus(1 / math.log(2), form.magic)
-    k = t - form.magic
-    upper, lower = k.times_plus(-form.ln2[0], x), k.times_plus(-form.ln2[1], rest or 0.0)
-    r = upper + lower if rest else k.times_plus(-form.ln2[1], upper)
-    return r, r * r * r.polynomial(form.exp), (upper - r) + lower, t
-
-
-def _scaled(x: _Real, t: _Real) -> _Real:
+@function
+def scaled(x: Any, t: Any) -> Any:
     """Return `2^k x` for `t = magic + k`, in two steps, since 2^k itself may be out of range."""
-    magic = x.format.magic
-    half = (t - magic).times_plus(0.5, magic)
-    return x * half.power_of_two() * (t - (half - magic)).power_of_two()
+    half = multiply_add(t - magic(x), cast_like(0.5, x), magic(x))
+    return x * power_of_two(half) * power_of_two(t - (half - magic(x)))
 
 
-def _logarithm(f: _Real, k: _Real) -> _Real:
+@function
+def logarithm(f: Any, k: Any) -> Any:
     """Return `k ln(2) + log(1 + f)`, `sqrt(1/2) <= 1 + f <= sqrt(2)` (fdlibm's `e_log.c`)."""
-    high, low = f.format.ln2
-    s, half_square = f / (f + 2.0), f * f * 0.5
+    high, low = constants(f).ln2
+    s, half_square = f / (f + cast_like(2, f)), f * f * cast_like(0.5, f)
     z = s * s
-    rest = k.times_plus(low, s * (z.times_plus(z.polynomial(f.format.log), half_square)))
-    return k.times_plus(high, f - (half_square - rest))
+    rest = multiply_add(k, low, s * multiply_add(z, polynomial(z, constants(f).log), half_square))
+    return multiply_add(k, high, f - (half_square - rest))
 
 
-def _scaled_erfc(y: _Real) -> tuple[_Real, _Real]:
-    """Return `exp(y^2 / 2) erfc(y / sqrt(2))`, `0 <= y <= last`, and the relative error of its division."""
-    center, slope = y.format.center, y.times_plus(51 / 64, 1.0)
-    above = y + center
-    inverse = 1.0 / (above * slope)
-    t, quotient = (y - center) * (slope * inverse), above * inverse
-    return t.polynomial(y.format.erfc) * quotient, (quotient * -1.0).times_plus(slope, 1.0)
+# -- functions
 
 
-@_elementary
-def exp(x: _Real) -> _Real:
+@function
+def exp(x: Any) -> Any:
     """Return `exp(x)`."""
-    r, g, _, t = _reduced(x.clipped(x.format.lowest, x.format.highest))
-    return _scaled(1.0 + (r + g), t)
+    c = constants(x)
+    r, g, _, t = reduced(clipped(x, c.lowest, c.highest))
+    return scaled(cast_like(1, x) + (r + g), t)
 
 
-@_elementary
-def log(x: _Real) -> _Real:
+@function
+def log(x: Any) -> Any:
     """Return the natural logarithm of x."""
-    form = x.format
-    lift = form.digits + 1.0
-    denormal = x < 2.0 ** (1 - form.bias)
-    m, k = (x * 2.0**lift).where(denormal, x).parts()
-    result = _logarithm(m - 1.0, (k - lift).where(denormal, k)).where(x < math.inf, x)
-    return x.of(math.nan).where(x < 0.0, x.of(-math.inf).where(x.equals(0.0), result))
+    c = constants(x)
+    lift = c.digits + 1
+    denormal = x < 2.0 ** (1 - c.bias)
+    m, k = parts(x * cast_like(2.0**lift, x) if denormal else x)
+    result = logarithm(m - cast_like(1, x), k - cast_like(lift, x) if denormal else k)
+    result = result if x < math.inf else x
+    return cast_like(math.nan, x) if x < 0 else cast_like(-math.inf, x) if x == 0 else result
 
 
-@_elementary
-def tanh(x: _Real) -> _Real:
+@function
+def sine(x: Any, quarter: int) -> Any:
+    """Return `sin(x + quarter pi / 2)`, from the nearest multiple k of pi / 2 on (Cody and Waite's reduction)."""
+    c, one = constants(x), cast_like(1, x)
+    t = multiply_add(x, cast_like(2 / math.pi, x), magic(x))
+    k, turns = t - magic(x), bits(t) - c.bias + quarter
+    r = multiply_add(-k, c.half_pi[1], multiply_add(-k, c.half_pi[0], x))
+    z = r * r
+    of_sin = np.copysign(multiply_add(r * z, polynomial(z, c.sin), r), r)
+    of_cos = multiply_add(z * z, polynomial(z, c.cos), one - z * cast_like(0.5, x))
+    value = of_cos if turns & 1 else of_sin
+    return clipped(-value if turns & 2 else value, -one, one)
+
+
+@function
+def sin(x: Any) -> Any:
+    """Return `sin(x)`."""
+    return sine(x, 0)
+
+
+@function
+def cos(x: Any) -> Any:
+    """Return `cos(x)`."""
+    return sine(x, 1)
+
+
+@function
+def tanh(x: Any) -> Any:
     """Return `tanh(x)`: x plus a rational function below 0.55, `1 - 2 e / (1 + e)`, `e = exp(-2 x)`, above."""
-    y, numerator, denominator = abs(x), *x.format.tanh
-    square, twice = y * y, (y * -2.0).clipped(-0.8 * x.format.digits, 0.0)
-    r, g, _, t = _reduced(twice)
-    large, power = twice < -1.1, (t + 1.0).power_of_two()
-    e = power.times_plus(r + g, power)  # twice exp(-2 y)
-    above = e.where(large, square.polynomial(numerator) * (y * square))
-    below = e.times_plus(0.5, 1.0).where(large, square.polynomial(denominator))
-    return (x.of(1.0).where(large, y) - above / below).signed(x)
+    c, one, y = constants(x), cast_like(1, x), abs(x)
+    square, twice = y * y, clipped(y * cast_like(-2, x), cast_like(-0.8 * c.digits, x), cast_like(0, x))
+    r, g, _, t = reduced(twice)
+    large, power = twice < cast_like(-1.1, x), power_of_two(t + one)
+    e = multiply_add(power, r + g, power)  # twice exp(-2 y)
+    small = polynomial(square, c.tanh) * (y * square)
+    above, start = (e, one) if large else (small, y)
+    denominator = polynomial(square, c.below_tanh)
+    below = multiply_add(e, cast_like(0.5, x), one) if large else denominator
+    return np.copysign(start - above / below, x)
 
 
-@_elementary
-def sigmoid(x: _Real) -> _Real:
+@function
+def sigmoid(x: Any) -> Any:
     """Return `1 / (1 + exp(-x))`."""
-    r, g, c, t = _reduced((abs(x) * -1.0).clipped(x.format.lowest, 0.0))
-    small = _scaled(1.0 + (r + g), t)
-    total = 1.0 + small
-    lost = (1.0 - total) + small  # counted in the numerator
-    return _scaled(1.0 + (r + (g + (c - lost))), t).where(x < 0.0, 1.0) / total
+    one = cast_like(1, x)
+    r, g, c, t = reduced(clipped(-abs(x), constants(x).lowest, cast_like(0, x)))
+    small = scaled(one + (r + g), t)
+    total = one + small
+    lost = (one - total) + small  # counted in the numerator
+    negative = scaled(one + (r + (g + (c - lost))), t)
+    return (negative if x < 0 else one) / total
 
 
-@_elementary
-def softplus(x: _Real) -> _Real:
+@function
+def softplus(x: Any) -> Any:
     """Return `log(1 + exp(x))`, finite for every finite x."""
-    r, g, _, t = _reduced((abs(x) * -1.0).clipped(x.format.lowest, 0.0))
-    small = _scaled(1.0 + (r + g), t)
-    above = small > math.sqrt(2) - 1
-    f = ((small - 1.0) * 0.5).where(above, small)
-    return x.where(x > 0.0, 0.0) + _logarithm(f, x.of(1.0).where(above, 0.0))
+    zero, one = cast_like(0, x), cast_like(1, x)
+    r, g, _, t = reduced(clipped(-abs(x), constants(x).lowest, zero))
+    small = scaled(one + (r + g), t)
+    above = small > cast_like(math.sqrt(2) - 1, x)
+    f = (small - one) * cast_like(0.5, x) if above else small
+    return (x if x > 0 else zero) + logarithm(f, one if above else zero)
 
 
-@_elementary
-def erf(x: _Real) -> _Real:
-    """Return the error function `2 / sqrt(pi) int_0^x exp(-t^2) dt`."""
-    y = abs(x)
-    near = x.times_plus((y * y).polynomial(x.format.erf), x)
-    y = y.clipped(0.0, 6.0)
-    r, g, _, t = _reduced(y * y * -1.0)
-    far = 1.0 - (1.0 + (r + g)) * _scaled_erfc(y * math.sqrt(2))[0] * t.power_of_two()
-    return near.where(y < 0.75, far.signed(x))
+@function
+def erf(x: Any) -> Any:
+    """Return the error function `2 / sqrt(pi) int_0^x exp(-t^2) dt`: by `exp(x^2) erfc(|x|)` from 0.75 on."""
+    c, zero, one, y = constants(x), cast_like(0, x), cast_like(1, x), abs(x)
+    near, small = multiply_add(x, polynomial(y * y, c.erf), x), y < cast_like(0.75, x)
+    y = clipped(y, zero, cast_like(6, x))
+    r, g, _, t = reduced(-(y * y))
+    y *= cast_like(math.sqrt(2), x)
+    slope, above = multiply_add(y, cast_like(51 / 64, x), one), y + c.center
+    inverse = one / (above * slope)
+    erfc = polynomial((y - c.center) * (slope * inverse), c.erfc) * (above * inverse)
+    far = one - (one + (r + g)) * erfc * power_of_two(t)
+    return near if small else np.copysign(far, x)
 
 
-@_elementary
-def ndtr(x: _Real) -> _Real:
-    """Return the distribution function of a standard Gaussian, accurate for negative x."""
-    y = abs(x).clipped(0.0, x.format.last)
-    upper = y.truncated()  # the square has two parts, since its error counts
-    r, g, c, t = _reduced(upper * upper * -0.5, (y - upper) * (y + upper) * -0.5)
-    factor, rest = _scaled_erfc(y)
-    factor = factor * 0.5
-    tail = _scaled(factor.times_plus(r + (g + (c + rest.times_plus(r, rest))), factor), t)
-    return (1.0 - tail).where(x > 0.0, tail)
-
-
-FUNCTIONS = ("exp", "log", "tanh", "sigmoid", "softplus", "erf", "ndtr")
+FUNCTIONS = ("exp", "log", "sin", "cos", "tanh", "sigmoid", "softplus", "erf")
 """All functions of this module; units call NumPy's for what is not here, number by number."""

@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
 
 _numba: Any = numba  # which is typed in parts
-types, extending, cgutils = _numba.types, _numba.extending, _numba.core.cgutils
+types, typeof, extending, cgutils = _numba.types, _numba.typeof, _numba.extending, _numba.core.cgutils
 
 counted_loop: Any = cgutils.for_range
 intrinsic: Callable[[Callable[..., Any]], Any] = extending.intrinsic
 piece: Callable[[Callable[..., Any]], Any] = _numba.njit(inline="always", error_model="numpy", _nrt=False)
 """Decorator of a part of units: numba writes it into each unit that calls it."""
+function: Callable[[Callable[..., Any]], Any] = _numba.njit(error_model="numpy", fastmath=False, forceinline=True)
+"""Decorator of a function of numbers, which LLVM writes into each unit that calls it; its options are its own."""
 
 Real: TypeAlias = Any
 """Annotation of an argument of a unit: a number in the unit's precision. `int` is int64, `float` float64."""

@@ -206,11 +206,11 @@ _OF_BOTH: dict[str, Callable[..., Any]] = {
 _OPERATIONS: dict[str, Callable[..., Any]] = _OF_BOTH | {
     "power": np.power, "where": np.where, "maximum": np.maximum, "minimum": np.minimum, "abs": np.abs, "sign": np.sign,
     "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh,
-    "sin": np.sin, "cos": np.cos, "erf": _special("erf"), "sigmoid": _special("expit"), "ndtr": _special("ndtr"),
+    "sin": np.sin, "cos": np.cos, "erf": _special("erf"), "sigmoid": _special("expit"),
     "softplus": lambda z: np.logaddexp(z, 0 * z), "logsumexp": _numpy_logsumexp, "pick": _numpy_pick,
 }  # fmt: skip
 """Operation -> its function of NumPy's arrays."""
-ELEMENTARY = ("exp", "expm1", "log", "log1p", "tanh", "erf", "sigmoid", "softplus", "ndtr")
+ELEMENTARY = ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "sigmoid", "softplus")
 """Functions that the engine has kernels of."""
 _REDUCTIONS = frozenset({"total", "total_of_all", "logsumexp", "pick"})
 SUMS = ("total", "total_of_all")
@@ -224,7 +224,6 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "maximum": lambda a, b: torch.where((a > b) | (a != a), a, b),  # noqa: PLR0124 - NaN stays
         "minimum": lambda a, b: torch.where((a < b) | (a != a), a, b),  # noqa: PLR0124
         "where": lambda chosen, a, b: (a if chosen else b) if isinstance(chosen, bool) else torch.where(chosen, a, b),
-        "ndtr": torch.special.ndtr,
         "softplus": lambda z: torch.logaddexp(z, torch.zeros_like(z)),  # torch's own is only z from 20 on
         "logsumexp": lambda h: torch.logsumexp(h, -1),
         "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1),
@@ -252,7 +251,6 @@ cos = _named("cos", "Return `cos(z)`.")
 erf = _named("erf", "Return the error function, `2/sqrt(pi)` times the integral of `exp(-t^2)` from 0 to z.")
 sigmoid = _named("sigmoid", "Return `1 / (1 + exp(-z))`, without overflow.")
 softplus = _named("softplus", "Return `log(1 + exp(z))`, without overflow.")
-ndtr = _named("ndtr", "Return the distribution function of the standard Gaussian.")
 abs = _named("abs", "Return `|z|`; its derivative at 0 is 0.")  # its name in `numpy` and `torch`
 sign = _named("sign", "Return -1, 0 or 1.")
 maximum = _named("maximum", "Return the larger of two; where they are equal, the derivative is that of the second.")
@@ -289,7 +287,7 @@ def numbered(h: Array) -> Array:
 
 # -- derivatives
 
-_TWO_OVER_ROOT_PI, _ROOT_TWO_PI = 2 / math.sqrt(math.pi), math.sqrt(2 * math.pi)
+_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _SLOPES: dict[str, Callable[[Expression, Expression], Any]] = {
     "negative": lambda z, f: -1.0,
     "abs": lambda z, f: sign(z),
@@ -305,7 +303,6 @@ _SLOPES: dict[str, Callable[[Expression, Expression], Any]] = {
     "erf": lambda z, f: _TWO_OVER_ROOT_PI * exp(-(z * z)),
     "sigmoid": lambda z, f: f * sigmoid(-z),
     "softplus": lambda z, f: sigmoid(z),
-    "ndtr": lambda z, f: exp(z * z * -0.5) / _ROOT_TWO_PI,
 }
 """Derivatives of the functions of a single argument `z`, also given their value `f`."""
 

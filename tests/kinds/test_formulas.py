@@ -13,7 +13,7 @@ from dynamics_cli.engine.units import activation_unit, loss_curvature_unit, loss
 from dynamics_cli.kinds import Activation, Loss, Minibatch, all_kinds, formulas
 from dynamics_cli.kinds.formulas import EACH, NotAFormulaError, symbol
 
-UNARY = ("exp", "expm1", "log1p", "sqrt", "tanh", "erf", "sigmoid", "softplus", "ndtr", "abs", "sin", "cos")
+UNARY = ("exp", "expm1", "log1p", "sqrt", "tanh", "erf", "sigmoid", "softplus", "abs", "sin", "cos")
 BUNDLED = [cls(slope=0.3) if name == "leaky_relu" else cls() for name, cls in all_kinds("activation").items()]
 LOSSES = [cls() for cls in all_kinds("loss").values()]
 
