@@ -3,8 +3,8 @@
 Products are Pearlmutter's R-operator: the derivative of the gradient along a direction, which costs a few products of
 matrices. Lanczos iterations are the same whether the product is a unit or a function of Python.
 
-Sources: Pearlmutter 1994, Fast Exact Multiplication by the Hessian; Golub and Van Loan, Matrix Computations, Sections
-8.3 (QL iterations with implicit shifts) and 10.1 (Lanczos).
+Sources: Pearlmutter 1994, Fast Exact Multiplication by the Hessian; Golub and Van Loan, Matrix Computations, Section
+10.1 (Lanczos).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dstev
 
 from dynamics_cli.engine.layout import Layout, some
-from dynamics_cli.engine.native import Floats, address_of, blocks, call, offset, piece, unit
+from dynamics_cli.engine.native import Floats, address_of, blocks, call, extending, offset, piece, unit
 from dynamics_cli.engine.network import loss_and_gradient
 from dynamics_cli.engine.products import dots, product
 from dynamics_cli.engine.records import CURVATURE, LANCZOS, Curvature, Lanczos, Network
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 Layers = list[tuple[NDArray[np.floating], NDArray[np.floating]]]
 REAL = np.dtype(np.float64)
+EIGENVALUES = extending.get_cython_function_address("scipy.linalg.cython_lapack", "dsterf")
+"""LAPACK's `dsterf(order, diagonal, beside it, info)`, which replaces the diagonal by the eigenvalues."""
 _DOTTED = 6
 """Rows from which on `dots` vectorises."""
 
@@ -122,63 +125,6 @@ def hessian_product(state: Curvature, v: Floats, out: Floats) -> None:
 # -- Lanczos iterations
 
 
-@unit
-def eigen(alpha: Floats, beta: Floats, m: int, d: Floats, e: Floats, Z: Floats, r: int) -> None:
-    """Set `d` (m,) to the eigenvalues, ascending, of a tridiagonal matrix, by QL iterations with implicit shifts.
-
-    `Z` (m, r) holds some columns of the identity and becomes these of `V^T`: its rows are the eigenvectors. Where
-    the matrix is not finite, all is NaN. `e` (m,) is scratch.
-    """
-    size = 0.0
-    for i in range(m):
-        size += abs(alpha[i]) + (abs(beta[i]) if i + 1 < m else 0.0)
-    size = 1.0 if size == 0.0 else size
-    for i in range(m):
-        d[i] = alpha[i] / size
-        e[i] = beta[i] / size if i + 1 < m else 0.0
-    failed = not np.isfinite(size)
-    for first in range(0 if failed else m):
-        for turn in range(64):
-            last = first
-            while last + 1 < m and abs(e[last]) > 1.1e-16 * (abs(d[last]) + abs(d[last + 1])):
-                last += 1
-            if last == first:
-                break
-            failed = failed or turn == 63
-            g = (d[first + 1] - d[first]) / (2.0 * e[first])
-            g = d[last] - d[first] + e[first] / (g + np.copysign(np.sqrt(g * g + 1.0), g))
-            s, c, p, i = 1.0, 1.0, 0.0, last - 1
-            while i >= first:
-                f, b = s * e[i], c * e[i]
-                q = np.sqrt(f * f + g * g)
-                e[i + 1] = q
-                if q == 0.0:
-                    d[i + 1] -= p
-                    e[last] = 0.0
-                    break
-                s, c, g = f / q, g / q, d[i + 1] - p
-                q = (d[i] - g) * s + 2.0 * c * b
-                p = s * q
-                d[i + 1], g = g + p, c * q - b
-                low, high = offset(Z, i * r), offset(Z, i * r + r)
-                for k in range(r):
-                    low[k], high[k] = c * low[k] - s * high[k], s * low[k] + c * high[k]
-                i -= 1
-            if i < first:
-                d[first] -= p
-                e[first], e[last] = g, 0.0
-    for i in range(m):
-        least = i
-        for k in range(i + 1, m):
-            least = k if d[k] < d[least] else least
-        d[i], d[least] = d[least], d[i]
-        for k in range(r):
-            Z[i * r + k], Z[least * r + k] = Z[least * r + k], Z[i * r + k]
-        d[i] = np.nan if failed else d[i] * size
-    for i in range(m * r if failed else 0):
-        Z[i] = np.nan
-
-
 @piece
 def subtract_projections(state: Lanczos, m: int) -> Any:
     """Subtract from vector m its projections on those before; return its squared length without them.
@@ -198,14 +144,25 @@ def subtract_projections(state: Lanczos, m: int) -> Any:
 
 @piece
 def residual_of(state: Lanczos, m: int, length: float) -> Any:
-    """Return the largest relative residual of the eigenvalues that are wanted."""
-    rows, values, part = state.rows, state.values, 0.0
+    """Return the largest relative residual of the eigenvalues that are wanted.
+
+    It is `length` times the last entry of the normalised eigenvector of the tridiagonal matrix, whose entries follow
+    from the last to the first: in this direction they grow.
+    """
+    alpha, beta, values, beside, last = state.alpha, state.beta, state.values, state.scratch, 0.0
     for i in range(m):
-        rows[i] = 1.0 if i == m - 1 else 0.0
-    call(state.eigen, (state.alpha, state.beta, m, values, state.scratch, rows, 1))
+        values[i], beside[i] = alpha[i], beta[i]
+    state.order[0] = m
+    call(state.eigenvalues, (state.order, values, beside, offset(state.order, 1)))
     for i in range(m - state.wanted, m):
-        part = max(part, abs(rows[i]))
-    return length * part / max(abs(values[0]), abs(values[m - 1]), 1e-300)
+        entry, after, squares = 1.0, 0.0, 1.0
+        for j in range(m - 1, 0, -1):
+            entry, after = ((values[i] - alpha[j]) * entry - beta[j] * after) / beta[j - 1], entry
+            squares += entry * entry
+            if squares > 1e40:
+                break
+        last = max(last, 1.0 / np.sqrt(squares))
+    return length * last / max(abs(values[0]), abs(values[m - 1]), 1e-300)
 
 
 @piece
@@ -221,125 +178,96 @@ def draw_direction(state: Lanczos, m: int) -> Any:
 
 
 @unit
-def extend(state: Lanczos) -> None:
-    """Do an iteration, given H q of the last direction behind it: orthogonalise it, and see whether all ends.
-
-    All ends at the limit, where there is no further direction, or where the residual is within the tolerance.
-    """
-    m, P, k, alpha, beta = state.count + 1, state.size, state.wanted, state.alpha, state.beta
-    subtract_projections(state, m)
-    alpha[m - 1] = -state.projections[m - 1]
-    length, largest = np.sqrt(subtract_projections(state, m)), 0.0  # twice is enough (Parlett)
-    beta[m - 1] = length
-    for i in range(m):
-        largest = max(largest, abs(alpha[i]), beta[i])
-    exhausted = not length > 1e-14 * largest
-    finished = exhausted or m == state.limit
-    if m >= k > 0 and (finished or 2 < m < 9 or (m > 9 and m % 2 == 0)):
-        state.residual = residual_of(state, m, length)
-        finished = finished or state.residual <= state.tolerance
-    elif finished and m < k:  # the start lies in an invariant space of fewer than k dimensions
-        finished, beta[m - 1] = False, 0.0
-        length = draw_direction(state, m)
-    if not finished:
-        w = offset(state.directions, m * P)
-        for i in range(P):
-            w[i] /= length
-    state.count, state.finished = m, int(finished)
-
-
-@unit
 def iterate(state: Lanczos) -> None:
-    """Do iterations until they end, or until `directions` has no space for another; the first of them normalises."""
-    P, q = state.size, state.directions
-    if state.count == 0:
-        call(state.dots, (q, q, _DOTTED, P, state.projections))
-        length = np.sqrt(state.projections[0])
-        for i in range(P):
-            q[i] /= length
+    """Do iterations until they end, or until `directions` has no space for another.
+
+    They end at the limit, where there is no further direction, or where the residual is within the tolerance.
+    """
+    P, k, alpha, beta = state.size, state.wanted, state.alpha, state.beta
     while not state.finished and state.count + 2 <= state.room:
-        q = offset(state.directions, state.count * P)
-        call(state.multiply, (state.context, q, offset(q, P)))
-        call(state.extend, (state,))
-
-
-@piece
-def decompose(state: Lanczos, r: int) -> None:
-    """Set `values`, and in `rows` (m, r) the first entries of the eigenvectors of the tridiagonal matrix."""
-    m, rows = state.count, state.rows
-    for i in range(m):
-        for q in range(r):
-            rows[i * r + q] = 1.0 if i == q else 0.0
-    call(state.eigen, (state.alpha, state.beta, m, state.values, state.scratch, rows, r))
-
-
-@unit
-def first_entries(state: Lanczos) -> None:
-    """Set `values`, and in `rows` (m,) the first entries of the eigenvectors of the tridiagonal matrix."""
-    decompose(state, 1)
-
-
-@unit
-def largest_vectors(state: Lanczos, vectors: Floats) -> None:
-    """Set `values` and `vectors` (k, P) to the k largest, descending."""
-    m, P = state.count, state.size
-    decompose(state, m)
-    for i in range(state.wanted):
-        row = offset(state.rows, (m - 1 - i) * m)
-        call(state.product, (row, m, 1, state.directions, offset(vectors, i * P), 1, m, P, 0))
+        m, largest = state.count + 1, 0.0
+        q, w = offset(state.directions, (m - 1) * P), offset(state.directions, m * P)
+        call(state.multiply, (state.context, q, w))
+        subtract_projections(state, m)
+        alpha[m - 1] = -state.projections[m - 1]
+        length = np.sqrt(subtract_projections(state, m))  # twice is enough (Parlett)
+        beta[m - 1] = length
+        for i in range(m):
+            largest = max(largest, abs(alpha[i]), beta[i])
+        exhausted = not length > 1e-14 * largest
+        finished = exhausted or m == state.limit
+        if m >= k > 0 and (finished or 2 < m < 9 or (m > 9 and m % 2 == 0)):
+            state.residual = residual_of(state, m, length)
+            finished = finished or state.residual <= state.tolerance
+        elif finished and m < k:  # the start lies in an invariant space of fewer than k dimensions
+            finished, beta[m - 1] = False, 0.0
+            length = draw_direction(state, m)
+        if not finished:
+            for i in range(P):
+                w[i] /= length
+        state.count, state.finished = m, int(finished)
 
 
 class Spectrum:
     """Lanczos iterations on vectors (P,). Their memory is kept from call to call: new memory takes long."""
 
-    def __init__(self, P: int, limit: int, multiply: int = 0) -> None:
-        """Take the most iterations, and the address of a unit where products are compiled."""
-        limit = min(limit, P)
+    def __init__(self, P: int, limit: int, multiply: Callable[[Vector], Vector] | int) -> None:
+        """Take the most iterations, and `v -> H v` or the address of a unit that does so."""
+        limit, self._raised = min(limit, P), list[BaseException]()
         self._directions = np.empty((min(limit, 8) + 8, P))
-        self._values, self._rows = np.empty(limit), np.empty(limit**2)
+        self._alpha, self._beta = np.empty(limit), np.empty(limit)
+        self._unit = None if isinstance(multiply, int) else self._as_unit(multiply, P)
         self._state = LANCZOS(
-            multiply=multiply, context=0, extend=extend(REAL).address, product=product(REAL).address,
-            dots=dots(REAL).address, eigen=eigen(REAL).address, size=P, directions=self._directions,
-            room=len(self._directions), limit=limit, wanted=0, tolerance=0.0, alpha=np.empty(limit),
-            beta=np.empty(limit), values=self._values, scratch=np.empty(limit), projections=np.empty(limit + _DOTTED),
-            rows=self._rows, count=0, finished=0, residual=0.0,
+            multiply=multiply if self._unit is None else ctypes.cast(self._unit, ctypes.c_void_p).value,
+            context=0, product=product(REAL).address, dots=dots(REAL).address, eigenvalues=EIGENVALUES, size=P,
+            directions=self._directions, room=len(self._directions), limit=limit, wanted=0, tolerance=0.0,
+            alpha=self._alpha, beta=self._beta, values=np.empty(limit), scratch=np.empty(limit),
+            order=np.empty(2, np.int64), projections=np.empty(limit + _DOTTED), count=0, finished=0, residual=0.0,
         )  # fmt: skip
-        self._at = ctypes.addressof(self._state)
 
-    def largest(self, product: Any, start: Vector, k: int, tolerance: float) -> tuple[Vector, Vector, float]:
-        """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual.
+    def largest(self, start: Vector, k: int, tolerance: float, context: Any = None) -> tuple[Vector, Vector, float]:
+        """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual."""
+        values, inner = self._iterate(start, k, tolerance, context)
+        rows, vectors = np.ascontiguousarray(inner[:, : -k - 1 : -1].T), np.empty((k, self._state.size))
+        m, *at = len(values), *(address_of(one) for one in (rows, self._directions, vectors))
+        product(REAL).call(at[0], m, 1, *at[1:], k, m, self._state.size, 0)
+        return values[: -k - 1 : -1].copy(), np.ascontiguousarray(vectors.T), self._state.residual
 
-        `product` is a function `v -> H v`, or the record that the compiled product takes.
-        """
-        m = self._iterate(product, start, k, tolerance)
-        vectors = np.empty((k, self._state.size))
-        largest_vectors(REAL).call(self._at, address_of(vectors))
-        return self._values[:m][: -k - 1 : -1].copy(), np.ascontiguousarray(vectors.T), self._state.residual
-
-    def quadrature(self, product: Any, start: Vector) -> tuple[Vector, Vector]:
+    def quadrature(self, start: Vector) -> tuple[Vector, Vector]:
         """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors (m,)."""
-        m = self._iterate(product, start, 0, 0.0)
-        first_entries(REAL).call(self._at)
-        return self._values[:m].copy(), self._rows[:m].copy()
+        values, inner = self._iterate(start, 0, 0.0, None)
+        return values, inner[0]
 
-    def _iterate(self, product: Any, start: Vector, k: int, tolerance: float) -> int:
-        """Iterate to the end; return the number of iterations."""
-        state, compiled = self._state, not callable(product)
+    def _iterate(self, start: Vector, k: int, tolerance: float, context: Any) -> tuple[Vector, Vector]:
+        """Iterate to the end; return the eigenvalues (m,), ascending, and the vectors of the tridiagonal matrix."""
+        state = self._state
         state.count, state.finished, state.wanted, state.tolerance, state.residual = 0, 0, k, tolerance, 0.0
-        state.context = ctypes.addressof(product) if compiled else 0
-        self._directions[0] = start if compiled else start / np.linalg.norm(start)
+        state.context = ctypes.addressof(context) if context is not None else 0
+        self._directions[0] = start / np.linalg.norm(start)
         while not state.finished:
-            m = state.count
-            if m + 2 > state.room:
+            if state.count + 2 > state.room:
                 self._directions, former = np.empty((2 * state.room, state.size)), self._directions
-                self._directions[: m + 1] = former[: m + 1]
+                self._directions[: len(former)] = former
                 state.room, state.directions = len(self._directions), address_of(self._directions)
-            if compiled:
-                iterate(REAL).call(self._at)
-            else:
-                self._directions[m + 1] = product(self._directions[m])
-                extend(REAL).call(self._at)
-        return int(state.count)
+            iterate(REAL).call(ctypes.addressof(state))
+        if self._raised:
+            raise self._raised.pop()
+        m = state.count
+        values, vectors, failed = dstev(self._alpha[:m], self._beta[: max(m - 1, 1)])
+        return (np.full(m, np.nan), np.full((m, m), np.nan)) if failed else (values, vectors)
+
+    def _as_unit(self, product: Callable[[Vector], Vector], P: int) -> Any:
+        """Return a function of Python as a unit; after an error it gives NaN, which ends the iterations."""
+
+        def multiply(_: int, v: int, out: int) -> None:
+            given, result = (np.ctypeslib.as_array((ctypes.c_double * P).from_address(at)) for at in (v, out))
+            try:
+                result[:] = product(given)
+            except BaseException as error:  # `_iterate` raises it
+                self._raised.append(error)
+                result[:] = np.nan
+
+        return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(multiply)
 
 
 # -- states of a problem
@@ -441,7 +369,7 @@ class Engine:
         """Return the k largest eigenvalues, descending, and their vectors (P, k), at the evaluated state."""
         self._spectrum = self._spectrum or Spectrum(len(self.places), limit, self._multiply.address)
         work.state.whole = whole
-        return self._spectrum.largest(work.state, start, k, tolerance)[:2]
+        return self._spectrum.largest(start, k, tolerance, work.state)[:2]
 
     def pulled(self, parameters: Mapping[str, Any], x: Vector) -> Iterator[Layers]:
         """Yield for every output the `Work.layers` of F, the sum of this output over samples `x`."""

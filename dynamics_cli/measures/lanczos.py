@@ -36,7 +36,7 @@ def largest_eigenvalues(
     P = len(start)
     if k > min(limit, P):
         raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
-    return Spectrum(P, limit).largest(product, start, k, tolerance)
+    return Spectrum(P, limit, product).largest(start, k, tolerance)
 
 
 def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -> Floats:
@@ -49,7 +49,7 @@ def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -
     """
     from dynamics_cli.engine.curvature import Spectrum
 
-    values, first = Spectrum(len(start), steps).quadrature(product, start)
+    values, first = Spectrum(len(start), steps, product).quadrature(start)
     rule = np.full((2, steps), np.nan)
     rule[:, : len(values)] = values, first**2 + 0.0 * values  # no weight where there is no node
     return rule
