@@ -379,7 +379,7 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
 
     Raises UsageError: there is no such status.
     """
-    from dynamics_cli.sweeps.summary import list_runs
+    from dynamics_cli.sweeps.find import list_runs
 
     return list_runs(root, statuses=statuses)
 
@@ -389,7 +389,7 @@ def list_sweeps(root: str | Path | None = None) -> Table:
 
     The columns are path, status, jobs, and how many ended in which way; `root` is by default `outputs/sweeps`.
     """
-    from dynamics_cli.sweeps.summary import list_sweeps
+    from dynamics_cli.sweeps.find import list_sweeps
 
     return list_sweeps(root)
 
@@ -406,11 +406,11 @@ def describe(run: Which | Sweep) -> dict[str, Any]:
     Raises RunError: there is no such run or sweep, or it is damaged.
     """
     from dynamics_cli.runs.run import describe
+    from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.find import open_run, sweep_directory
-    from dynamics_cli.sweeps.summary import describe_sweep
 
     if (sweep := sweep_directory(run)) is not None:
-        return describe_sweep(sweep)
+        return Sweep(sweep).describe()
     return describe(open_run(run, together=True))
 
 

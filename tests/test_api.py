@@ -100,7 +100,7 @@ def test_training_interpolates_the_samples() -> None:
 
 
 def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
-    with pytest.raises(RunError, match="there is no run below outputs/runs yet"):
+    with pytest.raises(RunError, match="there is no run latest, neither as a path nor below outputs/runs"):
         dyn.load_run("latest")
     first, second = (dyn.train(TOY, seed=seed, out=None) for seed in (0, 1))
     assert first.hash is not None

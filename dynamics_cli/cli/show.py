@@ -30,23 +30,22 @@ Examples:
 @set_option
 @json_option
 def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:
-    from dynamics_cli.sweeps.find import open_run, run_of_job, sweep_directory
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     if not os.path.isfile(run) and (sweep := sweep_directory(run)):  # noqa: PTH113 - as below
         if overrides:
             raise click.UsageError("--set cannot be used with a sweep")
         show_sweep(api.describe(sweep), as_json=as_json)
         return
-    found = run if os.path.isfile(run) else run_of_job(run)  # noqa: PTH113 - as below
-    if found is run and not _is_run(run):
+    if not _is_run(run):
         _show_config(run, overrides, as_json=as_json)
         return
     if overrides:
         raise click.UsageError("--set cannot be used with a run")
     if as_json:
-        emit_json(api.describe(found))
+        emit_json(api.describe(run))
         return
-    emit(_run_text(open_run(found, together=True)))
+    emit(_run_text(open_run(run, together=True)))
 
 
 def _is_run(text: str) -> bool:

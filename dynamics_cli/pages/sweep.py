@@ -15,7 +15,6 @@ from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep
 from dynamics_cli.sweeps.pictures import sweep_charts
-from dynamics_cli.sweeps.summary import describe_sweep
 from dynamics_cli.text import cell
 
 CURVES = 1_500_000
@@ -35,7 +34,8 @@ def add_sweep(page: Page, directory: Path) -> None:
 
     Raises RunError: it is not a sweep, or it is damaged.
     """
-    told, sweep = describe_sweep(directory), Sweep(directory)
+    sweep = Sweep(directory)
+    told = sweep.describe()
     ended = ", ".join(f"{told[status]} {status}" for status in ("complete", "diverged", "failed") if told[status])
     parts: list[Html | None] = [
         tag("h2", told["name"]),

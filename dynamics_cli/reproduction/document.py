@@ -25,7 +25,7 @@ from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.runs.verify import Finding, verify_run
 from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
-from dynamics_cli.sweeps.find import is_there, run_directory, run_of_job, sweep_directory
+from dynamics_cli.sweeps.find import is_there, numbered, open_run, run_directory, sweep_directory
 from dynamics_cli.text import Table
 
 AUDIT, SEEDS = ".audit", ".seeds"
@@ -203,8 +203,10 @@ def _verified(path: str | Path) -> Path:
     """Return the run directory, the directory of a sweep or the JSON file that is meant by `path`."""
     if is_there(path):
         return Path(path)
-    run = run_of_job(path)
-    return run.path if run is not path else sweep_directory(path) or run_directory(os.fspath(path))
+    text = os.fspath(path)
+    if numbered(text)[1] is not None:
+        return open_run(text).path
+    return sweep_directory(text) or run_directory(text)
 
 
 def _everything() -> list[Path]:

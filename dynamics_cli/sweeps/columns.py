@@ -13,8 +13,7 @@ from dynamics_cli.plotting.chart import LOG_RANGE
 from dynamics_cli.plotting.layout import format_number
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.run import columns_of, measured
-from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.sweeps.directory import Sweep, number_of, text_of
+from dynamics_cli.sweeps.directory import Sweep, text_of
 from dynamics_cli.sweeps.table import COLUMNS, FIXED
 from dynamics_cli.text import shorten
 
@@ -34,8 +33,8 @@ class SweepTable:
             UsageError: there is no such column, or no row has the values.
         """
         self.sweep, self.log, self.described = sweep, log, sweep.described
-        self.where = {key: text_of(value) for key, value in (where or {}).items()}
-        self.rows = [{name: text_of(one) for name, one in row.items()} for row in sweep.chosen(where)]
+        self.where = dict(where or {})
+        self.rows = sweep.chosen(where)
         if not self.rows:
             raise RunError(f"no job of {sweep.path} has ended yet")
         axes = self.described["axes"]
@@ -47,8 +46,8 @@ class SweepTable:
     def measures(self) -> list[str]:
         """Names of the final numbers that the table has: measures that the config asks for, the final loss, others."""
         asked = bool((self.described["config"].get("record") or {}).get("measures"))
-        columns = dict.fromkeys(str(name) for row in self.rows for name in row if name not in (*FIXED, *self.settings))
-        names = [name for name in columns if is_array_name(name.partition(".")[0]) and name != "iterations"]
+        hidden = (*FIXED, *self.settings, "iterations")
+        names = [name for name in self.rows.columns if name not in hidden]
         return sorted(names, key=lambda name: (name in WITHOUT_CURVES, (name == "final_loss") == asked))
 
     @property
@@ -62,39 +61,39 @@ class SweepTable:
         free = self.free or self.settings or ["seed"]
         return str(next((key for key in free if self.numeric(key)), free[0]))
 
-    def values(self, key: str) -> list[str]:
-        """Return the different values of a column as they are written, in their order."""
-        return list(dict.fromkeys(row.get(key, "") for row in self.rows))
+    def values(self, key: str) -> list[Any]:
+        """Return the different values of a column in their order."""
+        return list({text_of(row[key]): row[key] for row in self.rows}.values())
 
     def column(self, name: str) -> Floats:
         """Return a column as numbers, NaN where a job has none."""
-        return np.array([number_of(row.get(name, "")) for row in self.rows])
+        return np.array([row[name] if _is_number(row[name]) else np.nan for row in self.rows], np.float64)
 
     def numeric(self, key: str) -> bool:
-        """Whether a column holds numbers only; NaN is one, and a failed job may have no number."""
-        texts = [text for text in self.values(key) if text != ""]
-        return bool(texts) and all(text == "nan" or not np.isnan(number_of(text)) for text in texts)
+        """Whether a column holds numbers only; a failed job may have none."""
+        values = [value for value in self.values(key) if value is not None]
+        return bool(values) and all(map(_is_number, values))
 
     def places(self, key: str) -> tuple[Floats, list[str] | None]:
         """Return where rows stand on an axis of a column: its numbers, or the numbers of its words, and these."""
         if self.numeric(key):
             return self.column(key), None
-        words = self.values(key)
-        return np.array([float(words.index(row.get(key, ""))) for row in self.rows]), words
+        words = [text_of(value) for value in self.values(key)]
+        return np.array([float(words.index(text_of(row[key]))) for row in self.rows]), words
 
     def logarithmic(self, key: str) -> bool:
         """Whether a column is spaced by ratios, or spans so much that only a logarithmic axis shows it."""
         values = self.column(key)[np.isfinite(self.column(key))]
         if not self.numeric(key) or not len(values) or values.min() <= 0:
             return False
-        spaced = any(one["key"] == key and one["log"] for one in self.described["axes"])
+        spaced = any(axis["key"] == key and axis["log"] for axis in self.described["axes"])
         return bool(spaced or values.max() > LOG_RANGE * values.min())
 
     def families(self, keys: Sequence[str], among: Sequence[int] | None = None) -> dict[str, list[int]]:
         """Return the rows by their values of some columns, named as a legend says them; by default of all rows."""
         families: dict[str, list[int]] = {}
         values = {key: self.values(key) for key in keys}
-        digits = {key: 3 if len({_short(one) for one in many}) == len(many) else 17 for key, many in values.items()}
+        digits = {key: 3 if len({_short(value) for value in many}) == len(many) else 17 for key, many in values.items()}
         for k in range(len(self.rows)) if among is None else among:
             name = ", ".join(f"{_last(key)} {_short(self.rows[k][key], digits[key])}" for key in keys)
             families.setdefault(name, []).append(k)
@@ -104,11 +103,11 @@ class SweepTable:
         """Return the iterations and the losses that the job of row k recorded, or another measure; nothing if none."""
         if self.rows[k]["status"] == "failed":
             return np.zeros(0), np.zeros(0)
-        run = self.sweep.run(int(self.rows[k]["job"]))
+        run = self.sweep.run(self.rows[k]["job"])
         if measure == "final_loss":
             return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
         for name in (name for name in run.measures if measure.startswith(name)):
-            columns = [name] if run.measures[name].ndim == 1 else [f"{name}.{one}" for one in columns_of(run, name)]
+            columns = [name] if run.measures[name].ndim == 1 else [f"{name}.{part}" for part in columns_of(run, name)]
             if measure in columns:
                 steps, values = measured(run, name)
                 return np.asarray(steps, float), values[:, columns.index(measure)]
@@ -130,8 +129,12 @@ class SweepTable:
         return "; ".join(parts + [f"{k} = {text}" for k, text in self.described["computed"].items() if k not in drawn])
 
 
-def _short(text: str, digits: int = 3) -> str:
-    return shorten(text, 24) if np.isnan(number_of(text)) else format_number(number_of(text), digits)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _short(value: Any, digits: int = 3) -> str:
+    return format_number(value, digits) if _is_number(value) else shorten(text_of(value), 24)
 
 
 def _last(key: str) -> str:

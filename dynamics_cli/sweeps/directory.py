@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -14,15 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.runs.verify import Finding, verify_run
-from dynamics_cli.sweeps.table import COLUMNS, FIXED, Results
+from dynamics_cli.sweeps.table import Results
 from dynamics_cli.text import Table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ RESULTS = "results.csv"
 ENDINGS = ("complete", "diverged", "failed")
 MOST_TOLD = 100
 """Values of a setting that a message names."""
-_AGAIN = "the runs are files of their own; the same `dyn sweep` again only reads them and writes the table"
+_AGAIN = "the same `dyn sweep` again only reads the runs and writes the table"
 _TRAINED = "the same `dyn sweep` again trains what is missing"
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
 
@@ -66,14 +66,15 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
 
 
 def write_table(results: Results, described: Mapping[str, Any]) -> None:
-    """Write the table of a sweep whose jobs have all ended, then its checksum into the description.
+    """Write the table of a sweep whose jobs have all ended: as CSV, then with its checksum into the description.
 
     Raises:
         RunError: it cannot be written.
     """
-    rows = results.table()
-    path = files.save_csv(results.directory / RESULTS, next(rows), ([*map(cell_of, row)] for row in rows))
-    write_sweep(results.directory, {**described, "table": hashlib.sha256(files.read(path)).hexdigest()})
+    names, *rows = results.table()
+    path = files.save_csv(results.directory / RESULTS, names, ([*map(text_of, row)] for row in rows))
+    table = {"columns": names, "rows": rows, "sha256": hashlib.sha256(files.read(path)).hexdigest()}
+    write_sweep(results.directory, {**described, "table": table})
 
 
 class Sweep:
@@ -84,77 +85,80 @@ class Sweep:
 
         Raises:
             RunError: it is not a sweep.
-            CorruptRunError: its description or its table is not what the sweep wrote.
+            CorruptRunError: its description is not what the sweep wrote.
         """
         self.path = directory
         self.described = read_sweep(directory)
-        self.finished = bool(self.described.get("table"))
-        """Whether all jobs have ended, and stand in the table."""
+        self._table: dict[str, Any] | None = self.described.pop("table", None)
         self._runs: dict[str, Sequence[Run]] = {}
-        if self.finished:
-            self._check_table()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all jobs have ended, and stand in the table."""
+        return self._table is not None
 
     @property
     def table(self) -> Path:
         """The file of the table, which a finished sweep has."""
         return self.path / RESULTS
 
-    def _check_table(self) -> bytes:
-        with unreadable_as_corrupt(self.table, _AGAIN):
-            data = b"" if self.table.is_symlink() else files.read(self.table)
-        if hashlib.sha256(data).hexdigest() != self.described["table"]:
-            raise CorruptRunError(self.table, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
-        return data
-
     @cached_property
     def rows(self) -> Table:
         """A row for each job that has ended: settings, seed, how it ended, final numbers, where its run is.
 
-        A finished sweep has them in its table; for another they are computed from its runs.
+        Those of an unfinished sweep are computed from its runs.
         """
-        if self.finished:
-            texts = csv.DictReader(io.StringIO(self._check_table().decode(), newline=""))
-            rows = Table({name: _value(name, text) for name, text in row.items()} for row in texts)
-            if any(not {*FIXED, *COLUMNS} <= row.keys() for row in rows):
-                raise CorruptRunError(self.table, "it has not the columns of a sweep", _AGAIN)
-            return rows
-        try:
-            results = Results(self.path, self.described)
-            for batch in results.batches:
-                results.read(batch)
-        except (UsageError, LookupError, TypeError, ValueError) as error:
-            raise CorruptRunError(self.path / SWEEP, f"it describes no sweep ({error})", _DELETE) from error
+        if self._table is not None:
+            return Table(dict(zip(self._table["columns"], row, strict=True)) for row in self._table["rows"])
+        results = Results(self.path, self.described)
+        for batch in results.batches:
+            results.read(batch)
         return results.as_table()
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs ended in which way."""
-        statuses = [row["status"] for row in self.rows]
-        return {name: statuses.count(name) for name in ENDINGS}
+        statuses = Counter(row["status"] for row in self.rows)
+        return {name: statuses[name] for name in ENDINGS}
+
+    def describe(self) -> dict[str, Any]:
+        """Return how far the sweep is: settings, jobs by how they ended, failures by message."""
+        described = self.described
+        failures = Counter(row["message"] for row in self.rows if row["status"] == "failed")
+        return {
+            "path": self.path,
+            "name": described["name"],
+            "status": "complete" if self.finished else "running" if is_locked(self.path) else "unfinished",
+            "jobs": described["jobs"],
+            "ended": len(self.rows),
+            **self.counts(),
+            "seeds": described["seeds"],
+            "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
+            "computed": described["computed"],
+            "failures": dict(failures.most_common()),
+            "table": self.table if self.finished else None,
+            "modified": (self.path / SWEEP).stat().st_mtime,
+        }
 
     @cached_property
     def _row_of(self) -> dict[int, dict[str, Any]]:
         return {row["job"]: row for row in self.rows}
 
-    def run(self, row: int | Mapping[str, Any]) -> Run:
-        """Return the run of a row of `rows`, or of the job of this number.
+    def run(self, job: int | Mapping[str, Any]) -> Run:
+        """Return the run of the job of this number, or of a row of `rows`.
 
         Raises RunError: the job failed, has not ended, or its run is gone.
         """
-        number = row if isinstance(row, int) else row["job"]
+        number = job if isinstance(job, int) else job["job"]
         if number not in self._row_of:
             raise RunError(f"no job {number} of {self.path} has ended; there are {self.described['jobs']}, from 0")
-        found = self._row_of[number]
-        if found["status"] == "failed":
-            raise RunError(f"job {number} of {self.path} failed: {found['message']}")
-        path = self.path / found["path"]
-        if found["path"] not in self._runs:
-            self.check_place(found)
-            run = Run(path)
-            self._runs[found["path"]] = [run] if found["replica"] is None else replicas_of(run)
-        runs, replica = self._runs[found["path"]], found["replica"] or 0
-        if replica >= len(runs):
-            raise CorruptRunError(path, f"it has no replica {replica}")
-        return runs[replica]
+        row = self._row_of[number]
+        if row["status"] == "failed":
+            raise RunError(f"job {number} of {self.path} failed: {row['message']}")
+        if row["path"] not in self._runs:
+            self.check_place(row)
+            run = Run(self.path / row["path"])
+            self._runs[row["path"]] = [run] if row["replica"] is None else replicas_of(run)
+        return self._runs[row["path"]][row["replica"] or 0]
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
         """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default of all that ran.
@@ -175,10 +179,10 @@ class Sweep:
             if key not in self.rows.columns:
                 known = ", ".join(self.rows.columns)
                 raise UsageError(f"no column {key!r} here; there are {known}{did_you_mean(key, self.rows.columns)}")
-            there = dict.fromkeys(text_of(row[key]) for row in rows)
+            values = dict.fromkeys(text_of(row[key]) for row in rows)
             rows = Table(row for row in rows if _same(text_of(row[key]), text_of(value)))
             if not rows:
-                raise UsageError(f"no job has {key} {text_of(value)}; there are {', '.join([*there][:MOST_TOLD])}")
+                raise UsageError(f"no job has {key} {text_of(value)}; there are {', '.join([*values][:MOST_TOLD])}")
         return rows
 
     def check_place(self, row: Mapping[str, Any]) -> None:
@@ -189,6 +193,17 @@ class Sweep:
         if read_info(path).get("hash") != row["hash"]:
             problem = f"it holds another run than that of job {row['job']} of this sweep; was it moved there?"
             raise CorruptRunError(path, problem, f"move or delete it; {_TRAINED}")
+
+    def check_table(self) -> None:
+        """Raise `CorruptRunError` unless the CSV file of a finished sweep is the file that the sweep wrote."""
+        if self._table is None:
+            return
+        try:
+            intact = hashlib.sha256(files.read(self.table)).hexdigest() == self._table["sha256"]
+        except OSError:
+            intact = False
+        if not intact:
+            raise CorruptRunError(self.table, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
 
     def to_pandas(self) -> DataFrame:
         """Return `rows` as a `pandas.DataFrame`.
@@ -215,40 +230,19 @@ def verify_sweep(directory: Path) -> list[Finding]:
                     wrong[directory / row["path"]] = [Finding.of(error, directory)]
         failed = [row for row in sweep.rows if row["status"] == "failed"]
         findings = [Finding(directory / row["path"], f"job {row['job']} failed: {row['message']}") for row in failed]
+        sweep.check_table()
     except RunError as error:
-        findings = [Finding.of(error, directory)]
+        findings.append(Finding.of(error, directory))
     return [*findings, *chain(*wrong.values())]
 
 
-def cell_of(value: Any) -> Any:
-    """Return a value as the table holds it: lists, mappings and truth values as JSON."""
-    return json.dumps(value) if isinstance(value, list | dict | bool) else value
-
-
 def text_of(value: Any) -> str:
-    """Return a cell of the table as text, empty where there is nothing."""
-    return "" if value is None else str(cell_of(value))
-
-
-def number_of(text: str) -> float:
-    """Return a cell of the table as a number, NaN where it holds none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+    """Return a value as the CSV file holds it: lists, mappings and truth values as JSON, empty for None."""
+    return "" if value is None else json.dumps(value) if isinstance(value, list | dict | bool) else str(value)
 
 
 def _same(cell: str, text: str) -> bool:
-    return cell == text or math.isclose(number_of(cell), number_of(text), rel_tol=1e-9)
-
-
-def _value(name: str, text: str) -> Any:
-    """Return the value of a cell of a column; None where it is empty."""
-    if name in FIXED and name not in ("job", "seed", "replica"):
-        return text
-    for read in (int, float, json.loads):
-        try:
-            return read(text)
-        except ValueError:
-            pass
-    return text or None
+    try:
+        return cell == text or math.isclose(float(cell), float(text), rel_tol=1e-9)
+    except ValueError:
+        return False

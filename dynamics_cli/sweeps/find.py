@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.runs.find import DAMAGED, runs_below, summarize
+from dynamics_cli.runs.info import STATUSES
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
+from dynamics_cli.text import Table
 
 LATEST = "latest"
-"""Stands for the run or the sweep below its root that was written last."""
+"""Stands for the run or the sweep that was written last."""
 
 _NUMBERED = re.compile(r"(.+):([0-9]{1,9})", re.DOTALL)
 
@@ -26,10 +30,26 @@ def sweeps_root() -> Path:
     return layout.outputs_root() / "sweeps"
 
 
-def run_names(root: Path | None = None) -> list[str]:
-    """Return the names of the directories below a folder, by default the root of all runs."""
-    root = root or layout.runs_root()
-    return sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+def run_names() -> list[str]:
+    """Return the names of the directories below the root of all runs."""
+    return [path.name for path in _folders(layout.runs_root())]
+
+
+def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
+    """See `api.list_runs`."""
+    wanted, known = list(statuses), (*STATUSES, DAMAGED)
+    for status in wanted:
+        if status not in known:
+            raise UsageError(f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}")
+    rows = map(summarize, runs_below(Path(root or layout.runs_root())))
+    return Table(row for row in rows if not wanted or row["status"] in wanted)
+
+
+def list_sweeps(root: str | Path | None = None) -> Table:
+    """See `api.list_sweeps`."""
+    shown = ("path", "status", "jobs", "complete", "diverged", "failed", "modified")
+    described = (Sweep(path).describe() for path in _folders(Path(root or sweeps_root())) if is_sweep(path))
+    return Table({name: sweep[name] for name in shown} for sweep in described)
 
 
 def is_there(path: str | Path) -> bool:
@@ -38,30 +58,9 @@ def is_there(path: str | Path) -> bool:
 
 
 def stands_for_run(text: str) -> bool:
-    """Whether `text` can only be meant as a run: a directory, or the name of a run below its root."""
-    name, _ = _numbered(text)
-    return Path(name).is_dir() if is_there(name) else name == LATEST or bool(_matching(name, layout.runs_root()))
-
-
-def run_directory(text: str) -> Path:
-    """Return the directory of a run: a path, the (start of the) name of a kept run, or `latest`.
-
-    Raises:
-        RunError: there is no such run.
-        UsageError: several runs begin so; the message names them.
-    """
-    root = layout.runs_root()
-    if is_there(text):
-        return Path(text)
-    fitting = _matching(text, root)
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        names = ", ".join(path.name for path in fitting)
-        raise UsageError(f"{text!r} can be several runs below {root}: {names}")
-    if text == LATEST:
-        raise RunError(f"there is no run below {root} yet")
-    raise RunError(f"there is no run {text}, neither as a path nor below {root}{did_you_mean(text, run_names())}")
+    """Whether `text` can be meant as a run, a sweep, or a part of them."""
+    name, _ = numbered(text)
+    return Path(name).is_dir() if is_there(name) else name == LATEST or bool(_matching(name))
 
 
 def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
@@ -77,27 +76,29 @@ def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
         return path
     if is_there(path) or len(path.parts) != 1:
         return None
-    text = str(path)
-    found = _matching(text, sweeps_root(), SWEEP)
-    both = [*found, *([] if alone else _matching(text, layout.runs_root()))] if found else []
-    fitting = [one for one in both if one.name == text] or both
-    if text == LATEST:
-        fitting = sorted(fitting, key=lambda one: _written(one, SWEEP if one in found else layout.INFO))[-1:]
-    if len(fitting) > 1:
-        raise UsageError(f"{text!r} can be {', '.join(map(str, fitting))}")
-    return fitting[0] if fitting and fitting[0] in found else None
+    matching = _matching(str(path), runs=not alone)
+    sweeps = [directory for directory in matching if directory.parent == sweeps_root()]
+    if sweeps and len(matching) > 1:
+        raise UsageError(f"{str(path)!r} can be {', '.join(map(str, matching))}")
+    return sweeps[0] if sweeps else None
 
 
-def run_of_job(which: Any) -> Any:
-    """Return the run of a job that is called `SWEEP:k`; anything else as it is.
+def run_directory(text: str) -> Path:
+    """Return the directory of a run: a path, the (start of the) name of a kept run, or `latest`.
 
-    Raises as `sweep_directory` and `Sweep.run`.
+    Raises:
+        RunError: there is no such run.
+        UsageError: several runs begin so; the message names them.
     """
-    if isinstance(which, str | Path):
-        name, number = _numbered(os.fspath(which))
-        if number is not None and (directory := sweep_directory(name)) is not None:
-            return Sweep(directory).run(number)
-    return which
+    if is_there(text):
+        return Path(text)
+    root, matching = layout.runs_root(), _matching(text, sweeps=False)
+    if len(matching) > 1:
+        names = ", ".join(path.name for path in matching)
+        raise UsageError(f"{text!r} can be several runs below {root}: {names}")
+    if not matching:
+        raise RunError(f"there is no run {text}, neither as a path nor below {root}{did_you_mean(text, run_names())}")
+    return matching[0]
 
 
 def open_run(which: Any, *, together: bool = False, whole: bool = False) -> Run:
@@ -112,50 +113,46 @@ def open_run(which: Any, *, together: bool = False, whole: bool = False) -> Run:
         UsageError: several runs begin so.
         RunError: there is no such run, it is damaged, or holds several runs.
     """
-    found = run_of_job(which)
-    run = found if isinstance(found, Run) else _open(os.fspath(found), together=together)
+    run = which if isinstance(which, Run) else _open(os.fspath(which), together=together)
     if whole:
         run.check_all()
     return run
 
 
 def _open(text: str, *, together: bool) -> Run:
-    name, k = _numbered(text)
+    name, k = numbered(text)
+    if k is not None and (sweep := sweep_directory(name)) is not None:
+        return Sweep(sweep).run(k)
     run = Run(run_directory(name))
-    if k is not None:
-        replicas = replicas_of(run)
-        if k >= len(replicas):
-            raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {k}")
-        return replicas[k]
-    if "replicas" in run.info and not together:
-        last = len(run.info["replicas"]) - 1
-        raise RunError(f"{run.path} holds several runs trained together: name one, {text}:0 to {text}:{last}")
-    return run
+    if k is None and ("replicas" not in run.info or together):
+        return run
+    replicas = replicas_of(run)
+    if k is None:
+        raise RunError(
+            f"{run.path} holds several runs trained together: name one, {text}:0 to {text}:{len(replicas) - 1}"
+        )
+    if k >= len(replicas):
+        raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {k}")
+    return replicas[k]
 
 
-def _numbered(text: str) -> tuple[str, int | None]:
+def numbered(text: str) -> tuple[str, int | None]:
     """Return `DIR` and k of `DIR:k`, unless something is called so; the text and None of anything else."""
-    found = _NUMBERED.fullmatch(text)
-    return (found[1], int(found[2])) if found and not is_there(text) else (text, None)
+    match = _NUMBERED.fullmatch(text)
+    return (match[1], int(match[2])) if match and not is_there(text) else (text, None)
 
 
-def _matching(text: str, root: Path, info: str = layout.INFO) -> list[Path]:
-    """Return the directories below a root that `text` can stand for; for `latest` they have a file `info`.
-
-    A whole name comes before starts of names.
-    """
-    names = run_names(root)
-    if text in names:
-        return [root / text]
+def _matching(text: str, *, runs: bool = True, sweeps: bool = True) -> list[Path]:
+    """Return the directories below the roots that `text` can stand for; whole names come before starts of names."""
+    written = {path: path / layout.INFO for path in (_folders(layout.runs_root()) if runs else ())}
+    written |= {path: path / SWEEP for path in (_folders(sweeps_root()) if sweeps else ()) if is_sweep(path)}
+    if whole := [path for path in written if path.name == text]:
+        return whole
     if text == LATEST:
-        begun = [root / name for name in names if _written(root / name, info)]
-        return [max(begun, key=lambda path: _written(path, info))] if begun else []
-    return [root / name for name in names if name.startswith(text)]
+        times = {path: file.stat().st_mtime_ns for path, file in written.items() if is_there(file)}
+        return [max(times, key=times.__getitem__)] if times else []
+    return [path for path in written if path.name.startswith(text)]
 
 
-def _written(directory: Path, info: str) -> int:
-    """Return when a file was written; 0 where there is none."""
-    try:
-        return (directory / info).stat().st_mtime_ns
-    except OSError:
-        return 0
+def _folders(root: Path) -> list[Path]:
+    return sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []

@@ -78,7 +78,8 @@ def run_sweep(
         if shard is None:
             write_table(results, described)
     done = Sweep(directory)
-    done.rows = results.as_table()  # a shard knows its part, and failures of it
+    if shard is not None:
+        done.rows = results.as_table()  # its part, failures among them
     return done
 
 

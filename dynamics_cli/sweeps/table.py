@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,7 +35,9 @@ COLUMNS: dict[str, Callable[[Run], Any]] = {
 }
 """Name -> its values for the networks of a run."""
 ENDED = ("complete", "diverged")
-FIXED = ("job", "seed", "status", "path", "replica", "hash", "message")
+PLACE = ("path", "replica", "hash", "message")
+"""Columns that say where the run of a job is."""
+FIXED = ("job", "seed", "status", *PLACE)
 """Columns that are neither settings nor final numbers."""
 
 
@@ -44,7 +45,7 @@ class Results:
     """How the jobs of a sweep ended.
 
     Attributes:
-        rows: the number of each job that has ended -> its row.
+        rows: the number of each job that has ended -> its row; numbers that are not finite are None.
         batches: all batches, larger than one job first.
     """
 
@@ -55,8 +56,6 @@ class Results:
         alone = sorted({*range(described["jobs"])}.difference(*several))
         batches = [Batch(f"batches/{numbers[0]:06d}", numbers) for numbers in several]
         self.batches = [*batches, *(Batch(f"jobs/{number:06d}", [number]) for number in alone)]
-        self._measures: dict[str, tuple[int, int, int]] = {}
-        """Name of a number -> the first job that has it, and its place there, by which columns stand."""
 
     def read(self, batch: Batch, is_own: Callable[[Run, Sequence[int]], bool] | None = None) -> bool:
         """Note how the jobs of a batch ended, if they have, by a run that is the batch's own; say whether they have."""
@@ -64,9 +63,8 @@ class Results:
             return False
         with suppress(DynError):  # a run that cannot be read is trained again, which tells why
             run = Run(self.directory / batch.name)
-            count = len(run.info.get("replicas", [0]))
-            own = count == len(batch.numbers) and (is_own is None or is_own(run, batch.numbers))
-            if run.status in ENDED and own:
+            fits = len(run.info.get("replicas", [0])) == len(batch.numbers)
+            if run.status in ENDED and fits and (is_own is None or is_own(run, batch.numbers)):
                 self._note(run, *batch)
                 return True
         return False
@@ -81,22 +79,19 @@ class Results:
         return {"job": number, **settings, "seed": seed}
 
     def _note(self, run: Run, name: str, numbers: Sequence[int]) -> None:
+        together = "replicas" in run.info
         columns = {column: of(run) for column, of in COLUMNS.items()}
-        columns["final_loss"] = [math.nan if loss is None else loss for loss in columns["final_loss"]]
-        for place, (measure, values) in enumerate(run.measures.items()):
-            last = np.asarray(values[-1:], float).reshape(len(numbers) if len(values) else 0, -1)
-            names = [measure] if values.ndim == 1 + ("replicas" in run.info) else []
-            if not names and 0 < last.shape[-1] <= FEW_NUMBERS:
-                names = [f"{measure}.{one}" for one in column_names(run.config, measure, last.shape[1])]
-            for k, one in enumerate(names if len(values) else ()):
-                columns[one] = last[:, k].tolist()
-                first = numbers[0], place, k
-                self._measures[one] = min(self._measures.get(one, first), first)
-        places = range(len(numbers)) if "replicas" in run.info else [None]
-        for k, number, replica in zip(itertools.count(), numbers, places, strict=False):
-            own = {column: values[k] for column, values in columns.items()}
-            where = {"path": name, "replica": replica, "hash": run.hash, "message": ""}
-            self.rows[number] = self._begun(number) | own | where
+        for measure, values in run.measures.items():
+            if len(values):
+                last = np.asarray(values[-1], float).reshape(len(numbers), -1)  # (jobs, numbers)
+                names = [measure] if values.ndim == 1 + together else []
+                if not names and last.shape[1] <= FEW_NUMBERS:
+                    names = [f"{measure}.{part}" for part in column_names(run.config, measure, last.shape[1])]
+                columns |= {column: last[:, k].tolist() for k, column in enumerate(names)}
+        for k, number in enumerate(numbers):
+            ended = {column: _finite(values[k]) for column, values in columns.items()}
+            place = {"path": name, "replica": k if together else None, "hash": run.hash, "message": ""}
+            self.rows[number] = self._begun(number) | ended | place
 
     def as_table(self) -> Table:
         """Return the rows of the jobs that have ended, in their order."""
@@ -105,9 +100,14 @@ class Results:
 
     def table(self) -> Iterator[list[Any]]:
         """Yield the names of the columns, then the rows of the jobs that have ended, in their order."""
-        settings = [key for key in self._settings[0][0] if key != "seed"]
-        measures = sorted(self._measures, key=lambda name: (self._measures[name], name))
-        names = ["job", *settings, "seed", *COLUMNS, *measures, "path", "replica", "hash", "message"]
+        rows = [self.rows[number] for number in sorted(self.rows)]
+        before = ["job", *(key for key in self._settings[0][0] if key != "seed"), "seed", *COLUMNS]
+        measures = dict.fromkeys(name for row in rows for name in row)
+        names = [*before, *(name for name in measures if name not in (*before, *PLACE)), *PLACE]
         yield names
-        for number in sorted(self.rows):
-            yield [self.rows[number].get(name) for name in names]
+        for row in rows:
+            yield [row.get(name) for name in names]
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

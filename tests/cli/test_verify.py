@@ -140,8 +140,9 @@ def test_all(dyn: Dyn, drawn: Path, place: Path) -> None:
         assert answer.code == 7
         assert answer.err == "Error: 1 of 3 is damaged\n"
         assert f"  {file}: it " in answer.out
-        assert dyn("plot", sweep).code == 7  # no picture of it
-        assert pictures(sweep) == {}
+        if file == "sweep.json":
+            assert dyn("plot", sweep).code == 7  # no picture of it
+            assert pictures(sweep) == {}
         (sweep / file).write_bytes(data)
     (below,) = sweep.glob("batches/*")
     flip(below / "losses.npy")

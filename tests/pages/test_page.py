@@ -193,7 +193,8 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     for column in panel["columns"]:
         values = unpacked(html, column["at"])
         if column["name"] != "job" and not column["words"]:
-            np.testing.assert_array_equal(values, [float(row[column["name"]]) for row in rows])
+            cells = [row[column["name"]] for row in rows]
+            np.testing.assert_array_equal(values, [np.nan if cell is None else cell for cell in cells])
     assert (panel["x"], panel["y"], panel["color"]) == ("optimizer.lr", "architecture.width", "weight_norm")
     status = unpacked(html, panel["status"]).tobytes().decode().split("\n")
     assert status == [row["status"] for row in rows]

@@ -17,6 +17,7 @@ import dynamics_cli as dyn
 from dynamics_cli.cli import main
 from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.runs.store import files
+from dynamics_cli.sweeps.directory import Sweep
 from tests.kinds.cases import config_of
 
 DEEP = {"kind": "fully_connected", "widths": [3, 2]}
@@ -116,17 +117,22 @@ def test_what_makes_no_sense(run: Any, options: dict[str, Any], reason: str, tmp
 
 ATTACKS = {
     "an edited table": lambda sweep: (sweep / "results.csv").write_text((sweep / "results.csv").read_text() + "7\n"),
-    "a truncated table": lambda sweep: (sweep / "results.csv").write_bytes(b"job,seed\n"),
-    "a link to another file": lambda sweep: [
-        (sweep / "results.csv").rename(sweep / "aside"), (sweep / "results.csv").symlink_to("aside")],
-    "an empty description": lambda sweep: (sweep / "sweep.json").write_text(""),
+    "a table that is gone": lambda sweep: (sweep / "results.csv").unlink(),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_no_command_reads_a_damaged_sweep(attack: str, tmp_path: Path) -> None:
+def test_a_table_that_is_not_what_the_sweep_wrote_is_told_and_never_read(attack: str, tmp_path: Path) -> None:
+    sweep = dyn.sweep(config_of(), {"seed": [0, 1]}, out=tmp_path / "sweep")
+    ATTACKS[attack](sweep.path)
+    done = CliRunner().invoke(main, ["verify", str(sweep.path)])
+    assert (done.exit_code, "results.csv: it is not the table that the sweep wrote" in done.stdout) == (7, True)
+    assert Sweep(sweep.path).rows == sweep.rows
+
+
+def test_no_command_reads_a_damaged_sweep(tmp_path: Path) -> None:
     sweep = dyn.sweep(config_of(), {"seed": [0, 1]}, out=tmp_path / "sweep").path
-    ATTACKS[attack](sweep)
+    (sweep / "sweep.json").write_text("")
     for command in (["export", sweep, tmp_path / "out", "--to", "parquet"], ["verify", sweep], ["plot", sweep],
                     ["show", sweep], ["show", f"{sweep}:0"], ["page", sweep, "-o", tmp_path / "p.html"]):  # fmt: skip
         done = CliRunner().invoke(main, [*map(str, command)])

@@ -51,7 +51,7 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
     (path,) = {row["path"] for row in sweep.rows}
     backend = Run(sweep.path / path).info["backend"]
     for job, row in zip(jobs, sweep.rows, strict=True):
-        together = sweep.run(row)
+        together = sweep.run(row["job"])
         assert together.config == job.config.model_copy(
             update={"device": together.config.device, "backend": together.config.backend}
         )
