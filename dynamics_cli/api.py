@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from dynamics_cli.runs.compare import Comparison
     from dynamics_cli.runs.run import Run
     from dynamics_cli.sweeps.directory import Sweep
-    from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
     from dynamics_cli.sweeps.train import ProgressDisplay
     from dynamics_cli.training.loop import Progress
@@ -224,7 +223,6 @@ def sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
-    together: Mapping[str, Any] | Iterable[str] = (),
     let: Mapping[str, str] | Iterable[str] = (),
     seeds: int | None = None,
     overrides: Overrides = (),
@@ -239,7 +237,7 @@ def sweep(
 ) -> Sweep:
     """Train a config over a grid and several seeds.
 
-    The grid is the section `sweep` of the config (keys grid, zip, let, seeds, record), options, or both; an option
+    The grid is the section `sweep` of the config (keys grid, let, seeds, record), options, or both; an option
     replaces the values that the section has for a setting. Jobs of equal shape are trained together, the others in
     processes of their own. The same sweep again skips jobs that are done; a job that fails does not stop the others.
 
@@ -247,7 +245,6 @@ def sweep(
         config: as `load_config` takes it.
         grid: setting and its values, such as `optimizer.lr=0.1:10:log:25`; in Python a mapping to sequences or ranges,
             or a list of texts.
-        together: settings that run together, value by value.
         let: setting and the expression that computes it, such as `optimizer.lr=0.1 / initialization.scale**2`.
         seeds: seeds per grid point (default: as in the section, or 1).
         overrides: as `load_config` takes them.
@@ -272,7 +269,7 @@ def sweep(
     from dynamics_cli.sweeps.sweep import run_sweep
 
     planned = plan_sweep(
-        config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, messages=messages,
+        config, grid, let=let, seeds=seeds, overrides=overrides, record=record, messages=messages,
         **settings,
     )  # fmt: skip
     total = len(planned) if shard is None else None
@@ -303,7 +300,6 @@ def plan_sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
-    together: Mapping[str, Any] | Iterable[str] = (),
     let: Mapping[str, str] | Iterable[str] = (),
     seeds: int | None = None,
     overrides: Overrides = (),
@@ -320,33 +316,24 @@ def plan_sweep(
     from dynamics_cli.config.reader import override_texts
     from dynamics_cli.reproduction.catalogue import config_file
     from dynamics_cli.sweeps.expressions import parse_let
-    from dynamics_cli.sweeps.grid import zipped
+    from dynamics_cli.sweeps.grid import axis_of, parse_axis
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
 
     source: Any = to_plain(config) if isinstance(config, RunConfig) else config
     source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
     texts = override_texts(overrides)
-    axes, lets, section = read_sweep_section(source, texts)
-    given = [*_axes(grid), *zipped(_axes(together, "--zip"))]
-    leaders = {axis.leader for axis in axes}
-    replaced = {axis.key for axis in given if axis.key not in leaders}
-    axes = [*(axis for axis in axes if axis.key not in replaced or axis.leader), *given]
-    pairs = let.items() if isinstance(let, Mapping) else ()
-    parsed = [parse_let(text) for text in ([f"{key}={text}" for key, text in pairs] or let)]
-    lets = [*(one for one in lets if one.key not in {new.key for new in parsed}), *parsed]
+    of_section, section = read_sweep_section(source, texts)
+    if isinstance(grid, Mapping):
+        given = {key: values if isinstance(values, str) else jsonable(list(values)) for key, values in grid.items()}
+        axes = [axis_of(key, values) for key, values in given.items()]
+    else:
+        axes = [parse_axis(text) for text in grid]
+    axes = [*(axis for axis in of_section if axis.key not in {new.key for new in axes}), *axes]
+    expressions = {**section.let, **(let if isinstance(let, Mapping) else dict(map(parse_let, let)))}
     return PlannedSweep(
-        source, texts, axes, lets=lets, seeds=section.seeds if seeds is None else seeds,
-        record=record or section.record, messages=messages, **settings,
+        source, texts, axes, let={key: str(text) for key, text in expressions.items()},
+        seeds=section.seeds if seeds is None else seeds, record=record or section.record, messages=messages, **settings,
     )  # fmt: skip
-
-
-def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> list[Axis]:
-    from dynamics_cli.sweeps.grid import axis_of, parse_axis
-
-    if not isinstance(grid, Mapping):
-        return [parse_axis(text, option) for text in grid]
-    given = {key: values if isinstance(values, str) else jsonable(list(values)) for key, values in grid.items()}
-    return [axis_of(key, values, distinct=option == "--grid") for key, values in given.items()]
 
 
 # --- runs

@@ -151,7 +151,7 @@ def test_a_sweep_has_a_row_for_each_job() -> None:
 
 def test_from_a_sweep_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     keywords = inspect.signature(dyn.sweep).parameters
-    assert {"together", "let", "seeds", "overrides", "record", "settings"} <= set(keywords)
+    assert {"let", "seeds", "overrides", "record", "settings"} <= set(keywords)
     # the widths differ in shape: jobs 0 to 3 are trained in one batch, 4 to 7 in another
     found = dyn.sweep(
         TOY,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from dynamics_cli import api
 from dynamics_cli.cli.arguments import json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
-from dynamics_cli.errors import PartialFailure
+from dynamics_cli.errors import PartialFailure, RunError, needing
 from dynamics_cli.text import pairs, size
 
 EXAMPLES = """\b
@@ -22,11 +25,12 @@ Examples:
   dyn sweep boursier2022/orthogonal --grid initialization.scale=1e-6:10:log:25 --grid architecture.width=20,60,200
   dyn sweep my.yaml --dry-run
   dyn sweep my.yaml --shard 3/50
+  dyn sweep my.yaml --dask tcp://host:8786
   dyn sweep my.yaml --grid loss.kind=mse,logistic --grid optimizer.lr=0.01:0.1:10 --workers 2
   dyn sweep my.yaml --grid initialization.scale=0.1:1:5 --let "optimizer.lr=min(10, 0.1 / initialization.scale**2)"
 
 \b
-Forms of --grid and --zip:
+Forms of --grid:
   key=v1,v2,...               these values: numbers, words, kinds, files
   key=first:last:count        evenly spaced
   key=first:last:log:count    geometrically spaced
@@ -40,7 +44,6 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @documented(api.sweep, epilog=EXAMPLES)
 @click.argument("config", type=click.Path())
 @click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES")
-@click.option("--zip", "together", multiple=True, metavar="KEY=VALUES")
 @click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION")
 @click.option("--seeds", type=click.IntRange(1), metavar="N")
 @set_option
@@ -50,11 +53,12 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @out_option
 @click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @click.option("--shard", metavar="K/N")
+@click.option("--dask", metavar="ADDRESS", help="Train by the workers of a Dask scheduler.")
 @quiet_option
 @json_option
 def sweep(
     *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, dry_run: bool, shard: str | None,
-    quiet: bool, as_json: bool, **planned: Any,
+    dask: str | None, quiet: bool, as_json: bool, **planned: Any,
 ) -> None:  # fmt: skip
     planned["messages"] = partial(say, quiet=quiet)
     if dry_run:
@@ -62,7 +66,21 @@ def sweep(
             raise click.UsageError("--dry-run shows the whole sweep: leave out --shard")
         _show_needs(api.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
         return
-    run_and_show(config, grid, out=out, shard=_shard(shard), workers=workers, quiet=quiet, as_json=as_json, **planned)
+    with _dask_executor(dask) if dask else nullcontext() as executor:
+        planned |= {"executor": executor, "out": out, "shard": _shard(shard), "workers": workers}
+        run_and_show(config, grid, quiet=quiet, as_json=as_json, **planned)
+
+
+@contextmanager
+def _dask_executor(scheduler: str) -> Iterator[Executor]:
+    with needing("--dask", "distributed"):
+        from distributed import Client
+    try:
+        client = Client(scheduler, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise RunError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+    with client:
+        yield client.get_executor(pure=False)
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

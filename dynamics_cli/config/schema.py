@@ -35,8 +35,6 @@ sweep:
     """Settings, each with its values: every combination is trained.
 
     Values are a list, or a text: `1e-6:10:log:25` (first, last, count), `1:5:5`, `8:512:logint:7` (whole numbers)."""
-    zip: list[dict[str, Any]] = Field(default_factory=list)
-    """Settings that run together, value by value, each with as many values."""
     let: dict[str, Any] = Field(default_factory=dict)
     """Settings that are computed: `optimizer.lr: min(10, 0.1 / initialization.scale**2)`."""
     seeds: PositiveInt = 1

@@ -39,8 +39,8 @@ class SweepTable:
             raise RunError(f"no job of {sweep.path} has ended yet")
         axes = self.described["axes"]
         self.settings = [*(axis["key"] for axis in axes), *self.described["computed"]]
-        self.free = [axis["key"] for axis in axes if "with" not in axis and len(self.values(axis["key"])) > 1]
-        """Settings of their own that have several values; others go with them, or are computed."""
+        self.free = [axis["key"] for axis in axes if len(self.values(axis["key"])) > 1]
+        """Settings that have several values; others are computed."""
 
     @property
     def measures(self) -> list[str]:
@@ -115,9 +115,7 @@ class SweepTable:
 
     def note(self, drawn: Sequence[str]) -> str:
         """Return the hidden parts of a picture of some columns: other settings, seeds, jobs that have not ended."""
-        leaders = {axis["key"]: axis.get("with", axis["key"]) for axis in self.described["axes"]}
-        groups = {leaders.get(key, key) for key in drawn}
-        left = [f"{key} ({len(self.values(key))})" for key in self.free if key not in groups]
+        left = [f"{key} ({len(self.values(key))})" for key in self.free if key not in drawn]
         if (seeds := len(self.values("seed"))) > 1 and "seed" not in (*drawn, *self.free):
             left.append(f"{seeds} seeds")
         lost = sum(row["status"] in ("diverged", "failed") for row in self.rows)
@@ -125,7 +123,6 @@ class SweepTable:
         parts += [f"where {key} = {_short(text)}" for key, text in self.where.items()]
         parts += [f"{len(self.rows)} of {self.described['jobs']} jobs"] * (len(self.rows) < self.described["jobs"])
         parts += [f"{lost} jobs diverged or failed"] if lost else []
-        parts += [f"{key} with {leader}" for key, leader in leaders.items() if key != leader and key not in drawn]
         return "; ".join(parts + [f"{k} = {text}" for k, text in self.described["computed"].items() if k not in drawn])
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +30,31 @@ class Axis:
     values: tuple[Any, ...]
     log: bool = False
     """Whether the values are spaced geometrically."""
-    leader: str | None = None
-    """The key of the axis with which this axis runs together; None for an axis of its own."""
     origin: Place | None = field(default=None, compare=False)
     """Where it was written."""
 
 
-def parse_axis(text: str, option: str = "--grid") -> Axis:
-    """Return the axis of `key=values` as an option gives it.
+def assignment(key: str, value: Any, origin: Place | None = None) -> Assignment:
+    """Return the assignment of a key of a config; problems with it name the place where it was written."""
+    return Assignment(tuple(key.split(".")), value, origin or Place("--grid", None, Path.cwd()))
 
-    Raises UsageError: the text has no such form, or names a value twice, except for `--zip`.
+
+def parse_axis(text: str) -> Axis:
+    """Return the axis of `key=values` as `--grid` gives it.
+
+    Raises UsageError: the text has no such form, or names a value twice.
     """
     key, _, written = text.partition("=")
     try:
-        return axis_of(key.strip(), written, distinct=option == "--grid")
+        return axis_of(key.strip(), written)
     except UsageError as error:
-        raise UsageError(f"{option} {error}") from error
+        raise UsageError(f"--grid {error}") from error
 
 
-def axis_of(key: str, values: Any, *, distinct: bool = True, origin: Place | None = None) -> Axis:
+def axis_of(key: str, values: Any, origin: Place | None = None) -> Axis:
     """Return the axis of a setting: values are a sequence, or a text as after `--grid key=`.
 
-    Raises UsageError: the text has no such form, there is no value, or one comes twice where they must be distinct.
+    Raises UsageError: the text has no such form, there is no value, or a value comes twice.
     """
     log, text = False, f"{key}={values}"
     if isinstance(values, str):
@@ -66,9 +68,9 @@ def axis_of(key: str, values: Any, *, distinct: bool = True, origin: Place | Non
     listed = tuple(values) if isinstance(values, list | tuple) else (values,)
     if not listed:
         raise UsageError(f"the grid of {key} must have values")
-    if distinct and len({repr(one) for one in listed}) < len(listed):
+    if len(set(map(repr, listed))) < len(listed):
         raise UsageError(f"{text!r} names a value twice")
-    return Axis(key, listed, log, origin=origin)
+    return Axis(key, listed, log, origin)
 
 
 def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
@@ -97,35 +99,7 @@ def _value(text: str, written: str) -> Any:
     return reading.data
 
 
-def zipped(axes: Sequence[Axis]) -> list[Axis]:
-    """Return axes that run together, value by value.
-
-    Raises:
-        UsageError: they have different numbers of values.
-    """
-    if len({len(axis.values) for axis in axes}) > 1:
-        told = ", ".join(f"{axis.key} {len(axis.values)}" for axis in axes)
-        raise UsageError(f"axes that vary together need equally many values, not {told}")
-    return [axis if k == 0 else replace(axis, leader=axes[0].key) for k, axis in enumerate(axes)]
-
-
-def grouped(axes: Sequence[Axis]) -> list[list[Axis]]:
-    """Return the axes in groups that run together, in the order of their first axes."""
-    groups: dict[str, list[Axis]] = {}
-    for axis in axes:
-        groups.setdefault(axis.leader or axis.key, []).append(axis)
-    return list(groups.values())
-
-
-def points(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
-    """Yield the settings of each point of the grid, in the order of the axes; the last axis runs fastest."""
-    groups = grouped(axes)
-    for chosen in itertools.product(*(range(len(group[0].values)) for group in groups)):
-        at = {axis.key: axis.values[k] for group, k in zip(groups, chosen, strict=True) for axis in group}
-        yield {axis.key: at[axis.key] for axis in axes}
-
-
-def check_axes(axes: Sequence[Axis], seeds: int = 1, computed: Sequence[str] = ()) -> None:
+def check_axes(axes: Sequence[Axis], seeds: int = 1, computed: Iterable[str] = ()) -> None:
     """Refuse axes that make no grid.
 
     Raises:
@@ -135,10 +109,5 @@ def check_axes(axes: Sequence[Axis], seeds: int = 1, computed: Sequence[str] = (
     keys = [*(axis.key for axis in axes), *computed]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise UsageError(f"{twice[0]} gets its values twice; sweep it or compute it once")
-    if (jobs := seeds * math.prod(len(group[0].values) for group in grouped(axes))) > MOST_JOBS:
+    if (jobs := seeds * math.prod(len(axis.values) for axis in axes)) > MOST_JOBS:
         raise UsageError(f"{jobs} networks are asked for; a sweep has at most {MOST_JOBS}")
-
-
-def assignment(key: str, value: Any, origin: Place | None) -> Assignment:
-    """Return the assignment of a key of a config; problems with it name the place where it was written."""
-    return Assignment(tuple(key.split(".")), value, origin or Place("--grid", None, Path.cwd()))

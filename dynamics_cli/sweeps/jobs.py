@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -17,10 +20,11 @@ from dynamics_cli.config.errors import Mistake
 from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained
 from dynamics_cli.config.schema import SweepSection
+from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB
-from dynamics_cli.sweeps.expressions import Let, computed, parse_let
-from dynamics_cli.sweeps.grid import Axis, assignment, axis_of, check_axes, points, zipped
+from dynamics_cli.sweeps.expressions import computed
+from dynamics_cli.sweeps.grid import Axis, assignment, axis_of, check_axes
 from dynamics_cli.text import size
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import estimate
@@ -44,42 +48,26 @@ class Job:
     config: RunConfig
 
 
-def read_sweep_section(source: Any, overrides: Sequence[str] = ()) -> tuple[list[Axis], list[Let], SweepSection]:
-    """Return the axes and the computed settings that the section `sweep` of a config asks for, and the section.
+def read_sweep_section(source: Any, overrides: Sequence[str] = ()) -> tuple[list[Axis], SweepSection]:
+    """Return the axes that the section `sweep` of a config asks for, and the section.
 
     Raises:
         ConfigError: the section is not valid; each problem with its line.
     """
     section, plain = load_sweep(source, overrides)
     axes: list[Axis] = []
-    lets: list[Let] = []
     if section is None:
-        return axes, lets, SweepSection()
+        return axes, SweepSection()
     problems = list(plain.problems)
-
-    def told(path: tuple[str | int, ...], read: Any) -> list[Any]:
-        try:
-            found = read()
-        except UsageError as error:
-            problems.append(plain.problem((SWEEP, *path), str(error)))
-            return []
-        return found if isinstance(found, list) else [found]
-
     for key, values in section.grid.items():
-        origin = plain.origin((SWEEP, "grid", key))
-        axes += told(("grid", key), partial(axis_of, key, values, origin=origin))
-    for place, together in enumerate(section.zip):
-        parts: list[Axis] = []
-        for key, values in together.items():
-            origin = plain.origin((SWEEP, "zip", place, key))
-            parts += told(("zip", place, key), partial(axis_of, key, values, distinct=False, origin=origin))
-        axes += told(("zip", place), partial(zipped, parts))
-    for key, expression in section.let.items():
-        parsed = told(("let", key), partial(parse_let, f"{key}={expression}"))
-        lets += [Let(key, let.expression, plain.origin((SWEEP, "let", key))) for let in parsed]
+        path = (SWEEP, "grid", key)
+        try:
+            axes.append(axis_of(key, values, plain.origin(path)))
+        except UsageError as error:
+            problems.append(plain.problem(path, str(error)))
     if problems:
         raise ConfigError(problems)
-    return axes, lets, section
+    return axes, section
 
 
 class PlannedSweep(list[Job]):
@@ -91,7 +79,7 @@ class PlannedSweep(list[Job]):
         overrides: Sequence[str] = (),
         axes: Sequence[Axis] = (),
         *,
-        lets: Sequence[Let] = (),
+        let: Mapping[str, str] = MappingProxyType({}),
         seeds: int = 1,
         record: str | None = "light",
         messages: Callable[[str], object] | None = None,
@@ -103,7 +91,7 @@ class PlannedSweep(list[Job]):
             source: a config as `load_config` takes it.
             overrides: as after `--set`, for all jobs.
             axes: the grid.
-            lets: settings that are computed at each point of the grid.
+            let: settings that are computed at each point of the grid, with their expressions.
             seeds: jobs per grid point, with the config's seed and those after it.
             record: one of `RECORDS`; None for `config`, unless that is too much, which `messages` is told.
             messages: called with sentences for the user.
@@ -115,15 +103,14 @@ class PlannedSweep(list[Job]):
         """
         if record not in (*RECORDS, None):
             raise UsageError(f"record must be {', '.join(RECORDS)}, not {record!r}")
-        check_axes(axes, seeds, [let.key for let in lets])
-        self.axes, self.lets, self.seeds = tuple(axes), tuple(lets), seeds
+        check_axes(axes, seeds, let)
+        self.axes, self.let, self.seeds = tuple(axes), dict(let), seeds
         self.written = self_contained(source, overrides, **settings)
-        configs = _Configs(partial(load_config, source, swept=True, **settings), overrides, axes, lets)
-        for settings_here in points_of(axes, lets, self.written):
-            config = configs.at(settings_here)
-            for k in range(seeds):
-                own = config.model_copy(update={"seed": config.seed + k}) if k else config
-                self.append(Job(len(self), settings_here, own))
+        configs = _Configs(partial(load_config, source, swept=True, **settings), overrides, axes)
+        for point in points_of(axes, let, self.written):
+            config = configs.at(point)
+            of_seeds = [config.model_copy(update={"seed": config.seed + k}) if k else config for k in range(seeds)]
+            self += [Job(len(self) + k, point, of_seed) for k, of_seed in enumerate(of_seeds)]
         if record is None and (too_much := self._beyond_limit()) is not None:
             record = "light"
             if messages is not None:
@@ -171,15 +158,11 @@ class PlannedSweep(list[Job]):
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        axes = [
-            {"key": a.key, "values": list(a.values), "log": a.log} | ({"with": a.leader} if a.leader else {})
-            for a in self.axes
-        ]
         return {
             "hash": self.hash,
             "name": self[0].config.name,
-            "axes": axes,
-            "computed": {let.key: let.expression for let in self.lets},
+            "axes": [{"key": axis.key, "values": list(axis.values), "log": axis.log} for axis in self.axes],
+            "computed": self.let,
             "seeds": self.seeds,
             "jobs": len(self),
             "record": self.record,
@@ -187,15 +170,16 @@ class PlannedSweep(list[Job]):
         }
 
 
-def points_of(axes: Sequence[Axis], lets: Sequence[Let], written: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the swept and the computed settings of each point of the grid of a config.
+def points_of(axes: Sequence[Axis], let: Mapping[str, str], config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the swept and the computed settings of each point of the grid; `config` is the config as plain data.
 
     Raises:
         UsageError: a setting cannot be computed.
     """
-    for point in points(axes):
+    for values in itertools.product(*(axis.values for axis in axes)):
+        point = {axis.key: value for axis, value in zip(axes, values, strict=True)}
         try:
-            yield computed(lets, point, written)
+            yield computed(let, point, config)
         except UsageError as error:
             where = ", ".join(f"{key} {value}" for key, value in point.items())
             raise UsageError(f"{error}{f' (at {where})' if where else ''}") from error
@@ -207,27 +191,22 @@ def settings_of(described: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]
     Raises:
         UsageError: a setting cannot be computed.
     """
-    axes = [Axis(one["key"], tuple(one["values"]), one["log"], one.get("with")) for one in described["axes"]]
-    lets = [Let(key, expression) for key, expression in described["computed"].items()]
-    found, first = [], described["config"].get("seed", 0)
-    for settings in points_of(axes, lets, described["config"]):
-        found += [(settings, settings.get("seed", first) + k) for k in range(described["seeds"])]
-    return found
+    axes = [Axis(axis["key"], tuple(axis["values"]), axis["log"]) for axis in described["axes"]]
+    first, seeds = described["config"].get("seed", 0), range(described["seeds"])
+    points = points_of(axes, described["computed"], described["config"])
+    return [(point, point.get("seed", first) + k) for point in points for k in seeds]
 
 
 class _Configs:
     """The configs of a grid; a point that only replaces numbers of another point is not read again."""
 
-    def __init__(
-        self, load: Callable[[Any], RunConfig], overrides: Sequence[str], axes: Sequence[Axis], lets: Sequence[Let]
-    ) -> None:
+    def __init__(self, load: Callable[[Any], RunConfig], overrides: Sequence[str], axes: Sequence[Axis]) -> None:
         self._load, self._overrides = load, overrides
         self._axes = {axis.key: axis for axis in axes}
-        self._origins = {axis.key: axis.origin for axis in axes} | {let.key: let.origin for let in lets}
         self._like: dict[str, tuple[RunConfig, dict[str, Any]]] = {}
         """Settings that are no numbers -> the first config that has them, and the same as plain data."""
-        self._sections: dict[str, Any] = {}
-        """The settings of a section -> that section, which all jobs with these settings share: it is hashed once."""
+        self._sections: dict[tuple[str, ...], Any] = {}
+        """Those, a section and its numbers -> that section, which all jobs with these settings share."""
 
     def at(self, settings: Mapping[str, Any]) -> RunConfig:
         """Return the config of some settings.
@@ -235,54 +214,50 @@ class _Configs:
         Raises:
             ConfigError: it is not valid.
         """
-        numbers = {key: value for key, value in settings.items() if type(value) in (int, float)}
-        words = repr({key: value for key, value in settings.items() if key not in numbers})
-        if words in self._like and (config := _changed(*self._like[words], numbers)) is not None:
-            heads: dict[str, list[Any]] = {}
-            for key, value in numbers.items():
-                heads.setdefault(key.partition(".")[0], []).append((key, value))
-            shared = {h: self._sections.setdefault(f"{h} {words} {at}", getattr(config, h)) for h, at in heads.items()}
-            return config.model_copy(update=shared)
-        assigned = [assignment(key, value, self._origins[key]) for key, value in settings.items()]
+        numbers: dict[str, dict[str, Any]] = {}
+        for key, value in settings.items():
+            if type(value) in (int, float):
+                numbers.setdefault(key.partition(".")[0], {})[key] = value
+        words = repr({key: value for key, value in settings.items() if type(value) not in (int, float)})
+        if words in self._like:
+            with suppress(ValidationError, LookupError, TypeError, ValueError):  # told by reading it
+                sections = {name: self._section(words, name, values) for name, values in numbers.items()}
+                config = self._like[words][0].model_copy(update=sections)
+                if next(check_sections(dict(config)), None) is None:
+                    return config
+        assigned = [assignment(key, value, self._origin(key)) for key, value in settings.items()]
         try:
             config = self._load([*self._overrides, *assigned])
         except ConfigError as error:
-            raise ConfigError([self._spaced_by_integers(one) for one in error.problems]) from error
+            raise ConfigError([self._spaced_by_integers(problem) for problem in error.problems]) from error
         self._like.setdefault(words, (config, to_plain(config)))
         return config
+
+    def _origin(self, key: str) -> Place | None:
+        return self._axes[key].origin if key in self._axes else None
+
+    def _section(self, words: str, name: str, numbers: Mapping[str, Any]) -> Any:
+        """Return a section of the config that has these words, with other numbers."""
+        known = words, name, repr(numbers)
+        if known not in self._sections:
+            first, plain = self._like[words]
+            data = {name: copy.deepcopy(plain[name])}
+            for key, value in numbers.items():
+                *above, last = key.split(".")
+                inner: Any = data
+                for part in above:
+                    inner = inner[int(part) if isinstance(inner, list) else part]
+                inner[int(last) if isinstance(inner, list) else last] = value
+            self._sections[known] = getattr(RunConfig.model_validate(dict(first) | data), name)
+        return self._sections[known]
 
     def _spaced_by_integers(self, problem: Mistake) -> Mistake:
         """Return a problem; of a logarithmic range of a key of integers it says how to write the range."""
         axis = self._axes.get(problem.key)
         if axis is None or not axis.log or "must be an integer" not in problem.message:
             return problem
-        first, *_, last = axis.values
-        written = f"{axis.key}={first:g}:{last:g}:logint:{len(axis.values)}"
+        written = f"{axis.key}={axis.values[0]:g}:{axis.values[-1]:g}:logint:{len(axis.values)}"
         return replace(problem, message=f"{problem.message.partition(' (write')[0]}; use logint: {written}")
-
-
-def _changed(first: RunConfig, plain: Mapping[str, Any], numbers: Mapping[str, Any]) -> RunConfig | None:
-    """Return a config with other numbers, None where that is refused; its other sections are shared."""
-    heads = {key.partition(".")[0] for key in numbers}
-    data = dict(first) | {head: plain[head] for head in heads if head in plain}
-    try:
-        for key, value in numbers.items():
-            _set(data, key.split("."), value)
-        config = RunConfig.model_validate(data)
-    except (ValidationError, LookupError, TypeError, ValueError):
-        return None
-    return config if next(check_sections(dict(config)), None) is None else None
-
-
-def _set(data: Any, path: Sequence[str], value: Any) -> None:
-    """Replace a value; the containers on the way are copied, so that jobs do not share them."""
-    head, *rest = path
-    key: Any = int(head) if isinstance(data, list) else head
-    if not rest:
-        data[key] = value
-        return
-    data[key] = copy.copy(data[key])
-    _set(data[key], rest, value)
 
 
 def _light(losses: int, known: dict[tuple[int, int | None], tuple[Any, Any]], config: RunConfig) -> RunConfig:

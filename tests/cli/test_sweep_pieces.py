@@ -78,13 +78,13 @@ def test_the_section_that_the_handbook_shows(dyn: Dyn, place: Path) -> None:
     (place / "swept.yaml").write_text(CONFIG + section.partition("```")[0])
     planned = dyn("sweep", "swept.yaml", "--dry-run", "--json")
     assert planned.code == 0, planned.err
-    assert planned.json["jobs"] == 25 * 2 * 2 * 20
+    assert planned.json["jobs"] == 25 * 2 * 20
     assert dyn("config", "check", "swept.yaml").out == "swept.yaml: valid\n"
     refused = dyn("train", "swept.yaml")
     assert (refused.code, "sweep: describes many runs: `dyn sweep swept.yaml` trains them" in refused.err) == (3, True)
     shown = dyn("show", "swept.yaml")
     assert shown.code == 0, shown.err
-    assert shown.out.endswith("  seeds: 20\n# points x seeds: 100 x 20 = 2000 jobs, which `dyn sweep` trains\n")
+    assert shown.out.endswith("  seeds: 20\n# points x seeds: 50 x 20 = 1000 jobs, which `dyn sweep` trains\n")
     (place / "again.yaml").write_text(shown.out)
     assert dyn("sweep", "again.yaml", "--dry-run", "--json").json == planned.json
     (place / "left.yaml").write_text(CONFIG.replace("lr: 0.01, ", "") + "sweep: {grid: {optimizer.lr: [0.5, 1.0]}}\n")

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 import dynamics_cli as dyn
+from dynamics_cli.cli import main
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from tests.sweeps.test_grid import BASE
@@ -47,18 +49,16 @@ def test_the_job_array_of_the_handbook_trains_a_sweep(tmp_path):
     assert {p: p.stat().st_mtime_ns for p in before} == before  # nothing is trained again
 
 
-def test_the_workers_of_a_dask_cluster_train(tmp_path):
+def test_the_workers_of_a_dask_scheduler_train(tmp_path):
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        executor = client.get_executor(pure=False)
-        found = dyn.sweep(
-            BASE, {"architecture.width": [2, 3]}, seeds=2, executor=executor, out=tmp_path / "dask", **SHORT
-        )
-    dyn.sweep(BASE, {"architecture.width": [2, 3]}, seeds=2, out=tmp_path / "here", **SHORT)
-    assert files_of(found.path) == files_of(tmp_path / "here")
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(BASE))
+    arguments = ["sweep", tmp_path / "c.yaml", "--grid", "architecture.width=2,3", "--seeds", 2, "--out"]
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        by_dask = [*arguments, tmp_path / "dask", "--dask", cluster.scheduler_address]
+        done = CliRunner().invoke(main, [*map(str, by_dask)])
+    assert done.exit_code == 0, done.stderr
+    dyn.sweep(tmp_path / "c.yaml", {"architecture.width": [2, 3]}, seeds=2, out=tmp_path / "here")
+    assert files_of(tmp_path / "dask") == files_of(tmp_path / "here")
 
 
 def test_a_second_driver_waits_for_the_first(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.expressions import Let, computed
+from dynamics_cli.sweeps.expressions import computed
 
 WRITTEN = {"initialization": {"scale": 0.5}, "dataset": {"y": [-1.0, 3.0]}, "loss": {"kind": "mse"}, "seed": 3}
 
@@ -21,8 +21,8 @@ WRITTEN = {"initialization": {"scale": 0.5}, "dataset": {"y": [-1.0, 3.0]}, "los
     ],
 )
 def test_values_are_computed_in_the_order_written(expressions, value):
-    lets = [Let(key, one) for key, one in zip("ab", expressions, strict=False)]
-    last = list(computed(lets, {"width": 7}, WRITTEN).values())[-1]
+    let = dict(zip("ab", expressions, strict=False))
+    last = list(computed(let, {"width": 7}, WRITTEN).values())[-1]
     assert (last, type(last)) == (value, type(getattr(value, "expected", value)))
 
 
@@ -40,4 +40,4 @@ def test_values_are_computed_in_the_order_written(expressions, value):
 )
 def test_what_is_refused(expression, message):
     with pytest.raises(UsageError, match=message):
-        computed([Let("k", expression)], {}, WRITTEN)
+        computed({"k": expression}, {}, WRITTEN)

@@ -120,8 +120,7 @@ sweep:
   grid:
     initialization.scale: 0.01:1:log:3
     dataset.path: [data/a.csv, data/b.csv]
-  zip:
-    - {architecture.width: [4, 8], architecture.activation: [relu, linear]}
+    architecture.activation: [relu, linear]
   let:
     optimizer.lr: min(10, 0.001 / initialization.scale**2)
   seeds: 2
@@ -140,15 +139,14 @@ def swept(tmp_path):
 def test_a_section_of_the_config_says_what_is_swept(swept):
     planned = api.plan_sweep(swept)
     assert list(planned[0].settings) == [
-        "initialization.scale", "dataset.path", "architecture.width", "architecture.activation", "optimizer.lr",
+        "initialization.scale", "dataset.path", "architecture.activation", "optimizer.lr",
     ]  # fmt: skip
     assert len(planned) == 3 * 2 * 2 * 2
     for job in planned:
-        scale, width = job.settings["initialization.scale"], job.config.architecture.width
+        scale = job.settings["initialization.scale"]
         assert job.config.initialization.scale == scale
         assert job.config.optimizer.lr == {0.01: 10, 0.1: pytest.approx(0.1), 1.0: 0.001}[round(scale, 9)]
         assert job.settings["optimizer.lr"] == job.config.optimizer.lr
-        assert job.config.architecture.activation.kind == {4: "relu", 8: "linear"}[width]
         assert job.settings["architecture.activation"] == job.config.architecture.activation.kind
         assert job.config.dataset.path == str(swept.parent / job.settings["dataset.path"])  # relative to the config
     assert [job.config.seed for job in planned[:4]] == [3, 4, 3, 4]
@@ -169,9 +167,8 @@ def test_the_section_is_no_part_of_a_run(swept):
     [
         ("0.01:1:log:3", "0.01:-1:log:3", r"swept.yaml:10: sweep.grid.initialization.scale: .*positive ends"),
         ("0.01:1:log:3", "[-1, 1]", r"swept.yaml:10: initialization.scale: must be > 0, not -1"),
-        ("seeds: 2", "seeds: 0", r"swept.yaml:16: sweep.seeds: must be >= 1, not 0"),
-        ("seeds: 2", "sedes: 2", r"swept.yaml:16: sweep.sedes: unknown key; .*did you mean 'seeds'"),
-        ("[4, 8]", "[4, 8, 9]", r"swept.yaml:13: sweep.zip\[0\]: .*architecture.width 3, architecture.activation 2"),
+        ("seeds: 2", "seeds: 0", r"swept.yaml:15: sweep.seeds: must be >= 1, not 0"),
+        ("seeds: 2", "sedes: 2", r"swept.yaml:15: sweep.sedes: unknown key; .*did you mean 'seeds'"),
         ("scale**2)", "skale**2)", "initialization.skale is neither swept nor a number of the config"),
     ],
 )  # fmt: skip
@@ -179,13 +176,6 @@ def test_mistakes_in_the_section(swept, old, new, message):
     swept.write_text(SWEPT.replace(old, new))
     with pytest.raises((ConfigError, UsageError), match=message):
         api.plan_sweep(swept)
-
-
-def test_what_runs_together_may_come_twice():
-    jobs = api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.1,0.2", "architecture.width=2,4,4"])
-    assert [(j.config.optimizer.lr, j.config.architecture.width) for j in jobs] == [(0.1, 2), (0.1, 4), (0.2, 4)]
-    with pytest.raises(UsageError, match="equally many values, not optimizer.lr 2, architecture.width 3"):
-        api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.2", "architecture.width=2,4,8"])
 
 
 def test_seeds_of_data_and_of_initial_weights_part():
