@@ -15,12 +15,10 @@ from matplotlib.figure import Figure as Drawing
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.two_layer import activation_patterns
 from dynamics_cli.measures.arrays import Bools, Floats, Ints
-from dynamics_cli.measures.clusters import Clusters, cluster_directions, distinct_kinks, significant
-from dynamics_cli.measures.curves import (
-    Plateau, escape_iteration, find_plateaus, first_below, orders_fallen, plateau_at, value_at)
-from dynamics_cli.measures.neurons import (
-    angle_of, cosines, directions, kinks, norms, parameter_norm_squared, relative_movement, signs)
-from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values, stable_rank
+from dynamics_cli.measures.clusters import Clusters, cluster_directions, significant
+from dynamics_cli.measures.curves import Plateau, find_plateaus, first_below, value_at
+from dynamics_cli.measures.neurons import angle_of, cosines, directions, kinks, norms, signs
+from dynamics_cli.measures.spectra import leading_directions, project, singular_values, stable_rank
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.plotting.layout import (
     figure_legend, format_number, panel_label, panel_labels, place_legend, set_axis_label)

@@ -50,19 +50,6 @@ def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> floa
     return float(as_floats(values, "values", axes=1)[np.argmin(np.abs(steps - iteration))])
 
 
-def plateau_at(iterations: ArrayLike, losses: ArrayLike, iteration: int, *, tolerance: float) -> Plateau:
-    """Return the stretch around `iteration` where the loss stays within `tolerance` (absolute) of its value there.
-
-    `iteration` is moved to the nearest recorded iteration.
-    """
-    steps, values = _curve(iterations, losses)
-    centre = int(np.argmin(np.abs(steps - iteration)))
-    outside = np.flatnonzero(np.abs(values - values[centre]) > tolerance)
-    low = int(outside[outside < centre][-1]) + 1 if (outside < centre).any() else 0
-    high = int(outside[outside > centre][0]) - 1 if (outside > centre).any() else len(values) - 1
-    return Plateau(float(np.median(values[low : high + 1])), int(steps[low]), int(steps[high]))
-
-
 def find_plateaus(
     iterations: ArrayLike,
     losses: ArrayLike,
@@ -121,24 +108,3 @@ def first_below(iterations: ArrayLike, losses: ArrayLike, value: float) -> int |
     steps, values = _curve(iterations, losses)
     below = np.flatnonzero(values < value)
     return int(steps[below[0]]) if below.size else None
-
-
-def escape_iteration(iterations: ArrayLike, losses: ArrayLike, level: float, *, drop: float = 0.05) -> int | None:
-    """Return when the saddle of loss `level` is left: first recorded iteration from which on the loss stays below.
-
-    Below means below `(1 - drop) * level`. None when the loss does not end there.
-    """
-    steps, values = _curve(iterations, losses)
-    above = np.flatnonzero(values >= (1.0 - drop) * level)
-    start = int(above[-1]) + 1 if above.size else 0
-    return int(steps[start]) if start < len(steps) else None
-
-
-def orders_fallen(losses: ArrayLike) -> float:
-    """Return `log10(first loss / smallest loss)`, infinite when the loss reaches 0; NaN when the first loss is 0."""
-    values = as_floats(losses, "losses", axes=1)
-    values = _curve(np.arange(len(values)), values)[1]
-    if values[0] <= 0:
-        return float("nan")
-    smallest = float(values.min())
-    return float(np.log10(values[0]) - np.log10(smallest)) if smallest > 0 else float("inf")

@@ -86,13 +86,6 @@ def level_sets(
     return segments
 
 
-def two_layer_pieces(W: ArrayLike, a: ArrayLike, *, bias: bool = False) -> list[Layer]:
-    """Return the layers of a two-layer network `W (m, 2)`, or `(m, 3)` with the bias last, and `a (m,)`."""
-    weights, output = as_floats(W, "W", axes=2), as_floats(a, "a", axes=1)
-    offsets = weights[:, 2] if bias else np.zeros(len(weights))
-    return [(weights[:, :2], offsets), (output[None, :], np.zeros(1))]
-
-
 def _checked(layers: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[Layer]:
     result = [(as_floats(W, "weights", axes=2), as_floats(b, "biases", axes=1)) for W, b in layers]
     sizes = [2, *(len(W) for W, _ in result)]
@@ -165,26 +158,3 @@ def _area(corners: Floats) -> float:
         return 0.0
     x, y = (corners - corners[0]).T
     return float(abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2)
-
-
-def boundary_directions(W: ArrayLike, a: ArrayLike, slope: float) -> Floats:
-    """Return the angles (b,), ascending in [0, 360), of the rays on which a network without bias is 0.
-
-    `W` (m, 2), `a` (m,). Between two neighbouring kinks the output is a linear function; regions of zeros give none.
-    """
-    weights, output = as_floats(W, "W", axes=2), as_floats(a, "a", axes=1)
-    normals = np.arctan2(weights[:, 1], weights[:, 0])
-    kinks: Floats = np.unique(np.mod(np.concatenate([normals + np.pi / 2, normals - np.pi / 2]), 2 * np.pi))
-    ends = np.append(kinks[1:], kinks[0] + 2 * np.pi)
-    middle = (kinks + ends) / 2
-    z = np.stack([np.cos(middle), np.sin(middle)], axis=1) @ weights.T  # (b, m)
-    g = (np.where(z > 0, 1.0, slope) * output) @ weights  # (b, 2) gradient in every sector
-    zeros = np.arctan2(g[:, 1], g[:, 0])[:, None] + np.array([np.pi / 2, -np.pi / 2])  # (b, 2)
-    inside = np.mod(zeros - kinks[:, None], 2 * np.pi) < (ends - kinks)[:, None]
-    inside &= (np.linalg.norm(g, axis=1) > _TINY * np.abs(weights).max() * np.abs(output).sum())[:, None]
-    return np.sort(np.degrees(np.mod(zeros[inside], 2 * np.pi)))
-
-
-def bend(angles: Floats) -> float:
-    """Return by how many degrees two rays miss a straight line; NaN unless there are exactly two."""
-    return float(abs(180.0 - (angles[1] - angles[0]))) if len(angles) == 2 else float("nan")

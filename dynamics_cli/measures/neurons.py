@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Floats, as_floats, as_network
+from dynamics_cli.measures.arrays import Floats, as_floats
 
 
 def norms(W: ArrayLike) -> Floats:
@@ -50,23 +50,6 @@ def kinks(W: ArrayLike) -> Floats:
 def signs(a: ArrayLike) -> Floats:
     """Return `s_j = sign(a_j)` as -1.0, 0.0 or 1.0, of the shape of `a`."""
     result: Floats = np.sign(as_floats(a, "a", axes=0, batched=True))
-    return result
-
-
-def parameter_norm_squared(W: ArrayLike, a: ArrayLike) -> Floats:
-    """Return `||theta||^2 = sum_j (||w_j||^2 + a_j^2)`, of the shape of the batch (a 0-d array for one network)."""
-    hidden, output = as_network(W, a, batched=True)
-    return np.asarray(np.sum(norms(hidden) ** 2 + output**2, axis=-1))
-
-
-def relative_movement(W: ArrayLike, W_0: ArrayLike) -> Floats:
-    """Return `||w_j - w_j^0|| / ||w_j^0||` `(..., m)`: small in the lazy regime (Boursier et al. 2022, Appendix A).
-
-    A neuron that was exactly 0 at first gives NaN. `W (..., m, d)` and `W_0 (m, d)` broadcast.
-    """
-    now, start = as_floats(W, "W", axes=2, batched=True), as_floats(W_0, "W_0", axes=2, batched=True)
-    moved, first = np.broadcast_arrays(norms(now - start), norms(start))
-    result: Floats = np.divide(moved, first, out=np.full(moved.shape, np.nan), where=first > 0)
     return result
 
 

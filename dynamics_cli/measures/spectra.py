@@ -45,17 +45,6 @@ def stable_rank(W: ArrayLike) -> Floats:
     return rank
 
 
-def explained_variance(W: ArrayLike) -> Floats:
-    """Return `s_i^2 / sum_k s_k^2` `(..., min(m, d))` of the *uncentred* SVD, descending; NaN for W = 0.
-
-    Boursier et al. 2022 (Figure 7) call them the explained variance ratios of the hidden weights.
-    """
-    s = np.linalg.svd(_scaled(W)[0], compute_uv=False)
-    total = np.sum(s**2, axis=-1, keepdims=True)
-    ratios: Floats = np.divide(s**2, total, out=np.full_like(s, np.nan), where=total > 0)
-    return ratios
-
-
 def leading_directions(W: ArrayLike, k: int = 2) -> Floats:
     """Return the `k` leading right-singular vectors `(k, d)` of `W (m, d)` (uncentred principal components).
 

@@ -143,7 +143,7 @@ def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
     curve, W = loss_curve(run), state_at(run, horizon(run)).W
     saddle, fall = flattest(curve)
     plateau = curve.plateau(saddle, 0.05 * curve.at(saddle)) if np.isfinite(saddle) else None
-    return kit.Evidence(curve=curve, saddle=saddle, fall=fall, plateau=plateau, W=W, ratios=kit.explained_variance(W))
+    return kit.Evidence(curve=curve, saddle=saddle, fall=fall, plateau=plateau, W=W, ratios=explained_variance(W))
 
 
 def flattest(curve: LossCurve) -> tuple[float, float]:
@@ -180,8 +180,14 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
 
 def numbers_fig7(e: kit.Evidence) -> dict[str, float]:
     """Return what the centred PCA gives; the released notebook does not centre."""
-    centred = kit.explained_variance(e.W - e.W.mean(axis=0))
+    centred = explained_variance(e.W - e.W.mean(axis=0))
     return {"variance that the two leading components of the centred PCA explain": centred[:2].sum()}
+
+
+def explained_variance(W: kit.Floats) -> kit.Floats:
+    """Return `s_i^2 / sum_k s_k^2` (min(m, d),) of the singular values of `W` (m, d), descending."""
+    powers = kit.singular_values(W) ** 2
+    return np.asarray(powers / powers.sum())
 
 
 def draw_explained_variance(axes: kit.Axes, ratios: kit.Floats) -> None:

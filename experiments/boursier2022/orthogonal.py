@@ -14,6 +14,7 @@ from .states import (
     STEP,
     NetworkState,
     bends,
+    distinct_kinks,
     draw_states,
     horizon,
     initial_scale,
@@ -104,14 +105,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     s, (start, aligned, fitted, after) = e.setting, e.states
     plus, minus = least_cosines(s, aligned)
     first = s.y > 0 if np.linalg.norm(s.D_plus) > np.linalg.norm(s.D_minus) else s.y < 0  # labels fitted first
-    kinks = kit.distinct_kinks(after.W).tolist()
+    kinks = distinct_kinks(after.W).tolist()
     angles = sorted(kit.angle_of(kit.cluster_directions(after.W, signs=after.a).directions).tolist())
     expected = sorted((float(kit.angle_of(D)), name) for name, D in {"D+": s.D_plus, "-D-": -s.D_minus}.items())
     grown = kit.cluster_directions(fitted.W, signs=fitted.a).labels >= 0
     errors, last_errors = np.abs(fitted.h - s.y), np.abs(e.last.h - s.y)
     first_fitted = errors[first].max(initial=0.0) < FITTED
     idle = np.abs(fitted.h)[~first].max(initial=0.0)
-    norm = float(kit.parameter_norm_squared(e.last.W, e.last.a))
+    norm = float(np.sum(e.last.norms**2) + np.sum(e.last.a**2))
     least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
     return [
         assumption_claim(s),

@@ -65,19 +65,23 @@ class LossCurve:
 
     def first_below(self, level: float) -> float:
         """Return the first iteration with a loss below `level`; NaN if none."""
-        return _number(kit.first_below(self.iterations, self.losses, level))
+        iteration = kit.first_below(self.iterations, self.losses, level)
+        return NAN if iteration is None else float(iteration)
 
     def escape(self, level: float, drop: float = 0.01) -> float:
         """Return the iteration at which the saddle of loss `level` is left (by a share `drop`); NaN if never."""
-        return _number(kit.escape_iteration(self.iterations, self.losses, level, drop=drop))
+        above = np.flatnonzero(self.losses >= (1 - drop) * level)
+        left = above[-1] + 1 if above.size else 0
+        return float(self.iterations[left]) if left < len(self.iterations) else NAN
 
     def plateau(self, iteration: float, tolerance: float) -> kit.Plateau:
         """Return the stretch around an iteration on which the loss stays within `tolerance` of its value there."""
-        return kit.plateau_at(self.iterations, self.losses, int(iteration), tolerance=tolerance)
-
-
-def _number(iteration: int | None) -> float:
-    return NAN if iteration is None else float(iteration)
+        centre = int(np.argmin(np.abs(self.iterations - int(iteration))))
+        outside = np.flatnonzero(np.abs(self.losses - self.losses[centre]) > tolerance)
+        before, after = outside[outside < centre], outside[outside > centre]
+        part = slice(before[-1] + 1 if before.size else 0, after[0] if after.size else len(self.losses))
+        iterations = self.iterations[part].tolist()
+        return kit.Plateau(float(np.median(self.losses[part])), iterations[0], iterations[-1])
 
 
 @dataclass(frozen=True)
@@ -174,6 +178,25 @@ def bends(state: LineState, inputs: kit.Floats) -> bool:
     """Return whether the function of a network is not linear between the least and the largest input."""
     values = state.function(np.linspace(inputs.min(), inputs.max(), 201))
     return bool(np.abs(np.diff(values, 2)).max() > 1e-6 * np.ptp(values))
+
+
+def distinct_kinks(
+    W: kit.Floats, within: tuple[float, float] = (-np.inf, np.inf), tolerance: float = 1e-2
+) -> kit.Floats:
+    """Return the distinct kinks (c,), ascending, of the neurons `W` (m, 2) of non-negligible norm, in an interval.
+
+    Kinks at most `tolerance` apart, or chained so, count once: their mean, weighted by the slopes of their neurons.
+    """
+    weights = W[kit.significant(W)]
+    places, (low, high) = kit.kinks(weights), within
+    keep = np.isfinite(places) & (places >= low) & (places <= high)
+    order = np.argsort(places[keep], kind="stable")
+    places, slopes = places[keep][order], np.abs(weights[keep, 0])[order]
+    if places.size == 0:
+        return places
+    group = np.concatenate([[0], np.cumsum(np.diff(places) > tolerance)])
+    shares = slopes / slopes.max()
+    return np.bincount(group, weights=shares * places) / np.bincount(group, weights=shares)
 
 
 def initial_scale(run: kit.Run) -> float:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.measures.linear_pieces import boundary_directions
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import LARGE, LINEAR, SMALL, Groups, draw_neurons, plane, read_groups
+from .groups import LARGE, LINEAR, SMALL, Groups, boundary_directions, draw_neurons, plane, read_groups
 from .theory.clustering import linear_classifier, outside_linear_regime
 
 CONFIG = "sarussi2021/gaussians.yaml"

@@ -13,7 +13,7 @@ from dynamics_cli import kit
 from dynamics_cli.analysis.view import PRINT
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import Samples
-from dynamics_cli.measures.linear_pieces import level_sets, two_layer_pieces
+from dynamics_cli.measures.linear_pieces import level_sets
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.panels.inputs import data_window
 from dynamics_cli.plotting.panels.neurons import rays_scene
@@ -193,6 +193,23 @@ def plane(groups: Groups, margin: float = 0.25) -> kit.Evidence:
     return kit.Evidence(groups=groups, regions=regions, signs=np.sign(a))
 
 
+def boundary_directions(H: kit.Floats, a: kit.Floats, alpha: float) -> kit.Floats:
+    """Return the angles (b,), ascending in [0, 360), of the rays on which a network `H` (m, 2), `a` (m,) is 0.
+
+    Between neighbouring kinks the output is a linear function; regions of zeros give no ray.
+    """
+    normals, quarter = np.arctan2(H[:, 1], H[:, 0]), np.array([[np.pi / 2], [-np.pi / 2]])
+    kinks = np.unique(np.mod(normals + quarter, 2 * np.pi))
+    ends = np.append(kinks[1:], kinks[0] + 2 * np.pi)
+    middle = (kinks + ends) / 2
+    z = np.stack([np.cos(middle), np.sin(middle)], axis=1) @ H.T  # (b, m)
+    g = (np.where(z > 0, 1.0, alpha) * a) @ H  # (b, 2) gradient in every sector
+    zeros = np.arctan2(g[:, 1], g[:, 0]) + quarter  # (2, b)
+    inside = np.mod(zeros - kinks, 2 * np.pi) < ends - kinks
+    inside &= np.linalg.norm(g, axis=1) > 1e-12 * np.abs(H).max() * np.abs(a).sum()
+    return np.sort(np.degrees(np.mod(zeros[inside], 2 * np.pi)))
+
+
 def regions_scene(
     H: kit.Floats, a: kit.Floats, alpha: float, window: Window, heights: Sequence[float] = (0.0,), *,
     shade: tuple[float, float] = (0.3, 0.0), data: Samples | None = None,
@@ -203,7 +220,8 @@ def regions_scene(
     fill = [Role("positive", "$N(x)>0$"), Role("negative", "$N(x)<0$"), Role("ground", "$N(x)=0$")]
     pixels = levels(outputs(points, H, a, alpha)).reshape(PRINT.side, PRINT.side)
     layers = [SceneLayer(form="field", roles=fill, at=fixed(pixels), z=-1, shade=shade)]
-    for height, segments in zip(heights, level_sets(two_layer_pieces(H, a), alpha, window, heights), strict=True):
+    network = [(H, np.zeros(len(H))), (a[None], np.zeros(1))]
+    for height, segments in zip(heights, level_sets(network, alpha, window, heights), strict=True):
         edge = [Role("theory", "decision boundary" if height == 0 else "")]
         size = 0.6 if height and 0 in heights else 1.1
         layers.append(SceneLayer(form="segments", roles=edge, at=fixed(np.reshape(segments, (-1, 4))), z=1, size=size))

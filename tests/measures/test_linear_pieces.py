@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dynamics_cli.measures.linear_pieces import level_sets, two_layer_pieces
+from dynamics_cli.measures.linear_pieces import level_sets
 from dynamics_cli.measures.two_layer import outputs
 
 WINDOW = (-3.0, 3.0, -3.0, 3.0)
@@ -38,7 +38,8 @@ def test_regions_agree_with_the_signs_of_the_network(m, bias, slope):
     level = 0.0 if slope else 0.1  # ReLU can be 0 on a whole region, which a way crosses without a change of sign
     rng = np.random.default_rng(m)
     W, a = rng.standard_normal((m, 2 + bias)), rng.choice([-1.0, 1.0], m)
-    (segments,) = level_sets(two_layer_pieces(W, a, bias=bias), slope, WINDOW, (level,))
+    layers = [(W[:, :2], W[:, 2] if bias else np.zeros(m)), (a[None], np.zeros(1))]
+    (segments,) = level_sets(layers, slope, WINDOW, (level,))
     x = rng.uniform(-3, 3, (3000, 2))
 
     def network(points):

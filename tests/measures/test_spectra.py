@@ -3,11 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.measures.spectra import (
-    explained_variance,
-    leading_directions,
-    project,
-)
+from dynamics_cli.measures.spectra import leading_directions, project
+from experiments.boursier2022.high_dim import explained_variance
 
 
 def test_leading_directions_are_orthonormal_deterministic_and_capture_the_variance():

@@ -65,7 +65,7 @@ RUNS = {
         "record": {
             "snapshots": {"kind": "every", "interval": 100},
             "loss_every": 10,
-            "measures": ["critical_sharpness"],
+            "measures": ["sharpness"],
         },
     },
     "convolutional": {
@@ -87,7 +87,6 @@ RUNS = {
                 {"kind": "sharpness", "top": 2},
                 "kernel_distance",
                 "activation_flips",
-                "critical_sharpness",
                 {"kind": "llc", "burn_in": 2, "draws": 3, "batch_size": 2},
                 {"kind": "singular_values", "layer": "weight_2", "at": {"kind": "every", "interval": 25}},
             ],
