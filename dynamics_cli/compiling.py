@@ -1,4 +1,4 @@
-"""Options of the compiler for all kernels, and the place of compiled code: all private parts of numba stand here."""
+"""The place of compiled code, and what is said of it: private parts of numba stand here."""
 
 from __future__ import annotations
 
@@ -88,20 +88,3 @@ class FirstCompilation(Listener):
 
 
 register("numba:run_pass", FirstCompilation())  # type: ignore[no-untyped-call] # of numba
-
-OPTIONS: dict[str, Any] = {
-    # sums may be reordered (they vectorise) and contracted; NaN and infinity keep their meaning
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-    "error_model": "numpy",
-    "boundscheck": False,
-    "cache": True,
-}
-"""Of a kernel, whose pieces are `INLINE`."""
-
-INLINE: dict[str, Any] = {**OPTIONS, "cache": False, "inline": "always"}
-"""Of the pieces of kernels.
-
-A piece compiled by itself is linked into every kernel that calls it, and optimised once more when the kernel is loaded
-from the cache: where sums may be reordered, a run in the process that compiled it and its resumption in another would
-round differently (tests/training/test_fresh_kernels.py). Pieces that numba inlines itself are compiled once.
-"""

@@ -16,36 +16,35 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
 
-from dynamics_cli.engine.native import Ints, called, intrinsic, slot, unit
+from dynamics_cli.engine.native import Ints, called, intrinsic, slot, types, unit
 
 _ARM = platform.machine().lower() in ("arm64", "aarch64")
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
-_FLUSHES = 1 << 24 if _ARM else 1 << 15 | 1 << 6 if _X86 else 0
-"""Bits of the control word: results and arguments that are subnormal are taken as 0."""
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
+FLUSHES = 1 << 24 if _ARM else 1 << 15 | 1 << 6 if _X86 else 0
+"""Bits of the control word: results and arguments that are subnormal are taken as 0. 0 on unknown processors."""
+_I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
 
 
 def _word(builder: Any) -> Any:
     """Write the reading of the control word of the thread: MXCSR of x86, FPCR of ARM; 0 elsewhere."""
     if _ARM:
         return called(builder, "llvm.aarch64.get.fpcr", ir.FunctionType(_I64, []), [])
-    if not _X86:
-        return ir.Constant(_I64, 0)
     at = slot(builder, _I32)
-    called(builder, "llvm.x86.sse.stmxcsr", ir.FunctionType(ir.VoidType(), [at.type]), [at])
+    builder.store(ir.Constant(_I32, 0), at)
+    if _X86:
+        called(builder, "llvm.x86.sse.stmxcsr", ir.FunctionType(_VOID, [at.type]), [at])
     return builder.zext(builder.load(at), _I64)
 
 
-def _put(builder: Any, word: Any) -> None:
+def _put(builder: Any, word: Any) -> Any:
     """Write the setting of the control word of the thread."""
     if _ARM:
-        called(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), [_I64]), [word])
+        called(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(_VOID, [_I64]), [word])
     elif _X86:
         at = slot(builder, _I32)
         builder.store(builder.trunc(word, _I32), at)
-        called(builder, "llvm.x86.sse.ldmxcsr", ir.FunctionType(ir.VoidType(), [at.type]), [at])
+        called(builder, "llvm.x86.sse.ldmxcsr", ir.FunctionType(_VOID, [at.type]), [at])
 
 
 @intrinsic
@@ -54,7 +53,7 @@ def flush(context: Any) -> Any:
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         former = _word(builder)
-        _put(builder, builder.or_(former, ir.Constant(_I64, _FLUSHES)))
+        _put(builder, builder.or_(former, ir.Constant(_I64, FLUSHES)))
         return former
 
     return types.int64(), written
@@ -71,35 +70,21 @@ def put_back(context: Any, word: Any) -> Any:
     return types.void(types.int64), written
 
 
-@intrinsic
-def control(context: Any) -> Any:
-    """Return the control word of this thread."""
-    return types.int64(), lambda context, builder, signature, arguments: _word(builder)
-
-
 @unit
 def _read() -> int:
-    """Return the control word of the thread."""
-    return int(control())
+    former = flush()
+    put_back(former)
+    return int(former)
 
 
 @unit
 def _write(word: Ints) -> None:
-    """Set the control word of the thread."""
     put_back(word[0])
-
-
-_ANY = np.dtype(np.float64)
 
 
 def control_word() -> int:
     """Return the control word of the calling thread."""
-    return int(_read(_ANY).call())
-
-
-def flushes(word: int) -> bool:
-    """Return whether subnormal numbers are 0 under a control word."""
-    return word & _FLUSHES == _FLUSHES != 0
+    return int(_read(np.dtype(np.float64)).call())
 
 
 @contextmanager
@@ -110,18 +95,16 @@ def flushed(*, everywhere: bool = False) -> Iterator[None]:
     """
     former = control_word()
     try:
-        _set(former | _FLUSHES, everywhere=everywhere)
+        _set(former | FLUSHES, everywhere=everywhere)
         yield
     finally:
         _set(former, everywhere=everywhere)
 
 
 def _set(word: int, *, everywhere: bool) -> None:
-    write, kept = _write(_ANY), ctypes.c_int64(word)
+    write, kept = _write(np.dtype(np.float64)), ctypes.c_int64(word)
     torch: Any = sys.modules.get("torch") if everywhere and sys.platform == "linux" else None
-    parallel: Any = torch and getattr(
-        ctypes.CDLL(None), "GOMP_parallel", None
-    )  # of torch's OpenMP, unless it has another
+    parallel: Any = torch and getattr(ctypes.CDLL(None), "GOMP_parallel", None)  # unless torch has another OpenMP
     if parallel and (count := torch.get_num_threads()) > 1:
         parallel(ctypes.c_void_p(write.address), ctypes.byref(kept), count, 0)  # the calling thread is one of them
     write.call(ctypes.byref(kept))

@@ -13,8 +13,8 @@ import numba
 import numpy as np
 import pytest
 
-from dynamics_cli.compiling import OPTIONS
 from dynamics_cli.engine import elementary
+from dynamics_cli.training.kernels.two_layers import OPTIONS
 
 mp = mpmath.mp.clone()
 mp.prec = 120

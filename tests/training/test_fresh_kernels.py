@@ -30,7 +30,6 @@ BASE = {
 RUNS: dict[str, dict[str, Any]] = {
     "few": {"dataset": FEW},
     "dense": {"dataset": POINTS},
-    "wide": {"dataset": POINTS, "architecture": {"kind": "two_layer", "width": 90_000}},
     "leaky": {"dataset": FEW, "architecture": {**BASE["architecture"], "activation": "leaky_relu", "slope": 0.3}},
     "loss-scaled": {"dataset": FEW, "optimizer": {**GD, "lr": 1e-3, "loss_scaled": True}},
     "double": {"dataset": FEW, "dtype": "float64"},

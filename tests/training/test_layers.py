@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -14,7 +15,6 @@ from dynamics_cli.kinds import Problem, Samples
 from dynamics_cli.training.backends import by_compiled, by_engine, by_kernel, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
-from dynamics_cli.training.steppers import layers
 from tests.training.problems import (
     assert_chunks_are_invisible,
     assert_replicas_are_the_networks_alone,
@@ -153,7 +153,7 @@ def test_threads_change_no_bit(optimizer: dict[str, Any], monkeypatch: pytest.Mo
     assert stepper_of(problems[0], "engine")._batch_rows < 250
     paths = []
     for threads in (1, 2, 3):
-        monkeypatch.setattr(layers.numba.config, "NUMBA_NUM_THREADS", threads)
+        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
         paths.append([path_of(partial(stepper_of, some, "engine"), [3, 1]) for some in (problems, *problems)])
         assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 4)
     assert paths[0] == paths[1] == paths[2]

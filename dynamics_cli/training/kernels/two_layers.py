@@ -1,8 +1,8 @@
 """The kernels of two-layer networks, which `training/steppers/compiled.py` alone calls.
 
-`run_dense`, `run_dense_replicas` and `run_wide` train by full batches on few input columns: a thread a network, all
-for a wide one. `run_samples` trains sample by sample, on inputs given by their non-zero entries: black pixels are free.
-Weights stand with neurons last, `W` (d, m) and `a` (m,), so that the inner loops run over neurons and vectorise.
+`run_full_batches` trains on few input columns, which it unrolls. `run_samples` trains sample by sample, on inputs given
+by their non-zero entries: black pixels are free. Weights stand with neurons last, `W` (d, m) and `a` (m,), so that the
+inner loops run over neurons and vectorise.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.compiling import INLINE, OPTIONS
+from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
 from dynamics_cli.engine.subnormals import flush, put_back
 
 Array = NDArray[Any]
 _Decorator = Callable[[Callable[..., Any]], Any]
-_inline: _Decorator = numba.njit(**INLINE)
-_kernel: _Decorator = numba.njit(**OPTIONS)
-_kernel_and_piece: _Decorator = numba.njit(inline="always", **OPTIONS)
-_kernel_on_all_cores: _Decorator = numba.njit(parallel=True, **OPTIONS)
-
-BLOCK = 1024
-"""Neurons of a block of a wide network: the weights and activations of a block stay in the caches."""
-WIDE = 2**19
-"""Weights and activations from which on a network is wide: less would not repay that the cores wait for each other."""
+OPTIONS: dict[str, Any] = {
+    # sums may be reordered (they vectorise) and contracted; NaN and infinity keep their meaning
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+    "error_model": "numpy",
+}
+# A piece compiled by itself would be optimised once more whenever a kernel that calls it is loaded from the cache, and
+# where sums may be reordered, round differently (tests/training/test_fresh_kernels.py): numba inlines pieces itself.
+_inline: _Decorator = numba.njit(inline="always", **OPTIONS)
+_kernel: _Decorator = numba.njit(cache=True, nogil=True, **OPTIONS)
 
 
 # -- losses, by the numbers of `LOSS_NUMBERS`; `one` is 1 in the precision of the run, so that literals do not widen it
@@ -109,89 +109,34 @@ def update(
             a[j] = aj - ga
 
 
-@_kernel_and_piece
-def run_dense(
-    W: Array, a: Array, x: Array, columns: Any, y: Array, losses: Array, count: int, lr: Any, weight: Any, alpha: Any,
-    kind: int, train_output: bool, loss_scaled: bool, stop_below: Any,
-) -> Any:  # fmt: skip
-    """Train one network on few input columns, in place; return the number of updates done.
-
-    `columns` is a tuple with an entry for each column: its length is a constant for the compiler, which
-    unrolls the loops over columns. `x` (n d,) is flat.
-    """
-    former, done = flush(), count
-    n, one = y.shape[0], W.dtype.type(1)
-    z, r, gW = np.empty((n, a.shape[0]), W.dtype), np.empty(n, W.dtype), np.empty_like(W)
-    for t in range(count):
-        loss = one - one
-        for k in range(n):
-            h = forward(W, a, x, columns, k, z, alpha)
-            loss += loss_value(kind, h, y[k], one)
-            r[k] = loss_derivative(kind, h, y[k], one) * weight * lr
-        loss *= weight
-        losses[t] = loss
-        if not np.isfinite(loss) or loss <= stop_below:
-            done = t
-            break
-        update(W, a, x, columns, z, gW, r, loss, alpha, train_output, loss_scaled)
-    put_back(former)
-    return done
-
-
-@_kernel_on_all_cores
-def run_dense_replicas(
-    W: Array, a: Array, x: Array, columns: Any, y: Array, losses: Array, done: Array, count: int, lr: Array,
-    weight: Any, alpha: Array, kind: int, train_output: bool, loss_scaled: bool, stop_below: Array,
+@_kernel
+def run_full_batches(
+    W: Array, a: Array, x: Array, columns: Any, y: Array, losses: Array, done: Array, first: int, last: int,
+    lr: Array, weight: Any, alpha: Array, kind: int, train_output: bool, loss_scaled: bool, stop_below: Array,
 ) -> None:  # fmt: skip
-    """Train R networks as `run_dense` does, each on one thread; `done` (R,) gets the numbers of updates."""
-    for r in numba.prange(W.shape[0]):
-        q = np.int64(r) % y.shape[0]  # one data set for all, or one each
-        done[r] = run_dense(
-            W[r], a[r], x[q], columns, y[q], losses[r], count, lr[r], weight, alpha[r], kind,
-            train_output, loss_scaled, stop_below[r],
-        )  # fmt: skip
+    """Train replicas `first` to `last`, this one excluded, in place; `done` (R,) gets the numbers of updates.
 
-
-@_kernel_on_all_cores
-def run_wide(
-    W: Array, a: Array, x: Array, columns: Any, y: Array, losses: Array, count: int, lr: Any, weight: Any, alpha: Any,
-    kind: int, train_output: bool, loss_scaled: bool, stop_below: Any,
-) -> Any:  # fmt: skip
-    """Train one network as `run_dense` does, in blocks of neurons on all cores: `W` (blocks, d, m), `a` (blocks, m).
-
-    A block is updated and its outputs in the next state are computed while it is in the cache. Blocks are summed in a
-    fixed order, so the number of threads does not change a bit.
+    Weights are `W` (R, d, m) and `a` (R, m), data `x` (R or 1, n d) and `y` (R or 1, n). `columns` is a tuple with an
+    entry for each column: its length is a constant for the compiler, which unrolls the loops over columns.
     """
-    done, n, blocks, one = count, y.shape[0], W.shape[0], W.dtype.type(1)
-    z = np.empty((blocks, n, W.shape[2]), W.dtype)
-    parts, r, loss = np.empty((blocks, n), W.dtype), np.empty(n, W.dtype), one
-    for t in range(count + 1):
-        for b in numba.prange(blocks):
-            q, own = np.int64(b), flush()
-            if t > 0:
-                gW = np.empty(W.shape[1:], W.dtype)
-                update(W[q], a[q], x, columns, z[q], gW, r, loss, alpha, train_output, loss_scaled)
-            if t < count:
-                for k in range(n):
-                    parts[q, k] = forward(W[q], a[q], x, columns, k, z[q], alpha)
-            put_back(own)
-        if t == count:
-            break
-        former = flush()  # not before: threads that start take over the flags of this one
-        loss = one - one
-        for k in range(n):
-            h = parts[0, k]
-            for b in range(1, blocks):
-                h += parts[b, k]
-            loss += loss_value(kind, h, y[k], one)
-            r[k] = loss_derivative(kind, h, y[k], one) * weight * lr
-        loss *= weight
-        put_back(former)
-        losses[t] = loss
-        if not np.isfinite(loss) or loss <= stop_below:
-            done = t
-            break
-    return done
+    former, n, count, one = flush(), y.shape[1], losses.shape[1], W.dtype.type(1)
+    z, r, gW = np.empty((n, W.shape[2]), W.dtype), np.empty(n, W.dtype), np.empty(W.shape[1:], W.dtype)
+    for q in range(first, last):
+        data, step = q if y.shape[0] > 1 else 0, weight * lr[q]
+        done[q] = count
+        for t in range(count):
+            loss = one - one
+            for k in range(n):
+                h = forward(W[q], a[q], x[data], columns, k, z, alpha[q])
+                loss += loss_value(kind, h, y[data, k], one)
+                r[k] = loss_derivative(kind, h, y[data, k], one) * step
+            loss *= weight
+            losses[q, t] = loss
+            if not np.isfinite(loss) or loss <= stop_below[q]:
+                done[q] = t
+                break
+            update(W[q], a[q], x[data], columns, z, gW, r, loss, alpha[q], train_output, loss_scaled)
+    put_back(former)
 
 
 # -- sample by sample, from non-zero entries

@@ -1,13 +1,12 @@
-"""Compiled CPU steppers of the two-layer network: many iterations a call."""
+"""The compiled stepper of the two-layer network: many iterations a call, by the kernels of `training/kernels`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from threading import Thread
+from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,17 +15,9 @@ from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of, chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS
-from dynamics_cli.training.kernels.two_layers import (
-    BLOCK,
-    WIDE,
-    run_dense,
-    run_dense_replicas,
-    run_samples,
-    run_wide,
-    summed_loss,
-)  # fmt: skip
+from dynamics_cli.training.kernels.two_layers import run_full_batches, run_samples, summed_loss
 from dynamics_cli.training.steppers.base import StateDict
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
+from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights
 
 LANES = 16
 """Neurons are padded to a multiple of this: padding starts at 0, and every update of a zero neuron is 0."""
@@ -42,20 +33,17 @@ class CompiledStepper(SideBySide):
         architectures: list[Any] = [p.config.architecture for p in problems]
         n, d = self.x.shape[1:]
         self.width = problems[0].shapes["hidden_weight"][0]
-        # neurons are taken in blocks
-        self._wide = self.full_batch and self.width >= 8 * BLOCK and self.width * (n + d + 1) >= WIDE
         few: tuple[Any, ...] = self.x.reshape(len(self.x), n * d), (0,) * d
         self._values, *self._places = few if self.full_batch else sparse_rows(self.x)
         self._lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)])
         self._loss_scaled: bool = getattr(problems[0].config.optimizer, "loss_scaled", False)
-        alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
-        self._alpha, self._train_output = alpha, architectures[0].train_output
+        self._alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
+        self._train_output = architectures[0].train_output
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
+        self._threads = Threads(len(problems))
         initial = [p.initial_parameters() for p in problems]
         self.put({name: np.stack([weights[name] for weights in initial]) for name in initial[0]})
-        if self.full_batch and (len(problems) > 1 or self._wide):  # kernels that take all cores
-            _start_threads()
 
     def kept(self) -> StateDict:
         """Return copies of the weights; see `SideBySide.kept`."""
@@ -65,7 +53,7 @@ class CompiledStepper(SideBySide):
         """Set the weights; see `SideBySide.put`."""
         hidden: Any = state["hidden_weight"]
         output: Any = state["output_weight"]
-        self._W, self._a = pack(hidden, output, BLOCK if self._wide else 0)
+        self._W, self._a = pack(hidden, output)
 
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
@@ -74,22 +62,16 @@ class CompiledStepper(SideBySide):
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        R = len(self.problems)
+        R, weight = len(self.problems), self.dtype.type(self.sample_weight)
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
-        weight = self.dtype.type(self.sample_weight)
-        settings = (self._loss_number, self._train_output, self._loss_scaled)
-        if R > 1 and not self._wide:
-            run_dense_replicas(
-                self._W, self._a, self._values, *self._places, self.y, losses, done, n,
-                self._lr, weight, self._alpha, *settings, self.levels,
+
+        def train(first: int, last: int) -> None:
+            run_full_batches(
+                self._W, self._a, self._values, *self._places, self.y, losses, done, first, last, self._lr, weight,
+                self._alpha, self._loss_number, self._train_output, self._loss_scaled, self.levels,
             )  # fmt: skip
-            return losses, done
-        kernel = run_wide if self._wide else run_dense
-        for r, q in enumerate(self._data_of()):
-            done[r] = kernel(
-                self._W[r], self._a[r], self._values[q], *self._places, self.y[q], losses[r], n,
-                self._lr[r], weight, self._alpha[r], *settings, self.levels[r],
-            )  # fmt: skip
+
+        self._threads.run([partial(train, *share) for share in self._threads.shares(R)])
         return losses, done
 
     def run_batches(self, n: int) -> None:
@@ -121,41 +103,22 @@ class CompiledStepper(SideBySide):
         return [r if len(self.y) > 1 else 0 for r in range(len(self.problems))]
 
 
-def _start_threads() -> None:
-    """Start numba's threads, and leave PyTorch's number of threads as it is, or will be once loaded.
-
-    Numba sets the number of threads of OpenMP, which PyTorch asks, when it starts its own: with `OMP_NUM_THREADS=1`,
-    later trainings of this process would take two threads, and have other bits than in a process of its own. The
-    number belongs to the thread that sets it: here, a thread that ends.
-    """
-    starts = Thread(target=numba.get_num_threads)
-    starts.start()
-    starts.join()
-
-
 # -- between the papers' layout of weights (neurons first) and that of the kernels (neurons last, padded)
 
 
-def pack(hidden: Weights, output: Weights, block: int = 0) -> tuple[Weights, Weights]:
-    """Return `W` (R, d, m') and `a` (R, m') from `hidden` (R, m, d) and `output` (R, m).
-
-    With a size of blocks, `W` is (R, blocks, d, block) and `a` (R, blocks, block).
-    """
+def pack(hidden: Weights, output: Weights) -> tuple[Weights, Weights]:
+    """Return `W` (R, d, m') and `a` (R, m') from `hidden` (R, m, d) and `output` (R, m)."""
     R, m, d = hidden.shape
-    size = block or (m if m < _UNPADDED else -(-m // LANES) * LANES)
-    lead = (R, -(-m // block)) if block else (R,)
-    shapes = (*lead, d, size), (*lead, size)
+    size = m if m < _UNPADDED else -(-m // LANES) * LANES
+    shapes = (R, d, size), (R, size)
     W, a = (blocks(hidden.dtype, math.prod(shape))[0].reshape(shape) for shape in shapes)
-    padding = ((0, 0), (0, -m % size))
-    W[:] = np.pad(hidden, (*padding, (0, 0))).reshape(*lead, size, d).swapaxes(-1, -2)
-    a[:] = np.pad(output, padding).reshape(a.shape)
+    W[..., :m], a[:, :m] = hidden.swapaxes(1, 2), output
     return W, a
 
 
 def unpack(W: Weights, a: Weights, m: int) -> tuple[Weights, Weights]:
     """Return `hidden` (R, m, d) and `output` (R, m), copies; the inverse of `pack`."""
-    R, d = len(W), W.shape[-2]
-    return np.array(W.swapaxes(-1, -2).reshape(R, -1, d)[:, :m]), np.array(a.reshape(R, -1)[:, :m])
+    return np.array(W[..., :m].swapaxes(1, 2), order="C"), a[:, :m].copy()
 
 
 def sparse_rows(x: Weights) -> tuple[Weights, NDArray[np.int64], NDArray[np.int64]]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +22,7 @@ from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, Fresh, batches_of, chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import StateDict
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
+from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights
 from dynamics_cli.training.steppers.span import Span
 
 CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
@@ -97,17 +95,15 @@ class LayersStepper(SideBySide):
         self.x, self.y, _ = given
         self._fresh = [Fresh(p) for p in problems if p.fresh]
         self._batches: list[Batches] = [] if self.full_batch or self._fresh else [batches_of(p) for p in problems]
-        self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined] # numba sets it on import
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
-        at_once = min(self._threads, max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
-        buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
+        self._threads = Threads(max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
+        buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(self._threads.count)]
         self._networks = [layout.network(*one[:3]) for one in buffers]
         names = "gradient", "chunk_gradient", "batch_x", "batch_y", "batch_base"
         self._buffers = [dict(zip(names, one[3:], strict=True)) for one in buffers]
         self._fields = self._fields_of_all_calls(architectures)
         # of the last full-batch call: the next is alike
         self._last: tuple[KernelCall, list[Any]] | None = None
-        self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
         if architectures[0].centered:
             with layout.centring(*self._networks):
                 self._all_sums()
@@ -198,27 +194,10 @@ class LayersStepper(SideBySide):
             **self._fields, **self._buffers[slot],
         )  # fmt: skip
 
-    def _run_in_threads(self, works: Sequence[Callable[[], None]]) -> None:
-        """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
-        if self._pool is None or len(works) == 1:
-            for work in works:
-                work()
-            return
-        futures = [self._pool.submit(work) for work in works]
-        try:
-            for future in futures:
-                future.result()
-        finally:
-            wait(futures)
-
     def _each_replica(self, work: KernelCall) -> None:
         """Call the kernel for all replicas, shared out among the threads."""
-        self._run_in_threads([partial(self._call, work, share, k) for k, share in enumerate(self._shares())])
-
-    def _shares(self) -> list[tuple[int, int]]:
-        """Return the first replica of each thread, and that after its last."""
-        R, parts = len(self.problems), min(len(self._buffers), len(self.problems))
-        return [(k * R // parts, (k + 1) * R // parts) for k in range(parts)]
+        shares = self._threads.shares(len(self.problems))
+        self._threads.run([partial(self._call, work, share, slot) for slot, share in enumerate(shares)])
 
     def _lrs(self, at: int, n: int) -> Floats:
         """Return the steps (R, n) of the updates from iteration `at` on."""
@@ -235,12 +214,12 @@ class LayersStepper(SideBySide):
         if self._last is None or self._last[0].lrs is not lrs:
             losses, done = np.empty((R, n)), np.empty(R, np.int64)
             work = KernelCall(self._data, weight, self._rows, lrs, 0, losses, done)
-            self._last = work, [self._task(work, share, slot) for slot, share in enumerate(self._shares())]
+            self._last = work, [self._task(work, share, slot) for slot, share in enumerate(self._threads.shares(R))]
         work, tasks = self._last
         if not self._splits_batch(self._rows):
             for task in tasks:
                 task.iteration = self.iteration
-            self._run_in_threads([partial(self._train, ctypes.byref(task)) for task in tasks])
+            self._threads.run([partial(self._train, ctypes.byref(task)) for task in tasks])
             return work.losses, work.done
         work = work._replace(first=self.iteration)
         for t in range(n):
@@ -288,7 +267,7 @@ class LayersStepper(SideBySide):
     def _splits_batch(self, rows: int) -> bool:
         """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
         n = self.problems[0].batch_size if rows is self._batch_rows else None
-        return self._single and self._pool is not None and rows < (n or self.x.shape[1])
+        return self._single and self._threads.count > 1 and rows < (n or self.x.shape[1])
 
     def _sums(self, data: Data, weight: float, rows: int, *, gradients: bool = True) -> float:
         """Return the summed losses of samples, and leave their gradient in the first buffer."""
@@ -297,7 +276,7 @@ class LayersStepper(SideBySide):
         for k in range(0, len(starts), slots):
             parts = [tuple(one[:, start : start + rows] for one in data) for start in starts[k : k + slots]]
             works = [self._loss_only(part, weight, rows, gradients=gradients) for part in parts]
-            self._run_in_threads([partial(self._call, work, (0, 1), slot) for slot, work in enumerate(works)])
+            self._threads.run([partial(self._call, work, (0, 1), slot) for slot, work in enumerate(works)])
             for slot, work in enumerate(works):
                 total += float(work.losses[0, 0])
                 if gradients and k == slot == 0:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
@@ -29,6 +31,32 @@ def _blas() -> ThreadpoolController:
 def one_blas_thread() -> AbstractContextManager[None]:
     """Return a context of products on one thread: bits do not depend on the machine, and small products are faster."""
     return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+
+class Threads:
+    """Threads of Python that call kernels side by side: numba gives them free of Python's lock."""
+
+    def __init__(self, most: int) -> None:
+        self.count = max(1, min(most, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined] # set on import
+        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+
+    def shares(self, R: int) -> list[tuple[int, int]]:
+        """Return the first replica of each thread, and the one after its last."""
+        parts = min(self.count, R)
+        return [(k * R // parts, (k + 1) * R // parts) for k in range(parts)]
+
+    def run(self, works: Sequence[Callable[[], None]]) -> None:
+        """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
+        if self._pool is None or len(works) == 1:
+            for work in works:
+                work()
+            return
+        futures = [self._pool.submit(work) for work in works]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            wait(futures)
 
 
 class SideBySide(Stepper):
