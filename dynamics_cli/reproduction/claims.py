@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.mathematics import in_unicode
-from dynamics_cli.text import number, terminal_width, text_table, wrapped
+from dynamics_cli.text import Table, number, terminal_width, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +25,6 @@ Z = 1.959963984540054
 """97.5 % quantile of the normal distribution, for intervals of 95 %."""
 FEWEST_SEEDS = 4
 """Fewer seeds have no verdict: even if a claim comes out in all three, Wilson's interval reaches below one half."""
-TABLE_WIDTH = 110
-"""Columns of a terminal from which claims are a table."""
 MARKS = {"reproduced": "✓", "not reproduced": "✗"}
 PER_SEED = ("measured", "verdict", "low", "high")
 """Fields of a claim that another seed may change."""
@@ -42,12 +40,6 @@ class Interval:
     """How the table says it; by default the ends."""
     of_draw: bool = False
     """Whether it is a number of one draw of data and weights, which other seeds do not have."""
-
-    def __post_init__(self) -> None:
-        if self.low is None and self.high is None:
-            raise ValueError("an interval without ends expects nothing")
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError(f"no number lies between {self.low} and {self.high}")
 
     def holds(self, measured: float) -> bool:
         """Return whether `low <= measured <= high`; never true for a number that is not finite."""
@@ -274,32 +266,30 @@ def _missing(claim: Claim) -> Claim:
 
 
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
-    """Return the claims as lines of text, theory after them, at most `width` wide where words allow it.
+    """Return claims, then theory, as lines of text: a statement behind a mark; below it source, range and number.
 
-    Below `TABLE_WIDTH` columns a claim is two lines, else a row of a table. `width` is the terminal's by default. With
-    several seeds each claim says how often it came out.
+    Lines are at most `width` wide, by default as the terminal, where words allow it.
     """
-    width = width or terminal_width()
-    if width < TABLE_WIDTH:
-        return "\n".join(line for one in _ordered(claims) for line in _lines(one, width))
-    return text_table(*claims_cells(claims), width=width)
+    width, lines = width or terminal_width(), []
+    for row, one in zip(claims_rows(claims), _ordered(claims), strict=True):
+        numbers = [f"expected {row['paper']}", f"{'median' if len(one.each) > 1 else 'measured'} {row['measured']}"]
+        verdict = row["verdict"] if row["verdict"] != "reproduced" else ""
+        below = " · ".join(filter(None, [row["source"], *numbers, verdict, row["seeds"]]))
+        indented = wrapped(row["claim"], width - 2) + wrapped(below, width - 2)
+        lines += [f"{'  ' if k else MARKS.get(one.verdict, '?') + ' '}{line}" for k, line in enumerate(indented)]
+    return "\n".join(lines)
 
 
-def _lines(one: ClaimOverSeeds, width: int) -> list[str]:
-    """Return the statement behind a mark, then its source, range, number and whatever is not `reproduced`."""
-    statement = wrapped(in_unicode(one.first.statement), width - 2)
-    measured = f"{'median' if len(one.each) > 1 else 'measured'} {number(one.measured)}"
-    verdict = [_verdict(one)] if _verdict(one) != "reproduced" else []
-    details = [one.first.source, f"expected {one.first.expected}", measured, *verdict, *filter(None, [one.count])]
-    below = wrapped(" · ".join(details), width - 2)
-    return [f"{MARKS.get(one.verdict, '?')} {statement[0]}", *(f"  {line}" for line in (*statement[1:], *below))]
-
-
-def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of the table of claims, then theory."""
-    seeds = any(len(one.each) > 1 for one in claims)
-    header = ["claim", "source", "paper", "median" if seeds else "measured", "verdict", *(["seeds"] if seeds else [])]
-    return header, [_row(one, seeds) for one in _ordered(claims)]
+def claims_rows(claims: Sequence[ClaimOverSeeds]) -> Table:
+    """Return the rows of the table of claims, then theory."""
+    return Table(
+        {
+            "claim": in_unicode(one.first.statement), "source": one.first.source, "paper": one.first.expected,
+            "measured": number(one.measured), "seeds": one.count,
+            "verdict": f"{one.verdict} (theory)" if one.first.kind == "theory" else one.verdict,
+        }
+        for one in _ordered(claims)
+    )  # fmt: skip
 
 
 def _ordered(claims: Sequence[ClaimOverSeeds]) -> list[ClaimOverSeeds]:
@@ -331,13 +321,3 @@ def _on(claims: Sequence[ClaimOverSeeds]) -> str:
     (count,) = counts
     each = "each of " if 1 < count < FEWEST_SEEDS else ""
     return f" on {each}{count} seeds" if count > 1 else " on one seed"
-
-
-def _verdict(one: ClaimOverSeeds) -> str:
-    return f"{one.verdict} (theory)" if one.first.kind == "theory" else one.verdict
-
-
-def _row(one: ClaimOverSeeds, seeds: bool) -> list[str]:
-    claim = one.first
-    cells = [in_unicode(claim.statement), claim.source, claim.expected, number(one.measured), _verdict(one)]
-    return [*cells, one.count] if seeds else cells

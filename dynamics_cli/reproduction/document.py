@@ -67,11 +67,13 @@ def read_document(path: Path) -> dict[str, Any]:
     """
     with unreadable_as_corrupt(path):
         document = read_sealed(path)
-    files_fit = isinstance(document.get("sha256"), dict) and all(
-        name == Path(name).name and "\0" not in name for name in document["sha256"]
-    )
-    runs = document.get("runs")
-    if not (files_fit and "figure" in document and isinstance(runs, list) and all(map(_names_run, runs))):
+    try:  # a checksum is no proof of who wrote it
+        names = all(name == Path(name).name and "\0" not in name for name in dict(document["sha256"]))
+        runs = all("\0" not in run["path"] and isinstance(run["hash"], str | None) for run in document["runs"])
+        fits = "figure" in document and names and runs
+    except (LookupError, TypeError, ValueError):
+        fits = False
+    if not fits:
         raise CorruptRunError(path, "it is not what dyn writes beside a figure")
     return document
 
@@ -87,13 +89,6 @@ def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     return found if [one.first.as_dict() for one in found] == document["claims"] else []
 
 
-def _names_run(run: Any) -> bool:
-    """Whether an entry names a run: its directory, as a name can be, and its identity."""
-    if not isinstance(run, dict) or not isinstance(run.get("path"), str) or "\0" in run["path"]:
-        return False
-    return isinstance(run.get("hash", 0), str | None)  # 0: it must be there
-
-
 def run_path(document_file: Path, path: str) -> Path:
     """Return the directory of a run that the JSON of a figure names: relative paths begin where the JSON is."""
     return Path(os.path.normpath(document_file.absolute().parent / path))
@@ -101,7 +96,7 @@ def run_path(document_file: Path, path: str) -> Path:
 
 def sha256(path: Path) -> str:
     """SHA-256 of a regular file, in hexadecimal; a device never ends, and a pipe may never begin."""
-    if not stat.S_ISREG(path.stat().st_mode):
+    if not stat.S_ISREG(path.lstat().st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -121,62 +116,40 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
     `check_run` checks a run directory; figures that share runs may hand in a function that remembers.
     """
     file = Path(path)
-    document, findings = _read_with_files(file)
+    findings = list(_faults(file, check_run))
     if findings and is_locked(file.parent):
         return [Finding(file, "another process is writing figures there, so that it could not be checked")]
-    if document is None:
-        return findings
-    runs = document["runs"]
-    with suppress(RunError):  # told above
-        runs = [*runs, *read_document(beside(file, SEEDS))["runs"]] if beside(file, SEEDS).exists() else runs
-    for directory, identity in dict.fromkeys((run_path(file, run["path"]), run["hash"]) for run in runs):
-        findings += _run(directory, identity, check_run)
     return findings
 
 
-def _read_with_files(file: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """Return the JSON of a figure, if it can be read, and the faults of it and of the files that it names."""
+def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[Finding]:
     try:
         document = read_document(file)
     except RunError as error:
-        return None, [Finding.of(error, file)]
-    return document, list(_files(file, document))
-
-
-def _files(file: Path, document: Mapping[str, Any]) -> Iterator[Finding]:
-    again = f"`dyn reproduce {document['figure']}` makes it again"
+        yield Finding.of(error, file)
+        return
+    again, runs = f"`dyn reproduce {document['figure']}` makes it again", list(document["runs"])
     for name, expected in document["sha256"].items():
-        other = file.parent / name
-        if other.is_symlink():
-            yield Finding(other, f"it is a link, where a figure has a file ({again})")
-            continue
+        picture = file.parent / name
         try:
-            found = sha256(other)
+            if sha256(picture) != expected:
+                yield Finding(picture, f"it is not what was written with {file.name} ({again})")
         except OSError as error:
-            yield Finding(other, f"it cannot be read: {error.strerror} ({again})")
+            yield Finding(picture, f"it cannot be read: {error.strerror} ({again})")
+    for what, read in ((AUDIT, read_sealed), (SEEDS, read_document)):
+        if (other := beside(file, what)).exists():
+            try:
+                runs += read(other).get("runs", [])
+            except RunError as error:
+                yield Finding.of(error, other)
+    for directory, identity in dict.fromkeys((run_path(file, run["path"]), run["hash"]) for run in runs):
+        if not directory.exists():
+            yield Finding(directory, "this run of the figure is not there any more: was it moved or deleted?")
             continue
-        if found != expected:
-            yield Finding(other, f"it is not what was written with {file.name} ({again})")
-    for what, command in ((AUDIT, "audit"), (SEEDS, "reproduce --seeds")):
-        try:
-            read_sealed(beside(file, what), f"`dyn {command} {document['figure']}` makes it again")
-        except FileNotFoundError:
-            pass  # most figures have none
-        except RunError as error:
-            yield Finding.of(error, beside(file, what))
-
-
-def _run(path: Path, identity: str | None, check_run: Callable[[Path], list[Finding]]) -> list[Finding]:
-    if not path.exists():
-        return [Finding(path, "this run of the figure is not there any more: was it moved or deleted?")]
-    findings = check_run(path)
-    try:
-        held = Run(path).hash
-    except RunError:
-        return findings  # which say why
-    if held != identity:
-        findings = [*findings, Finding(path, "it holds another run than the one that the figure was drawn from")]
-    return findings
+        yield from check_run(directory)
+        with suppress(RunError):  # told above
+            if Run(directory).hash != identity:
+                yield Finding(directory, "it holds another run than the one that the figure was drawn from")
 
 
 def verify(*paths: str | Path) -> Table:

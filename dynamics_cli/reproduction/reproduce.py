@@ -15,7 +15,7 @@ from typing import Any, SupportsFloat, TypeVar
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
-from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
+from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_rows, over_seeds, summary
 from dynamics_cli.reproduction.document import SEEDS, beside, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
@@ -73,8 +73,8 @@ class FigureResult:
         return Table(one.as_dict() for one in self.over_seeds)
 
     def _repr_html_(self) -> str:
-        header, rows = claims_cells(self.over_seeds)
-        return html_table(header, rows, caption=f"{self.figure}: {summary(self.over_seeds)}")
+        table = claims_rows(self.over_seeds)
+        return html_table(table.columns, table.cells(), caption=f"{self.figure}: {summary(self.over_seeds)}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
