@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dynamics_cli._bundled import bundled_configs
@@ -26,11 +25,8 @@ if TYPE_CHECKING:
 
 GROUP = "dyn"
 """Entry points of this group add papers and kinds."""
-CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
 EXPERIMENTS = "dynamics_cli._bundled.experiments"
 """Package of the bundled papers."""
-SAME_PAPER = 0.85
-"""Likeness of the keys of papers from which a typing mistake is supposed; other years of an author are less alike."""
 
 
 @dataclass(frozen=True)
@@ -53,26 +49,20 @@ def papers() -> dict[str, PaperEntry]:
 
     Raises InputError: the `PAPER` of a package is no paper, or its key is taken.
     """
-    found = dict(_bundled())
-    for key, package in _others().items():
+    known, paths = dict(_bundled()), os.environ.get("DYN_WITH", "")
+    if not (paths or entry_points(group=GROUP)):  # listing is light without packages of others
+        return known
+    from dynamics_cli.kinds.registry import installed_packages, named_packages
+
+    for key, package in {**installed_packages(), **named_packages(paths)}.items():
         if (paper := getattr(package, "PAPER", None)) is None:
             continue  # it has kinds alone
         if not isinstance(paper, PaperEntry):
             raise InputError(f"{package.__name__}: PAPER is no PaperEntry")
-        if key in found:
+        if key in known:
             raise InputError(f"{package.__name__}: there is a paper {key!r} already; take another name")
-        found[key] = paper
-    return found
-
-
-def _others() -> dict[str, ModuleType]:
-    """Return the packages of others by name; listing is light without them."""
-    paths = os.environ.get("DYN_WITH", "")
-    if not (paths or entry_points(group=GROUP)):
-        return {}
-    from dynamics_cli.kinds.registry import installed_packages, named_packages
-
-    return {**installed_packages(), **named_packages(paths)}
+        known[key] = paper
+    return known
 
 
 def figures(paper: str | None = None) -> list[CatalogueEntry]:
@@ -118,10 +108,7 @@ def load_figure(figure_id: str) -> Figure:
     figure = several.get(figure_id) if isinstance(several, Mapping) else getattr(module, "FIGURE", None)
     if not isinstance(figure, Figure) or figure.id != figure_id:
         raise InputError(f"{listed.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES")
-    try:
-        return replace(figure.bound(module), title=listed.title)
-    except AttributeError as error:
-        raise InputError(str(error)) from error
+    return replace(figure.bound(module), title=listed.title)
 
 
 def find(figure_id: str) -> CatalogueEntry:
@@ -138,16 +125,7 @@ def find(figure_id: str) -> CatalogueEntry:
     if figure_id in papers():
         raise UsageError(f"{figure_id!r} is a paper; --paper {figure_id} reproduces all of its figures")
     where = "`dyn list figures` lists them, `dyn --with FOLDER` loads others"
-    raise UsageError(f"no figure {figure_id!r}{_closest(figure_id, known)}; {where}")
-
-
-def _closest(word: str, known: Iterable[str]) -> str:
-    """Return a hint that also finds `fig2` for `boursier2022-fig2`; none where the paper is surely another."""
-    endings = [id_ for id_ in known if id_.endswith(f"-{word}")]
-    paper, dash, _ = word.partition("-")
-    if dash and not get_close_matches(paper, papers(), cutoff=SAME_PAPER):
-        return ""
-    return f" (did you mean {endings[0]!r}?)" if endings else did_you_mean(word, known)
+    raise UsageError(f"no figure {figure_id!r}{did_you_mean(figure_id, known)}; {where}")
 
 
 def _bundled() -> dict[str, PaperEntry]:
@@ -165,15 +143,13 @@ def configs_of_others() -> dict[str, Path]:
 
     They stand in a folder `configs` beside the module of the paper's figures.
     """
-    found = {}
+    configs: dict[str, Path] = {}
     for key, paper in papers().items():
         modules = {entry.module.rpartition(".")[0] for entry in paper.figures.values()} if key not in _bundled() else ()
-        for package in sorted(filter(None, modules)):
-            spec = find_spec(package)
+        for spec in map(find_spec, sorted(filter(None, modules))):
             for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-                files = sorted((Path(folder) / "configs").glob("*.yaml"))
-                found.update({f"{key}/{file.stem}": file for file in files})
-    return found
+                configs |= {f"{key}/{file.stem}": file for file in sorted((Path(folder) / "configs").glob("*.yaml"))}
+    return configs
 
 
 def list_figures(paper: str | None = None) -> Table:
@@ -221,15 +197,7 @@ def config_file(text: str) -> Path:
         return known[name]
     from dynamics_cli.config import ConfigError, Mistake
 
-    hint = did_you_mean(name, known) or _similar_file(path)
-    raise ConfigError([Mistake(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])
-
-
-def _similar_file(path: Path) -> str:
-    """Return a hint at a config beside `path` whose name is similar; endings, which are all alike, do not count."""
-    try:
-        beside = {file.stem: file for file in sorted(path.parent.iterdir()) if file.suffix in CONFIG_SUFFIXES}
-    except (OSError, ValueError):  # ValueError: a name with a null character
-        return ""
+    beside = {file.stem: str(file) for file in sorted(path.parent.glob("*.yaml"))}
     close = get_close_matches(path.stem, beside, n=1)
-    return f" (did you mean {str(beside[close[0]])!r}?)" if close else ""
+    hint = did_you_mean(name, known) or (f" (did you mean {beside[close[0]]!r}?)" if close else "")
+    raise ConfigError([Mistake(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
-from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Figure:
     def bound(self, module: ModuleType) -> Figure:
         """Return the figure with the module's functions wherever none is given.
 
-        Raises AttributeError: the module lacks a function that every figure has; the message names it.
+        Raises InputError: the module lacks a function that every figure has; the message names it.
         """
         ending, own = self.id.split("-", 1)[-1].replace("-", "_"), vars(module)
         found: dict[str, Any] = {}
@@ -111,7 +111,7 @@ class Figure:
             if (given := getattr(self, name)) in (_of_module, None):
                 found[name] = own.get(f"{name}_{ending}", own.get(name))
                 if found[name] is None and given is _of_module:
-                    raise AttributeError(f"{module.__name__} has no {name}_{ending} and no {name} for {self.id}")
+                    raise InputError(f"{module.__name__} has no {name}_{ending} and no {name} for {self.id}")
         return replace(self, module=module.__name__, **found)
 
     def wanted(self, preset: str = "default", *, first_seed: bool = True) -> dict[str, Wanted]:
