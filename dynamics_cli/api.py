@@ -482,7 +482,6 @@ def plot(
     at: int | Sequence[int] | None = None,
     *,
     measure: str | None = None,
-    columns: Mapping[str, str] | None = None,
     where: Mapping[str, Any] | None = None,
     log: LogAxes | None = None,
     out: str | Path | None = None,
@@ -498,7 +497,6 @@ def plot(
         panel: a panel or a measure (default: all); in Python also a list of them.
         at: an iteration to show (default: several states in one picture); in Python also a list of them.
         measure: of a sweep, the final number to draw (default: the first measure of the config, or final_loss).
-        columns: of a sweep, a setting, a final number and another setting, as `{"x": ..., "y": ..., "color": ...}`.
         where: of a sweep, only jobs with this setting; in Python `{"optimizer.lr": 0.1}`.
         log: which axes are logarithmic (default: those that this suits).
         out: folder of the pictures (default: plots in the run directory); in Python nothing is written by default.
@@ -513,7 +511,7 @@ def plot(
     """
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
-    options: dict[str, Any] = {"measure": measure, "columns": columns, "where": where, "log": log}
+    options: dict[str, Any] = {"measure": measure, "where": where, "log": log}
     drawn = {}
     for stem, figure in pictures(open_any(run), panels, iterations, **options):
         drawn[stem] = figure
@@ -521,7 +519,7 @@ def plot(
             from dynamics_cli.plotting.style import save
 
             save(figure, Path(out) / stem, formats)
-    one = (columns or isinstance(panel, str)) and (at is None or isinstance(at, int))
+    one = isinstance(panel, str) and (at is None or isinstance(at, int))
     return next(iter(drawn.values())) if one else drawn
 
 
@@ -544,7 +542,7 @@ def open_any(run: Drawn) -> Run | Sweep | list[Run]:
 
 def pictures(
     opened: Run | Sweep | list[Run], panels: Sequence[str] = (), iterations: Sequence[int] = (), *,
-    measure: str | None = None, columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
+    measure: str | None = None, where: Mapping[str, Any] | None = None,
     log: LogAxes | None = None, messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:  # fmt: skip
     """Draw what `open_any` gives, one picture after the other, each with the name of its file; see `plot`.
@@ -555,8 +553,8 @@ def pictures(
 
     if not isinstance(opened, Run) and iterations:
         raise UsageError("at goes with a run: a sweep has no states to show, several runs are drawn over all of theirs")
-    if isinstance(opened, Run | list) and (columns or where):
-        raise UsageError("x, y, color and where go with the table of a sweep; a run has none")
+    if isinstance(opened, Run | list) and where:
+        raise UsageError("where goes with the table of a sweep; a run has none")
     if isinstance(opened, list):
         yield from _overlays(opened, panels, log)
     elif isinstance(opened, Run):
@@ -570,10 +568,9 @@ def pictures(
             for state in states:
                 yield (name if state is None else f"{name}-{state}"), draw_panel(opened, name, state, log)
     else:
-        from dynamics_cli.sweeps.columns import SweepTable
-        from dynamics_cli.sweeps.pictures import draw_named
+        from dynamics_cli.sweeps.pictures import SweepTable, draw_named
 
-        yield from draw_named(SweepTable(opened, log, where=where or {}), panels, columns or {}, measure)
+        yield from draw_named(SweepTable(opened, log, where=where or {}), panels, measure)
 
 
 def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -> Iterator[tuple[str, Figure]]:
@@ -622,8 +619,7 @@ def list_panels(run: Drawn) -> Table:
 
         shown = {panel.name: panel.description for panel in panels_of(opened)}
     else:
-        from dynamics_cli.sweeps.columns import SweepTable
-        from dynamics_cli.sweeps.pictures import pictures_of
+        from dynamics_cli.sweeps.pictures import SweepTable, pictures_of
 
         shown = dict(pictures_of(SweepTable(opened)))
     return Table({"name": name, "description": description} for name, description in shown.items())

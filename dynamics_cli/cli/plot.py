@@ -25,7 +25,6 @@ Examples:
   dyn plot boursier2022-orthogonal --animate
   dyn plot first-0123456789 second-abcdef0123 --panel loss --panel sharpness --log x
   dyn plot boursier2022-orthogonal --theory
-  dyn plot outputs/sweeps/boursier2022-orthogonal-0123456789 --x initialization.scale --color architecture.width
   dyn plot latest --where optimizer.lr=0.1 --measure test_loss
 """
 
@@ -35,9 +34,6 @@ Examples:
 @click.option("--panel", multiple=True, metavar="NAME")
 @click.option("--at", type=click.IntRange(0), multiple=True, metavar="ITERATION")
 @click.option("--measure", metavar="NAME")
-@click.option("--x", "x", metavar="SETTING", help="Of a sweep: the setting to draw over.")
-@click.option("--y", "y", metavar="NAME", help="Of a sweep: the final number over it (default: --measure).")
-@click.option("--color", "color", metavar="SETTING", help="Of a sweep: the setting that colours show.")
 @click.option("--where", multiple=True, metavar="COLUMN=VALUE")
 @click.option("--log", type=click.Choice(["x", "y", "xy", "none"]))
 @format_option(("png",))
@@ -64,7 +60,6 @@ def plot(
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
 
-    columns = {name: value for name in ("x", "y", "color") if (value := drawing.pop(name)) is not None}
     where: tuple[str, ...] = drawing.pop("where")
     if odd := [text for text in where if "=" not in text]:
         raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
@@ -84,9 +79,9 @@ def plot(
     files: list[Path] = []
     predicted = api.predictions(drawn, anyway) if theory and isinstance(drawn, Run) else []
     files += _draw_theories(predicted, folder, formats, message)
-    if panel or at or columns or not (animate or theory):
+    if panel or at or not (animate or theory):
         settings = dict(text.split("=", 1) for text in where)
-        drawing |= {"columns": columns, "where": settings, "messages": message}
+        drawing |= {"where": settings, "messages": message}
         for stem, figure in api.pictures(drawn, panel, at, **drawing):
             files += save(figure, folder / stem, formats)
     if animate and isinstance(drawn, Run):

@@ -12,9 +12,8 @@ from dynamics_cli.config.dump import flat
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import add_chart
 from dynamics_cli.plotting.time_axis import decimate
-from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep
-from dynamics_cli.sweeps.pictures import sweep_charts
+from dynamics_cli.sweeps.pictures import SweepTable, sweep_charts
 from dynamics_cli.text import cell
 
 CURVES = 1_500_000

@@ -15,11 +15,10 @@ from dynamics_cli import api
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
-from dynamics_cli.sweeps.columns import SweepTable
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.sweeps.pictures import draw_sweep
+from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
 from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.training import loop
