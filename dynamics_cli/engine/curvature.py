@@ -274,109 +274,90 @@ class Spectrum:
 
 
 class Work:
-    """The arrays of units at a state, for `n` samples: weights, gradient (P,), what centring subtracts from outputs."""
+    """A network and its samples: weights and gradient (P,), and `base`, which centring subtracts from the outputs."""
 
-    def __init__(self, layout: Layout, n: int) -> None:
+    def __init__(self, engine: Engine, x: Vector, y: Vector, weight: float) -> None:
+        """Take inputs (n, d), labels (n,) or (n, C), and the weight of a sample in the loss."""
+        self.x, self.y, layout, n = x, y, engine.layout, len(x)
         N, P = n * layout.numbers, layout.P
         h, delta, scratch, first, second, self.gradient, self.theta, self.base = blocks(
             REAL, N, N, layout.scratch(n), N, N, P, P, n * layout.sizes[-1]
         )
-        self.net, self._views = layout.network(h, delta, scratch, first, second), layout.views(self.theta)
+        self.net, self._layout = layout.network(h, delta, scratch, first, second), layout
         ends = np.cumsum([0, *(n * m for m in layout.sizes[1:])]).tolist()
         parts = [slice(*pair) for pair in pairwise(ends)]
         self.layers: Layers = [(h[at].reshape(n, -1), delta[at].reshape(n, -1)) for at in parts]
         """Of every layer `h_l` (n, m_l) and `dF/dz_l`, as they were evaluated."""
-        self.state: Any = None
-        """The record for products with the Hessian, where there is one."""
-        self.arguments: tuple[Any, ...] = ()
-        """Those of the evaluation of all samples."""
+        theta, x_at, y_at, base, g = (address_of(one) for one in (self.theta, x, y, self.base, self.gradient))
+        numbers = address_of(engine.sigma_numbers)
+        self._arguments = ctypes.addressof(self.net), engine.sigma, numbers, theta, x_at, y_at, base, n, weight, g
 
     def write(self, parameters: Mapping[str, Any]) -> None:
         """Set the weights."""
-        for name, view in self._views.items():
+        for name, view in self._layout.views(self.theta).items():
             view[...] = parameters[name]
+
+    def evaluate(self) -> float:
+        """Fill the gradient and all that the derivatives share; return the summed losses."""
+        return float(loss_and_gradient(REAL).call(*self._arguments, True))
+
+    def centre(self) -> None:
+        """Subtract the outputs of these weights from now on."""
+        with self._layout.centring(self.net):
+            loss_and_gradient(REAL).call(*self._arguments, False)
 
 
 class Engine:
-    """The compiled derivatives of a problem by its trained weights, at all of its states."""
+    """The compiled derivatives of a problem by its trained weights, at one of its states at a time."""
 
     def __init__(self, problem: Problem, names: list[str]) -> None:
-        self.names, self._layout = names, Layout(problem, names, REAL)
-        numbered = self._layout.views(np.arange(float(self._layout.P)))
+        self.names, self.layout = names, Layout(problem, names, REAL)
+        numbered = self.layout.views(np.arange(float(self.layout.P)))
         self.places = np.concatenate([numbered[name].ravel() for name in names]).astype(np.int64)
         """Where the trained weights are among all of the layout."""
-        self.learning = [(layer, *learns) for layer, learns in enumerate(self._layout.learns) if any(learns)]
-        """Number of each layer that is trained, and whether weights and biases are."""
+        self.learning = [(layer, *learns) for layer, learns in enumerate(self.layout.learns) if any(learns)]
+        """Numbers of the layers that are trained, and whether weights and biases are."""
         architecture: Any = problem.config.architecture
         samples, sigma = problem.dataset, activation_unit(architecture.sigma, REAL, 2)
-        self._x, self._y = (np.array(one, np.float64, order="C") for one in (samples.x, samples.y))
-        self._weight = float(problem.loss.sample_weight(samples.n))
-        self._sigma, self._sigma_numbers = sigma.address, some(sigma.numbers)
-        self._gradient, self._multiply = loss_and_gradient(REAL).call, hessian_product(REAL)
-        self._loss_curvature = loss_curvature_unit(problem.loss, REAL)
+        self.sigma, self.sigma_numbers = sigma.address, some(sigma.numbers)
+        x, y = (np.array(one, np.float64, order="C") for one in (samples.x, samples.y))
+        weight = float(problem.loss.sample_weight(samples.n))
+        self.work = Work(self, x, y, weight)
+        """That of the training samples."""
+        self.evaluated: object = None
+        """The caller whose weights `work` was evaluated at last."""
+        N, P = samples.n * self.layout.numbers, self.layout.P
+        direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
+        self._state = CURVATURE(
+            network=self.work.net, loss_curvature=loss_curvature_unit(problem.loss, REAL).address, whole=1,
+            samples=samples.n, sample_weight=weight, x=x, y=y, theta=self.work.theta, trained=len(self.places),
+            places=self.places, direction=direction, result=result, tangent_z=z, tangent_h=h, tangent_deltas=deltas,
+        )  # fmt: skip
         self._spectrum: Spectrum | None = None
-        self.spare: Work | None = None
-        """The arrays of a former state: new memory takes longer than many a product."""
 
-    def work(self, n: int) -> Work:
-        """Return the arrays of a state, reused from a former state where possible."""
-        work, self.spare = self.spare or Work(self._layout, n), None
-        if work.state is None:
-            N, P = n * self._layout.numbers, self._layout.P
-            direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
-            work.state = CURVATURE(
-                network=work.net, loss_curvature=self._loss_curvature.address, whole=1, samples=n,
-                sample_weight=self._weight, x=self._x, y=self._y, theta=work.theta, trained=len(self.places),
-                places=self.places, direction=direction, result=result, tangent_z=z, tangent_h=h, tangent_deltas=deltas,
-            )  # fmt: skip
-            work.arguments = self._arguments(work, self._x, self._y, self._weight)
-        return work
-
-    def evaluate(self, work: Work, *, centring: bool = False) -> None:
-        """Fill `work` with the gradient and all that the derivatives share; or with what centring subtracts."""
-        if not centring:
-            self._gradient(*work.arguments, True)
-            return
-        with self._layout.centring(work.net):
-            self._gradient(*work.arguments, False)
-
-    def batch(self, n: int) -> tuple[Work, Vector, Vector, Callable[[], float]]:
-        """Return arrays for `n` samples, inputs (n, d), labels (n,) or (n, C), and a function of their contents.
-
-        It returns the sum of the losses, and fills the gradient of their mean.
-        """
-        work, x, y = Work(self._layout, n), np.empty((n, *self._x.shape[1:])), np.empty((n, *self._y.shape[1:]))
-        given = *self._arguments(work, x, y, 1 / n), True
-        return work, x, y, lambda: self._gradient(*given)
-
-    def _arguments(self, work: Work, x: Vector, y: Vector, weight: float) -> tuple[Any, ...]:
-        """Return the arguments of `loss_and_gradient` but the last."""
-        theta, base, g, numbers = (
-            address_of(one) for one in (work.theta, work.base, work.gradient, self._sigma_numbers)
-        )
-        net = ctypes.addressof(work.net)
-        return net, self._sigma, numbers, theta, address_of(x), address_of(y), base, len(x), weight, g
-
-    def multiply(self, work: Work, v: Vector, *, whole: bool) -> Vector:
+    def multiply(self, v: Vector, *, whole: bool) -> Vector:
         """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v` (P,), at the evaluated state."""
-        given, out, work.state.whole = np.array(v, np.float64), np.empty(len(v)), whole
-        self._multiply.call(ctypes.addressof(work.state), address_of(given), address_of(out))
+        given, out, self._state.whole = np.array(v, np.float64), np.empty(len(v)), whole
+        hessian_product(REAL).call(ctypes.addressof(self._state), address_of(given), address_of(out))
         return out
 
-    def largest(
-        self, work: Work, start: Vector, k: int, whole: bool, tolerance: float, limit: int
-    ) -> tuple[Vector, Vector]:
+    def largest(self, start: Vector, k: int, whole: bool, tolerance: float, limit: int) -> tuple[Vector, Vector]:
         """Return the k largest eigenvalues, descending, and their vectors (P, k), at the evaluated state."""
-        self._spectrum = self._spectrum or Spectrum(len(self.places), limit, self._multiply.address)
-        work.state.whole = whole
-        return self._spectrum.largest(start, k, tolerance, work.state)[:2]
+        self._spectrum = self._spectrum or Spectrum(len(self.places), limit, hessian_product(REAL).address)
+        self._state.whole = whole
+        return self._spectrum.largest(start, k, tolerance, self._state)[:2]
+
+    def batch(self, n: int) -> Work:
+        """Return the work of `n` samples, which are still to be filled in, with the mean of their losses."""
+        x, y = self.work.x, self.work.y
+        return Work(self, np.empty((n, *x.shape[1:])), np.empty((n, *y.shape[1:])), 1 / n)
 
     def pulled(self, parameters: Mapping[str, Any], x: Vector) -> Iterator[Layers]:
         """Yield for every output the `Work.layers` of F, the sum of this output over samples `x`."""
-        n, C, samples = len(x), self._layout.sizes[-1], np.array(x, np.float64, order="C")
+        n, C, samples = len(x), self.layout.sizes[-1], np.array(x, np.float64, order="C")
         for k in range(C):
-            work, labels = Work(self._layout, n), np.tile(np.eye(C)[k], n)
+            work = Work(self, samples, np.tile(np.eye(C)[k], n), 1.0)
             work.write(parameters)
             work.net.loss = label_unit().address
-            self._gradient(*self._arguments(work, samples, labels, 1.0), True)
+            work.evaluate()
             yield work.layers

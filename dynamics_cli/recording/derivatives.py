@@ -24,7 +24,7 @@ from dynamics_cli.memory import threads_for
 if TYPE_CHECKING:
     import torch
 
-    from dynamics_cli.engine.curvature import Engine, Work
+    from dynamics_cli.engine.curvature import Engine
 
 Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
 """Trained weights (K, P), and the numbers of samples (K, B) or None for all, -> mean losses (K,), gradients (K, P)."""
@@ -193,38 +193,35 @@ class ByEngine(Derivatives):
     def __init__(self, state: State, engine: Engine) -> None:
         self.problem, self._state, self._engine = state.problem, state, engine
         self.names, self.size = engine.names, len(engine.places)
-        self._there, self._work = False, engine.work(state.problem.dataset.n)
-        if state.problem.config.architecture.centered:
-            self._work.write(state.start)
-            engine.evaluate(self._work, centring=True)
-        self._work.write(state.parameters)
-
-    def __del__(self) -> None:
-        if "_work" in vars(self):
-            self._engine.spare = self._work
 
     @property
-    def _evaluated(self) -> Work:
-        if not self._there:
-            self._engine.evaluate(self._work)
-        self._there = True
-        return self._work
+    def _evaluated(self) -> Engine:
+        """The engine, which has evaluated this state last."""
+        engine, work = self._engine, self._engine.work
+        if engine.evaluated is not self:
+            if self.problem.config.architecture.centered:
+                work.write(self._state.start)
+                work.centre()
+            work.write(self._state.parameters)
+            work.evaluate()
+            engine.evaluated = self
+        return engine
 
     def gradient(self) -> Floats:
         """Return the gradient of the training loss (P,)."""
-        return np.asarray(self._evaluated.gradient[self._engine.places])
+        return np.asarray(self._evaluated.work.gradient[self._engine.places])
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
-        return self._engine.multiply(self._evaluated, v, whole=True)
+        return self._evaluated.multiply(v, whole=True)
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
-        return self._engine.multiply(self._evaluated, v, whole=False)
+        return self._evaluated.multiply(v, whole=False)
 
     def largest(self, start: Floats, k: int = 1, *, whole: bool = True) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues and their vectors, in a compiled call."""
-        return self._engine.largest(self._evaluated, start, k, whole, self.tolerance, LIMIT)
+        return self._evaluated.largest(start, k, whole, self.tolerance, LIMIT)
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""
@@ -247,7 +244,7 @@ class ByEngine(Derivatives):
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
         engine, x, n = self._engine, self.problem.dataset.x, self.problem.dataset.n
-        layers, summed = self._evaluated.layers, np.zeros(n)
+        layers, summed = self._evaluated.work.layers, np.zeros(n)
         for layer, weight, bias in engine.learning:
             h = x if layer == 0 else layers[layer - 1][0]
             summed += (layers[layer][1] ** 2).sum(1) * (weight * (h**2).sum(1) + bias)
@@ -255,11 +252,12 @@ class ByEngine(Derivatives):
 
     def potential(self, count: int, labels: Floats) -> Potential:
         """Return the mean loss, and its gradient, by the engine."""
-        engine, samples, bases = self._engine, self.problem.dataset, self._work.base.reshape(self.problem.dataset.n, -1)
-        work, x, y, evaluate = engine.batch(count)
+        engine, samples, work = self._evaluated, self.problem.dataset, self._engine.batch(count)
         work.write(self._state.parameters)
-        given = [(samples.x, x), (labels, y), (bases, work.base.reshape(count, -1))]
-        given = given if self.problem.config.architecture.centered else given[:2]
+        given = [(samples.x, work.x), (labels, work.y)]
+        if self.problem.config.architecture.centered:
+            base = engine.work.base.copy()
+            given.append((base.reshape(samples.n, -1), work.base.reshape(count, -1)))
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
             losses, gradients = np.empty(len(weights)), np.empty(weights.shape)
@@ -268,7 +266,7 @@ class ByEngine(Derivatives):
                     for source, own in given:
                         own[...] = source if rows is None else source[rows[k]]
                 work.theta[engine.places] = theta
-                losses[k] = evaluate() / count
+                losses[k] = work.evaluate() / count
                 gradients[k] = work.gradient[engine.places]
             return losses, gradients
 
