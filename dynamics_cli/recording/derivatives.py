@@ -18,7 +18,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
 from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.measures.arrays import Ints
-from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
+from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.memory import threads_for
 
 if TYPE_CHECKING:
@@ -219,10 +219,6 @@ class ByEngine(Derivatives):
         """Return `J^T (d2L/df2) J v`, (P,)."""
         return self._evaluated.multiply(v, whole=False)
 
-    def largest(self, start: Floats, k: int = 1, *, whole: bool = True) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues and their vectors, in a compiled call."""
-        return self._evaluated.largest(start, k, whole, self.tolerance, LIMIT)
-
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""
         x, engine = self.problem.dataset.x[:count], self._engine
@@ -254,10 +250,8 @@ class ByEngine(Derivatives):
         """Return the mean loss, and its gradient, by the engine."""
         engine, samples, work = self._evaluated, self.problem.dataset, self._engine.batch(count)
         work.write(self._state.parameters)
-        given = [(samples.x, work.x), (labels, work.y)]
-        if self.problem.config.architecture.centered:
-            base = engine.work.base.copy()
-            given.append((base.reshape(samples.n, -1), work.base.reshape(count, -1)))
+        base = engine.work.base.reshape(samples.n, -1).copy()
+        given: list[tuple[Any, Any]] = [(samples.x, work.x), (labels, work.y), (base, work.base.reshape(count, -1))]
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
             losses, gradients = np.empty(len(weights)), np.empty(weights.shape)
