@@ -22,7 +22,7 @@ from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.runs.verify import Finding, verify_run
-from dynamics_cli.sweeps.table import Results
+from dynamics_cli.sweeps.table import rows_of
 from dynamics_cli.text import Table
 
 if TYPE_CHECKING:
@@ -65,16 +65,16 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
     write_sealed(directory / SWEEP, described, indent=None)
 
 
-def write_table(results: Results, described: Mapping[str, Any]) -> None:
+def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> None:
     """Write the table of a sweep whose jobs have all ended: as CSV, then with its checksum into the description.
 
     Raises:
         RunError: it cannot be written.
     """
-    names, *rows = results.table()
-    path = files.save_csv(results.directory / RESULTS, names, ([*map(text_of, row)] for row in rows))
-    table = {"columns": names, "rows": rows, "sha256": hashlib.sha256(files.read(path)).hexdigest()}
-    write_sweep(results.directory, {**described, "table": table})
+    names, values = rows.columns, [[*row.values()] for row in rows]
+    path = files.save_csv(directory / RESULTS, names, ([*map(text_of, row)] for row in values))
+    table = {"columns": names, "rows": values, "sha256": hashlib.sha256(files.read(path)).hexdigest()}
+    write_sweep(directory, {**described, "table": table})
 
 
 class Sweep:
@@ -110,10 +110,7 @@ class Sweep:
         """
         if self._table is not None:
             return Table(dict(zip(self._table["columns"], row, strict=True)) for row in self._table["rows"])
-        results = Results(self.path, self.described)
-        for batch in results.batches:
-            results.read(batch)
-        return results.as_table()
+        return rows_of(self.path, self.described)
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs ended in which way."""

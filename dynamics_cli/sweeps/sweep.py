@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import ExitStack
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, UsageError
-from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, Sweep, read_sweep, write_sweep, write_table
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.sweeps.table import Results
+from dynamics_cli.sweeps.table import Batch, batches_of, ended_run, rows_of
 from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.sweeps.workers import STOPPED
 from dynamics_cli.training.replicas import divide
@@ -50,48 +48,46 @@ def run_sweep(
         Interrupted: a signal came; calling again goes on.
     """
     directory = out or default_directory(planned)
-    with ExitStack() as stack:
-        if shard is None:
-            _refuse_others(directory)
-            stack.enter_context(run_lock(directory, on_wait=messages))
-        described = _claim(directory, planned)
-        results = Results(directory, described)
-        own, (k, n) = partial(_is_own, planned, {}), shard or (1, 1)
-        todo = [batch for batch in results.batches[k - 1 :: n] if not results.read(batch, own)]
+    if foreign := [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]:
+        raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
+    with run_lock(directory, on_wait=messages) if shard is None else nullcontext():
+        described = known_sweep(directory, planned)
+        if described is None:
+            division = divide([job.config for job in planned])
+            together = [*division.batches, *(numbers for numbers, _ in division.refused if len(numbers) > 1)]
+            described = {**planned.described(), "batches": together}
+            write_sweep(directory, described)
+        (part, parts), datasets, failed = shard or (1, 1), dict[int, Any](), dict[str, str]()
+        batches = batches_of(described)[part - 1 :: parts]
+        todo = [batch for batch in batches if not _is_done(directory, batch, planned, datasets)]
         if described.pop("table", None) and todo:
             write_sweep(directory, described)
+        ended = sum(len(batch.numbers) for batch in batches) - sum(len(batch.numbers) for batch in todo)
         if report is not None:
-            report(len(results.rows))
-        trained = [Task([planned[n].config for n in batch.numbers], directory / batch.name) for batch in todo]
+            report(ended)
+        tasks = [Task([planned[n].config for n in batch.numbers], directory / batch.name) for batch in todo]
         try:
-            for place, ended in train_all(trained, executor=executor, workers=workers):
-                if isinstance(ended, DynError):
-                    results.fail(todo[place], str(ended))
-                else:
-                    results.read(todo[place])
+            for place, outcome in train_all(tasks, executor=executor, workers=workers):
+                if isinstance(outcome, DynError):
+                    failed[todo[place].name] = str(outcome)
+                ended += len(todo[place].numbers)
                 if report is not None:
-                    report(len(results.rows))
+                    report(ended)
         except Interrupted as error:
             raise Interrupted(STOPPED, error.number) from error
         except KeyboardInterrupt:  # between two runs, or before training began
             raise KeyboardInterrupt(STOPPED) from None
+        rows = rows_of(directory, described, failed)
         if shard is None:
-            write_table(results, described)
+            write_table(directory, described, rows)
     done = Sweep(directory)
-    if shard is not None:
-        done.rows = results.as_table()  # its part, failures among them
+    done.rows = rows  # with the failures of a shard, which are written nowhere
     return done
 
 
 def default_directory(planned: PlannedSweep) -> Path:
     """Return the directory that is named after a sweep."""
     return layout.outputs_root() / "sweeps" / f"{planned[0].config.name}-{planned.hash[:10]}"
-
-
-def _refuse_others(directory: Path) -> None:
-    foreign = [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]
-    if foreign:
-        raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
 
 
 def known_sweep(directory: Path, planned: PlannedSweep) -> dict[str, Any] | None:
@@ -107,25 +103,15 @@ def known_sweep(directory: Path, planned: PlannedSweep) -> dict[str, Any] | None
     return known
 
 
-def _claim(directory: Path, planned: PlannedSweep) -> dict[str, Any]:
-    """Return the description of a sweep, which is written where there is none."""
-    described = known_sweep(directory, planned)
-    if described is None:
-        _refuse_others(directory)
-        division = divide([job.config for job in planned])
-        batches = [*division.batches, *(numbers for numbers, _ in division.refused if len(numbers) > 1)]
-        described = {**planned.described(), "batches": batches}
-        write_sweep(directory, described)
-    return described
-
-
-def _is_own(planned: PlannedSweep, resolved: dict[int, Any], run: Run, numbers: Sequence[int]) -> bool:
-    """Whether a run belongs to one of the jobs; `resolved` has `id` of a data set -> the same, resolved."""
+def _is_done(directory: Path, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]) -> bool:
+    """Whether the jobs of a batch have ended, in a run of theirs; `datasets` has `id` of a data set -> it, resolved."""
+    if (run := ended_run(directory, batch)) is None:
+        return False
     configs = []
-    for config in (planned[number].config for number in numbers):
-        if id(config.dataset) not in resolved:
-            resolved[id(config.dataset)] = config.dataset.resolve()
-        configs.append(config.model_copy(update={"dataset": resolved[id(config.dataset)]}))
+    for config in (planned[number].config for number in batch.numbers):
+        if id(config.dataset) not in datasets:
+            datasets[id(config.dataset)] = config.dataset.resolve()
+        configs.append(config.model_copy(update={"dataset": datasets[id(config.dataset)]}))
     return run.hash == identity_of(configs, str(run.info.get("device")), str(run.info.get("backend")))
 
 
