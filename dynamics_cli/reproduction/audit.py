@@ -180,42 +180,25 @@ def read_audit(path: Path) -> Audit | None:
 
 
 def audit(
-    figure: str, *, nulls: Sequence[str] = (), enough: bool = False,
-    preset: str = "default", overrides: Overrides = (), out: str | Path | None = None, source: RunSource | None = None,
+    figure: str, *, nulls: Sequence[str] = (), preset: str = "default", overrides: Overrides = (),
+    out: str | Path | None = None, source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
-    """See `api.audit`; `enough` leaves out further nulls once each claim has failed under one beside `untrained`."""
+    """See `api.audit`."""
     asked, source, changes = chosen_figure(figure, preset), source or RunSource(), override_texts(overrides)
-    wanted = {
-        role: replace(one, overrides=(*one.overrides, *changes)) for role, one in asked.wanted(preset).items()
-    }  # fmt: skip
-    chosen = _chosen_nulls(asked, nulls) if wanted else {}
-    planned = {null: _under(change, wanted) for null, change in chosen.items()}
-    if not enough:
-        source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
+    known = NULLS | {name: lambda _, texts=texts: list(texts) for name, texts in asked.nulls.items()}
+    if wrong := [name for name in nulls if name not in known]:
+        raise UsageError(f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}")
+    wanted = {role: replace(run, overrides=(*run.overrides, *changes)) for role, run in asked.wanted(preset).items()}
+    planned = {null: _under(known[null], wanted) for null in nulls or known} if wanted else {}
+    source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
     with placed(asked, changes):
-        claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
-    reproduced = [one.id for one in claims if one.verdict == "reproduced"]
-    outcomes: list[NullOutcome] = []
-    for null, under in planned.items():
-        outcomes.append(_outcome(asked, source, null, under, reproduced))
-        if enough and NEVER not in Audit(asked.id, claims, outcomes).unfalsified().values():
-            break
-    found = Audit(asked.id, claims, outcomes)
+        claims = [claim for claim in asked.claims(_evidence(asked, source, wanted)) if claim.kind == "claim"]
+    reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
+    outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
+    audited = Audit(asked.id, claims, outcomes)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-    write_sealed(folder / f"{asked.id}{AUDIT}.json", found.as_dict())
-    return found
-
-
-def _chosen_nulls(figure: Figure, names: Sequence[str]) -> dict[str, Change]:
-    """Return the nulls of these names, all the standard and the figure's own without any.
-
-    Raises UsageError: there is no such null.
-    """
-    known = NULLS | {name: lambda config, own=own: list(own) for name, own in figure.nulls.items()}
-    for name in names:
-        if name not in known:
-            raise UsageError(f"no null {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}")
-    return {name: known[name] for name in names or known}
+    write_sealed(folder / f"{asked.id}{AUDIT}.json", audited.as_dict())
+    return audited
 
 
 def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:

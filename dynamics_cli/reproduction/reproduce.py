@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import time
+import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, SupportsFloat, TypeVar
+from typing import Any, TypeVar
 
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
+from dynamics_cli.kinds.registry import place_of
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_rows, over_seeds, summary
 from dynamics_cli.reproduction.document import SEEDS, beside, write_document
@@ -47,8 +48,8 @@ class FigureResult:
     """The runs of all seeds."""
     table: tuple[list[str], list[list[str]]] | None = None
     """Header and rows of a table."""
-    numbers: dict[str, float | None] = field(default_factory=dict)
-    """Numbers without a verdict by name, of the first seed; None where a number is not finite."""
+    numbers: dict[str, float] = field(default_factory=dict)
+    """Numbers without a verdict by name, of the first seed."""
     seconds: float = 0.0
     """Wall time of the whole."""
 
@@ -99,9 +100,6 @@ def reproduce(
     check_formats(formats)
     source = source or RunSource(device, force, progress, messages)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-    if source.messages is not None and chosen.presets.get(preset):
-        count = sum(one.replicas for one in chosen.wanted(preset).values())
-        source.messages(f"{chosen.id}, preset {preset}: {count} networks")
 
     runs = source.obtain(chosen.wanted(preset), changes)
     with placed(chosen, changes):
@@ -110,7 +108,8 @@ def reproduce(
         with style():  # also for figures that draw without a panel of ours
             drawing = chosen.draw(evidence)
         table = chosen.table(evidence) if chosen.table is not None else None
-        numbers = _finite(chosen.numbers(evidence)) if chosen.numbers is not None else {}
+        quoted = chosen.numbers(evidence) if chosen.numbers is not None else {}
+        numbers = {name: float(value) for name, value in quoted.items()}
     of_one = time.monotonic() - began
 
     more: list[ObtainedRun] = []
@@ -153,16 +152,25 @@ def reproduce_figures(
     if len(figure_ids) > 1:
         wanted = []
         for figure_id in figure_ids:
-            with suppress(DynError):  # the figure says so in its turn
+            with suppress(Exception):  # the figure says so in its turn
                 wanted.append(chosen_figure(figure_id, preset, variant).wanted(preset))
-        source.train(wanted, override_texts(options.get("overrides", ())))
+        try:
+            source.train(wanted, override_texts(options.get("overrides", ())))
+        except Interrupted:
+            raise
+        except Exception as error:  # so does the figure of this run
+            if messages is not None:
+                messages(f"each figure trains its own runs: {_bug(error)}")
     make = partial(reproduce, variant=variant, source=source, messages=messages, **options)
     for figure_id, result in one_by_one(figure_ids, make):
         yield figure_id if variant is None else f"{figure_id}-{variant}", result
 
 
-def one_by_one(figure_ids: Iterable[str], make: Callable[[str], T]) -> Iterator[tuple[str, T | DynError]]:
-    """Yield each figure with the result of `make`, or with its error: the next figure follows a figure that fails."""
+def one_by_one(figure_ids: Sequence[str], make: Callable[[str], T]) -> Iterator[tuple[str, T | DynError]]:
+    """Yield each figure with the result of `make`, or with its error: the next figure follows a figure that fails.
+
+    Raises Exception: there is a bug in the only figure, whose traceback is shown.
+    """
     for figure_id in figure_ids:
         try:
             yield figure_id, make(figure_id)
@@ -170,6 +178,16 @@ def one_by_one(figure_ids: Iterable[str], make: Callable[[str], T]) -> Iterator[
             raise
         except DynError as error:
             yield figure_id, error
+        except Exception as error:
+            if len(figure_ids) == 1:
+                raise
+            yield figure_id, _bug(error)
+
+
+def _bug(error: Exception) -> DynError:
+    """Return a bug in the code of a figure, with the last line of its traceback."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return DynError(f"a bug: {Path(last.filename).name}, line {last.lineno}: {type(error).__name__}: {error}")
 
 
 @contextmanager
@@ -180,8 +198,6 @@ def placed(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
 
     Raises InputError: the context ended with an error that is not meant for users.
     """
-    from dynamics_cli.kinds.registry import place_of
-
     ours = not figure.module or figure.module.startswith(f"{EXPERIMENTS}.")
     if ours and not overrides:
         yield
@@ -209,8 +225,3 @@ def chosen_figure(figure_id: str, preset: str, variant: str | None = None) -> Fi
     if preset not in known:
         raise UsageError(f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}")
     return figure if variant is None else figure.as_variant(variant)
-
-
-def _finite(numbers: Mapping[str, SupportsFloat]) -> dict[str, float | None]:
-    """Return numbers as JSON has them: None where a number is not finite."""
-    return {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}

@@ -20,7 +20,7 @@ QUICK = ("min2024-fig6", "saxe2014-fig2", "tachet2018-fig7")
     ],
 )
 def test_claims_fail_untrained_and_under_a_further_null(figure: str) -> None:
-    found = audit(figure, enough=True)
-    assert found.unfalsified() == {}
-    sentences = [one.always for one in found.claims if one.always]
+    audited = audit(figure, nulls=["untrained", "early", "shuffled"] if figure in QUICK else ())
+    assert audited.unfalsified() == {}
+    sentences = [claim.always for claim in audited.claims if claim.always]
     assert all(len(text.split()) > 3 for text in sentences)

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,7 +124,9 @@ def test_runs_that_a_figure_did_not_foresee_are_one_line_and_our_own_a_bug(
     with pytest.raises(InputError, match=r"code fails: ZeroDivisionError.*--set optimizer.lr=0.1"):
         drawn("small-fig1", overrides=["optimizer.lr=0.1"])
     with pytest.raises(ZeroDivisionError):
-        drawn("small-fig1")
+        [*reproduce_figures(["small-fig1"], **QUICK)]
+    for _, error in reproduce_figures(["small-fig1", "small-fig1"], **QUICK):
+        assert re.fullmatch(r"a bug: test_reproduce.py, line \d+: ZeroDivisionError: division by zero", str(error))
 
 
 @pytest.mark.usefixtures("small")
