@@ -625,7 +625,7 @@ def list_panels(run: Drawn) -> Table:
     return Table({"name": name, "description": description} for name, description in shown.items())
 
 
-def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, theory: bool = False) -> Page:
+def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -> Page:
     """Write one HTML file that shows everything, offline.
 
     Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
@@ -633,9 +633,8 @@ def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, the
     reproduced the pictures and every claim. The file needs no server and asks for nothing.
 
     Args:
-        what: runs as `load_run` takes them, sweeps or their directories, ids of figures that were reproduced, results
-            of `reproduce`, JSON files beside figures, keys of papers; by default all papers.
-        runs: embed the runs of figures too.
+        what: runs as `load_run` takes them; or a sweep, the id or the result of a reproduced figure, the JSON file
+            beside it, or the key of a paper; by default all papers.
         theory: add the predictions of theories for a run, which may take long.
 
     Returns:
@@ -647,7 +646,7 @@ def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, the
     """
     from dynamics_cli.pages import page
 
-    return page(*what, runs=runs, theory=theory)
+    return page(*what, theory=theory)
 
 
 def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> list[Path]:

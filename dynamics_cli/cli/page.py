@@ -19,7 +19,7 @@ Examples:
   dyn page boursier2022-orthogonal -o orthogonal.html
   dyn page outputs/runs/first-0123456789 outputs/runs/second-abcdef0123
   dyn page outputs/sweeps/boursier2022-orthogonal-0123456789
-  dyn page boursier2022 --runs
+  dyn page boursier2022
   dyn page --all
 """
 
@@ -31,22 +31,20 @@ Examples:
     help="The file (default: in outputs/pages).",
 )  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced.")
-@click.option("--runs", is_flag=True)
 @click.option("--theory", is_flag=True)
 @quiet_option
 @json_option
 def page(
-    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, theory: bool, quiet: bool,
-    as_json: bool,
+    *, what: tuple[str, ...], output: Path | None, everything: bool, theory: bool, quiet: bool, as_json: bool
 ) -> None:  # fmt: skip
     if everything == bool(what):
-        raise click.UsageError("say what to show: runs, sweeps, figures, papers, or --all")
+        raise click.UsageError("say what to show: runs, a sweep, a figure, a paper, or --all")
     from dynamics_cli.pages import pages_folder
 
     message = partial(say, quiet=quiet or as_json)
     if theory:
         message("computing the predictions of theories")
-    made = api.page(*what, runs=runs, theory=theory)
+    made = api.page(*what, theory=theory)
     file = made.save(output or pages_folder() / f"{made.name}.html")
     if as_json:
         emit_json({"file": file, "bytes": file.stat().st_size})

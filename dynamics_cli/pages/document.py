@@ -87,7 +87,7 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: s
 
 
 def folded(title: object, *children: object, opened: bool = False) -> Html:
-    """Return the part that a click shows."""
+    """Return a part that a click on its title shows."""
     return tag("details", tag("summary", title), *children, open=opened)
 
 
@@ -129,14 +129,14 @@ class Page:
     title: str
     body: list[Html] = field(default_factory=list)
     panels: list[dict[str, Any]] = field(default_factory=list)
-    groups: list[dict[str, Any]] = field(default_factory=list)
-    """What moves together: the states of one run."""
+    states: dict[str, Any] | None = None
+    """What a slider moves through: iterations of the states of a run, and numbers of each."""
     _arrays: list[str] = field(default_factory=list)
 
     def array(self, values: ArrayLike) -> dict[str, Any]:
         """Keep numbers, or a byte a number, and return what the script reads them by; no bit is lost.
 
-        Float64 that float32 holds exactly travels as that, whole numbers in equal steps as first, step and count.
+        Float64 that float32 holds exactly travels as that.
         """
         array = np.asarray(values)
         if array.dtype not in (np.uint8, np.float32):
@@ -145,18 +145,13 @@ class Page:
                 single = array.astype(np.float32)
                 if np.array_equal(single.astype(np.float64), array, equal_nan=True):
                     array = single
-        shape = list(array.shape)
         flat = array.ravel()
-        if array.dtype != np.uint8 and len(flat) > 2 and np.isfinite(flat).all() and (flat == np.round(flat)).all():
-            steps = np.diff(flat.astype(np.float64))
-            if steps.min() == steps.max():
-                return {"first": float(flat[0]), "step": float(steps[0]), "shape": shape}
         # the first bytes of all numbers, then the second ones, ...: neighbours are alike there, and deflate well
         planes = flat.astype(flat.dtype.newbyteorder("<")).view(np.uint8).reshape(len(flat), flat.dtype.itemsize).T
-        packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+        packer = zlib.compressobj(6, zlib.DEFLATED, -15, 9)
         packed = packer.compress(planes.tobytes()) + packer.flush()
         self._arrays.append(base64.b64encode(packed).decode())
-        return {"id": len(self._arrays) - 1, "type": flat.dtype.str[1:], "shape": shape}
+        return {"id": len(self._arrays) - 1, "type": flat.dtype.str[1:], "shape": array.shape}
 
     def curve(self, x: ArrayLike, y: ArrayLike, name: str, **look: Any) -> dict[str, Any]:
         """Keep a curve y (k,) over x (k,) and return its description; a very long one keeps its extremes."""
@@ -169,7 +164,7 @@ class Page:
     def panel(self, kind: str, title: str, alternative: str, *, wide: bool = False, **described: Any) -> Html:
         """Add an element that the script draws, and return its place; `alternative` describes the picture."""
         number = len(self.panels)
-        self.panels.append(jsonable({"kind": kind, **described, "alternative": shown(alternative)}))
+        self.panels.append({"kind": kind, "title": shown(title), **described, "alternative": shown(alternative)})
         place = tag("div", id=f"panel-{number}", class_="drawn")
         classes = f"panel {described.get('name', kind) if kind == 'scene' else kind}{' wide' if wide else ''}"
         return tag(
@@ -183,8 +178,8 @@ class Page:
         policy = (
             f"{_POLICY}{_hash(script)}; style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
         )
-        described = {"panels": self.panels, "groups": self.groups}
-        text = json.dumps(jsonable(described), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+        described = jsonable({"panels": self.panels, "states": self.states})
+        text = json.dumps(described, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
         data = [
             tag("script", Html(text), type="application/json", id="described"),
             *(tag("script", Html(one), type="text/plain", id=f"a{k}") for k, one in enumerate(self._arrays)),

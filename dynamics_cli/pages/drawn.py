@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.analysis.curves import MANY_NEURONS
-from dynamics_cli.analysis.view import Detail, View, spread
+from dynamics_cli.analysis.view import Detail, spread
 from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.pages.document import Html, Page, tag
@@ -35,18 +35,8 @@ SIGNS = ({"o": "●", "*": "★", "s": "■", "^": "▲", "v": "▼", "D": "◆"
 """Markers in legends, filled and hollow."""
 
 
-class SliderStates(NamedTuple):
-    """The states that a slider goes through."""
-
-    view: View
-    states: Ints
-    """Their indices (k,) among the recorded states."""
-    group: int
-    """The number of the slider on its page."""
-
-
-def add_chart(page: Page, chart: Chart, group: int | None = None, *, wide: bool = False) -> Html:
-    """Add a chart; those over iterations have the mark of a slider, by the number of its group."""
+def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
+    """Add a chart; one over iterations marks the state of the slider."""
     title, finite = in_unicode(chart.title or chart.ylabel), chart.values[np.isfinite(chart.values)]
     if not any(np.isfinite(line.columns).any() for line in chart.lines):
         return tag("figure", tag("figcaption", title), tag("p", "No finite value is recorded."), class_="panel")
@@ -59,7 +49,6 @@ def add_chart(page: Page, chart: Chart, group: int | None = None, *, wide: bool 
         "chart", title, said, wide=wide, lines=lines, log={"x": chart.log_x, "y": chart.log_y},
         label=in_unicode(chart.xlabel), reach=[*chart.reach, *chart.levels.values()], ticks=[*chart.ticks.items()],
         levels=[(in_unicode(name), value) for name, value in chart.levels.items()], plateaus=chart.plateaus,
-        group=group if chart.xlabel == "iteration" else None,
     )  # fmt: skip
 
 
@@ -81,21 +70,20 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
         yield page.curve(x, y[:, column], in_unicode(line.name), further=together or k > 0, width=width, **form)
 
 
-def add_scene(page: Page, shown: SliderStates, name: str, scene: Scene) -> Html:
-    """Add a scene, with states left out where the page has no room for all."""
-    cost = sum(layer.at(int(shown.states[-1])).size for layer in scene.layers if layer.moves)
+def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:
+    """Add a scene of the states (k,) that the slider goes through, or of some where the page has no room for all."""
+    cost = sum(layer.at(int(shown[-1])).size for layer in scene.layers if layer.moves)
     maps = any(layer.form in ("field", "classes") for layer in scene.layers)
-    kept = spread(len(shown.states), min(max(2, MOST // max(cost, 1)), MAPS if maps else MOST))
-    states = [int(i) for i in shown.states[kept]]
+    kept = spread(len(shown), min(max(2, MOST // max(cost, 1)), MAPS if maps else MOST))
+    states = [int(i) for i in shown[kept]]
     layers, legend = zip(*(_layer(page, layer, states) for layer in scene.layers), strict=True)
     return page.panel(
-        "scene", scene.title, scene.alternative, name=name, group=shown.group, window=scene.window, right=scene.right,
+        "scene", scene.title, scene.alternative, name=name, window=scene.window, right=scene.right,
         right_label=in_unicode(scene.right_label), x=in_unicode(scene.xlabel), y=in_unicode(scene.ylabel),
         square=scene.square, zero=scene.zero, texts=scene.texts, framed=scene.framed,
-        remarks=[scene.remark(i) for i in states],
+        remarks=[scene.remark(i) for i in states], at=kept if len(kept) < len(shown) else None,
         own=page.array([scene.own(i) for i in states]) if scene.own else None,
         layers=sorted(layers, key=lambda layer: layer["z"]), legend=[entry for entries in legend for entry in entries],
-        at=kept if len(kept) < len(shown.states) else None,
     )  # fmt: skip
 
 

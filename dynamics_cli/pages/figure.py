@@ -10,18 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.errors import RunError
 from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
-from dynamics_cli.pages.run import add_run
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import AUDIT, beside, read_document, run_path, seeds_of, sha256
+from dynamics_cli.reproduction.document import AUDIT, beside, read_document, seeds_of, sha256
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.replica import replicas_of
-from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.text import number
 
@@ -41,7 +38,7 @@ def documents_of(paper: str) -> dict[str, Path]:
     return {name: file for name in catalogue.figure_names(paper) if (file := folder / f"{name}.json").is_file()}
 
 
-def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
+def add_paper(page: Page, key: str) -> None:
     """Add a paper: how its claims came out, errata and choices from its notes, and every figure that was reproduced.
 
     Raises RunError: a file is damaged.
@@ -77,13 +74,13 @@ def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
         )
     )
     for file, document in documents.values():
-        add_figure(page, file, document, runs=runs)
+        add_figure(page, file, document)
 
 
-def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: bool = False, level: str = "h3") -> None:
-    """Add a figure whose JSON in `file` is `document`; with `runs` also its runs, folded in.
+def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: str = "h3") -> None:
+    """Add a figure whose JSON in `file` is `document`.
 
-    Raises CorruptRunError: a picture is not the one that was written with the JSON, or a run is damaged.
+    Raises CorruptRunError: a picture is not the one that was written with the JSON.
     """
     claims, numbers, name = _claims(file, document), document.get("numbers", {}), str(document["figure"])
     origins = origins_of(name, [one["config"] for one in document["runs"]])
@@ -105,8 +102,6 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: boo
         folded("Runs and provenance", *_runs(document)),
     ]
     page.body.append(tag("section", *parts, class_="figure"))
-    for one in document["runs"] if runs else ():
-        _embed(page, file, one)
 
 
 def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
@@ -202,13 +197,3 @@ def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     made = document.get("provenance", {})
     kept = {key: value for key, value in made.items() if key != "obtained"}
     yield table([], kept.items(), "Where, when and with what it was made")
-
-
-def _embed(page: Page, file: Path, one: Mapping[str, Any]) -> None:
-    path = run_path(file, one["path"])
-    title = f"Run {one.get('role', '')}: {path.name}"
-    try:
-        run = Run(path)
-        add_run(page, replicas_of(run)[0] if "replicas" in run.info else run, folded_in=title)
-    except DynError as error:
-        page.body.append(folded(title, tag("p", f"It cannot be shown: {error}")))

@@ -1,13 +1,12 @@
-"""From what a user names to a page: runs, sweeps, figures and papers, alone or together."""
+"""From what a user names to a page: of a run, several runs, a sweep, a figure, a paper, or all papers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics_cli.errors import RunError, did_you_mean
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.pages.document import Page, tag
 from dynamics_cli.pages.figure import add_figure, add_paper
 from dynamics_cli.pages.run import add_comparison, add_run
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.directory import Sweep
 
 Part = tuple[str, Any]
-"""What something is - `run`, `sweep`, `figure` or `paper` - and the run, the directory, the JSON, or the key."""
+"""`run`, `sweep`, `figure` or `paper`, and the run, the directory, the JSON, or the key."""
 
 
 def pages_folder() -> Path:
@@ -32,88 +31,76 @@ def pages_folder() -> Path:
     return outputs_root() / "pages"
 
 
-def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, theory: bool = False) -> Page:
+def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -> Page:
     """See `api.page`."""
-    parts = [_found(one) for one in what] or [("paper", key) for key in catalogue.papers()]
-    page = Page(*_called(parts, everything=not what))
-    alone = [value for kind, value in parts if kind == "run"]
-    if len(alone) == 1:
-        if len(parts) > 1:
-            page.body.append(tag("h2", alone[0].path.name))
-        add_run(page, alone[0], theory=theory)
-    elif alone:
-        add_comparison(page, alone)
-    papers = [value for kind, value in parts if kind == "paper"]
-    if len(papers) > 1:
-        links = (tag("li", tag("a", catalogue.papers()[key].title, href=f"#{key}")) for key in papers)
-        page.body.append(tag("nav", tag("ul", *links), aria_label="papers"))
-    for kind, value in parts:
-        if kind == "sweep":
-            add_sweep(page, value)
-        elif kind == "figure":
-            add_figure(page, value, read_document(value), runs=runs, level="h2")
-        elif kind == "paper":
-            add_paper(page, value, runs=runs)
-    return page
-
-
-def _called(parts: Sequence[Part], *, everything: bool) -> tuple[str, str]:
-    """Return name and title of a page."""
-    if everything:
-        return "papers", "Papers and what was reproduced of them"
-    if len(parts) > 1 and all(kind == "run" for kind, _ in parts):
-        return "comparison", f"{len(parts)} runs"
+    parts = [_part(which) for which in what]
+    if not parts:
+        return _papers()
     if len(parts) > 1:
-        return "together", ", ".join(_called([part], everything=False)[0] for part in parts)
+        runs = [value for kind, value in parts if kind == "run"]
+        if len(runs) < len(parts):
+            raise UsageError("runs have a page together; a sweep, a figure and a paper have a page each")
+        page = Page("comparison", f"{len(runs)} runs")
+        add_comparison(page, runs)
+        return page
     ((kind, value),) = parts
     if kind == "run":
         replica = getattr(value, "replica", None)
         name = value.path.name if replica is None else f"{value.path.name}-{replica}"
+        page = Page(name, name)
+        add_run(page, value, theory=theory)
     elif kind == "sweep":
         name = value.absolute().name
-        return name, f"Sweep {read_sweep(value).get('name', name)}"
+        page = Page(name, f"Sweep {read_sweep(value).get('name', name)}")
+        add_sweep(page, value)
+    elif kind == "figure":
+        page = Page(value.stem, value.stem)
+        add_figure(page, value, read_document(value), level="h2")
     else:
-        name = value.stem if kind == "figure" else value
-    return name, name
+        page = Page(value, value)
+        add_paper(page, value)
+    return page
 
 
-def _found(one: Any) -> Part:
-    """Return what a user means: a run, a sweep, the JSON of a figure, or a paper."""
-    if isinstance(one, Run):
-        return "run", one
-    files = getattr(one, "files", None)  # the result of `reproduce`
-    path = Path(files[-1] if files else getattr(one, "path", one))
+def _papers() -> Page:
+    page, papers = Page("papers", "Papers and what was reproduced of them"), catalogue.papers()
+    links = (tag("li", tag("a", entry.title, href=f"#{key}")) for key, entry in papers.items())
+    page.body.append(tag("nav", tag("ul", *links), aria_label="papers"))
+    for key in papers:
+        add_paper(page, key)
+    return page
+
+
+def _part(which: Any) -> Part:
+    if isinstance(which, Run):
+        return "run", which
+    files = getattr(which, "files", None)  # the result of `reproduce`
+    path = Path(files[-1] if files else getattr(which, "path", which))
     if path.suffix == ".json" and path.is_file():
         return "figure", path
     text = os.fspath(path)
-    if (named := _named(text)) is not None:
-        return named
+    if not is_there(text) and text not in run_names():  # names of runs and sweeps may begin as names of papers do
+        if text in catalogue.papers():
+            return "paper", text
+        if text in catalogue.figure_names():
+            return "figure", _document(text)
     sweep = sweep_directory(path)
-    return ("run", _run(text)) if sweep is None else ("sweep", sweep)
-
-
-def _named(text: str) -> Part | None:
-    """Return the paper, or the JSON of the figure, of a name, which runs and sweeps have that only begin so."""
-    if is_there(text) or text in run_names():
-        return None
-    if text in catalogue.papers():
-        return "paper", text
-    names = catalogue.figure_names()
-    if text not in names:
-        return None
-    document, figure = outputs_root() / "figures" / f"{text}.json", names[text]
-    if not document.is_file():
-        variant = text.removeprefix(figure).removeprefix("-")
-        again = f"`dyn reproduce {figure}{f' --variant {variant}' if variant else ''}` does it"
-        raise RunError(f"{text} has not been reproduced yet (there is no {document}): {again}")
-    return "figure", document
-
-
-def _run(text: str) -> Run:
+    if sweep is not None:
+        return "sweep", sweep
     try:
-        return open_run(text)
+        return "run", open_run(text)
     except RunError as error:
         if is_there(text):
             raise
         close = did_you_mean(text, [*catalogue.papers(), *catalogue.figure_names()])
         raise RunError(f"{error}; nor is it a sweep, a figure or a paper{close}") from error
+
+
+def _document(name: str) -> Path:
+    """Return the JSON of a figure. Raises RunError: it has not been reproduced yet."""
+    document, figure = outputs_root() / "figures" / f"{name}.json", catalogue.figure_names()[name]
+    if not document.is_file():
+        variant = name.removeprefix(figure).removeprefix("-")
+        again = f"`dyn reproduce {figure}{f' --variant {variant}' if variant else ''}` does it"
+        raise RunError(f"{name} has not been reproduced yet (there is no {document}): {again}")
+    return document

@@ -16,7 +16,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import flat
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
-from dynamics_cli.pages.drawn import PIXELS, SliderStates, add_chart, add_scene
+from dynamics_cli.pages.drawn import PIXELS, add_chart, add_scene
 from dynamics_cli.reproduction.settings import origins_in
 from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_of, file_sizes, final_numbers
@@ -26,17 +26,14 @@ VALUE = 300
 """Characters of a setting that a table shows."""
 
 
-def add_run(page: Page, run: Run, *, folded_in: str = "", theory: bool = False) -> None:
-    """Add everything that a run can show, with predictions of theories too; `folded_in` titles a fold around it.
+def add_run(page: Page, run: Run, *, theory: bool = False) -> None:
+    """Add everything that a run can show, where asked for with predictions of theories.
 
     Raises CorruptRunError: the run is damaged.
     """
     run.check_all()
     parts = [*_pictures(page, run, theory=theory), *_tables(run)]
-    if folded_in:
-        page.body.append(folded(folded_in, tag("section", *parts, class_="run")))
-    else:
-        page.body.append(tag("section", *parts, class_="run", aria_label=run.path.name))
+    page.body.append(tag("section", *parts, class_="run", aria_label=run.path.name))
 
 
 def add_comparison(page: Page, runs: Sequence[Run]) -> None:
@@ -74,16 +71,16 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
 
 
 def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
-    view, group = View(run), len(page.groups)
+    view = View(run)
     states = view.curve_states(1) if view.states else np.zeros(0, np.int64)
-    steps = np.asarray(view.iterations[states], np.float64)
-    numbers = _numbers(view, states) if len(states) else {}
-    kept = [{"name": name, "y": page.array(values)} for name, values in numbers.items()]
-    page.groups.append({"x": page.array(steps), "numbers": kept})
     loss = "" if np.isnan(run.final_loss) else f", final loss {cell(run.final_loss)}"
     yield tag("p", f"{run.status}, {run.iterations:,} iterations{loss}")
+    numbers: dict[str, Floats] = {}
     if len(states):
-        yield _slider(group, steps)
+        steps, numbers = np.asarray(view.iterations[states], np.float64), _numbers(view, states)
+        kept = [{"name": name, "y": page.array(values)} for name, values in numbers.items()]
+        page.states = {"x": page.array(steps), "numbers": kept}
+        yield _slider(steps)
     first: list[Html] = []
     scenes: list[Html] = []
     rest: list[Html] = []
@@ -91,19 +88,16 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
         if panel.missing(view) is not None:
             continue
         if panel.charts is not None:
-            charts = panel.charts(view, None)
-            (first if name == "loss" else rest).extend(
-                add_chart(page, chart, group, wide=name == "loss" and not k) for k, chart in enumerate(charts)
-            )
+            charts = enumerate(panel.charts(view, None))
+            drawn = first if name == "loss" else rest
+            drawn += [add_chart(page, chart, wide=name == "loss" and k == 0) for k, chart in charts]
         elif panel.scene is not None and len(states):
-            scene = panel.scene(view, [int(i) for i in states], PIXELS)
-            scenes.append(add_scene(page, SliderStates(view, states, group), name, scene))
+            scenes.append(add_scene(page, states, name, panel.scene(view, [int(i) for i in states], PIXELS)))
     if len(states):
         rows = [[name, tag("td", "")] for name in ["iteration", *numbers]]
-        in_numbers = table([], rows, "This state in numbers", class_="state", data_group=group)
-        scenes.append(tag("div", in_numbers, class_="panel"))
+        scenes.append(tag("div", table([], rows, "This state in numbers", class_="state"), class_="panel"))
     if theory:
-        rest += [add_chart(page, chart, group) for one in predictions(run) for chart in prediction_charts(one)]
+        rest += [add_chart(page, chart) for one in predictions(run) for chart in prediction_charts(one)]
     yield tag("div", *first, *scenes, *rest, class_="panels")
     if len(states) < view.states:
         yield tag("p", f"The slider goes through {len(states)} of {view.states} recorded states.")
@@ -111,18 +105,21 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
         yield tag("p", f"From iteration {view.iterations[view.states]} on the weights are not finite.")
 
 
-def _slider(group: int, steps: Floats) -> Html:
-    last = len(steps) - 1
-    named = {"first": "|<", "back": "<", "play": "play", "on": ">", "last": ">|"}
-    said = {"first": "first state", "back": "previous state", "play": "play", "on": "next state", "last": "last state"}
+BUTTONS = (
+    ("first", "|<", "first state"), ("back", "<", "previous state"), ("play", "play", "play"),
+    ("on", ">", "next state"), ("last", ">|", "last state"),
+)  # fmt: skip
+"""Class, sign and name of the buttons of the slider."""
+
+
+def _slider(steps: Floats) -> Html:
     buttons = [
-        tag("button", sign, type="button", class_=name, aria_label=said[name], title=said[name])
-        for name, sign in named.items()
+        tag("button", sign, type="button", class_=name, aria_label=said, title=said) for name, sign, said in BUTTONS
     ]
-    label = f"State of training {group + 1}" if group else "State of training"
+    last, label = len(steps) - 1, "State of training"
     slider = tag("input", type="range", min=0, max=last, step=1, value=last, aria_label=label, autocomplete="off")
     shown = tag("output", f"iteration {steps[-1]:.0f}")
-    return tag("div", *buttons, slider, shown, class_="time", data_group=group, role="group", aria_label=label)
+    return tag("div", *buttons, slider, shown, class_="time", role="group", aria_label=label)
 
 
 def _numbers(view: View, states: Any) -> dict[str, Floats]:

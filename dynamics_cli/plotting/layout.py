@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -28,10 +29,10 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """Return `value` with `digits` significant digits, or a whole number with spaced thousands, as in `300 000`."""
+    """Return `value` with `digits` significant digits, as `3.51e-6`, or a whole number as `300 000`."""
     if value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}".replace(",", THIN_SPACE).replace("-", MINUS)
-    return f"{value:.{digits}g}".replace("-", MINUS)
+    return re.sub(r"e([+-])0*", r"e\1", f"{value:.{digits}g}").replace("e+", "e").replace("-", MINUS)
 
 
 @styled

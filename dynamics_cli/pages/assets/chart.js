@@ -62,11 +62,12 @@ class Chart {
     this.range = [0, 1];
     /** @type {[number, number]} */
     this.extent = [NaN, NaN];
-    const button = (/** @type {string} */ name, /** @type {() => void} */ act) => make("button", { type: "button", onclick: act }, name);
+    const name = panel.title.trim().toLowerCase().replace(/[^a-z0-9]+/g, "_");
+    const button = (/** @type {string} */ text, /** @type {() => void} */ act) => make("button", { type: "button", onclick: act }, text);
     const menu = make("details", { class: "menu" }, make("summary", { "aria-label": "more" }, "\u22ef"), make("div", { class: "settings" },
       button("zoom in", () => this.zoomBy(0.5)), button("zoom out", () => this.zoomBy(2)), button("all", () => this.zoom(null)),
-      button("CSV", () => save(`${this.name()}.csv`, new Blob([this.csv()], { type: "text/csv" }))),
-      button("PNG", () => this.picture().toBlob((blob) => blob && save(`${this.name()}.png`, blob)))));
+      button("CSV", () => save(`${name}.csv`, new Blob([this.csv()], { type: "text/csv" }))),
+      button("PNG", () => this.picture().toBlob((blob) => blob && save(`${name}.png`, blob)))));
     const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)), menu);
     this.drawing = make("div", { class: "chart", role: "img", "aria-label": panel.alternative });
     this.readout = make("p", { class: "readout" }, "\u00a0");
@@ -85,17 +86,13 @@ class Chart {
     place.append(settings, this.drawing, this.readout, legend);
     this.mark = make("div", { class: "mark" });
     this.build();
-    new ResizeObserver(() => this.fit()).observe(this.drawing);
+    new ResizeObserver(() => Math.abs(this.drawing.clientWidth - (this.plot?.width ?? 0)) > 1 && this.build()).observe(this.drawing);
     /** Told the x of a click. @type {(x: number) => void} */
     this.onpoint = () => {};
-    let dragged = false;
-    this.drawing.addEventListener("mousedown", ({ clientX }) => {
-      const move = (/** @type {MouseEvent} */ event) => (dragged ||= Math.abs(event.clientX - clientX) > 4);
-      dragged = false;
-      addEventListener("mousemove", move);
-      addEventListener("mouseup", () => removeEventListener("mousemove", move), { once: true });
+    this.drawing.addEventListener("click", () => {
+      if (!this.dragged && this.pointed !== undefined) this.onpoint(this.pointed);
+      this.dragged = false;
     }, true);
-    this.drawing.addEventListener("click", () => !dragged && this.pointed !== undefined && this.onpoint(this.pointed), true);
   }
 
   build() {
@@ -121,8 +118,9 @@ class Chart {
     })));
     const bands = this.drawn.flatMap(({ line, edge }, at) => (edge && this.drawn[at + 1]?.edge && this.drawn[at + 1].line === line
       ? [{ series: [at + 1, at + 2], fill: () => `rgba(${rgb(roleColor(line.color))},0.2)` }] : []));
+    const width = Math.max(200, this.drawing.clientWidth);
     const options = /** @type {any} */ ({
-      width: Math.max(200, this.drawing.clientWidth), height: this.height(), legend: { show: false },
+      width, height: Math.max(170, Math.min(240, width * 0.55)), legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false } },
       scales: {
         x: { time: false, distr: this.log.x ? 3 : 1, range: () => this.range },
@@ -139,17 +137,6 @@ class Chart {
     });
     this.plot = new uPlot(options, this.reduced(), this.drawing);
     this.plot.over.append(this.mark);
-  }
-
-  height() {
-    return Math.max(170, Math.min(240, this.drawing.clientWidth * 0.55));
-  }
-
-  fit() {
-    const width = Math.max(200, this.drawing.clientWidth);
-    if (!this.plot || Math.abs(width - this.plot.width) < 2) return;
-    this.plot.setSize({ width, height: this.height() });
-    this.refresh();
   }
 
   /** From the first to the last x of all curves; on a log axis from the first that is positive. @returns {[number, number]} */
@@ -196,10 +183,6 @@ class Chart {
     return [low - pad, high + pad];
   }
 
-  refresh() {
-    this.plot?.setData(this.reduced(), true);
-  }
-
   /** @param {"x" | "y"} axis @param {boolean} on */
   scale(axis, on) {
     this.log[axis] = on;
@@ -220,7 +203,7 @@ class Chart {
   zoom(range) {
     this.zoomed = range;
     this.range = range ?? this.whole();
-    this.refresh();
+    this.plot?.setData(this.reduced(), true);
   }
 
   /** Zoom about the slider's state, or else the middle. @param {number} factor */
@@ -238,7 +221,8 @@ class Chart {
   /** @param {uPlot} u */
   select(u) {
     const { left, width } = u.select;
-    if (width > 4) this.zoom([u.posToVal(left, "x"), u.posToVal(left + width, "x")]);
+    this.dragged = width > 4; // the click that follows is its end
+    if (this.dragged) this.zoom([u.posToVal(left, "x"), u.posToVal(left + width, "x")]);
     u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
   }
 
@@ -296,16 +280,6 @@ class Chart {
     const seen = x >= this.range[0] && x <= this.range[1];
     this.mark.hidden = !seen;
     if (seen && this.plot) this.mark.style.transform = `translateX(${this.plot.valToPos(x, "x")}px)`;
-  }
-
-  redraw() {
-    this.plot?.redraw(false);
-  }
-
-  /** The name of a file of this chart: that of its panel. */
-  name() {
-    const title = this.drawing.closest("figure")?.querySelector("figcaption")?.textContent || "chart";
-    return title.trim().toLowerCase().replace(/[^a-z0-9]+/g, "_");
   }
 
   /** All values of the curves that are shown, as they were recorded. */

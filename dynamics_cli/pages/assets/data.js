@@ -2,14 +2,14 @@
 "use strict";
 // The numbers of a page: inflated when they are first asked for, and reduced to what a screen can show.
 
-/** @typedef {{id?: number, type?: string, first?: number, step?: number, shape: number[]}} Stored */
+/** @typedef {{id: number, type: string, shape: number[]}} Stored */
 /** @typedef {Float64Array | Float32Array | Uint8Array} Numbers */
 /** @typedef {{name: string, color: string, dash: number[], width: number, points: boolean, further?: boolean}} Look */
 /** @typedef {Look & {x: Stored, y: Stored, low?: Stored, high?: Stored, of?: number}} StoredLine */
-/** @typedef {{kind: string, group?: number, at?: number[], alternative: string, [key: string]: any}} Panel */
-/** @typedef {{x: Stored, numbers: {name: string, y: Stored}[]}} StoredGroup */
+/** @typedef {{kind: string, title: string, at?: number[], alternative: string, [key: string]: any}} Panel */
+/** @typedef {{x: Stored, numbers: {name: string, y: Stored}[]}} StoredStates */
 
-/** @type {{panels: Panel[], groups: StoredGroup[]}} */
+/** @type {{panels: Panel[], states: StoredStates | null}} */
 const described = JSON.parse(element("described").textContent || "");
 
 /** @param {string} id @returns {HTMLElement} */
@@ -28,12 +28,8 @@ const inflated = new Map();
  * @returns {Promise<Numbers>}
  */
 function numbers(stored) {
-  if (stored.id === undefined) {
-    const count = stored.shape.reduce((a, b) => a * b, 1);
-    return Promise.resolve(Float64Array.from({ length: count }, (_, k) => (stored.first ?? 0) + k * (stored.step ?? 0)));
-  }
   let found = inflated.get(stored.id);
-  if (!found) inflated.set(stored.id, (found = inflate(`a${stored.id}`, stored.type ?? "f8")));
+  if (!found) inflated.set(stored.id, (found = inflate(`a${stored.id}`, stored.type)));
   return found;
 }
 

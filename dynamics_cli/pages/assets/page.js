@@ -17,7 +17,7 @@ class States {
     this.slider = /** @type {HTMLInputElement} */ (bar.querySelector("input"));
     this.output = /** @type {HTMLOutputElement} */ (bar.querySelector("output"));
     /** @type {HTMLTableCellElement[]} */
-    this.cells = [...document.querySelectorAll(`table.state[data-group="${bar.dataset.group}"] td`)].map((cell) => /** @type {HTMLTableCellElement} */ (cell));
+    this.cells = [...document.querySelectorAll("table.state td")].map((cell) => /** @type {HTMLTableCellElement} */ (cell));
     /** @type {((k: number) => void)[]} */
     this.movers = [];
     this.now = x.length - 1;
@@ -79,76 +79,32 @@ class States {
   }
 }
 
-/** @type {Map<number, Promise<States | null>>} */
-const groups = new Map();
-
-/** The slider of a group, set up when it is first asked for. @param {number} group */
-function statesOf(group) {
-  let found = groups.get(group);
-  if (!found) groups.set(group, (found = setUpStates(group)));
-  return found;
-}
-
-/** @param {number} group */
-async function setUpStates(group) {
-  const bar = /** @type {HTMLElement | null} */ (document.querySelector(`.time[data-group="${group}"]`));
-  if (!bar) return null;
-  const { x, numbers: named } = described.groups[group];
-  const values = await Promise.all(named.map(({ y }) => numbers(y)));
-  return new States(bar, await numbers(x), named.map(({ name }, k) => ({ name, values: values[k] })));
-}
-
-/** @param {number} number */
-async function setUp(number) {
-  const panel = described.panels[number];
-  const place = element(`panel-${number}`);
-  if (place.firstChild) return;
+/** @param {Panel} panel @param {HTMLElement} place @param {States | null} states */
+async function setUp(panel, place, states) {
   if (panel.kind === "sweep") {
     redraws.add(await setUpSweep(place, panel));
     return;
   }
-  const states = panel.group === undefined ? null : await statesOf(panel.group);
   if (panel.kind === "chart") {
     const lines = await Promise.all(panel.lines.map(async (/** @type {StoredLine} */ line) => {
       const curve = async (/** @type {Stored | undefined} */ y) => y && { x: await numbers(line.x), y: await numbers(y) };
       return { ...line, name: line.name + (line.of ? ` (extremes of ${line.of} points)` : ""), curve: await curve(line.y), low: await curve(line.low), high: await curve(line.high) };
     }));
     const chart = new Chart(place, panel, /** @type {Line[]} */ (lines));
-    redraws.add(() => chart.redraw());
+    redraws.add(() => chart.plot?.redraw(false));
     if (!states || panel.label !== "iteration") return;
-    const move = (/** @type {number} */ k) => chart.move(states.x[k]);
-    states.movers.push(move);
+    states.movers.push((k) => chart.move(states.x[k]));
     chart.onpoint = (x) => states.goTo(nearest(states.x, x));
-    move(states.now);
     return;
   }
   const draw = await setUpScene(place, panel);
-  if (!states) return;
-  /** The last of the picture's states that is not after the slider's. @param {number} k */
-  const drawn = (k) => (panel.at ? Math.max(0, firstFrom(Float64Array.from(panel.at), k + 0.5) - 1) : k);
   let last = -1;
-  const move = (/** @type {number} */ k) => {
-    if (drawn(k) !== last) draw((last = drawn(k)));
-  };
-  states.movers.push(move);
-  redraws.add(() => draw(last));
-  move(states.now);
-}
-
-/** Set up all that stands in an element and is not folded in. @param {ParentNode} root */
-async function setUpIn(root) {
-  const places = [...root.querySelectorAll(".drawn")].filter((place) => {
-    const fold = place.closest("details");
-    return !fold || fold.open;
+  states?.movers.push((k) => {
+    /** The last of the picture's states that is not after the slider's. */
+    const drawn = panel.at ? Math.max(0, firstFrom(Float64Array.from(panel.at), k + 0.5) - 1) : k;
+    if (drawn !== last) draw((last = drawn));
   });
-  await Promise.all(places.map((place) => setUp(Number(place.id.replace("panel-", "")))));
-  for (const bar of root.querySelectorAll(".time")) {
-    const fold = bar.closest("details");
-    if (!fold || fold.open) {
-      const states = await statesOf(Number(/** @type {HTMLElement} */ (bar).dataset.group));
-      states?.goTo(states.now);
-    }
-  }
+  redraws.add(() => draw(last));
 }
 
 function recolor() {
@@ -158,13 +114,16 @@ function recolor() {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
 
-document.addEventListener("toggle", (event) => {
-  const fold = event.target;
-  if (fold instanceof HTMLDetailsElement && fold.open) setUpIn(fold);
-}, true);
-
 (async () => {
   document.documentElement.classList.add("drawing");
-  await setUpIn(document);
+  const bar = /** @type {HTMLElement | null} */ (document.querySelector(".time"));
+  let states = null;
+  if (bar && described.states) {
+    const { x, numbers: named } = described.states;
+    const values = await Promise.all(named.map(({ y }) => numbers(y)));
+    states = new States(bar, await numbers(x), named.map(({ name }, k) => ({ name, values: values[k] })));
+  }
+  await Promise.all(described.panels.map((panel, k) => setUp(panel, element(`panel-${k}`), states)));
+  states?.goTo(states.now);
   document.documentElement.dataset.ready = performance.now().toFixed(0);
 })();
