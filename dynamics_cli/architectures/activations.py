@@ -15,6 +15,8 @@ from dynamics_cli.kinds.base import Finding, NonNegative, Positive, Sections
 class Relu(Activation, kind="relu"):
     """`max(z, 0)`; its derivative at 0 is 0."""
 
+    negative_slope = 0.0
+
     def value(self, z: Array) -> Array:
         """Return `max(z, 0)`."""
         return formulas.maximum(z, 0.0)
@@ -27,6 +29,11 @@ class LeakyRelu(Activation, kind="leaky_relu"):
     slope: NonNegative | None = None
     """Slope for negative arguments."""
 
+    @property
+    def negative_slope(self) -> float:  # type: ignore[override]
+        """The slope, by default 0."""
+        return self.slope or 0.0
+
     def value(self, z: Array) -> Array:
         """Return `max(z, 0) + slope min(z, 0)`."""
         return formulas.where(z > 0, z, (0.0 if self.slope is None else self.slope) * z)
@@ -36,6 +43,7 @@ class Linear(Activation, kind="linear"):
     """`z` itself."""
 
     smooth = True
+    negative_slope = 1.0
 
     def value(self, z: Array) -> Array:
         """Return `z`."""

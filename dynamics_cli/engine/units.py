@@ -358,7 +358,7 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
     def trace_update(kind: Any, trace: Trace) -> list[Expression]:
         weight, memory, whole = update(kind, trace)
         found[:] = [memory, whole]
-        return [weight, *memory.written.values(), *whole.written.values()]
+        return [weight, *memory.values(), *whole.values()]
 
     nodes, trace = traced(optimizer, trace_update)
     memory, whole = found
@@ -384,12 +384,12 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
         *(["q, first = 0, segments[0]"] if of_network else []), "step = lr * factors[q]",
         *(f"m{slots.index(name)} = np.float64({at[name]})" for name in whole.read), *writer.whole(nodes),
     ]  # fmt: skip
-    count = len(memory.written)
-    for name, node in zip(whole.written, nodes[1 + count :], strict=True):
+    count = len(memory)
+    for name, node in zip(whole, nodes[1 + count :], strict=True):
         begin.append(f"{at[name]} = real({writer.name(node)})")
     each, (weight, *values) = writer.each(nodes[: 1 + count])
     remember = []
-    for name, value in zip(memory.written, values, strict=True):
+    for name, value in zip(memory, values, strict=True):
         # of weights whose gradient stays 0 it ends at 0: on denormal numbers a step takes twice as long
         remember += [f"kept = {value}", f"{at[name]} = kept if abs(kept) >= tiny else real(0)"]
     source = _filled(

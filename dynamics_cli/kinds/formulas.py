@@ -48,7 +48,6 @@ class Expression:
     """An operation of a formula; equal operations of a formula are the same object."""
 
     __slots__ = ("arguments", "key", "level", "operation", "table")
-    __array_priority__ = 1000
     ndim = 0
 
     def __init__(self, table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int) -> None:
@@ -59,21 +58,7 @@ class Expression:
     def __bool__(self) -> bool:
         raise NotAFormulaError("a formula cannot branch on a value: use `where(condition, this, that)`")
 
-    __iter__ = __len__ = __float__ = __int__ = None  # nothing takes it for a number
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Expression:
-        """Write down the operation of a NumPy function: `np.exp(z)` is `exp(z)`."""
-        name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        if method != "__call__" or options or name not in _OPERATIONS:
-            raise NotAFormulaError(f"`numpy.{ufunc.__name__}` is no function of formulas")
-        return make(self.table, name, *inputs)
-
-    def __array_function__(self, function: Any, kinds: Any, arguments: Any, options: Any) -> Any:
-        """Replace `np.where` and `np.clip` by their traced forms; others, such as `np.mean`, mix samples."""
-        known = {"where": where, "clip": clip}
-        if options or function.__name__ not in known:
-            raise NotAFormulaError(f"`numpy.{function.__name__}` is no function of formulas")
-        return known[function.__name__](*arguments)
+    __array_ufunc__ = __iter__ = __len__ = __float__ = __int__ = None  # nothing takes it for an array or a number
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotAFormulaError("a formula cannot be made an array")
@@ -210,11 +195,8 @@ _OPERATIONS: dict[str, Callable[..., Any]] = _OF_BOTH | {
     "softplus": lambda z: np.logaddexp(z, 0 * z), "logsumexp": _numpy_logsumexp, "pick": _numpy_pick,
 }  # fmt: skip
 """Operation -> its function of NumPy's arrays."""
-ELEMENTARY = ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "sigmoid", "softplus")
-"""Functions that the engine has kernels of."""
 _REDUCTIONS = frozenset({"total", "total_of_all", "logsumexp", "pick"})
 SUMS = ("total", "total_of_all")
-_UFUNCS = {"absolute": "abs", "fabs": "abs"}
 
 
 def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
@@ -265,12 +247,6 @@ pick = _named("pick", "Return the output `h_y` of a sample whose class is y.")
 def clip(z: Array, low: Array, high: Array) -> Array:
     """Return `z`, but no less than `low` and no more than `high`; the derivative is 1 between the two."""
     return minimum(maximum(z, low), high)
-
-
-def ones_like(z: Array) -> Array:
-    """Return 1, of the shape of `z`."""
-    torch = _torch_of([z])
-    return 1.0 if isinstance(z, Expression) else np.ones_like(z) if torch is None else torch.ones_like(z)
 
 
 def zeros_like(z: Array) -> Array:

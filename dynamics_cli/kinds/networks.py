@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-_SLOPES: dict[tuple[type, str], float | None] = {}
-"""Activation, with its keys -> its `negative_slope`."""
-
-
 class Activation(Kind):
     """A function of a number, applied to every neuron; `activation: tanh` is short for `{kind: tanh}`."""
 
@@ -33,13 +29,13 @@ class Activation(Kind):
     smooth: ClassVar[bool] = False
     """Whether it has no kinks, so that gradient flow may be integrated to any order."""
 
-    @property
-    def negative_slope(self) -> float | None:
-        """`alpha` of an activation `max(z, 0) + alpha min(z, 0)`, `alpha >= 0`; None for all others."""
-        key = type(self), repr(self)
-        if key not in _SLOPES:
-            _SLOPES[key] = None if tracing.operations(self) is None else _slope_below(self)
-        return _SLOPES[key]
+    negative_slope: ClassVar[float | None] = None
+    """`alpha` of an activation `max(z, 0) + alpha min(z, 0)`, `alpha >= 0`; None for all others."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "value" in vars(cls) and "negative_slope" not in vars(cls):
+            cls.negative_slope = None  # that of a base class holds for its value alone
 
     @abstractmethod
     def value(self, z: Array) -> Array:
@@ -55,17 +51,6 @@ class Activation(Kind):
             return tracing.slopes(self, z, order)
         except formulas.NotAFormulaError:
             return automatic(self.value, z, order)
-
-
-def _slope_below(sigma: Activation) -> float | None:
-    """Return `alpha` of a formula that is `max(z, 0) + alpha min(z, 0)` at 63 arguments, its derivative too."""
-    sizes = np.geomspace(1e-30, 1e30, 31)
-    z = np.concatenate([-sizes, [0.0], sizes])
-    with np.errstate(all="ignore"):
-        alpha = -float(sigma.value(np.array([-1.0]))[0]) + 0.0
-        pieces = np.where(z > 0, z, alpha * z), np.where(z > 0, 1.0, alpha)
-        same = alpha >= 0 and all(map(np.array_equal, pieces, (sigma.value(z), tracing.slopes(sigma, z, 1))))
-    return alpha if same else None
 
 
 class Architecture(Kind):

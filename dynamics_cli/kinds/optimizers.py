@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -43,6 +43,11 @@ class Optimizer(Kind):
     @property
     def plain(self) -> bool:
         """Whether a step is along the gradient, or along that divided by the loss, unless further keys are given."""
+        return False
+
+    @property
+    def spans_gradients(self) -> bool:
+        """Whether weights move by sums of their gradients, with factors that all weights of a tensor share."""
         return False
 
     @abstractmethod
@@ -88,7 +93,7 @@ class Descent(Optimizer):
         """Return a smaller step."""
         return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
 
-    def updated(self, w: Array, g: Array, memory: MutableMapping[str, Array], step: StepNumbers) -> Array:
+    def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return a weight after an update, given its gradient `g`, its memory, and numbers of the step.
 
         A formula. `memory["name"]` is 0 at first, then the value that the update before assigned; it is kept in the
@@ -124,50 +129,41 @@ class Descent(Optimizer):
             iteration: number of updates done.
             loss: of the batch, before the update.
 
+        Raises:
+            InputError: an update that is no formula sums over all of them.
+
         """
-        _update_tensors(self, parameters, gradients, names, state, StepNumbers(lr, iteration, loss))
+        step, known = StepNumbers(lr, iteration, loss), facts(self)
+        if len(parameters) > 1 and known is not None and known.over_all:
+            import torch
+
+            w, g = (torch.cat([tensor.flatten() for tensor in tensors]) for tensors in (parameters, gradients))
+            self.update([w], [g], lr=lr, names=["all"], state=state, iteration=iteration, loss=loss)
+            parts = w.split([parameter.numel() for parameter in parameters])  # type: ignore[no-untyped-call]
+            for parameter, part in zip(parameters, parts, strict=True):
+                parameter.copy_(part.view_as(parameter))
+            return
+        if len(parameters) > 1 and known is None and "total_of_all" in type(self).updated.__code__.co_names:
+            told = f"optimizer.kind {self.kind!r}: `total_of_all` needs an update that is a formula"
+            raise InputError(f"{told}, and this one is none: {obstacle(self)}")
+        for name, w, g in zip(names, parameters, gradients, strict=True):
+            step.memory = StateMemory(state, f"{name}/whole/", g.new_empty(()))
+            flat = w.flatten()
+            w.copy_(self.updated(flat, g.flatten(), StateMemory(state, f"{name}/", flat), step).view_as(w))
 
 
-class Remembered(OptimizerMemory):
+class StateMemory:
     """The memory for a tensor, or as a whole, as tensors in the state of an optimizer."""
 
-    def __init__(self, state: MutableMapping[str, Any], name: str, like: Any) -> None:
-        self._kept, self._name, self._like = state, name, like
+    def __init__(self, state: MutableMapping[str, Tensor], prefix: str, like: Tensor) -> None:
+        self._state, self._prefix, self._like = state, prefix, like
 
-    def __getitem__(self, key: str) -> Any:
-        name = f"{self._name}{key}"
-        return self._kept[name] if name in self._kept else zeros_like(self._like)
+    def __getitem__(self, name: str) -> Tensor:
+        key = f"{self._prefix}{name}"
+        return self._state[key] if key in self._state else zeros_like(self._like)
 
-    def __setitem__(self, key: str, value: Any) -> None:
-        self._kept[f"{self._name}{key}"] = value
-
-
-def _update_tensors(
-    optimizer: Descent, parameters: Sequence[Any], gradients: Sequence[Any], names: Sequence[str],
-    state: MutableMapping[str, Any], step: StepNumbers,
-) -> None:  # fmt: skip
-    """Update tensors in place by the formula of an optimizer; where it sums over all of them, joined.
-
-    Raises:
-        InputError: an update that is no formula sums over all of them.
-    """
-    known = facts(optimizer)
-    if len(parameters) > 1 and known is not None and known.over_all:
-        import torch
-
-        flat, slopes = (torch.cat([one.flatten() for one in many]) for many in (parameters, gradients))
-        _update_tensors(optimizer, [flat], [slopes], ["all"], state, step)
-        parts = flat.split([one.numel() for one in parameters])  # type: ignore[no-untyped-call]
-        for parameter, part in zip(parameters, parts, strict=True):
-            parameter.copy_(part.view_as(parameter))
-        return
-    if len(parameters) > 1 and known is None and "total_of_all" in type(optimizer).updated.__code__.co_names:
-        told = f"optimizer.kind {optimizer.kind!r}: `total_of_all` needs an update that is a formula"
-        raise InputError(f"{told}, and this one is none: {obstacle(optimizer)}")
-    for name, w, g in zip(names, parameters, gradients, strict=True):
-        step.memory = Remembered(state, f"{name}/whole/", g.new_empty(()))
-        flat = w.flatten()
-        w.copy_(optimizer.updated(flat, g.flatten(), Remembered(state, f"{name}/", flat), step).view_as(w))
+    def __setitem__(self, name: str, value: Tensor) -> None:
+        self._state[f"{self._prefix}{name}"] = value
 
 
 class Minibatch(Descent):

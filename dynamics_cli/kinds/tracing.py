@@ -14,9 +14,9 @@ serves all their values. Gradient descent with momentum, line by line:
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import formulas
@@ -65,8 +65,6 @@ def traced(kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]) ->
 class Facts:
     """A traced formula."""
 
-    operations: int
-    """How many elementary functions it takes."""
     sums: bool
     """Of an update: whether it has sums over many weights, or remembers something of them as a whole."""
     over_all: bool
@@ -75,64 +73,40 @@ class Facts:
     """Of an update: whether it depends on the loss."""
 
 
-_FORMULAS: dict[Any, Facts | str] = {}
-_PLAIN = (int, float, bool, type(None))
+_FACTS: dict[tuple[type, str], Facts | str] = {}
+"""Kind, with its settings -> its formula, or why it is none."""
+_METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
 
 
 def facts(kind: Any) -> Facts | None:
     """Return the traced formula of an activation, loss or update; None where it is none."""
-    found = _looked_at(kind)
-    return found if isinstance(found, Facts) else None
-
-
-def operations(kind: Any) -> int | None:
-    """Return how many elementary functions an activation, loss or update takes; None where it is no formula."""
-    found = facts(kind)
-    return None if found is None else found.operations
+    known = _facts_or_obstacle(kind)
+    return known if isinstance(known, Facts) else None
 
 
 def obstacle(kind: Any) -> str | None:
     """Return why an activation, loss or update is no formula, so that autograd trains it; else None."""
     if not hasattr(kind, _METHODS.get(kind.section, "")):
         return None
-    found = _looked_at(kind)
-    return found if isinstance(found, str) else None
+    known = _facts_or_obstacle(kind)
+    return known if isinstance(known, str) else None
 
 
-_METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
-
-
-def _settings(kind: Any, *, numbers: bool) -> tuple[Any, ...]:
-    """Return the key of a kind's formula, with or without its numbers, which are arguments of most formulas."""
-    values = vars(kind).values()
-    plain = (value if type(value) in _PLAIN else repr(value) for value in values)
-    return (type(kind), *(float if type(value) is float and not numbers else value for value in plain))
-
-
-def _looked_at(kind: Any) -> Facts | str:
-    every, this = (_settings(kind, numbers=numbers) for numbers in (False, True))
-    known = _FORMULAS.get(every) or _FORMULAS.get(this)
-    if known is not None:
-        return known
-    formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
-    try:
-        found, trace = traced(kind, formula)
-    except NotAFormulaError as error:
-        _FORMULAS[this] = str(error)
-        return str(error)
-    nodes = formulas.ordered(found)
-    # a formula that branches on its numbers has other operations for other numbers
-    _FORMULAS[every if trace.numbers else this] = known = Facts(
-        sum(one.operation in formulas.ELEMENTARY for one in nodes),
-        any(one.operation in formulas.SUMS or _named(one, "whole_") for one in nodes),
-        any(one.operation == "total_of_all" for one in nodes),
-        any(_named(one, "loss") for one in nodes),
-    )
-    return known
-
-
-def _named(node: Expression, name: str) -> bool:
-    return node.operation == "symbol" and node.arguments[0].startswith(name)
+def _facts_or_obstacle(kind: Any) -> Facts | str:
+    key = type(kind), repr(kind)
+    if key not in _FACTS:
+        formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
+        try:
+            nodes = formulas.ordered(traced(kind, formula)[0])
+        except NotAFormulaError as error:
+            _FACTS[key] = str(error)
+        else:
+            operations = {node.operation for node in nodes}
+            symbols = [node.arguments[0] for node in nodes if node.operation == "symbol"]
+            of_tensor = any(name.startswith("whole_") for name in symbols)
+            sums = of_tensor or not operations.isdisjoint(formulas.SUMS)
+            _FACTS[key] = Facts(sums, "total_of_all" in operations, "loss" in symbols)
+    return _FACTS[key]
 
 
 # -- activations
@@ -202,40 +176,29 @@ def _of_samples(loss: Any, formula: Callable[[Any, Trace], Sequence[Expression]]
 # -- updates
 
 
-class OptimizerMemory(MutableMapping[str, Any]):
-    """The memory of an optimizer: values by name, 0 at first, never deleted."""
+class OptimizerMemory(Protocol):
+    """The memory of an optimizer: values by name, 0 at first."""
 
-    _kept: Any
-
-    def __delitem__(self, name: str) -> None:
-        raise NotAFormulaError("an entry of the memory cannot be deleted")
-
-    def __iter__(self) -> Any:
-        return iter(self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
+    def __getitem__(self, name: str, /) -> Any: ...
+    def __setitem__(self, name: str, value: Any, /) -> None: ...
 
 
-class Memory(OptimizerMemory):
-    """The memory for a weight, or as a whole, as a formula is traced."""
+class TracedMemory(dict[str, Expression]):
+    """The memory for a weight, or as a whole, as a formula is traced: what the update writes, by name."""
 
     def __init__(self, table: dict[Any, Expression], level: int) -> None:
+        super().__init__()
         self._table, self._level = table, level
         self.read: dict[str, Expression] = {}
-        self.written: dict[str, Expression] = {}
-        self._kept = self.read
+        """The symbols of former values."""
 
-    def __getitem__(self, name: str) -> Expression:
-        if name in self.written:
-            return self.written[name]
-        if name not in self.read:
-            self.read[name] = symbol(self._table, f"{'weight' if self._level == EACH else 'whole'}_{name}", self._level)
-        return self.read[name]
+    def __missing__(self, name: str) -> Expression:
+        prefix = "weight" if self._level == EACH else "whole"
+        return self.read.setdefault(name, symbol(self._table, f"{prefix}_{name}", self._level))
 
     def __setitem__(self, name: str, value: Any) -> None:
-        _ = self[name]
-        self.written[name] = formulas.constant(self._table, value)
+        self.__missing__(name)
+        super().__setitem__(name, formulas.constant(self._table, value))
 
 
 @dataclass
@@ -248,18 +211,17 @@ class StepNumbers:
     """Number of updates done before it."""
     loss: Any
     """Of the batch."""
-    memory: MutableMapping[str, Any] = field(default_factory=dict)
+    memory: OptimizerMemory = field(default_factory=dict[str, Any])
     """The memory for the tensor, or for all weights, as a whole: 0 at first."""
 
 
-def update(optimizer: Any, trace: Trace) -> tuple[Expression, Memory, Memory]:
+def update(optimizer: Any, trace: Trace) -> tuple[Expression, TracedMemory, TracedMemory]:
     """Return the new weight, its memory, and the memory as a whole."""
     table = trace.table
     w, g = symbol(table, "w", EACH), symbol(table, "g", EACH)
-    memory, whole = Memory(table, EACH), Memory(table, WHOLE)
-    step = StepNumbers(
-        symbol(table, "lr", NUMBER), symbol(table, "iteration", NUMBER), symbol(table, "loss", NUMBER), whole
-    )
+    memory, whole = TracedMemory(table, EACH), TracedMemory(table, WHOLE)
+    lr, iteration, loss = (symbol(table, name, NUMBER) for name in ("lr", "iteration", "loss"))
+    step = StepNumbers(lr, iteration, loss, whole)
     return formulas.constant(table, optimizer.updated(w, g, memory, step)), memory, whole
 
 
@@ -268,39 +230,7 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     if not optimizer.by_formula:
         raise NotAFormulaError(f"{type(optimizer).__name__} is no formula of a weight")
     weight, memory, whole = update(optimizer, trace)
-    found = [weight, *memory.written.values(), *whole.written.values()]
+    found = [weight, *memory.values(), *whole.values()]
     if {one.operation for one in formulas.ordered(found)}.issuperset(formulas.SUMS):
         raise InputError(f"optimizer.kind {optimizer.kind!r}: an update has `total` or `total_of_all`, not both")
     return found
-
-
-_LINEAR_UPDATES: dict[Any, bool] = {}
-_LINEAR = ("symbol", "add", "subtract", "negative", "multiply", "divide")
-
-
-def linear(optimizer: Any) -> bool:
-    """Return whether each update adds to a weight a sum of its gradients so far, with factors that all weights share.
-
-    True of gradient descent with or without momentum, not of a weight decay or of Adam.
-    """
-    key = _settings(optimizer, numbers=False)
-    if key not in _LINEAR_UPDATES:
-        _LINEAR_UPDATES[key] = _is_linear(optimizer)
-    return _LINEAR_UPDATES[key]
-
-
-def _is_linear(optimizer: Any) -> bool:
-    try:
-        nodes, _ = traced(optimizer, all_of)
-    except NotAFormulaError:
-        return False
-    everything = formulas.ordered(nodes)
-    symbols = [one for one in everything if one.operation == "symbol" and one.level == EACH]
-    if any(one.level == WHOLE or (one.level == EACH and one.operation not in _LINEAR) for one in everything):
-        return False
-    slopes = {(one, k): formulas.along(node, {one: 1.0}) for one in symbols for k, node in enumerate(nodes)}
-    of_weight = [slopes[one, k] for one in symbols if one.arguments[0] == "w" for k in range(len(nodes))]
-    stays = [one.operation == "constant" and one.arguments[0] == (k == 0) for k, one in enumerate(of_weight)]
-    given = {one.arguments[0]: 0.0 if one.level == EACH else 0.7 for one in everything if one.operation == "symbol"}
-    at_zero = formulas.evaluated(nodes, given)
-    return all(stays) and all(one.level != EACH for one in slopes.values()) and not any(at_zero)

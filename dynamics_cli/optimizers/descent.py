@@ -14,12 +14,10 @@ from pydantic import Field
 
 from dynamics_cli.kinds import Array, Clock, Descent, Minibatch, RescaledClock, Schedule, formulas
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.kinds.tracing import StepNumbers
+from dynamics_cli.kinds.tracing import OptimizerMemory, StepNumbers
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-Memory = MutableMapping[str, Array]
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
@@ -41,6 +39,11 @@ class Plain(Descent):
         """Whether it is exactly `gd` or `sgd`."""
         return type(self) in (GradientDescent, StochasticGradientDescent)
 
+    @property
+    def spans_gradients(self) -> bool:
+        """Whether it is exactly `gd` or `sgd`, without weight decay."""
+        return self.plain and self.weight_decay is None
+
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether `nesterov` has a momentum, and the noise labels that it can be added to."""
         yield from super().check(sections)
@@ -51,7 +54,7 @@ class Plain(Descent):
             what = f"noise is added to real labels, those of the loss {loss.kind} are {loss.labels}"
             yield ("optimizer", "label_noise"), f"{what}; mse takes real ones"
 
-    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+    def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.SGD`."""
         if self.weight_decay is not None:
             g = g + self.weight_decay * w
@@ -85,7 +88,7 @@ class GradientDescent(Plain, kind="gd"):
             if self.loss_scaled and getattr(self, key) is not None:
                 yield ("optimizer", key), "does not go with loss_scaled, which is for the gradient of the loss alone"
 
-    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+    def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step, the gradient divided by the loss where that is asked for."""
         return super().updated(w, g / step.loss if self.loss_scaled else g, memory, step)
 
@@ -117,7 +120,7 @@ class Adam(Minibatch, kind="adam"):
     weight_decay: NonNegative | None = None
     """lambda of `g + lambda w` (coupled decay); `adamw` has decoupled decay."""
 
-    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+    def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.Adam`, or of `AdamW`."""
         if self.weight_decay is not None:
             w, g = ((1 - step.lr * self.weight_decay) * w, g) if self.decoupled else (w, g + self.weight_decay * w)
@@ -157,7 +160,7 @@ class RMSprop(Minibatch, kind="rmsprop"):
     weight_decay: NonNegative | None = None
     """lambda of `g + lambda w` (coupled decay)."""
 
-    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+    def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.RMSprop`."""
         if self.weight_decay is not None:
             g = g + self.weight_decay * w
@@ -181,7 +184,7 @@ class GroupRMSprop(Minibatch, kind="group_rmsprop"):
     eps: Positive = 1e-6
     """Added to the denominator."""
 
-    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+    def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step along the gradient, divided by the root of the mean square of its norm."""
         square = formulas.total_of_all(g * g)
         v = step.memory["square"] = self.decay * step.memory["square"] + (1 - self.decay) * square

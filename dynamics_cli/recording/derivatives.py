@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
-from dynamics_cli.kinds.tracing import operations
+from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.memory import threads_for
@@ -179,7 +179,7 @@ def engine_of(problem: Problem) -> Engine | None:
         c: Any = problem.config.architecture
         layered = c.engine and bool(c.matrices)
         known["engine"] = None
-        if layered and operations(c.sigma) is not None and operations(problem.loss) is not None:
+        if layered and facts(c.sigma) and facts(problem.loss):
             from dynamics_cli.engine.curvature import Engine
 
             known["engine"] = Engine(problem, trained_names(problem))

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.kinds import Descent, Problem
-from dynamics_cli.kinds.tracing import facts, operations
+from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.training.kernels import UNROLLED, has_only, known, known_layers
 from dynamics_cli.training.steppers.base import Stepper
 
@@ -73,7 +73,7 @@ def by_compiled(problem: Problem) -> bool:
     config = problem.config
     if config.optimizer.is_flow:
         c = config.architecture
-        return c.engine and bool(c.matrices) and None not in (operations(c.sigma), operations(problem.loss))  # type: ignore[attr-defined]
+        return bool(c.engine and c.matrices and facts(c.sigma) and facts(problem.loss))  # type: ignore[attr-defined]
     return by_kernel(problem) or by_engine(problem)
 
 

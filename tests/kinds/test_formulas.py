@@ -97,10 +97,8 @@ def test_what_is_no_formula_says_why() -> None:
     """It is trained by autograd then."""
     for value, why in (
         (lambda z: z if z > 0 else 0.1 * z, "cannot branch"),
-        (np.arctan, "`numpy.arctan` is no function of formulas"),
         (lambda z: [z], "not list"),
-        (lambda z: z - np.mean(z), "`numpy.mean` is no function of formulas"),
-        (lambda z: z - np.asarray(z), "cannot be made an array"),
+        (lambda z: z - np.mean(z), "cannot be made an array"),
     ):
         z = symbol({}, "z", EACH)
         with pytest.raises(NotAFormulaError, match=why):

@@ -11,7 +11,7 @@ from collections.abc import Set
 from typing import Any
 
 from dynamics_cli.kinds import Descent, Kind, Loss, Problem, RunConfig
-from dynamics_cli.kinds.tracing import linear, operations
+from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.squared import HalfMse, Mse
 
@@ -62,7 +62,7 @@ def known_layers(config: RunConfig) -> bool:
         isinstance(optimizer, Descent)
         and getattr(optimizer, "label_noise", None) is None
         and not (fresh and architecture.centered)
-        and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))
+        and all(map(facts, (architecture.sigma, config.loss, optimizer)))
     )
 
 
@@ -72,7 +72,7 @@ def spanned(problem: Problem) -> int:
     layers = architecture.engine and bool(architecture.matrices) and not problem.fresh
     first = next(iter(problem.shapes.values()))
     # of a single neuron the terms of a product are summed in the order of vector lanes, which zeros would change
-    if not layers or len(first) != 2 or first[0] == 1 or not isinstance(optimizer, Descent) or not linear(optimizer):
+    if not layers or len(first) != 2 or first[0] == 1 or not optimizer.spans_gradients:
         return 0
     n, d = x.shape
     r = min(n, int(x.any(axis=0).sum())) if n >= d else n
