@@ -703,7 +703,6 @@ def reproduce(
     Raises:
         UsageError: there is no such figure, variant, preset or format.
         ConfigError: the overrides do not fit.
-        InputError: the figure's code fails; the message names file and line.
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
     """

@@ -157,8 +157,6 @@ def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
     done = own_tests(tmp_path, *tests)
     assert done.returncode == 0, done.stdout
     assert "mine2026-fig1" in dyn("--with", "mine2026", "list", "figures", cwd=tmp_path).stdout
-    assert "inner2026/two_points" in dyn("--with", "stranger/inner2026", "list", "configs", cwd=tmp_path).stdout
-    assert "mine2026/two_points" in dyn("--with", "mine2026", "list", "configs", cwd=tmp_path).stdout
 
 
 BROKEN = {

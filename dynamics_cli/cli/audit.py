@@ -57,7 +57,7 @@ def audit(
     )  # fmt: skip
     results: dict[str, Audit | DynError] = {}
     make = partial(audit, nulls=nulls, preset=preset, overrides=overrides, out=out, source=source)
-    for figure, outcome in one_by_one(chosen, make):
+    for figure, outcome in one_by_one(chosen, make, overrides):
         results[figure] = outcome
         if isinstance(outcome, DynError):
             tell_of(figure, outcome, alone=len(chosen) == 1)

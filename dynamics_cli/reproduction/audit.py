@@ -20,7 +20,7 @@ from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.document import AUDIT
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
-from dynamics_cli.reproduction.reproduce import chosen_figure, placed
+from dynamics_cli.reproduction.reproduce import chosen_figure
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
@@ -191,8 +191,7 @@ def audit(
     wanted = {role: replace(run, overrides=(*run.overrides, *changes)) for role, run in asked.wanted(preset).items()}
     planned = {null: _under(known[null], wanted) for null in nulls or known} if wanted else {}
     source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
-    with placed(asked, changes):
-        claims = [claim for claim in asked.claims(_evidence(asked, source, wanted)) if claim.kind == "claim"]
+    claims = [claim for claim in asked.claims(_evidence(asked, source, wanted)) if claim.kind == "claim"]
     reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
     audited = Audit(asked.id, claims, outcomes)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,20 +137,6 @@ def _listed(paper: str, figure_id: str, entry: FigureEntry) -> CatalogueEntry:
     return CatalogueEntry(figure_id, paper, entry.title, entry.seconds, module, entry.variants)
 
 
-def configs_of_others() -> dict[str, Path]:
-    """Return the configs of papers that are not bundled, by names such as `mine2026/two_points`.
-
-    They stand in a folder `configs` beside the module of the paper's figures.
-    """
-    configs: dict[str, Path] = {}
-    for key, paper in papers().items():
-        modules = {entry.module.rpartition(".")[0] for entry in paper.figures.values()} if key not in _bundled() else ()
-        for spec in map(find_spec, sorted(filter(None, modules))):
-            for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-                configs |= {f"{key}/{file.stem}": file for file in sorted((Path(folder) / "configs").glob("*.yaml"))}
-    return configs
-
-
 def list_figures(paper: str | None = None) -> Table:
     """See `api.list_figures`."""
     keys = ("id", "paper", "title", "seconds", "variants")
@@ -165,8 +150,7 @@ def list_papers() -> Table:
 
 def list_configs() -> Table:
     """See `api.list_configs`."""
-    known = {**bundled_configs(), **configs_of_others()}
-    return Table({"name": name, "path": path, "title": _title(path)} for name, path in known.items())
+    return Table({"name": name, "path": path, "title": _title(path)} for name, path in bundled_configs().items())
 
 
 def _title(path: Path) -> str:
@@ -191,8 +175,6 @@ def config_file(text: str) -> Path:
         return path
     known = bundled_configs()
     name = text.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
-    if name not in known:
-        known = {**known, **configs_of_others()}
     if name in known:
         return known[name]
     from dynamics_cli.config import ConfigError, Mistake

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-import traceback
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -102,20 +100,18 @@ def reproduce(
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
 
     runs = source.obtain(chosen.wanted(preset), changes)
-    with placed(chosen, changes):
-        evidence = chosen.evidence(by_role(runs))
-        claims = [chosen.claims(evidence)]
-        with style():  # also for figures that draw without a panel of ours
-            drawing = chosen.draw(evidence)
-        table = chosen.table(evidence) if chosen.table is not None else None
-        quoted = chosen.numbers(evidence) if chosen.numbers is not None else {}
-        numbers = {name: float(value) for name, value in quoted.items()}
+    evidence = chosen.evidence(by_role(runs))
+    claims = [chosen.claims(evidence)]
+    with style():  # also for figures that draw without a panel of ours
+        drawing = chosen.draw(evidence)
+    table = chosen.table(evidence) if chosen.table is not None else None
+    quoted = chosen.numbers(evidence) if chosen.numbers is not None else {}
+    numbers = {name: float(value) for name, value in quoted.items()}
     of_one = time.monotonic() - began
 
     more: list[ObtainedRun] = []
     for of_seed in source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, range(1, seeds)):
-        with placed(chosen, changes):
-            claims.append(chosen.claims(chosen.evidence(by_role(of_seed))))
+        claims.append(chosen.claims(chosen.evidence(by_role(of_seed))))
         more += of_seed
     joined = over_seeds(claims)
 
@@ -124,7 +120,7 @@ def reproduce(
     }  # fmt: skip
     described = {"title": chosen.title, "caption": chosen.caption, "numbers": numbers}
     file = folder / f"{chosen.id}.json"
-    with placed(chosen, changes), run_lock(folder):
+    with run_lock(folder):
         written = save(drawing, folder / chosen.id, formats)
         if table is not None:
             written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
@@ -160,16 +156,18 @@ def reproduce_figures(
             raise
         except Exception as error:  # so does the figure of this run
             if messages is not None:
-                messages(f"each figure trains its own runs: {_bug(error)}")
+                messages(f"each figure trains its own runs: {_failure(error)}")
     make = partial(reproduce, variant=variant, source=source, messages=messages, **options)
-    for figure_id, result in one_by_one(figure_ids, make):
+    for figure_id, result in one_by_one(figure_ids, make, override_texts(options.get("overrides", ()))):
         yield figure_id if variant is None else f"{figure_id}-{variant}", result
 
 
-def one_by_one(figure_ids: Sequence[str], make: Callable[[str], T]) -> Iterator[tuple[str, T | DynError]]:
+def one_by_one(
+    figure_ids: Sequence[str], make: Callable[[str], T], overrides: Sequence[str]
+) -> Iterator[tuple[str, T | DynError]]:
     """Yield each figure with the result of `make`, or with its error: the next figure follows a figure that fails.
 
-    Raises Exception: there is a bug in the only figure, whose traceback is shown.
+    Raises Exception: the code of the only figure fails without `overrides`, whose traceback is shown.
     """
     for figure_id in figure_ids:
         try:
@@ -179,40 +177,16 @@ def one_by_one(figure_ids: Sequence[str], make: Callable[[str], T]) -> Iterator[
         except DynError as error:
             yield figure_id, error
         except Exception as error:
-            if len(figure_ids) == 1:
+            if len(figure_ids) == 1 and not overrides:
                 raise
-            yield figure_id, _bug(error)
+            yield figure_id, _failure(error, overrides)
 
 
-def _bug(error: Exception) -> DynError:
-    """Return a bug in the code of a figure, with the last line of its traceback."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return DynError(f"a bug: {Path(last.filename).name}, line {last.lineno}: {type(error).__name__}: {error}")
-
-
-@contextmanager
-def placed(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
-    """Name the line that fails in the code of a figure, for a paper of others or for runs with changed settings.
-
-    In a bundled figure without `overrides` the error is a bug of ours, and passes through; so do warnings.
-
-    Raises InputError: the context ended with an error that is not meant for users.
-    """
-    ours = not figure.module or figure.module.startswith(f"{EXPERIMENTS}.")
-    if ours and not overrides:
-        yield
-        return
-    try:
-        with warnings.catch_warnings(action="ignore" if overrides else "default"):
-            yield
-    except (DynError, OSError):
-        raise
-    except Exception as error:
-        place = place_of(error, f"{EXPERIMENTS}." if ours else figure.module.partition(".")[0])
-        if place is None and not overrides:
-            raise
-        changed = f" (the runs have --set {' --set '.join(overrides)})" if overrides else ""
-        raise InputError(f"the figure's code fails: {place or repr(error)}{changed}") from error
+def _failure(error: Exception, overrides: Sequence[str] = ()) -> InputError:
+    """Return an error in the code of a figure, with its line."""
+    place = place_of(error, f"{EXPERIMENTS}.") or place_of(error) or f"{type(error).__name__}: {error}"
+    changed = f" (the runs have --set {' --set '.join(overrides)})" if overrides else ""
+    return InputError(f"the figure's code fails: {place}{changed}")
 
 
 def chosen_figure(figure_id: str, preset: str, variant: str | None = None) -> Figure:

@@ -6,6 +6,7 @@ import sys
 import types
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import audit
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.figure import Figure
-from dynamics_cli.reproduction.reproduce import reproduce
+from dynamics_cli.reproduction.reproduce import one_by_one, reproduce_figures
 from dynamics_cli.templates import new_paper
 
 
@@ -95,8 +96,8 @@ def test_an_error_in_a_paper_names_its_line(what: str, tmp_path: Path, monkeypat
     file = tmp_path / "mine2026" / "fig1.py"
     file.write_text(file.read_text().replace(before, after, 1))
     registry.use(tmp_path / "mine2026")
-    for overrides in ((), ("seed=3",)):
-        with pytest.raises(InputError, match=told):
-            reproduce("mine2026-fig1", overrides=overrides, formats=["png"])
-        with pytest.raises(InputError, match=told):
-            audit("mine2026-fig1", nulls=["untrained"], overrides=overrides)
+    made = partial(audit, nulls=["untrained"])
+    audits = one_by_one(["mine2026-fig1"], made, ["seed=3"])
+    for _, error in (*audits, *reproduce_figures(["mine2026-fig1"] * 2, formats=["png"])):
+        assert isinstance(error, InputError)
+        assert told in str(error)
