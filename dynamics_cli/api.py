@@ -786,23 +786,25 @@ def measure(
     x_test: Any = None,
     y_test: Any = None,
     seed: int = 0,
-    dtype: Literal["float32", "float64"] = "float64",
+    device: str = "cpu",
+    dtype: Literal["float32", "float64"] | None = None,
     progress: Counted | None = None,
 ) -> Measured:
     """Measure a network of torch, as runs are measured.
 
     At its weights, or at each of several checkpoints. A copy of the model computes, in its eval mode, in blocks of
-    samples on the CPU, outside of `torch.autocast`, `torch.no_grad` and `torch.inference_mode`; the model itself stays
-    as it is. No derivative is taken of weights without `requires_grad`.
+    samples, outside of `torch.autocast`, `torch.no_grad` and `torch.inference_mode`; the model itself stays as it is.
+    No derivative is taken of weights without `requires_grad`; a warning names them.
 
     Args:
-        model: a module with one tensor of outputs, samples along the first axis; or a function of weights by name and
-            inputs, whose weights are `checkpoints`.
+        model: a module with one tensor of outputs, samples along the first axis.
         x: inputs (n, ...): images, tokens, rows; a tuple of them for several arguments, a dictionary for arguments by
-            name; or a `DataLoader` of pairs of inputs and labels, without `y`.
+            name; or a `DataLoader` of pairs of inputs and labels, without `y`, whose data set is read sample by sample
+            as often as inputs are needed: a block of them is in memory, and all labels.
         y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes.
         loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives a number for each
-            sample, or their mean or sum, such as `torch.nn.functional.cross_entropy`.
+            sample, or their mean or sum, such as `torch.nn.functional.cross_entropy`; or a function `(model, batch)`,
+            with these names, that gives the mean loss of a batch, which is `x` or what the `DataLoader` gives.
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
             All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
@@ -813,8 +815,9 @@ def measure(
         x_test: held-out inputs, for `test_loss` and `test_accuracy`.
         y_test: held-out labels.
         seed: of random vectors, as in a run.
-        dtype: precision of the network, by default a run's for measures, whatever the weights have. In `float32`
-            it takes half the memory, and eigenvectors are found to a residual of 1e-5.
+        device: where the copy computes, such as `cuda`; samplers and Lanczos vectors stay on the CPU, in `float64`.
+        dtype: precision of the network, by default `float64` on the CPU and `float32` elsewhere, whatever the weights
+            have. In `float32` eigenvectors are found to a residual of 1e-5.
         progress: called with how many numbers are measured, of how many.
 
     Returns:
@@ -831,7 +834,8 @@ def measure(
 
     return measure(
         model, x, y, loss=loss, measures=measures, checkpoints=checkpoints, start=start, step=step,
-        parameters=parameters, x_test=x_test, y_test=y_test, seed=seed, dtype=dtype, progress=progress,
+        parameters=parameters, x_test=x_test, y_test=y_test, seed=seed, device=device, dtype=dtype,
+        progress=progress,
     )  # fmt: skip
 
 

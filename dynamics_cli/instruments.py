@@ -1,14 +1,14 @@
 """Measures of a network that somebody else made and trained: `dyn.measure`; `recorder` takes them in anybody's loop.
 
-A module of torch becomes an `Architecture` (`Given`), data become `Samples`, a function of outputs and labels a `Loss`
-(`OwnLoss`). Measures, derivatives and random streams work as in runs. Begin with `Instrument`.
+A module of torch becomes an `Architecture` (`Given`), a function of outputs and labels a `Loss` (`OwnLoss`). Rows of
+`Samples.x` are numbers of samples, by which `Given` looks up inputs of any form. Begin with `Instrument`.
 """
 
 from __future__ import annotations
 
 import copy
+import inspect
 import json
-import math
 import os
 import re
 import warnings
@@ -16,17 +16,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import PrivateAttr
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parameter import is_lazy
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
+from torch.utils.data import DataLoader, IterableDataset
 
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
@@ -49,6 +52,8 @@ _LONGEST = 200
 _ROUNDING = 1e-4
 """Relative difference of numbers that are equal but for rounding, of float32 too."""
 Reduction = Literal["mean", "sum"]
+LookUp = Callable[[NDArray[np.int64]], Any]
+"""Numbers (k,) of samples -> their inputs: a tensor, a tuple or list of tensors by place, or a mapping by name."""
 
 
 class Measured(Table):
@@ -65,8 +70,8 @@ class Measured(Table):
         with needing("to_xarray", "xarray"):
             import xarray
         variables = {
-            name: (("iteration", *(f"{name}_{k}" for k in range(found[0].ndim))), np.stack(found))
-            for name, found in self.arrays.items()
+            name: (("iteration", *(f"{name}_{k}" for k in range(values[0].ndim))), np.stack(values))
+            for name, values in self.arrays.items()
         }
         files = {"checkpoint": ("iteration", self.column("checkpoint"))} if "checkpoint" in self.columns else {}
         return xarray.Dataset(variables, coords={"iteration": self.column("iteration"), **files})
@@ -74,10 +79,13 @@ class Measured(Table):
 
 @contextmanager
 def own_modes() -> Iterator[None]:
-    """Compute in the modes of runs whatever the caller's are; turn the `sys.exit()` of a model into an error."""
+    """Compute in the modes of runs whatever the caller's are, and keep torch's random state.
+
+    Raises InputError: the model or the loss calls `sys.exit()`.
+    """
     plain = (torch.autocast(device, enabled=False) for device in ("cpu", "cuda"))
     try:
-        with torch.inference_mode(False), torch.enable_grad(), next(plain), next(plain):
+        with torch.random.fork_rng(), torch.inference_mode(False), torch.enable_grad(), next(plain), next(plain):
             yield
     except SystemExit as error:
         raise InputError(f"the model or the loss ended the process: {_told(error)}") from error
@@ -88,41 +96,50 @@ class Instrument:
 
     def __init__(
         self,
-        model: Any,
+        model: nn.Module,
         x: Any,
         y: Any,
         *,
-        loss: str | Mapping[str, Any] | Loss | Callable[[Tensor, Tensor], Tensor],
+        loss: str | Mapping[str, Any] | Loss | Callable[..., Tensor],
         measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]],
-        weights: Any = None,
         start: Any = None,
         parameters: str | Sequence[str] | None = None,
         x_test: Any = None,
         y_test: Any = None,
         seed: int = 0,
-        dtype: Literal["float32", "float64"] = "float64",
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] | None = None,
     ) -> None:
-        """Copy the model, and take data, loss and measures as `api.measure` does.
-
-        `weights` are those of a function in place of a model, `start` the initial ones.
+        """Copy the model, and take data, loss and measures as `api.measure` does; `start` are the initial weights.
 
         Raises:
             InputError: model, data, loss and measures do not fit together.
             ConfigError: there is no such loss or measure, or it has no such key.
         """
-        data, held_out = _data(x, y), None if x_test is None else _data(x_test, y_test)
+        dtype = dtype or ("float64" if device == "cpu" else "float32")
+        of_batches = callable(loss) and next(iter(inspect.signature(loss).parameters), "") == "model"
+        module = _copied(model, device, getattr(torch, dtype))
+        if of_batches:
+            module, loss = BatchLosses(module, loss), lambda h, y: h  # type: ignore[arg-type]
+        look_up, labels = _data(x, y, of_batches)
+        test: tuple[Any, Any] = (None, None) if x_test is None else _data(x_test, y_test, of_batches)
+        n = len(labels)
         self.samples = kinds.make_samples(
-            data.rows, data.labels, x_test=held_out and held_out.rows, y_test=held_out and held_out.labels,
-            origin="measure",
+            np.arange(n, dtype=float)[:, None], _rows(labels), origin="measure",
+            x_test=None if test[0] is None else np.arange(n, n + len(test[1]), dtype=float)[:, None],
+            y_test=None if test[0] is None else _rows(test[1]),
         )  # fmt: skip
-        module = _copied(model, weights, torch.float64 if dtype == "float64" else torch.float32)
-        self.network = Given.of(_chosen(module, parameters), data)
+
+        def looked_up(numbers: NDArray[np.int64]) -> Any:
+            return look_up(numbers) if numbers[0] < n else test[0](numbers - n)
+
+        self.network = Given.of(_chosen(module, parameters), looked_up, min(n, 2))
         config = _config(loss, measures, self.network, self.samples, seed=seed, dtype=dtype)
         config = config.model_copy(update={"architecture": self.network})
         if isinstance(loss, str | Mapping | Loss):
             check_labels(self.samples, config.loss, config)
         else:
-            config = config.model_copy(update={"loss": _own_loss(loss, self.network, data)})
+            config = config.model_copy(update={"loss": _own_loss(loss, self.network, labels)})
         self.config, self.start = config, start
         self.measures = chosen_measures(self.problem(None))
         self.memories: dict[str, dict[str, Any]] = {name: {} for name in self.measures}
@@ -130,8 +147,8 @@ class Instrument:
     def problem(self, weights: Any) -> Problem:
         """Return the problem of the network with some weights and buffers; None for those that it came with."""
         architecture = self.network if weights is None else self.network.at(weights)
-        own = self.config.model_copy(update={"architecture": architecture})
-        return Problem(own, self.samples, self.config.loss, architecture.shapes(self.samples.d))
+        config = self.config.model_copy(update={"architecture": architecture})
+        return Problem(config, self.samples, self.config.loss, architecture.shapes(self.samples.d))
 
     @cached_property
     def first(self) -> Problem:
@@ -153,11 +170,14 @@ class Instrument:
         problem, shared = self.problem(weights), dict[str, Any]()
         now = _parameters(problem)
         for name in self.measures if names is None else names:
-            one, memory = self.measures[name], self.memories[name]
+            measure, memory = self.measures[name], self.memories[name]
             start = lambda: _parameters(self.first)  # noqa: E731
             state = Checkpoint(problem, now, start, iteration, memory, shared, origin=lambda: self.first)
-            numbers = _numbers(one, state)
-            if told := one.doubt(numbers):
+            try:
+                numbers = np.asarray(measure.measure(state), np.float64)
+            except RuntimeError as error:  # an operation without a derivative, or that cannot be mapped over samples
+                raise InputError(f"{name}: torch cannot give it for this network: {_told(error)}") from error
+            if told := measure.doubt(numbers):
                 warnings.warn(f"{name} at iteration {iteration}: {told}", stacklevel=5)
             yield name, numbers
 
@@ -175,14 +195,18 @@ def measure(
 ) -> Measured:
     """See `api.measure`."""
     listed = _listed(checkpoints, step)
-    instrument = Instrument(model, x, y, weights=listed[0][2], **given)
+    instrument = Instrument(model, x, y, **given)
     table, done = Measured(), 0
     table.arrays = {name: [] for name in instrument.measures}
     for iteration, file, weights in listed:
         row: dict[str, Any] = {"iteration": iteration} if file is None else {"checkpoint": file, "iteration": iteration}
         for name, numbers in instrument.at(weights, iteration):
             table.arrays[name].append(numbers)
-            row |= _columns(instrument.config, name, numbers)
+            if numbers.ndim and numbers.size <= FEW_NUMBERS:
+                columns = column_names(instrument.config, name, numbers.size)
+                row |= {f"{name}.{k}": value for k, value in zip(columns, numbers.ravel().tolist(), strict=True)}
+            else:
+                row[name] = numbers if numbers.ndim else float(numbers)
             done += 1
             if progress is not None:
                 progress(done, len(listed) * len(instrument.measures))
@@ -219,24 +243,10 @@ def _config(
                 "the model has a single output, its loss cannot be cross_entropy: give the loss that it is trained "
                 'with, such as loss="mse" (--loss mse)'
             ) from error
-        raise ConfigError([replace(one, file="measure") for one in error.problems]) from error
+        raise ConfigError([replace(problem, file="measure") for problem in error.problems]) from error
     if config.loss.labels != "real" and len(network._shape) > 1:
         raise InputError(f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them")
     return config
-
-
-def _columns(config: kinds.RunConfig, name: str, numbers: kinds.Floats) -> dict[str, Any]:
-    if numbers.ndim == 0 or numbers.size > FEW_NUMBERS:
-        return {name: numbers if numbers.ndim else float(numbers)}
-    columns = column_names(config, name, numbers.size)
-    return {f"{name}.{column}": value for column, value in zip(columns, numbers.ravel().tolist(), strict=True)}
-
-
-def _numbers(one: Measure, state: State) -> kinds.Floats:
-    try:
-        return np.asarray(one.measure(state), np.float64)
-    except RuntimeError as error:  # of torch: an operation without a derivative, or that cannot be mapped over samples
-        raise InputError(f"{one.name}: torch cannot give it for this network: {_told(error)}") from error
 
 
 def _told(error: BaseException) -> str:
@@ -265,17 +275,18 @@ def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, A
     if checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
         checkpoints = [checkpoints]
     given = [one if isinstance(one, tuple) and len(one) == 2 else (None, one) for one in checkpoints]
-    files = [os.fspath(one) if isinstance(one, str | os.PathLike) else None for _, one in given]
+    files = [os.fspath(weights) if isinstance(weights, str | os.PathLike) else None for _, weights in given]
     if not files:
         raise InputError("checkpoints is an empty list")
     if step is not None:
         if len(files) > 1:
             raise InputError(f"step is of a single checkpoint, there are {len(files)}: give [(step, checkpoint), ...]")
         given = [(step, given[0][1])]
-    numbers = [int(found[-1]) for file in files if file and (found := re.findall(r"\d+", Path(file).stem))]
+    numbers = [int(digits[-1]) for file in files if file and (digits := re.findall(r"\d+", Path(file).stem))]
     places = numbers if len(set(numbers)) == len(files) else range(len(files))
     return [
-        (place if at is None else at, file, one) for place, (at, one), file in zip(places, given, files, strict=True)
+        (place if at is None else at, file, weights)
+        for place, (at, weights), file in zip(places, given, files, strict=True)
     ]
 
 
@@ -291,67 +302,40 @@ def tensors_of(given: Any) -> dict[str, Tensor]:
         except Exception as error:  # of damaged files, and of others than tensors, torch raises anything
             made = "a file of `torch.save(model.state_dict(), FILE)` is needed; others are not unpickled"
             raise InputError(f"{os.fspath(given)}: {made}") from error
-    found = given.state_dict() if isinstance(given, nn.Module) else given
-    if isinstance(found, Mapping):
-        found = next((found[key] for key in NESTED if isinstance(found.get(key), Mapping)), found)
-        if all(isinstance(k, str) and isinstance(v, Tensor | np.ndarray) for k, v in found.items()):
-            found = {k: v if isinstance(v, Tensor) else torch.from_numpy(np.array(v)) for k, v in found.items()}
-            return {k.replace("_orig_mod.", ""): v for k, v in found.items()}  # which `torch.compile` adds
+    state = given.state_dict() if isinstance(given, nn.Module) else given
+    if isinstance(state, Mapping):
+        state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
+        if all(isinstance(k, str) and isinstance(v, Tensor | np.ndarray) for k, v in state.items()):
+            state = {k: v if isinstance(v, Tensor) else torch.from_numpy(np.array(v)) for k, v in state.items()}
+            return {k.replace("_orig_mod.", ""): v for k, v in state.items()}  # which `torch.compile` adds
     raise InputError("a checkpoint is no state dict: names with tensors")
 
 
-class _Function(nn.Module):
-    """A function of weights by name and inputs."""
-
-    def __init__(self, function: Callable[[dict[str, Tensor], Tensor], Tensor], weights: Mapping[str, Tensor]) -> None:
-        super().__init__()
-        self._function = function
-        for name, tensor in weights.items():
-            owner: nn.Module = self
-            *path, own = name.split(".")
-            for part in path:
-                if part not in dict(owner.named_children()):
-                    owner.add_module(part, nn.Module())
-                owner = owner.get_submodule(part)
-            owner.register_parameter(own, nn.Parameter(tensor.detach().clone()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs."""
-        return self._function(dict(self.named_parameters(remove_duplicate=False)), x)
+# -- the network
 
 
-def _copied(model: Any, weights: Any, dtype: torch.dtype) -> nn.Module:
-    """Return a copy of the model for the CPU, in its eval mode."""
-    if not isinstance(model, nn.Module) and (isinstance(model, type) or not callable(model) or weights is None):
+def _copied(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
+    """Return a copy of the model on a device, in its eval mode."""
+    if not isinstance(model, nn.Module):
         given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
-        needed = "a torch.nn.Module, or a function of weights and inputs whose weights are checkpoints"
-        raise InputError(f"the model is {given}, needed is {needed}")
-    if isinstance(model, nn.Module):
-        model = opened(model)
-        tensors = (*model.parameters(), *model.buffers())
-        if any(map(is_lazy, tensors)):
-            raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
-        if any(tensor.is_meta for tensor in tensors):
-            raise InputError("the model has weights without values (device meta): load them first")
+        raise InputError(f"the model is {given}, needed is a torch.nn.Module")
+    tensors = (*model.parameters(), *model.buffers())
+    if any(map(is_lazy, tensors)):
+        raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
+    if any(tensor.is_meta for tensor in tensors):
+        raise InputError("the model has weights without values (device meta): load them first")
     try:
-        model = copy.deepcopy(model) if isinstance(model, nn.Module) else _Function(model, tensors_of(weights))
-        for inner in list(model.modules()):
+        copied = copy.deepcopy(opened(model))
+        for inner in list(copied.modules()):
             for name, child in inner.named_children():
                 setattr(inner, name, opened(child))
-            _drop_hooks(inner)
-    except InputError:
-        raise
+            hooks = (inner._forward_pre_hooks, inner._forward_hooks, inner._backward_pre_hooks, inner._backward_hooks)
+            for named in hooks:  # the user's would log what is measured, torch's own may compute weights
+                for key in [k for k, hook in named.items() if not f"{hook.__module__}.".startswith("torch.")]:
+                    del named[key]
+        return copied.to(device, dtype).eval()
     except Exception as error:
-        raise InputError(f"the model cannot be copied: {_told(error)}") from error
-    copied: nn.Module = model.to("cpu", dtype).eval()
-    return copied
-
-
-def _drop_hooks(module: nn.Module) -> None:
-    """Drop hooks of the user's, which would log what is measured; those of torch may compute weights."""
-    for hooks in (module._forward_pre_hooks, module._forward_hooks, module._backward_pre_hooks, module._backward_hooks):
-        for key in [key for key, hook in hooks.items() if not f"{hook.__module__}.".startswith("torch.")]:
-            del hooks[key]
+        raise InputError(f"the model cannot be copied to {device}: {_told(error)}") from error
 
 
 def opened(model: nn.Module) -> nn.Module:
@@ -366,14 +350,21 @@ def opened(model: nn.Module) -> nn.Module:
 
 
 def _chosen(module: nn.Module, patterns: str | Sequence[str] | None) -> nn.Module:
-    """Freeze the weights whose names match no pattern; InputError: all would be frozen."""
+    """Freeze the weights whose names match no pattern, and warn of those that are frozen already.
+
+    Raises InputError: all would be frozen.
+    """
     wanted = ["*"] if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
-    for name, weight in module.named_parameters():
-        weight.requires_grad_(weight.requires_grad and any(fnmatchcase(name, one) for one in wanted))
-    if not any(weight.requires_grad for weight in module.parameters()):
-        there = shorten(", ".join(name for name, _ in module.named_parameters()), _LONGEST)
+    weights = dict(module.named_parameters())
+    frozen = ", ".join(name for name, weight in weights.items() if not weight.requires_grad)
+    for name, weight in weights.items():
+        weight.requires_grad_(weight.requires_grad and any(fnmatchcase(name, pattern) for pattern in wanted))
+    if not any(weight.requires_grad for weight in weights.values()):
         told = "the model has no weights that are trained (requires_grad)"
-        raise InputError(told if patterns is None else f"parameters {wanted} match no trained weight of: {there}")
+        names = shorten(", ".join(weights), _LONGEST)
+        raise InputError(told if patterns is None else f"parameters {wanted} match no trained weight of: {names}")
+    if frozen and patterns is None:
+        warnings.warn(f"weights without requires_grad are left out: {shorten(frozen, _LONGEST)}", stacklevel=5)
     return module
 
 
@@ -383,7 +374,32 @@ def _parameters(problem: Problem) -> Parameters:
     return kinds.read_only(network.weights(), problem.shapes)
 
 
-# -- the network
+class BatchLosses(nn.Module):
+    """A module whose outputs for a batch are the loss of the model on it, once for each sample."""
+
+    def __init__(self, model: nn.Module, loss: Callable[[nn.Module, Any], Tensor]) -> None:
+        super().__init__()
+        self.model, self._loss = model, loss
+
+    def forward(self, batch: Any) -> Tensor:
+        """Return the losses (n,)."""
+        loss = self._loss(self.model, batch)
+        return loss.expand(len(tree_leaves(batch)[0]))
+
+
+def _passed(module: nn.Module, forward: Callable[..., Any], batch: Any) -> Any:
+    """Return the outputs for a batch, in the precision and on the device of the module."""
+    weight = next(module.parameters())
+
+    def like_weights(t: Tensor) -> Tensor:
+        return t.to(weight.device, weight.dtype if t.is_floating_point() else t.dtype)
+
+    batch = tree_map_only(Tensor, like_weights, batch)
+    if isinstance(module, BatchLosses):
+        return forward(batch)
+    if isinstance(batch, dict):
+        return forward(**batch)
+    return forward(*batch) if isinstance(batch, tuple | list) else forward(batch)
 
 
 @contextmanager
@@ -398,19 +414,33 @@ def _differentiable() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
+class Numbered:
+    """Inputs of samples, looked up by their numbers."""
+
+    def __init__(self, look_up: LookUp, rows: kinds.Floats) -> None:
+        self._look_up, self._numbers = look_up, rows[:, 0].astype(np.int64)
+
+    def __getitem__(self, index: Any) -> Any:
+        numbers = self._numbers[index]
+        inputs = self._look_up(numbers.ravel())
+        return tree_map_only(Tensor, lambda t: t.reshape(*numbers.shape, *t.shape[1:]), inputs)
+
+
 class Given(kinds.Architecture):
-    """A module of torch; its inputs and outputs of any shape are rows of numbers outside."""
+    """A module of torch; its inputs are looked up by numbers of samples, its outputs of any shape are rows outside."""
 
     outputs: int | None = None
     """Numbers that it gives for a sample; None for a single number."""
     _module: Any = PrivateAttr()
-    _data: Any = PrivateAttr()
+    _look_up: Any = PrivateAttr()
     _shape: tuple[int, ...] = PrivateAttr(())
     _kept: int = PrivateAttr(0)
+    sample: tuple[tuple[int, ...], ...] = ()
+    """The shape of a sample of each input."""
 
     @classmethod
-    def of(cls, module: nn.Module, data: _Data) -> Given:
-        """Return the architecture of a module for inputs such as the data.
+    def of(cls, module: nn.Module, look_up: LookUp, count: int) -> Given:
+        """Return the architecture of a module, tried with the first `count` samples.
 
         Raises:
             InputError: it does not take them, gives no tensor of a row for each sample, or mixes samples.
@@ -423,43 +453,53 @@ class Given(kinds.Architecture):
             kept.setdefault(tensor.data_ptr(), tensor.numel())
             return tensor
 
-        probe, x = cls(), torch.from_numpy(data.rows[:2])
-        probe._module, probe._data = module, data
+        batch = look_up(np.arange(count))
+        shapes = tuple(tuple(t.shape[1:]) for t in tree_leaves(batch) if isinstance(t, Tensor))
         try:
-            alone = [probe._run(module, module.forward, x[k : k + 1]) for k in range(len(x))]
-            places, names = probe._inputs(module, x)
             with torch.no_grad():  # where attention may take another way
-                fast = module(*places, **names)
-            with saved_tensors_hooks(keep, lambda tensor: tensor):
-                h = probe._run(module, module.forward, x)
+                fast = _passed(module, module.forward, batch)
+            with _differentiable():
+                alone = [_passed(module, module.forward, look_up(np.array([k]))) for k in range(count)]
+                with saved_tensors_hooks(keep, lambda tensor: tensor):
+                    h = _passed(module, module.forward, batch)
         except Exception as error:
-            raise InputError(f"the model does not take inputs {data.shapes}: {_told(error)}") from error
-        if not isinstance(h, Tensor) or h.shape[:1] != x.shape[:1]:
+            asked = ", ".join(str((1, *shape)) for shape in shapes)
+            raise InputError(f"the model does not take inputs {asked}: {_told(error)}") from error
+        if not isinstance(h, Tensor) or h.shape[:1] != (count,):
             gives = tuple(h.shape) if isinstance(h, Tensor) else type(h).__name__
-            raise InputError(f"the model gives {gives} for {len(x)} samples, needed is a tensor with a row for each")
-        if not torch.allclose(torch.cat(alone), h, rtol=_ROUNDING, atol=_ROUNDING):
-            raise InputError("the model mixes samples, or draws random numbers: its outputs change with the batch")
+            raise InputError(f"the model gives {gives} for {count} samples, needed is a tensor with a row for each")
+        single = torch.cat(alone)
+        if isinstance(module, BatchLosses):
+            single = single.mean().expand_as(single)
+        if not torch.allclose(single, h, rtol=_ROUNDING, atol=_ROUNDING):
+            needed = "its outputs change with the batch, or its loss is no mean over samples"
+            raise InputError(f"the model mixes samples, or draws random numbers: {needed}")
         if fast.shape != h.shape or not torch.allclose(fast, h.detach(), rtol=_ROUNDING, atol=_ROUNDING):
             raise InputError("without gradients the model gives other outputs: switch the fast path of attention off")
-        count = h[0].numel()
-        found = cls(outputs=count if count > 1 else None, train=trained if len(trained) < len(weights) else None)
-        found._module, found._data, found._shape = module, data, tuple(h.shape[1:])
-        found._kept = max(count, sum(kept.values()) // len(x))
-        return found
+        size = h[0].numel()
+        network = cls(
+            outputs=size if size > 1 else None, sample=shapes, train=trained if len(trained) < len(weights) else None
+        )
+        network._module, network._look_up, network._shape = module, look_up, tuple(h.shape[1:])
+        network._kept = max(size, sum(kept.values()) // count)
+        return network
 
     @property
-    def inputs(self) -> list[list[int]]:
-        """The shape of a sample of each input."""
-        return [list(shape) for _, shape, _ in self._data.inputs]
+    def device(self) -> str:
+        """That of the module."""
+        return next(self._module.parameters()).device.type  # type: ignore[no-any-return]
+
+    def inputs_of(self, x: kinds.Floats) -> Numbered:
+        """Return the inputs of samples whose numbers are `x` (n, 1)."""
+        return Numbered(self._look_up, x)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return weights and buffers by name."""
-        found: dict[str, Tensor] = self._module.state_dict()
-        return found
+        return dict(self._module.state_dict())
 
     def weights(self) -> dict[str, kinds.Floats]:
         """Return the weights of the module by name."""
-        return {name: weight.detach().numpy() for name, weight in self._module.named_parameters()}
+        return {name: weight.detach().cpu().numpy() for name, weight in self._module.named_parameters()}
 
     def at(self, weights: Any) -> Given:
         """Return the network with other weights and buffers.
@@ -467,61 +507,50 @@ class Given(kinds.Architecture):
         Raises:
             InputError: they do not fit this network.
         """
-        found = self.model_copy()
-        found._module = copy.deepcopy(self._module)
-        tensors, names = tensors_of(weights), found._module.state_dict()
+        network = self.model_copy()
+        network._module = copy.deepcopy(self._module)
+        inner = network._module.model if isinstance(network._module, BatchLosses) else network._module
+        tensors, names = tensors_of(weights), inner.state_dict()
         if all(k.startswith("module.") for k in tensors) and not any(k.startswith("module.") for k in names):
             tensors = {k.removeprefix("module."): v for k, v in tensors.items()}  # which parallel wrappers add
         try:
-            found._module.load_state_dict(tensors)
+            inner.load_state_dict(tensors)
         except RuntimeError as error:
             named = os.fspath(weights) if isinstance(weights, str | os.PathLike) else "checkpoint"
             raise InputError(f"{named}: it does not fit the model: {_told(error)}") from error
-        return found
-
-    def _inputs(self, module: nn.Module, x: Tensor) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Return rows of numbers as the arguments of the module, by place and by name."""
-        own, at = next(module.parameters()).dtype, 0
-        places, names = list[Tensor](), dict[str, Tensor]()
-        for name, shape, dtype in self._data.inputs:
-            size = math.prod(shape)
-            part = x[:, at : at + size].reshape(len(x), *shape).to(dtype or own)
-            at += size
-            if name is None:
-                places.append(part)
-            else:
-                names[name] = part
-        return places, names
-
-    def _run(self, module: nn.Module, forward: Callable[..., Tensor], x: Tensor) -> Tensor:
-        places, names = self._inputs(module, x)
-        with _differentiable():
-            return forward(*places, **names)
+        return network
 
     def build(self, d: int) -> nn.Module:
-        """Return a copy of the module whose inputs are (n, d), and whose outputs are (n,) or (n, C)."""
+        """Return a copy of the module that takes inputs as they are looked up; its outputs are (n,) or (n, C)."""
         module: nn.Module = copy.deepcopy(self._module)
         forward = module.forward
 
-        def rows(x: Tensor) -> Tensor:
-            h = self._run(module, forward, x)
-            return h.reshape(len(x)) if self.outputs is None else h.reshape(len(x), self.outputs)
+        def rows(batch: Any) -> Tensor:
+            with _differentiable():
+                h: Tensor = _passed(module, forward, batch)
+            return h.reshape(len(h)) if self.outputs is None else h.reshape(len(h), self.outputs)
 
         module.forward = rows
         return module
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return name -> shape of every parameter."""
-        return {name: weight.shape for name, weight in self.weights().items()}
+        return {name: weight.shape for name, weight in self._module.named_parameters()}
 
     def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
-        """Return the network with some weights, in its own precision."""
-        return super().network(d, initial, next(self._module.parameters()).dtype, device)
+        """Return the network with some weights, in its own precision and on its own device."""
+        weight = next(self._module.parameters())
+        return super().network(d, initial, weight.dtype, str(weight.device))
 
-    def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
-        """Return the network with some weights, and its dtype."""
-        dtype = next(self._module.parameters()).dtype
-        return self.network(d, parameters, dtype), dtype
+    def evaluation(self, parameters: Parameters, d: int) -> Callable[[kinds.Floats], kinds.Floats]:
+        """Return numbers of samples (n, 1) -> outputs (n,) or (n, C), in float64."""
+        model = self.network(d, parameters, torch.float64)
+
+        def h(x: kinds.Floats) -> kinds.Floats:
+            with torch.no_grad():
+                return np.asarray(model(self.inputs_of(x)[:]).double().cpu().numpy())
+
+        return h
 
     def layer_sizes(self, shapes: kinds.Shapes, d: int) -> list[int]:
         """Return how many numbers are kept of an input for the way back."""
@@ -531,49 +560,47 @@ class Given(kinds.Architecture):
 # -- data and loss
 
 
-class _Data(NamedTuple):
-    rows: kinds.Floats
-    labels: kinds.Floats
-    inputs: list[tuple[str | None, tuple[int, ...], torch.dtype | None]]
-    """Name, shape of a sample, and dtype of each input; None for inputs by place, and for the dtype of the weights."""
-    label_shape: tuple[int, ...]
-    classes: bool
-    """Whether labels are integers."""
+def _data(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
+    """Return how inputs are looked up, and all labels (n, ...); for a loss of batches these are 0.
 
-    @property
-    def shapes(self) -> str:
-        """The shapes of the inputs of a sample, for messages."""
-        return ", ".join(str((1, *shape)) for _, shape, _ in self.inputs)
-
-    def as_labels(self, rows: Tensor, h: Tensor) -> Tensor:
-        """Return rows of labels in their own shape, as integers or in the precision of the outputs."""
-        return rows.reshape(len(rows), *self.label_shape).to(torch.long if self.classes else h.dtype)
-
-
-def _named(x: Any) -> list[tuple[str | None, Tensor]]:
-    """Return name and tensor of each input: of a mapping, of a tuple, or of a single one."""
-    several = x.items() if isinstance(x, Mapping) else [(None, one) for one in (x if isinstance(x, tuple) else [x])]
-    return [(name, torch.as_tensor(one).detach().cpu()) for name, one in several]
-
-
-def _data(x: Any, y: Any) -> _Data:
-    """Return inputs and labels as rows of numbers; a `DataLoader` in place of the inputs gives both."""
+    A `DataLoader` gives both: its data set is read sample by sample as often as inputs are needed, in the order of the
+    numbers, so that its batches are never held together.
+    """
+    needed = "tensors or arrays, or a DataLoader of pairs (inputs, labels) in place of both"
     try:
-        batches = [(x, y)] if y is not None else [(one, other) for one, other in x]
-        parts = [_named(one) for one, _ in batches]
-        inputs = [(own[0][0], torch.cat([one for _, one in own])) for own in zip(*parts, strict=True)]
-        y = torch.cat([torch.as_tensor(other).detach().cpu() for _, other in batches])
+        if isinstance(x, DataLoader):
+            return _loaded(x, of_batches)
+        x = tree_map(lambda one: torch.as_tensor(one).detach(), dict(x) if isinstance(x, Mapping) else x)
+        sizes = {len(t) for t in tree_leaves(x)}
+        labels = torch.zeros(max(sizes)) if of_batches else torch.as_tensor(y).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
-        needed = "tensors or arrays, or a DataLoader of pairs (inputs, labels) in place of both"
         raise InputError(f"inputs and labels must be {needed}: {_told(error)}") from error
-    if {len(one) for _, one in inputs} != {len(y)} or not all(one.numel() for _, one in inputs):
-        shapes = ", ".join(str(tuple(one.shape)) for _, one in inputs)
-        raise InputError(f"inputs {shapes} and labels {tuple(y.shape)} differ in length, or are empty")
-    rows = np.concatenate([one.double().reshape(len(one), -1).numpy() for _, one in inputs], axis=1)
-    labels = y.double().reshape(len(y), -1).numpy()
-    labels = labels[:, 0] if labels.shape[1] == 1 else labels
-    kept = [(name, tuple(one.shape[1:]), None if one.is_floating_point() else one.dtype) for name, one in inputs]
-    return _Data(rows, labels, kept, tuple(y.shape[1:]), not y.is_floating_point())
+    if sizes != {len(labels)} or not all(t.numel() for t in tree_leaves(x)):
+        shapes = ", ".join(str(tuple(t.shape)) for t in tree_leaves(x))
+        raise InputError(f"inputs {shapes} and labels {tuple(labels.shape)} differ in length, or are empty")
+    return lambda numbers: tree_map(lambda t: t[torch.from_numpy(numbers)], x), labels
+
+
+def _loaded(loader: DataLoader[Any], of_batches: bool) -> tuple[LookUp, Tensor]:
+    if isinstance(loader.dataset, IterableDataset) or loader.batch_sampler is None:
+        raise InputError("the DataLoader needs a data set whose samples have numbers, and a batch size")
+    places = sorted(place for batch in loader.batch_sampler for place in batch)  # a sampler may leave some out
+
+    def batch(numbers: NDArray[np.int64]) -> Any:
+        given = loader.collate_fn([loader.dataset[places[k]] for k in numbers])
+        return dict(given) if isinstance(given, Mapping) else given
+
+    if of_batches:
+        return batch, torch.zeros(len(places))
+    size = loader.batch_size or 1
+    blocks = [np.arange(first, min(first + size, len(places))) for first in range(0, len(places), size)]
+    labels = [torch.as_tensor(y) for _, y in map(batch, blocks)]
+    return lambda numbers: batch(numbers)[0], torch.cat(labels)
+
+
+def _rows(labels: Tensor) -> kinds.Floats:
+    rows = labels.double().reshape(len(labels), -1).numpy()
+    return rows[:, 0] if rows.shape[1] == 1 else rows
 
 
 class OwnLoss(Loss):
@@ -581,8 +608,7 @@ class OwnLoss(Loss):
 
     _each: Any = PrivateAttr()
     _whole: Any = PrivateAttr()
-    _shape: tuple[int, ...] = PrivateAttr()
-    _data: Any = PrivateAttr()
+    _shaped: Any = PrivateAttr()
 
     def values(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
         """Return the loss of each sample (n,)."""
@@ -590,14 +616,10 @@ class OwnLoss(Loss):
             raise formulas.NotAFormulaError("a function of outputs and labels is no formula")
         return self._each(*self._shaped(h, y))
 
-    def _shaped(self, h: Any, y: Any) -> tuple[Tensor, Tensor]:
-        h, y = torch.as_tensor(h), torch.as_tensor(y)
-        return h.reshape(len(h), *self._shape), self._data.as_labels(y, h)
-
     def whole(self, h: kinds.Array, y: kinds.Array) -> kinds.Array:
         """Return the loss of some samples as the function gives it, which may weight them."""
-        found = self._whole(*self._shaped(h, y))
-        return found.mean() if found.ndim else found
+        loss = self._whole(*self._shaped(h, y))
+        return loss.mean() if loss.ndim else loss
 
 
 class OwnClasses(OwnLoss):
@@ -611,16 +633,36 @@ class OwnClasses(OwnLoss):
         return h.argmax(-1)
 
 
-def _own_loss(function: Callable[[Tensor, Tensor], Tensor], network: Given, data: _Data) -> OwnLoss:
+def _anywhere(function: Any, **settings: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the function; weights of a module follow the device and the precision of the outputs."""
+    if not isinstance(function, nn.Module):
+        return function  # type: ignore[no-any-return]
+
+    @cache
+    def like(device: torch.device, dtype: torch.dtype) -> Any:
+        copied = copy.deepcopy(function).to(device, dtype)
+        vars(copied).update(settings)
+        return copied
+
+    return lambda h, y: like(h.device, h.dtype)(h, y)
+
+
+def _own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -> OwnLoss:
     """Return the loss of a function that gives a number for each sample, or their mean or sum.
 
     Raises:
         InputError: it gives something else.
     """
-    h = torch.from_numpy(network.function(network.weights())(data.rows)).reshape(len(data.rows), *network._shape)
-    y = data.as_labels(torch.from_numpy(data.labels), h)
-    if isinstance(function, nn.Module):  # weights of classes are in single precision
-        function = copy.deepcopy(function).to("cpu", h.dtype)
+    integers = not labels.is_floating_point()
+
+    def shaped(h: Any, y: Any) -> tuple[Tensor, Tensor]:
+        h, y = torch.as_tensor(h), torch.as_tensor(y)
+        y = y.reshape(len(y), *labels.shape[1:]).to(h.device, torch.long if integers else h.dtype)
+        return h.reshape(len(h), *network._shape), y
+
+    numbers = np.arange(len(labels), dtype=float)[:, None]
+    h, y = shaped(network.function(network.weights())(numbers), labels)
+    reduction, asked, function = getattr(function, "reduction", None), function, _anywhere(function)
 
     def singly(h: Tensor, y: Tensor) -> Tensor:
         return torch.func.vmap(lambda h, y: function(h[None], y[None]).reshape(()))(h, y)
@@ -630,10 +672,11 @@ def _own_loss(function: Callable[[Tensor, Tensor], Tensor], network: Given, data
         each = function if whole.ndim else singly
         values = each(h, y)
         reductions: dict[Reduction, Tensor] = {"mean": values.mean(), "sum": values.sum()}
-        fits = [name for name, one in reductions.items() if whole.ndim or torch.allclose(whole, one, rtol=_ROUNDING)]
-        if not fits and getattr(function, "reduction", None) == "mean":  # weights of classes, or classes left out
-            apart: Any = copy.deepcopy(function)
-            apart.reduction = "none"
+        fits = [
+            name for name, value in reductions.items() if whole.ndim or torch.allclose(whole, value, rtol=_ROUNDING)
+        ]
+        if not fits and reduction == "mean":  # weights of classes, or classes left out
+            apart = _anywhere(asked, reduction="none")
             share = float(whole / apart(h, y).mean())
             each, fits = (lambda h, y: share * apart(h, y)), ["mean"]
             values = each(h, y)
@@ -642,8 +685,8 @@ def _own_loss(function: Callable[[Tensor, Tensor], Tensor], network: Given, data
     if values.shape != y.shape[:1] or not fits:
         needed = "a number for each sample, nor their mean or sum"
         raise InputError(f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither {needed}")
-    one_of = data.classes and data.labels.ndim == 1 and len(network._shape) == 1 and network.outputs is not None
-    within = one_of and data.labels.min() >= 0 and data.labels.max() < network._shape[0]
-    own = (OwnClasses if within else OwnLoss)(reduction=fits[0])
-    own._each, own._whole, own._shape, own._data = each, function, network._shape, data
-    return own
+    classes = integers and y.ndim == 1 and len(network._shape) == 1 and network.outputs is not None
+    classes = classes and bool(y.min() >= 0) and bool(y.max() < network._shape[0])
+    loss = (OwnClasses if classes else OwnLoss)(reduction=fits[0])
+    loss._each, loss._whole, loss._shaped = each, function, shaped
+    return loss

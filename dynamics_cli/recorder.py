@@ -105,7 +105,7 @@ class Recorder:
         self.directory, self.iteration = Path(directory), 0
         self._model, self._scalars = opened(model), dict(scalars or {})
         x_test, y_test = test or (None, None)
-        with own_modes(), torch.random.fork_rng(devices=[]):
+        with own_modes():
             self._instrument = Instrument(
                 model, x, y, loss=loss, measures=measures, x_test=x_test, y_test=y_test, seed=seed
             )
@@ -211,7 +211,7 @@ class Recorder:
 
     def _look(self, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return recorded weights and measures of the current state."""
-        with own_modes(), torch.random.fork_rng(devices=[]):
+        with own_modes():
             weights = tensors_of(self._model)
             dtype = getattr(torch, self._config.dtype)
             kept = {name: weights[name].detach().to("cpu", dtype, copy=True).numpy() for name in self._weights()}
@@ -321,7 +321,7 @@ class Recorder:
         elif not isinstance(every, Mapping):
             every = {"kind": "list", "include": list(every)}
         sections: dict[str, dict[str, Any]] = {
-            "dataset": {"n": instrument.samples.n, "inputs": instrument.network.inputs},
+            "dataset": {"n": instrument.samples.n, "inputs": list(map(list, instrument.network.sample))},
             "architecture": {"name": type(model).__name__, "weights": sum(w.numel() for w in weights),
                              "module": str(model)[:_LONGEST]},
             "initialization": {},

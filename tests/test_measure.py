@@ -19,9 +19,10 @@ from torch.autograd.function import once_differentiable
 from torch.func import functional_call, grad, hessian, jacrev
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 
 import dynamics_cli as dyn
+from dynamics_cli import memory
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
 from dynamics_cli.recording import curvature, kernel
@@ -207,6 +208,7 @@ def test_sharpness_is_that_of_curvlinops(dense: tuple[str, Dense]) -> None:
     assert single["sharpness"] == pytest.approx(row["sharpness"], rel=1e-4)
 
 
+SETTINGS_OF_LLC = {"kind": "llc", "burn_in": 0, "draws": 3, "nbeta": 3.0, "step": 0.01}
 OWN = {"activation_flips", "balancedness", "dead_neurons", "fourier_concentration", "predictor"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "alignment": {"directions": [[1.0, 0.0]]},
@@ -271,10 +273,10 @@ MODULE, X, Y = NETWORKS["transformer"][:3]
 FORMS: dict[str, Callable[[], Any]] = {
     "arrays": lambda: dyn.measure(MODULE, X.numpy(), Y.numpy()),
     "loader": lambda: dyn.measure(MODULE, DataLoader(TensorDataset(X, Y), batch_size=2)),
-    "function": lambda: dyn.measure(
-        lambda w, x: functional_call(copy.deepcopy(MODULE).eval(), w, (x,)), X, Y,
-        checkpoints=dict(MODULE.named_parameters()),
-    ),
+    "loss of model and batch": lambda: dyn.measure(
+        MODULE, {"x": X, "y": Y}, loss=lambda model, batch: cross_entropy(model(batch["x"]), batch["y"])),
+    "the same, of a loader": lambda: dyn.measure(
+        MODULE, DataLoader(TensorDataset(X, Y), 3), loss=lambda model, batch: cross_entropy(model(batch[0]), batch[1])),
     "loss of samples": lambda: dyn.measure(MODULE, X, Y, loss=lambda h, y: cross_entropy(h, y, reduction="none")),
     "mean of losses": lambda: dyn.measure(MODULE, X, Y, loss=nn.CrossEntropyLoss()),
     "sum of losses": lambda: dyn.measure(MODULE, X, Y, loss=nn.CrossEntropyLoss(reduction="sum")),
@@ -283,11 +285,46 @@ FORMS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_models_data_and_losses_in_other_forms_mean_the_same(form: str) -> None:
+@pytest.mark.parametrize("rows", [100, 3], ids=["at once", "in blocks"])
+def test_models_data_and_losses_in_other_forms_mean_the_same(
+    form: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
     (usual,) = dyn.measure(MODULE, X, Y)
     times = 7.0 if form in ("sum of losses", "kind") else 1.0
     expected = {key: value if key == "iteration" else times * value for key, value in usual.items()}
     assert FORMS[form]()[0] == pytest.approx(expected, rel=1e-5)
+
+
+class Stream(IterableDataset[Tensor]):
+    def __iter__(self) -> Any:
+        return iter(X)
+
+
+class Files(Dataset[tuple[Tensor, Tensor]]):
+    """A data set that is read sample by sample."""
+
+    def __len__(self) -> int:
+        return 7
+
+    def __getitem__(self, k: int) -> tuple[Tensor, Tensor]:
+        return X[k], Y[k]
+
+
+def test_batches_of_a_loader_are_never_held_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def collate(samples: list[Any]) -> Any:
+        sizes.append(len(samples))
+        return default_collate(samples)
+
+    monkeypatch.setattr(Problem, "block_samples", lambda *_: 3)
+    monkeypatch.setattr(memory, "block_samples", lambda *_: 3)
+    measures = ["train_loss", "sharpness", "hessian_trace", "kernel_alignment", "gradient_noise", SETTINGS_OF_LLC]
+    loader = DataLoader(Files(), batch_size=2, shuffle=True, collate_fn=collate)
+    (row,) = dyn.measure(MODULE, loader, measures=measures)
+    assert max(sizes) == 3
+    assert row == pytest.approx(dyn.measure(MODULE, X, Y, measures=measures)[0], rel=1e-12, nan_ok=True)
 
 
 ROWS = torch.randn(7, 3)
@@ -306,9 +343,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no such class": (lambda: dyn.measure(MODULE, X, Y + 3), "y.2. is 5, the cross_entropy loss needs a class number"),
     "shapes": (lambda: dyn.measure(MODULE, X.float().reshape(7, 3, 1), Y), r"does not take inputs \(1, 3, 1\): "),
     "no loader": (lambda: dyn.measure(MODULE, X), "a DataLoader of pairs"),
+    "a stream": (lambda: dyn.measure(MODULE, DataLoader(Stream())), "a data set whose samples have numbers"),
+    "token means": (
+        lambda: dyn.measure(MODULE, X, loss=lambda model, batch: model(batch).sum() ** 2), "is no mean over samples"),
+    "no device": (lambda: dyn.measure(MODULE, X, Y, device="cuda:7"), "cannot be copied to cuda:7: "),
     "as many": (lambda: dyn.measure(MODULE, X, Y[:3]), r"inputs \(7, 3\) and labels \(3,\) differ"),
     "no model": (lambda: dyn.measure("net.py", X, Y), "the model is a str, needed is"),
-    "function alone": (lambda: dyn.measure(lambda w, x: x, X, Y), "whose weights are checkpoints"),
     "no start": (lambda: dyn.measure(MODULE, X, Y, measures=["distance"]), "start is missing"),
     "other weights": (lambda: dyn.measure(MODULE, X, Y, checkpoints={"a": torch.zeros(2)}), "does not fit the model"),
     "no state": (lambda: dyn.measure(MODULE, X, Y, checkpoints=[{"epoch": 3}]), "no state dict"),
@@ -378,7 +418,7 @@ def test_curvature_that_autograd_cannot_give_is_refused(kind: str, dtype: Any) -
 
     for last in (False, True):  # where gradients are lost altogether, and where a part of them is
         np.testing.assert_allclose(measured(Twice.apply, last), measured(torch.tanh, last), rtol=1e-4, atol=1e-6)
-        with pytest.raises(InputError, match=r"^module 1 \(Once\): its second derivative disagrees with"):
+        with pytest.raises(InputError, match=r"^Once: its second derivative disagrees with"):
             measured(Once.apply, last)
 
 
@@ -394,7 +434,8 @@ def test_the_model_stays_as_it_is() -> None:
     module.train()
     module[0].weight.requires_grad_(False)
     before, attributes = copy.deepcopy(module.state_dict()), set(vars(module))
-    (row,) = dyn.measure(module, x, y, loss=loss, measures=["sharpness", {"kind": "sharpness", "blocks": "layer"}])
+    with pytest.warns(UserWarning, match="weights without requires_grad are left out: 0.weight"):
+        (row,) = dyn.measure(module, x, y, loss=loss, measures=["sharpness", {"kind": "sharpness", "blocks": "layer"}])
     assert all(torch.equal(value, module.state_dict()[name]) for name, value in before.items())
     assert (module.training, set(vars(module))) == (True, attributes)
     assert all(weight.grad is None for weight in module.parameters())

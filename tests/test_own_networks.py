@@ -141,6 +141,7 @@ MEASURES = ["sharpness", "hessian_trace", "gradient_norm", "kernel_alignment", L
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script_method.*:DeprecationWarning")  # of torch.compile
+@pytest.mark.filterwarnings("ignore:weights without requires_grad")
 @pytest.mark.parametrize("row", ROWS)
 def test_every_number_is_that_of_dense_matrices(row: str) -> None:
     make, x, loss = ROWS[row]

@@ -122,6 +122,17 @@ class Architecture(Kind):
             raise InputError(f"architecture: the network is too large ({str(error).splitlines()[0]})") from error
         return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
+    @property
+    def device(self) -> str:
+        """Where measures compute it: `cpu` or `cuda`."""
+        return "cpu"
+
+    def inputs_of(self, x: Floats) -> Any:
+        """Return inputs (n, d) as measures give them to the network, by slices or arrays of numbers of samples."""
+        import torch
+
+        return torch.tensor(x)
+
     def refuse_unknown_weights(self, names: Collection[str]) -> None:
         """Refuse a `train` that names a weight that the network, of such `names`, does not have.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -267,39 +267,25 @@ class ByEngine(Derivatives):
         return at
 
 
-def functions_in(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> list[str]:
-    """Return the modules whose forward pass has an `autograd.Function` defined in Python, with the function's name."""
+def functions_in(loss: torch.Tensor) -> list[str]:
+    """Return the names of the `autograd.Function`s defined in Python that a number depends on."""
     from torch.autograd.function import BackwardCFunction
 
     seen: set[Any] = {None}
-    found: dict[str, None] = {}
-
-    def look(name: str, outputs: Any) -> None:
-        todo = [getattr(outputs, "grad_fn", None)]
-        while todo:
-            node = todo.pop()
-            if node not in seen:
-                seen.add(node)
-                todo += [before for before, _ in node.next_functions]  # type: ignore[union-attr]
-                if isinstance(node, BackwardCFunction):
-                    found[f"{name} ({type(node).__name__.removesuffix('Backward')})"] = None
-
-    def hook(name: str) -> Callable[..., None]:
-        return lambda module, inputs, outputs: look(f"module {name}" if name else "the model", outputs)
-
-    # inner modules return first, so a node belongs to the innermost module
-    hooks = [module.register_forward_hook(hook(name)) for name, module in model.named_modules()]
-    try:
-        look("the loss", loss())
-    finally:
-        for handle in hooks:
-            handle.remove()
-    return list(found)
+    names: dict[str, None] = {}
+    todo: list[Any] = [loss.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            todo += [before for before, _ in node.next_functions]
+            if isinstance(node, BackwardCFunction):
+                names[type(node).__name__.removesuffix("Backward")] = None
+    return list(names)
 
 
-def _blocks(size: int, *samples: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
-    """Yield tensors of samples in blocks of rows."""
-    return [tuple(one[first : first + size] for one in samples) for first in range(0, len(samples[0]), size)]
+def _parts(count: int, size: int) -> list[slice]:
+    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 class ByAutograd(Derivatives):
@@ -312,7 +298,8 @@ class ByAutograd(Derivatives):
         problem, samples = state.problem, state.problem.dataset
         architecture = problem.config.architecture
         initial = state.start if architecture.centered else state.parameters
-        self._model = architecture.network(samples.d, initial, torch.float64)
+        self._device = architecture.device
+        self._model = architecture.network(samples.d, initial, torch.float64, self._device)
         with torch.no_grad():
             for name, weight in self._model.named_parameters():
                 weight.copy_(torch.from_numpy(np.array(state.parameters[name])))
@@ -320,15 +307,19 @@ class ByAutograd(Derivatives):
         self.names = list(self._weights)
         self.tolerance = max([self.tolerance, *(100 * torch.finfo(p.dtype).eps for p in self._weights.values())])
         labels = torch.long if problem.loss.labels == "classes" else torch.float64
-        self._x, self._y = torch.tensor(samples.x), torch.tensor(samples.y, dtype=labels)
-        self._at_once = problem.block_samples("cpu")
-        self._blocks = _blocks(self._at_once, self._x, self._y)
+        self._x, self._y = architecture.inputs_of(samples.x), torch.tensor(samples.y, dtype=labels, device=self._device)
+        self._at_once = problem.block_samples(self._device)
         self._kept: tuple[torch.Tensor, ...] | None = None
         self._twice, self._maps_samples = False, True
 
+    def _blocks(self, count: int | None = None) -> Iterator[tuple[Any, torch.Tensor]]:
+        """Yield inputs and labels of all samples, or of the first `count`, block by block."""
+        for block in _parts(count or len(self._y), self._at_once):
+            yield self._x[block], self._y[block]
+
     @staticmethod
     def _flat(tensors: Sequence[torch.Tensor]) -> Floats:
-        return np.concatenate([tensor.detach().numpy().ravel() for tensor in tensors], dtype=np.float64)
+        return np.concatenate([tensor.detach().cpu().numpy().ravel() for tensor in tensors], dtype=np.float64)
 
     def _outputs(self, weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         import torch
@@ -343,7 +334,7 @@ class ByAutograd(Derivatives):
         weights = list(self._weights.values())
         vector = v if isinstance(v, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(v))
         parts = torch.split(vector, [w.numel() for w in weights])
-        return [part.view_as(w).to(w.dtype) for part, w in zip(parts, weights, strict=True)]
+        return [part.view_as(w).to(w) for part, w in zip(parts, weights, strict=True)]
 
     def _gradients(self) -> Iterator[tuple[torch.Tensor, ...]]:
         """Yield the gradient of the part of each block in the training loss, with its graph; a single graph is kept."""
@@ -353,12 +344,12 @@ class ByAutograd(Derivatives):
             yield self._kept
             return
         loss, weights = self.problem.loss, list(self._weights.values())
-        for x, y in self._blocks:
-            share = loss.sample_weight(len(self._x)) / loss.sample_weight(len(x))
+        for x, y in self._blocks():
+            share = loss.sample_weight(len(self._y)) / loss.sample_weight(len(y))
             part = share * loss.total(self._model(x), y)
-            found = torch.autograd.grad(part, weights, create_graph=True, materialize_grads=True)
-            self._kept = found if len(self._blocks) == 1 else None
-            yield found
+            gradient = torch.autograd.grad(part, weights, create_graph=True, materialize_grads=True)
+            self._kept = gradient if len(y) == len(self._y) else None
+            yield gradient
 
     def gradient(self) -> Floats:
         """Return the gradient of the training loss (P,)."""
@@ -391,7 +382,7 @@ class ByAutograd(Derivatives):
         """
         if self._twice:
             return
-        if own := functions_in(self._model, self._loss_of_two):
+        if functions := functions_in(self._loss_of_two()):
             kept = {name: weight.dtype for name, weight in self._model.named_parameters()}
             self._model.double()
             agree = any(self._agree_along(k) for k in range(DIRECTIONS))
@@ -400,7 +391,7 @@ class ByAutograd(Derivatives):
             self._kept = None  # a graph of before knows other nodes of the weights
             if not agree:
                 raise InputError(
-                    f"{', '.join(own)}: its second derivative disagrees with its gradient, so "
+                    f"{', '.join(functions)}: its second derivative disagrees with its gradient, so "
                     "curvature would be wrong; compute its backward by torch operations on saved tensors"
                 )
         self._twice = True
@@ -411,7 +402,7 @@ class ByAutograd(Derivatives):
 
         weights = list(self._weights.values())
         flat = torch.cat([w.detach().flatten() for w in weights])
-        v = torch.randn(self.size, generator=torch.Generator().manual_seed(seed), dtype=flat.dtype)
+        v = torch.randn(self.size, generator=torch.Generator().manual_seed(seed), dtype=flat.dtype).to(flat)
         step = NEARBY * (float(flat.norm()) or 1.0) / float(v.norm())
 
         def gradient(*, graph: bool = False) -> torch.Tensor:
@@ -445,103 +436,110 @@ class ByAutograd(Derivatives):
 
         weights = {name: p.detach() for name, p in self._weights.items()}
         along = dict(zip(weights, self._split(v), strict=True))
-        loss, weight = self.problem.loss, self.problem.loss.sample_weight(len(self._x))
+        loss, weight = self.problem.loss, self.problem.loss.sample_weight(len(self._y))
 
-        def product(x: torch.Tensor, y: torch.Tensor) -> Floats:
+        def product(x: Any, y: torch.Tensor) -> Floats:
             def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
                 return self._outputs(weights, x)
 
             h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
-            bent = weight * loss.bends(h.detach().numpy(), y.numpy(), moved.detach().numpy())
-            (back,) = torch.func.vjp(outputs, weights)[1](torch.from_numpy(bent).to(h.dtype))
+            bent = weight * loss.bends(*(one.detach().cpu().numpy() for one in (h, y, moved)))
+            (back,) = torch.func.vjp(outputs, weights)[1](torch.from_numpy(bent).to(h))
             return self._flat(list(back.values()))
 
-        return reduce(np.add, [product(x, y) for x, y in self._blocks])
+        return reduce(np.add, [product(x, y) for x, y in self._blocks()])
 
-    def _jacobian(self, of: Any, *samples: torch.Tensor) -> list[torch.Tensor]:
-        """Return the derivatives by each weight of a function of weights and a sample, over samples."""
+    def _jacobian(self, of: Any, rows: slice) -> list[torch.Tensor]:
+        """Return the derivatives by each weight of a function of weights, inputs (1, d) and label, over samples."""
         import torch
         from torch.func import jacrev, vmap
+        from torch.utils._pytree import tree_map
 
-        weights = {name: p.detach() for name, p in self._weights.items()}
+        def single(weights: Any, x: Any, y: torch.Tensor) -> Any:
+            return of(weights, tree_map(lambda one: one[None], x), y[None])
+
+        weights, samples = {name: p.detach() for name, p in self._weights.items()}, (self._x[rows], self._y[rows])
         if self._maps_samples:
             try:
-                return list(vmap(jacrev(of), (None, *[0] * len(samples)))(weights, *samples).values())
+                return list(vmap(jacrev(single), (None, 0, 0))(weights, *samples).values())
             except RuntimeError:  # recurrent layers, for example, write to buffers
                 self._maps_samples = False
-        each = [jacrev(of, chunk_size=1)(weights, *sample) for sample in zip(*samples, strict=True)]
+        numbers = range(len(samples[1]))
+        each = [jacrev(single, chunk_size=1)(weights, *tree_map(lambda one, k=k: one[k], samples)) for k in numbers]
         return [torch.stack([one[name] for one in each]) for name in weights]
 
-    def _rows_at_once(self, outputs: int = 1) -> int:
-        """Return for how many samples all derivatives of the outputs are held at once."""
-        return max(1, min(self._at_once, DERIVATIVES // (outputs * self.size)))
+    def _few(self, count: int, outputs: int = 1) -> list[slice]:
+        """Return parts of the first samples for which all derivatives of the outputs are held at once."""
+        return _parts(count, max(1, min(self._at_once, DERIVATIVES // (outputs * self.size))))
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""
         import torch
 
-        def jacobian(x: torch.Tensor) -> torch.Tensor:
-            parts = self._jacobian(lambda w, x: self._outputs(w, x[None]).reshape(-1), x)  # (n, C, *shape)
+        def jacobian(rows: slice) -> torch.Tensor:
+            parts = self._jacobian(lambda w, x, y: self._outputs(w, x).reshape(-1), rows)  # (n, C, *shape)
             return torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
 
         C = getattr(self.problem.config.architecture, "outputs", None) or 1
-        blocks = [x for (x,) in _blocks(self._rows_at_once(C), self._x[:count])]
-        rows: list[list[torch.Tensor]] = []
-        for k, x in enumerate(blocks):
-            J = jacobian(x)
-            before = [J @ jacobian(other).T for other in blocks[:k]]
-            rows.append([*before, J @ J.T])
-        K = [[rows[a][b] if b <= a else rows[b][a].T for b in range(len(rows))] for a in range(len(rows))]
-        return torch.cat([torch.cat(row, 1) for row in K]).double().numpy()
+        K, parts = np.empty((count, C, count, C)), self._few(count, C)
+        for k, rows in enumerate(parts):
+            J = jacobian(rows)
+            for columns in parts[: k + 1]:
+                block = J @ (J if columns == rows else jacobian(columns)).T
+                K[rows, :, columns] = block.double().cpu().numpy().reshape(len(J) // C, C, -1, C)
+                K[columns, :, rows] = K[rows, :, columns].transpose(2, 3, 0, 1)
+        return K.reshape(count * C, count * C)
 
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
         """Return the product with the tangent kernel of the first samples, by a pass back and one ahead."""
         import torch
 
         weights = {name: p.detach() for name, p in self._weights.items()}
-        blocks = [lambda w, x=x: self._outputs(w, x) for (x,) in _blocks(self._at_once, self._x[:count])]
+
+        def functions() -> Iterator[Callable[..., torch.Tensor]]:
+            return (partial(self._outputs, x=x) for x, _ in self._blocks(count))
 
         def product(u: Floats) -> Floats:
             at, along = 0, {name: torch.zeros_like(w) for name, w in weights.items()}
-            for outputs in blocks:
+            for outputs in functions():
                 h, pull = torch.func.vjp(outputs, weights)[:2]
-                (back,) = pull(torch.from_numpy(u[at : at + h.numel()]).view_as(h).to(h.dtype))
+                (back,) = pull(torch.from_numpy(u[at : at + h.numel()]).view_as(h).to(h))
                 along = {name: along[name] + back[name] for name in along}
                 at += h.numel()
-            parts = [torch.func.jvp(outputs, (weights,), (along,))[1].flatten() for outputs in blocks]
-            return torch.cat(parts).detach().double().numpy()
+            return self._flat([torch.func.jvp(outputs, (weights,), (along,))[1] for outputs in functions()])
 
         return product
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-        values, size = self.problem.loss.values, self._rows_at_once()
+        values = self.problem.loss.values
 
-        def squares(x: torch.Tensor, y: torch.Tensor) -> Floats:
-            parts = self._jacobian(lambda w, x, y: values(self._outputs(w, x[None]), y[None]).sum(), x, y)
-            return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts), np.float64)
+        def squares(rows: slice) -> Any:
+            parts = self._jacobian(lambda w, x, y: values(self._outputs(w, x), y).sum(), rows)
+            return sum((part.flatten(1) ** 2).sum(1) for part in parts)
 
-        return np.concatenate([squares(x, y) for x, y in _blocks(size, self._x, self._y)])
+        return self._flat([squares(rows) for rows in self._few(len(self._y))])
 
     def potential(self, count: int, labels: Floats) -> Potential:
         """Return the mean loss, and its gradient, at several weights side by side."""
         import torch
 
         problem, values = self.problem, self.problem.loss.values
-        y = torch.from_numpy(np.array(labels)).to(self._y.dtype)
+        targets = torch.from_numpy(np.array(labels)).to(self._y)
 
-        def loss(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        def loss(theta: torch.Tensor, x: Any, y: torch.Tensor) -> torch.Tensor:
             weights = dict(zip(self._weights, self._split(theta), strict=True))
-            return values(self._outputs(weights, x), y).mean()  # type: ignore[no-any-return]
+            return values(self._outputs(weights, x), y).sum() / count  # type: ignore[no-any-return]
 
-        at_once = max(1, problem.block_samples("cpu") // count)
         both = torch.func.grad_and_value(loss)
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
-            samples = (self._x, y) if rows is None else (self._x[rows], y[rows])
+            parts: list[Any] = _parts(count, self._at_once) if rows is None else [rows]
+            theta, at_once = torch.from_numpy(weights).to(self._device), max(1, self._at_once // count)
             mapped = torch.func.vmap(both, (0, *[None if rows is None else 0] * 2), chunk_size=at_once)
             with threads_for(None if problem.convolutional else len(weights) * count * problem.multiply_adds):
-                gradients, losses = mapped(torch.from_numpy(weights), *samples)
-            return losses.detach().numpy(), gradients.detach().numpy()
+                pairs = [mapped(theta, self._x[part], targets[part]) for part in parts]
+            gradients, losses = (sum(one).detach().cpu().numpy() for one in zip(*pairs, strict=True))
+            return losses, gradients
 
         return at

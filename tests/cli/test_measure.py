@@ -109,7 +109,7 @@ def test_a_table_of_checkpoints(dyn: Dyn, place: Path) -> None:
     (("--model", "net.py:Odd"), 3, "ended the process: SystemExit: 0"),
     (("--model", "net.py:leave"), 3, "--model net.py:leave: SystemExit: 0"),
     (("--loss", "net.py:leave"), 3, "ended the process: SystemExit: 0"),
-    (("--model", "net.py:Single"), 3, "the model cannot be copied: KeyError: 'no copy'"),
+    (("--model", "net.py:Single"), 3, "the model cannot be copied to cpu: KeyError: 'no copy'"),
     (("--model", "net.py:lazy"), 3, "the model has lazy modules"),
     (("--model", "net.py:Net"), 3, "missing 1 required positional argument"),
     (("--checkpoints", "by_number.pt"), 3, "no state dict"),
