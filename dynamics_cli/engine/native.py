@@ -23,7 +23,7 @@ from dynamics_cli import compiling  # noqa: F401 - decides where compiled code i
 _numba: Any = numba  # which is typed in parts
 types, typeof, extending, cgutils = _numba.types, _numba.typeof, _numba.extending, _numba.core.cgutils
 
-counted_loop: Any = cgutils.for_range
+counted_loop, slot = cgutils.for_range, cgutils.alloca_once
 intrinsic: Callable[[Callable[..., Any]], Any] = extending.intrinsic
 piece: Callable[[Callable[..., Any]], Any] = _numba.njit(inline="always", error_model="numpy", _nrt=False)
 """Decorator of a part of units: numba writes it into each unit that calls it."""
@@ -41,7 +41,6 @@ Unit: TypeAlias = int
 """The address of a unit."""
 _INT, _FLOAT = types.int64, types.float64
 _C: dict[Any, Any] = {_INT: ctypes.c_int64, _FLOAT: ctypes.c_double, types.float32: ctypes.c_float, types.void: None}
-_BYTES = ir.IntType(8).as_pointer()
 
 
 # -- records
@@ -88,10 +87,7 @@ class RecordType(numba.types.Type):
         super().__init__(f"{record.name}({', '.join(f'{field}: {kind}' for field, kind in self.fields.items())})")
 
 
-@extending.register_model(RecordType)
-class _RecordModel(numba.extending.models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _BYTES)  # type: ignore[no-untyped-call] # of numba
+extending.register_model(RecordType)(extending.models.OpaqueModel)  # a pointer to bytes
 
 
 @extending.infer_getattr
@@ -102,23 +98,12 @@ class _RecordFields(numba.core.typing.templates.AttributeTemplate):
         return kind.fields.get(field)
 
 
-def _at_field(context: Any, builder: Any, kind: RecordType, record: Any, field: str) -> Any:
-    at = builder.gep(record, [ir.Constant(ir.IntType(64), kind.offsets[field])])
-    return builder.bitcast(at, context.get_value_type(kind.fields[field]).as_pointer())
-
-
 def _read(context: Any, builder: Any, kind: RecordType, record: Any, field: str) -> Any:
-    return builder.load(_at_field(context, builder, kind, record, field))
-
-
-def _set(context: Any, builder: Any, signature: Any, arguments: Any, field: str) -> None:
-    kind, given = signature.args
-    value = context.cast(builder, arguments[1], given, kind.fields[field])
-    builder.store(value, _at_field(context, builder, kind, arguments[0], field))
+    at = builder.gep(record, [ir.Constant(ir.IntType(64), kind.offsets[field])])
+    return builder.load(builder.bitcast(at, context.get_value_type(kind.fields[field]).as_pointer()))
 
 
 extending.lower_getattr_generic(RecordType)(_read)
-extending.lower_setattr_generic(RecordType)(_set)
 
 
 def numba_type(name: str, dtype: np.dtype[Any]) -> Any:
@@ -222,30 +207,22 @@ def called(builder: Any, name: str, kind: Any, arguments: Any) -> Any:
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
 
 
-def slot(builder: Any, kind: Any) -> Any:
-    """Make room for a value of an LLVM type on the stack; return its address."""
-    return cgutils.alloca_once(builder, kind)
+def _caller(result: Any) -> Any:
+    @intrinsic
+    def call(context: Any, address: Any, arguments: Any) -> Any:
+        """Call the unit at an address with a tuple of arguments."""
+
+        def written(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            given = cgutils.unpack_tuple(builder, values[1])
+            returned = ir.VoidType() if result == types.void else context.get_value_type(result)
+            kind = ir.FunctionType(returned, [argument.type for argument in given])
+            value = builder.call(builder.inttoptr(values[0], kind.as_pointer()), given)
+            return context.get_dummy_value() if result == types.void else value
+
+        return result(address, arguments), written
+
+    return call
 
 
-@intrinsic
-def call(context: Any, unit: Any, arguments: Any) -> Any:
-    """Call the unit at an address."""
-    return _call(types.void, unit, arguments)
-
-
-@intrinsic
-def call_number(context: Any, unit: Any, arguments: Any) -> Any:
-    """Call the unit at an address and return its float64."""
-    return _call(types.float64, unit, arguments)
-
-
-def _call(result: Any, unit: Any, arguments: Any) -> Any:
-    def written(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        unit, packed = values
-        given = [builder.extract_value(packed, k) for k in range(len(signature.args[1].types))]
-        returned = ir.VoidType() if result == types.void else context.get_value_type(result)
-        function = builder.inttoptr(unit, ir.FunctionType(returned, [one.type for one in given]).as_pointer())
-        found = builder.call(function, given)
-        return context.get_dummy_value() if result == types.void else found
-
-    return result(unit, arguments), written
+call, call_number = _caller(types.void), _caller(types.float64)
+"""Call the unit at an address with a tuple of arguments; `call_number` returns its float64."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import types
 
 from dynamics_cli.engine.native import (
     Reals,
@@ -25,6 +24,7 @@ from dynamics_cli.engine.native import (
     multiply_add,
     offset,
     slot,
+    types,
     unit,
 )
 
@@ -55,64 +55,69 @@ def _lanes(context: Any, pointer: Any) -> Any:
 
 
 class _Vectors:
-    """Writes loads, stores and arithmetic of vectors; with `count`, of its first numbers alone."""
+    """Writes loads, stores and sums of vectors of the processor, of their first `count` numbers alone."""
 
     def __init__(self, context: Any, builder: Any, pointer: Any, count: Any = None) -> None:
-        self.builder, self._size, self._there = builder, pointer.dtype.bitwidth // 8, None
-        self.type = ir.VectorType(context.get_value_type(pointer.dtype), _BYTES // self._size)
-        self.zeros = ir.Constant(self.type, None)
-        if count is not None:
-            lanes = ir.Constant(ir.VectorType(_I64, self.type.count), list(range(self.type.count)))
-            self._there = builder.icmp_signed("<", lanes, self.of_each(count, lanes.type))
+        number = context.get_value_type(pointer.dtype)
+        self.builder, self.lanes = builder, _BYTES * 8 // pointer.dtype.bitwidth
+        self.type, self._align = ir.VectorType(number, self.lanes), ir.Constant(_I32, pointer.dtype.bitwidth // 8)
+        self._name = f"v{self.lanes}f{pointer.dtype.bitwidth}.p0"
+        numbers = ir.Constant(ir.VectorType(_I64, self.lanes), list(range(self.lanes)))
+        count = ir.Constant(_I64, self.lanes) if count is None else count
+        # constant, and left out by LLVM, where `count` is all lanes
+        self._mask = builder.icmp_signed("<", numbers, self.of_each(count))
 
-    def at(self, pointer: Any, number: Any) -> Any:
-        """Return the address of the vector with this number."""
-        pointer = self.builder.gep(pointer, [self.builder.mul(ir.Constant(_I64, self.type.count), number)])
-        return self.builder.bitcast(pointer, self.type.as_pointer())
-
-    def of_each(self, number: Any, kind: Any = None) -> Any:
+    def of_each(self, number: Any) -> Any:
         """Return a vector of equal numbers."""
-        none = ir.Constant(kind or self.type, ir.Undefined)
-        first = self.builder.insert_element(none, number, ir.Constant(_I32, 0))
-        zeros = ir.Constant(ir.VectorType(_I32, self.type.count), [0] * self.type.count)
-        return self.builder.shuffle_vector(first, none, zeros)
+        empty = ir.Constant(ir.VectorType(number.type, self.lanes), ir.Undefined)
+        first = self.builder.insert_element(empty, number, ir.Constant(_I32, 0))
+        return self.builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes))
 
     def load(self, at: Any) -> Any:
-        """Return the vector at an address."""
-        if self._there is None:
-            value = self.builder.load(at)
-            value.align = self._size
-            return value
-        return self._masked("load", self.type, [at, ir.Constant(_I32, self._size), self._there, self.zeros])
+        """Return the vector that begins at a number; 0 beyond `count`."""
+        given = [
+            self.builder.bitcast(at, self.type.as_pointer()),
+            self._align,
+            self._mask,
+            ir.Constant(self.type, None),
+        ]
+        kind = ir.FunctionType(self.type, [argument.type for argument in given])
+        return called(self.builder, f"llvm.masked.load.{self._name}", kind, given)
 
     def store(self, value: Any, at: Any) -> None:
-        """Write the vector at an address."""
-        if self._there is None:
-            self.builder.store(value, at).align = self._size
-        else:
-            self._masked("store", ir.VoidType(), [value, at, ir.Constant(_I32, self._size), self._there])
+        """Write the vector that begins at a number."""
+        given = [value, self.builder.bitcast(at, self.type.as_pointer()), self._align, self._mask]
+        kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in given])
+        called(self.builder, f"llvm.masked.store.{self._name}", kind, given)
 
-    def _masked(self, name: str, result: Any, arguments: list[Any]) -> Any:
-        kind = ir.FunctionType(result, [one.type for one in arguments])
-        return called(self.builder, f"llvm.masked.{name}.v{self.type.count}f{8 * self._size}.p0", kind, arguments)
 
-    def sums(self, starts: list[Any]) -> list[Any]:
-        """Return places of sums that begin at these values."""
-        places = [slot(self.builder, start.type) for start in starts]
-        for place, start in zip(places, starts, strict=True):
-            self.builder.store(start, place)
-        return places
+class _Sum:
+    """A sum of products, which begins at a number or a vector."""
 
-    def add_product(self, place: Any, a: Any, b: Any) -> None:
-        """Add `a b` to a sum."""
-        self.builder.store(fused(self.builder, a.type, [a, b, self.builder.load(place)]), place)
+    def __init__(self, builder: Any, start: Any) -> None:
+        self._builder, self._at = builder, slot(builder, start.type)
+        builder.store(start, self._at)
+
+    def add(self, a: Any, b: Any) -> None:
+        """Add `a b`."""
+        self._builder.store(fused(self._builder, a.type, [a, b, self.value]), self._at)
+
+    @property
+    def value(self) -> Any:
+        """The sum so far."""
+        return self._builder.load(self._at)
+
+
+def _steps(builder: Any, pointer: Any, apart: Any, count: int) -> list[Any]:
+    """Return `count` pointers, some numbers `apart`."""
+    return [builder.gep(pointer, [builder.mul(apart, ir.Constant(_I64, k))]) for k in range(count)]
 
 
 def _tile(rows: int, vectors: int) -> Any:
     """Return `tile(A, ar, ak, B, C, m, K, accumulate, count)`.
 
     It sets `rows` by `vectors` vectors of C, of rows `m` apart, to A B, or adds A B to them. Numbers of A are `ar` by
-    row and `ak` by column apart, rows of B `m`. Of one vector, it sets `count` numbers alone.
+    row and `ak` by column apart, rows of B `m`. Of each vector, it sets `count` numbers.
     """
 
     @intrinsic
@@ -123,23 +128,20 @@ def _tile(rows: int, vectors: int) -> Any:
 
         def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             A, ar, ak, B, C, m, K, accumulate, count = arguments
-            vector = _Vectors(context, builder, signature.args[0], count if vectors == 1 else None)
-            numbers = [ir.Constant(_I64, v) for v in range(vectors)]
-
-            def rows_of(pointer: Any, apart: Any) -> list[Any]:
-                return [builder.gep(pointer, [builder.mul(apart, ir.Constant(_I64, r))]) for r in range(rows)]
-
-            of_a, of_c = rows_of(A, ar), [vector.at(row, v) for row in rows_of(C, m) for v in numbers]
-            sums = vector.sums([builder.select(accumulate, vector.load(at), vector.zeros) for at in of_c])
+            vector = _Vectors(context, builder, signature.args[0], count)
+            width, zeros = ir.Constant(_I64, vector.lanes), ir.Constant(vector.type, None)
+            targets = [at for row in _steps(builder, C, m, rows) for at in _steps(builder, row, width, vectors)]
+            sums = [_Sum(builder, builder.select(accumulate, vector.load(at), zeros)) for at in targets]
+            of_a = _steps(builder, A, ar, rows)
             with counted_loop(builder, K) as loop:
-                row_of_b, along = builder.gep(B, [builder.mul(loop.index, m)]), builder.mul(loop.index, ak)
-                right = [vector.load(vector.at(row_of_b, v)) for v in numbers]
+                of_b = builder.gep(B, [builder.mul(loop.index, m)])
+                right = [vector.load(at) for at in _steps(builder, of_b, width, vectors)]
                 for r, row in enumerate(of_a):
-                    left = vector.of_each(builder.load(builder.gep(row, [along])))
+                    left = vector.of_each(builder.load(builder.gep(row, [builder.mul(loop.index, ak)])))
                     for v, b in enumerate(right):
-                        vector.add_product(sums[r * vectors + v], left, b)
-            for at, place in zip(of_c, sums, strict=True):
-                vector.store(builder.load(place), at)
+                        sums[r * vectors + v].add(left, b)
+            for at, total in zip(targets, sums, strict=True):
+                vector.store(total.value, at)
             return context.get_dummy_value()
 
         return types.void(A, n, n, B, C, n, n, types.boolean, n), written
@@ -175,7 +177,7 @@ def product(A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: i
         j = 0
         while j < m:
             wide = j + _VECTORS * w <= m
-            b, left = offset(B, j), m - j
+            b, left = offset(B, j), min(w, m - j)
             for k in range(first, whole, _ROWS):
                 a, c = offset(A, k * ar), offset(C, k * m + j)
                 if wide:
@@ -197,22 +199,23 @@ def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         A, b, K, C = arguments
-        vector = _Vectors(context, builder, signature.args[0])
-        rows = [builder.gep(A, [builder.mul(K, ir.Constant(_I64, r))]) for r in range(_ROWS)]
-        whole, lanes = builder.sdiv(K, ir.Constant(_I64, vector.type.count)), vector.sums([vector.zeros] * _ROWS)
+        vector, rows = _Vectors(context, builder, signature.args[0]), _steps(builder, A, K, _ROWS)
+        width = ir.Constant(_I64, vector.lanes)
+        whole, lanes = builder.sdiv(K, width), [_Sum(builder, ir.Constant(vector.type, None)) for _ in rows]
         with counted_loop(builder, whole) as loop:
-            right = vector.load(vector.at(b, loop.index))
-            for row, place in zip(rows, lanes, strict=True):
-                vector.add_product(place, vector.load(vector.at(row, loop.index)), right)
-        totals = vector.sums([_total(builder, builder.load(place)) for place in lanes])
-        done = builder.mul(whole, ir.Constant(_I64, vector.type.count))
+            k = [builder.mul(loop.index, width)]
+            right = vector.load(builder.gep(b, k))
+            for row, total in zip(rows, lanes, strict=True):
+                total.add(vector.load(builder.gep(row, k)), right)
+        totals = [_Sum(builder, _total(builder, total.value)) for total in lanes]
+        done = builder.mul(whole, width)
         with counted_loop(builder, builder.sub(K, done)) as loop:
-            at = [builder.add(done, loop.index)]
-            right = builder.load(builder.gep(b, at))
-            for row, place in zip(rows, totals, strict=True):
-                vector.add_product(place, builder.load(builder.gep(row, at)), right)
-        for r, place in enumerate(totals):
-            builder.store(builder.load(place), builder.gep(C, [ir.Constant(_I64, r)]))
+            k = [builder.add(done, loop.index)]
+            right = builder.load(builder.gep(b, k))
+            for row, total in zip(rows, totals, strict=True):
+                total.add(builder.load(builder.gep(row, k)), right)
+        for total, at in zip(totals, _steps(builder, C, ir.Constant(_I64, 1), _ROWS), strict=True):
+            builder.store(total.value, at)
         return context.get_dummy_value()
 
     return types.void(A, b, types.int64, C), written
@@ -221,9 +224,8 @@ def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
 def _total(builder: Any, parts: Any) -> Any:
     """Return the sum of a vector, by halves."""
     while (half := parts.type.count // 2) > 0:
-        none = ir.Constant(parts.type, ir.Undefined)
-        low, high = (ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))) for at in (0, half))
-        parts = builder.fadd(*(builder.shuffle_vector(parts, none, one) for one in (low, high)))
+        lanes = [ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))) for at in (0, half)]
+        parts = builder.fadd(*(builder.shuffle_vector(parts, parts, part) for part in lanes))
     return builder.extract_element(parts, ir.Constant(_I32, 0))
 
 

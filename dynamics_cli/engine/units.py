@@ -11,9 +11,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -76,26 +74,15 @@ class Writer:
 
     def each(self, nodes: Sequence[Expression]) -> tuple[list[str], list[str]]:
         """Return lines of the operations at level `EACH`, which stand inside a loop, and the names of the nodes."""
-        known, lines, reached = dict(self._known), [], self._reached(nodes)
+        known, lines = dict(self._known), []
         for node in formulas.ordered(nodes):
-            if node.level == EACH and node in reached:
+            if node.level == EACH:  # those that only reductions need are left out by the compiler
                 lines += self._assigned(node, known)
         return lines, [self._name(node, known, EACH) for node in nodes]
 
     def name(self, node: Expression) -> str:
         """Return the name of a node below level `EACH`."""
         return self._name(node, self._known, WHOLE)
-
-    def _reached(self, nodes: Sequence[Expression]) -> set[Expression]:
-        """Return the nodes that are reached without passing known nodes, such as reductions."""
-        reached: set[Expression] = set()
-        waiting = list(nodes)
-        while waiting:
-            at = waiting.pop()
-            if at not in reached and at not in self._known:
-                reached.add(at)
-                waiting.extend(one for one in at.arguments if isinstance(one, Expression))
-        return reached
 
     def _name(self, node: Expression, known: Mapping[Expression, str], level: int) -> str:
         """Return the name of a node among numbers of a level: wide numbers become of the precision of the run."""
@@ -164,38 +151,27 @@ def _unit(dtype: np.dtype[Any], trace: Trace, source: str) -> Unit:
 
 @cache
 def _compiled(dtype: np.dtype[Any], function: str) -> Native:
+    """Return the unit of a source, which lies beside numba's cache, since numba asks for the time of its file."""
     source = (
         f"from __future__ import annotations\n\nimport numpy as np\nfrom numpy import {dtype.name} as real\n\n"
         f"from dynamics_cli.engine.elementary import {', '.join(elementary.FUNCTIONS)}\n\n\n{function}"
     )
     below = hashlib.sha256(source.encode() + Path(str(elementary.__file__)).read_bytes()).hexdigest()[:20]
-    name = function[len("def ") : function.index("(")]
-    module, path = ModuleType(f"dyn_{name}_{below}"), _written(f"{name}_{below}.py", source)
+    name, folder, path = function[len("def ") : function.index("(")], cache_folder(), None
+    module = ModuleType(f"dyn_{name}_{below}")
     sys.modules[module.__name__] = module  # whose code lives as long
-    if path is not None:
-        module.__file__ = str(path)
+    if folder is not None:
+        try:
+            path = folder / "units" / f"{name}_{below}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                path.write_text(source)
+            module.__file__ = str(path)
+        except OSError as error:
+            say_not_kept(error.strerror)
+            path = None
     exec(compile(source, str(path or module.__name__), "exec"), module.__dict__)  # noqa: S102 - our own formulas
     return Native(getattr(module, name), dtype, cache=path is not None, fastmath={"contract"})
-
-
-def _written(name: str, text: str) -> Path | None:
-    """Write the source of a unit beside numba's cache, which asks for its file; None where it cannot be kept."""
-    folder = cache_folder()
-    if folder is None:
-        return None
-    path = folder / "units" / name
-    try:
-        if not path.exists():  # numba compares times; two processes write the same
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as part:
-                part.write(text)
-            Path(part.name).replace(path)
-    except OSError as error:
-        say_not_kept(error.strerror)
-        with suppress(OSError, NameError):
-            Path(part.name).unlink()
-        return None
-    return path
 
 
 # -- activations
@@ -338,8 +314,6 @@ class Update(Unit):
 
     slots: tuple[str, ...]
     """The memory, by name."""
-    by_tensor: bool
-    """Whether every tensor must be a segment of its own."""
 
     def apply(self, theta: int, g: int, memory: int, P: int, lr: float, iteration: int, loss: float) -> None:
         """Update `P` numbers at an address, given the addresses of the gradient and of the memory."""
@@ -363,8 +337,7 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
     nodes, trace = traced(optimizer, trace_update)
     memory, whole = found
     slots = (*memory.read, *whole.read)
-    reductions = {one.operation for one in formulas.ordered(nodes)}.intersection(formulas.SUMS)
-    of_network = "total_of_all" in reductions
+    of_network = any(node.operation == "total_of_all" for node in formulas.ordered(nodes))
     at = {name: f"memory[{k} * P + {'i' if name in memory.read else 'first'}]" for k, name in enumerate(slots)}
     names = {
         "w": "w", "g": "g[i]", "lr": "step", "iteration": "iteration", "loss": "loss",
@@ -397,4 +370,4 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
         of_tensor=[] if of_network else begin, read=read, each=each, weight=weight, remember=remember,
     )  # fmt: skip
     unit = _unit(dtype, trace, source)
-    return Update(unit.native, unit.numbers, slots, bool(reductions or whole.read) and not of_network)
+    return Update(unit.native, unit.numbers, slots)

@@ -120,7 +120,8 @@ def full(*arguments, **options):
     raise OSError(errno.ENOSPC, "No space left on device")
 caching.IndexDataCacheFile.save = full
 from dynamics_cli.engine import units
-units.tempfile = type("", (), {"NamedTemporaryFile": full})
+units.Path = type("Full", (type(units.Path()),), {"write_text": full})
+units.cache_folder = lambda folder=units.cache_folder(): units.Path(folder)
 main()
 """
 

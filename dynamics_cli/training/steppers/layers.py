@@ -129,19 +129,6 @@ class LayersStepper(SideBySide):
             labels[q, seen[:, 1], seen[:, 0]] = self.y[q]
         self.x, self.y = np.eye(sides[0], dtype=self.dtype)[None], labels
 
-    def _steps_of(self, problem: Problem) -> tuple[NDArray[np.int64], Floats]:
-        """Return where the trained weights of one step begin and end (S, 2), and the factors of their steps."""
-        apart = self._update_unit.by_tensor
-        found: list[list[Any]] = []
-        rates = problem.step_factors()
-        for name in trained_names(problem):
-            at, factor = self._layout.at[name], rates.get(name, 1.0)
-            if found and not apart and found[-1][1] == at.start and found[-1][2] == factor:
-                found[-1][1] = at.stop
-            else:
-                found.append([at.start, at.stop, factor])
-        return np.array([one[:2] for one in found]), np.array([one[2] for one in found], np.float64)
-
     def _chunk(self, n: int) -> int:
         """Return how many of `n` samples are a chunk, whose gradients are summed apart."""
         if self._layout.depth:
@@ -164,7 +151,8 @@ class LayersStepper(SideBySide):
         curves = [None if is_identity(one) else units.activation_unit(one, self.dtype) for one in sigmas]
         numbers = [np.zeros(1) if one is None else some(one.numbers) for one in curves]
         most = max(len(one) for one in numbers)
-        segments, factors = self._steps_of(self.problems[0])
+        names, factors = trained_names(self.problems[0]), self.problems[0].step_factors()
+        places = [self._layout.at[name] for name in names]
         return {
             "columns": self.x.shape[2], "labels": self.y.shape[2], "outputs": self._data[2].shape[2],
             "levels": self.levels, "theta": self._theta, "memory": self._memory, "weights": self._layout.P,
@@ -172,7 +160,8 @@ class LayersStepper(SideBySide):
             "activation_units": np.array([0 if one is None else one.address for one in curves]),
             "activation_numbers": np.array([np.pad(one, (0, most - len(one))) for one in numbers]),
             "update": self._update_unit.address, "update_numbers": some(self._update_unit.numbers),
-            "segments": segments, "segment_count": len(segments), "rate_factors": factors,
+            "segments": np.array([[at.start, at.stop] for at in places]), "segment_count": len(places),
+            "rate_factors": np.array([factors.get(name, 1.0) for name in names], np.float64),
         }  # fmt: skip
 
     # -- training
