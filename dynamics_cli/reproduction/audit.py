@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.document import AUDIT
 from dynamics_cli.reproduction.figure import Figure, Wanted
-from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
+from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.layout import outputs_root
@@ -204,7 +205,7 @@ def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted]
     """Return the runs of a figure under a null, or why it does not apply to them."""
     changed, same = {}, True
     for role, one in wanted.items():
-        path = config_path(one.config)
+        path = CONFIGS / one.config
         try:
             before = load_config(path, one.overrides)
             changed[role] = replace(one, overrides=(*one.overrides, *change(before)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from dynamics_cli._bundled import CONFIGS
@@ -69,9 +68,9 @@ class RunSource:
         Raises Interrupted: SIGINT or SIGTERM came; the same call goes on from there.
         """
         tasks = []
-        for one in (one for wanted in figures for one in wanted.values()):
+        for run in (run for wanted in figures for run in wanted.values()):
             with suppress(DynError):
-                tasks.append(Task(self._configs(one, overrides, 0)))
+                tasks.append(Task(self._configs(run, overrides)))
         self._train(tasks)
 
     def obtain(self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = ()) -> list[ObtainedRun]:
@@ -86,11 +85,8 @@ class RunSource:
             RunError: a run diverged or cannot go on.
             Interrupted: SIGINT or SIGTERM came; the state is saved, and the next call goes on from there.
         """
-        configs = [self._configs(one, overrides, 0) for one in wanted.values()]  # before any work
-        self._train([Task(of_run) for of_run in configs])
-        return [
-            _for_role(*role, of_run, self._taken(of_run)) for role, of_run in zip(wanted.items(), configs, strict=True)
-        ]
+        configs = [self._configs(run, overrides) for run in wanted.values()]  # before any work
+        return self._obtain([*wanted.items()], configs, [[k] for k in range(len(configs))])
 
     def obtain_seeds(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str], offsets: Sequence[int]
@@ -101,29 +97,40 @@ class RunSource:
 
         Raises as `obtain` does.
         """
-        first = [self._configs(one, overrides, 0) for one in wanted.values()] if offsets else []
-        seeds = [config.seed for of_run in first for config in of_run]
-        span = max(seeds) - min(seeds) + 1 if seeds else 0
-        asked = [self._configs(one, overrides, offset * span) for offset in offsets for one in wanted.values()]
-        single = [k for k, configs in enumerate(asked) if len(configs) == 1]
-        together = [[single[n] for n in batch] for batch in divide([asked[k][0] for k in single]).batches]
-        groups = [*together, *([k] for k in sorted({*range(len(asked))}.difference(*together)))]
-        tasks = [Task([config for k in group for config in asked[k]]) for group in groups]
-        self._train(tasks)
-        runs: dict[int, Obtained] = {}
-        for group, task in zip(groups, tasks, strict=True):
-            one = self._taken(task.configs)
-            if len(group) == 1:
-                runs[group[0]] = one
-                continue
-            seconds = one.seconds / len(group)
-            runs |= {k: Obtained(run, one.reused, seconds) for k, run in zip(group, replicas_of(one.run), strict=True)}
-        found = [_for_role(*role, asked[k], runs[k]) for k, role in enumerate([*wanted.items()] * len(offsets))]
-        return [found[k : k + len(wanted)] for k in range(0, len(found), len(wanted) or 1)]
+        roles = [*wanted.items()]
+        seeds = [config.seed for _, run in roles for config in self._configs(run, overrides)] if offsets else [0]
+        span = max(seeds, default=0) - min(seeds, default=0) + 1
+        configs = [self._configs(run, overrides, offset * span) for offset in offsets for _, run in roles]
+        single = [k for k, of_run in enumerate(configs) if len(of_run) == 1]
+        together = [[single[n] for n in batch] for batch in divide([configs[k][0] for k in single]).batches]
+        groups = [*together, *([k] for k in sorted({*range(len(configs))}.difference(*together)))]
+        runs = self._obtain(roles * len(offsets), configs, groups)
+        return [runs[k : k + len(roles)] for k in range(0, len(runs), len(roles) or 1)]
 
-    def _configs(self, wanted: Wanted, overrides: Sequence[str], seed_offset: int) -> list[RunConfig]:
+    def _obtain(
+        self, roles: Sequence[tuple[str, Wanted]], configs: Sequence[Sequence[RunConfig]], groups: Sequence[list[int]]
+    ) -> list[ObtainedRun]:
+        """Return a run for each role, given the configs of its networks; the networks of a group train together."""
+        tasks = [Task([config for k in group for config in configs[k]]) for group in groups]
+        self._train(tasks)
+        obtained: dict[int, ObtainedRun] = {}
+        for group, task in zip(groups, tasks, strict=True):
+            key = _key(task.configs)
+            ended = self._ended[key]
+            if isinstance(ended, DynError):
+                raise ended
+            self._ended[key] = replace(ended, reused=True, seconds=0.0)  # when it is asked for again
+            runs = [ended.run] if len(group) == 1 else replicas_of(ended.run)
+            for k, run in zip(group, runs, strict=True):
+                if run.status != "complete":
+                    raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
+                seed, seconds = configs[k][0].seed, ended.seconds / len(group)
+                obtained[k] = ObtainedRun(*roles[k], seed, run, ended.reused, seconds)
+        return [obtained[k] for k in range(len(configs))]
+
+    def _configs(self, wanted: Wanted, overrides: Sequence[str], seed_offset: int = 0) -> list[RunConfig]:
         """Return the configs of the networks of a run, whose seeds follow one another."""
-        path, changes = config_path(wanted.config), [*wanted.overrides, *overrides]
+        path, changes = CONFIGS / wanted.config, [*wanted.overrides, *overrides]
         config = load_config(path, changes, device=self.device)
         if seed_offset:
             config = load_config(path, changes, device=self.device, seed=config.seed + seed_offset)
@@ -137,39 +144,11 @@ class RunSource:
         places = list(new)
         self._ended |= {places[place]: ended for place, ended in trained}
 
-    def _taken(self, configs: Sequence[RunConfig]) -> Obtained:
-        """Return the run of configs, which counts as reused when it is asked for again.
-
-        Raises DynError: it failed.
-        """
-        key = _key(configs)
-        found = self._ended[key]
-        if isinstance(found, DynError):
-            raise found
-        self._ended[key] = replace(found, reused=True, seconds=0.0)
-        return found
-
 
 def _key(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     return tuple(config.model_dump_json() for config in configs)
 
 
-def _for_role(role: str, wanted: Wanted, configs: Sequence[RunConfig], obtained: Obtained) -> ObtainedRun:
-    """Return a run for its role.
-
-    Raises RunError: it did not complete.
-    """
-    run = obtained.run
-    if run.status != "complete":
-        raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
-    return ObtainedRun(role, wanted, configs[0].seed, run, obtained.reused, obtained.seconds)
-
-
 def by_role(runs: Iterable[ObtainedRun]) -> dict[str, Run]:
     """Return obtained runs as the evidence of a figure takes them."""
-    return {one.role: one.run for one in runs}
-
-
-def config_path(config: str) -> Path:
-    """Return the file of a config named below `configs/` or by an absolute path."""
-    return CONFIGS / config
+    return {run.role: run.run for run in runs}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
@@ -88,15 +89,15 @@ def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkey
     ],
 )
 def test_nulls_change_steps_lengths_and_times(config: str, null: str, key: str, share: float) -> None:
-    before = load_config(audit.config_path(config))
-    after = load_config(audit.config_path(config), audit.NULLS[null](before))
+    before = load_config(CONFIGS / config)
+    after = load_config(CONFIGS / config, audit.NULLS[null](before))
     assert getattr(after.optimizer, key) == pytest.approx(share * getattr(before.optimizer, key), rel=1e-9)
 
 
 def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
-    linear = audit.NULLS["linear"](load_config(audit.config_path(ORTHOGONAL["net"])))
-    assert load_config(audit.config_path(ORTHOGONAL["net"]), linear).architecture.activation.kind == "linear"
-    path = audit.config_path(ORTHOGONAL["net"])
+    linear = audit.NULLS["linear"](load_config(CONFIGS / ORTHOGONAL["net"]))
+    assert load_config(CONFIGS / ORTHOGONAL["net"], linear).architecture.activation.kind == "linear"
+    path = CONFIGS / ORTHOGONAL["net"]
     rules = ["{kind: sgd, lr: 0.1, weight_decay: 0.5, iterations: 20}",
              "{kind: rmsprop, lr: 1e-3, weight_decay: 0.5, iterations: 20}",
              "{kind: adamw, lr: 0.01, weight_decay: 5.0, iterations: 20}"]  # fmt: skip
