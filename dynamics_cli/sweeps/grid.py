@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.config.nodes import read_text
-from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import UsageError
 
@@ -32,11 +31,6 @@ class Axis:
     """Whether the values are spaced geometrically."""
     origin: Place | None = field(default=None, compare=False)
     """Where it was written."""
-
-
-def assignment(key: str, value: Any, origin: Place | None = None) -> Assignment:
-    """Return the assignment of a key of a config; problems with it name the place where it was written."""
-    return Assignment(tuple(key.split(".")), value, origin or Place("--grid", None, Path.cwd()))
 
 
 def parse_axis(text: str) -> Axis:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -19,12 +20,13 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import Mistake
 from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained
+from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.sweeps.expressions import computed
-from dynamics_cli.sweeps.grid import Axis, assignment, axis_of, check_axes
+from dynamics_cli.sweeps.grid import Axis, axis_of, check_axes
 from dynamics_cli.text import size
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import estimate
@@ -85,17 +87,9 @@ class PlannedSweep(list[Job]):
         messages: Callable[[str], object] | None = None,
         **settings: Any,
     ) -> None:
-        """Read the config of each point of the grid.
+        """Read the config of each point of the grid; see `api.sweep` for the arguments.
 
-        Args:
-            source: a config as `load_config` takes it.
-            overrides: as after `--set`, for all jobs.
-            axes: the grid.
-            let: settings that are computed at each point of the grid, with their expressions.
-            seeds: jobs per grid point, with the config's seed and those after it.
-            record: one of `RECORDS`; None for `config`, unless that is too much, which `messages` is told.
-            messages: called with sentences for the user.
-            settings: top-level settings for all jobs.
+        `record` is one of `RECORDS`, or None for `config`, unless that is too much, which `messages` is told.
 
         Raises:
             ConfigError: a point of the grid gives a config that is not valid.
@@ -225,16 +219,15 @@ class _Configs:
                 config = self._like[words][0].model_copy(update=sections)
                 if next(check_sections(dict(config)), None) is None:
                     return config
-        assigned = [assignment(key, value, self._origin(key)) for key, value in settings.items()]
+        origins = {key: axis.origin for key, axis in self._axes.items() if axis.origin is not None}
+        place = Place("--grid", None, Path.cwd())
+        assigned = [Assignment(tuple(key.split(".")), settings[key], origins.get(key, place)) for key in settings]
         try:
             config = self._load([*self._overrides, *assigned])
         except ConfigError as error:
             raise ConfigError([self._spaced_by_integers(problem) for problem in error.problems]) from error
         self._like.setdefault(words, (config, to_plain(config)))
         return config
-
-    def _origin(self, key: str) -> Place | None:
-        return self._axes[key].origin if key in self._axes else None
 
     def _section(self, words: str, name: str, numbers: Mapping[str, Any]) -> Any:
         """Return a section of the config that has these words, with other numbers."""

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.dump import to_plain
@@ -31,14 +31,8 @@ LONG_WORK = 2**34
 """A run of more multiply-adds is worth a process of its own: a second or more, as starting one takes."""
 
 
-class ProgressDisplay(Protocol):
-    """Shows the progress of successive training runs."""
-
-    def __call__(self, name: str, total: int) -> AbstractContextManager[Progress | None]:
-        """Return a context of a run of `total` iterations; its function is called as training goes on.
-
-        It is never called for a run that is reused.
-        """
+ProgressDisplay = Callable[[str, int], AbstractContextManager[Progress | None]]
+"""Name and iterations of a run -> a context whose function is called as training goes on, never for a reused run."""
 
 
 @dataclass(frozen=True)

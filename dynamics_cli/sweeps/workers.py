@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import json
 import os
 import queue
 import signal
@@ -38,10 +37,6 @@ T = TypeVar("T")
 Call = Callable[..., str | int]
 """Function of a module that trains; returns "", why it failed, or the number of a signal that came."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from dynamics_cli.sweeps.workers import serve; serve(int(sys.argv[2]))"
-)
 
 
 def run_by_executor(todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Executor) -> Iterator[tuple[int, str]]:
@@ -136,11 +131,11 @@ class _Worker:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
-        command = [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno())]
+        command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
+        environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}
         self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=os.environ | _ONE_THREAD,
-            start_new_session=True,
-        )  # fmt: skip
+            command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment, start_new_session=True
+        )
         theirs.close()
         self.connection = Connection(os.dup(self._socket.fileno()))
 
@@ -182,3 +177,7 @@ def serve(descriptor: int) -> None:
         with suppress(OSError):  # the parent is gone
             connection.send(ended)
         training.clear()
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))
