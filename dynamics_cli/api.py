@@ -649,8 +649,8 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
     return page(*what, theory=theory)
 
 
-def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> list[Path]:
-    """Write the animation of a run, a GIF, and an MP4 where ffmpeg is installed; return the files.
+def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> Path:
+    """Write the animation of a run, a GIF, and return its path.
 
     Args:
         run: as `load_run` takes it.
@@ -667,7 +667,7 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
 
     loaded = open_run(run, whole=True)
     folder = out or plots_folder(loaded.path) / str(getattr(loaded, "replica", ""))
-    return animate_run(loaded, Path(folder) / "animation", progress)
+    return animate_run(loaded, Path(folder) / "animation.gif", progress)
 
 
 # --- papers

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, FuncAnimation, PillowWriter
-from matplotlib.artist import Artist
+from PIL import Image
 
 from dynamics_cli.analysis.curves import losses
 from dynamics_cli.analysis.panels import PANELS
 from dynamics_cli.analysis.view import PRINT, View, spread
-from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.errors import UsageError
+from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.chart import draw_chart
 from dynamics_cli.plotting.layout import figure_legend, format_number
 from dynamics_cli.plotting.scene import Scene, draw_scene
-from dynamics_cli.plotting.style import (
-    MARKER,
-    PALETTE,
-    TEXT_WIDTH,
-    figure_path,
-    new_figure,
-    replacing,
-    settle,
-    styled,
-)
+from dynamics_cli.plotting.style import MARKER, PALETTE, TEXT_WIDTH, new_figure, settle, styled
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import files
 
 Progress = Callable[[int, int], object]
 """Receives the number of frames drawn, and of all frames."""
 
-FPS = 12.5
-"""Frames a second: a GIF counts hundredths of a second."""
-DPI = 130.0
+MILLISECONDS, DPI = 80, 130.0
 FRAMES = 100
 """Frames of an animation at most."""
 FRAME_STATES = 60
@@ -47,12 +34,12 @@ FRAME_STATES = 60
 
 
 @styled
-def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[Path]:
-    """Write `<stem>.gif`, and `<stem>.mp4` where ffmpeg exists: the network at up to 100 recorded states of `run`.
+def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
+    """Write a GIF of up to `FRAMES` recorded states of `run`, and return its path.
 
     Inputs of one dimension: the learned function, data and neurons; else the neurons as rays. Beside it is
-    the loss with a marker that moves. Returns the files. Raises UsageError when nothing of the run can be animated, and
-    RunError when a file cannot be written or ffmpeg fails (the GIF is written then).
+    the loss with a marker that moves. Raises UsageError when nothing of the run can be animated, and RunError when the
+    file cannot be written.
     """
     view = View(run)
     if not view.states:
@@ -60,7 +47,8 @@ def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[
     scene, aspect = _scene(view)
     last, with_loss = view.states - 1, len(run.losses) > 0
     figure, axes = new_figure(2 if with_loss else 1, width=TEXT_WIDTH, aspect=aspect, extra_height=0.25)
-    title = figure.suptitle(_title(view, last), fontsize=9)
+    figure.set_dpi(DPI)
+    title = figure.suptitle(" ", fontsize=9)
     moving = draw_scene(axes[0], scene, last)
     figure_legend(figure, moving.handles, columns=4)
     if with_loss:
@@ -69,38 +57,24 @@ def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[
         look: dict[str, Any] = {"marker": MARKER, "ms": 6.5, "mfc": PALETTE.highlight, "mec": PALETTE.theory}
         (marker,) = axes[1].plot(*places[last][:, None], mew=0.8, zorder=5, clip_on=False, **look)
     settle(figure)
+    states = view.curve_states(1, FRAMES)
 
-    def show(i: int) -> list[Artist]:
-        moving.move(i)
-        title.set_text(_title(view, i))
-        if with_loss:
-            marker.set_data(*places[i][:, None])
-        return []
+    def frames() -> Iterator[Image.Image]:
+        canvas = cast(Any, figure.canvas)
+        for k, i in enumerate(states):
+            moving.move(i)
+            title.set_text(f"iteration {format_number(int(view.iterations[i]))}")
+            if with_loss:
+                marker.set_data(*places[i][:, None])
+            canvas.draw()
+            yield Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+            if progress is not None:
+                progress(k + 1, len(states))
 
-    writers: dict[str, AbstractMovieWriter] = {"gif": PillowWriter(fps=FPS)}  # type: ignore[arg-type]
-    if shutil.which("ffmpeg") is not None:
-        writers["mp4"] = FFMpegWriter(fps=FPS)  # type: ignore[arg-type]
-    told = None if progress is None else lambda k, of: progress(k + 1, of)
-    paths = []
-    for extension, writer in writers.items():
-        path, film = (
-            figure_path(stem, extension),
-            FuncAnimation(figure, show, frames=view.curve_states(1, FRAMES).tolist(), init_func=list),
-        )
-        with replacing(path) as temporary, tempfile.TemporaryDirectory() as folder:
-            written = Path(folder) / f"film.{extension}"  # both writers look at the ending
-            try:
-                film.save(written, writer, dpi=DPI, progress_callback=told)
-            except subprocess.CalledProcessError as error:
-                words = str(error.stderr or error.output or "no message").strip().splitlines()
-                raise RunError(f"ffmpeg could not make {path} (exit status {error.returncode}): {words[-1]}") from error
-            shutil.copyfile(written, temporary)
-        paths.append(path)
-    return paths
-
-
-def _title(view: View, i: int) -> str:
-    return f"iteration {format_number(int(view.iterations[i]))}"
+    contents, (first, *others) = BytesIO(), frames()
+    first.save(contents, format="GIF", save_all=True, append_images=others, duration=MILLISECONDS, loop=0)
+    files.save(file, contents.getvalue())
+    return file
 
 
 def _scene(view: View) -> tuple[Scene, float]:
@@ -108,11 +82,11 @@ def _scene(view: View) -> tuple[Scene, float]:
 
     Raises UsageError, with the reasons, for a run that has nothing of the kind.
     """
-    states: Ints = spread(view.states, FRAME_STATES)
+    states = [int(i) for i in spread(view.states, FRAME_STATES)]
     reasons = []
     for name, aspect in (("function", 0.8), ("rays", 1.0)):
         if (why := PANELS[name].missing(view)) is None and (describe := PANELS[name].scene) is not None:
-            return describe(view, [int(i) for i in states], PRINT), aspect
+            return describe(view, states, PRINT), aspect
         reasons.append(f"{name}: {why}")
     raise UsageError(f"nothing of this run can be animated ({'; '.join(reasons)})")
 

@@ -38,9 +38,7 @@ Examples:
 @click.option("--log", type=click.Choice(["x", "y", "xy", "none"]))
 @format_option(("png",))
 @out_option
-@click.option(
-    "--animate", is_flag=True, help="Write a GIF, and an MP4 where ffmpeg is installed; panels only if asked for too."
-)
+@click.option("--animate", is_flag=True, help="Write a GIF; panels only if asked for too.")
 @click.option(
     "--theory", is_flag=True, help="Draw the predictions of theories beside the run; panels only if asked for too."
 )
@@ -86,7 +84,7 @@ def plot(
             files += save(figure, folder / stem, formats)
     if animate and isinstance(drawn, Run):
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
-            files += api.animate(drawn, folder, progress=bar)
+            files.append(api.animate(drawn, folder, progress=bar))
     if as_json:
         told: dict[str, Any] = {"run": path, "files": files} if path else {"runs": list(run), "files": files}
         emit_json(told | ({"theories": _said(predicted)} if theory else {}))

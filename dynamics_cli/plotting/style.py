@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
+from io import BytesIO
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -213,23 +214,6 @@ def _fit(text: Text, characters: int) -> bool:
     return text.get_text() != words
 
 
-def figure_path(stem: Path, extension: str) -> Path:
-    """Return `stem` with the extension added; unlike `with_suffix` it keeps dots in the name, as in `scale-0.1`."""
-    return stem.parent / f"{stem.name}.{extension}"
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Give a temporary path beside `target`; at the end it becomes `target` in one step, after an error it is removed.
-
-    Raises RunError when the folder cannot be made or the file cannot be written.
-    """
-    with files.os_errors_as_run_errors(target, advice=""):
-        files.make_directory(target.parent)
-        with files.replacing(target) as temporary:
-            yield temporary
-
-
 def check_formats(formats: Sequence[str]) -> None:
     """Raise UsageError for a format of pictures other than pdf, png and svg."""
     for name in formats:
@@ -249,8 +233,8 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) ->
     paths = []
     with style():
         for name in dict.fromkeys(formats):
-            target = figure_path(Path(stem), name)
-            with replacing(target) as temporary:
-                figure.savefig(temporary, format=name, metadata=FORMATS[name])
-            paths.append(target)
+            contents = BytesIO()
+            figure.savefig(contents, format=name, metadata=FORMATS[name])
+            paths.append(Path(f"{stem}.{name}"))  # `with_suffix` would cut `scale-0.1`
+            files.save(paths[-1], contents.getvalue())
     return paths

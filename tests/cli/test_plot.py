@@ -54,9 +54,9 @@ def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
 def test_the_animation_comes_alone_unless_panels_are_asked_for(
     dyn: Dyn, drawn: Drawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def animate_run(run: Run, stem: Path, progress: Callable[[int, int], None]) -> list[Path]:
+    def animate_run(run: Run, file: Path, progress: Callable[[int, int], None]) -> Path:
         progress(1, 2)
-        return [stem.with_suffix(".gif")]
+        return file
 
     monkeypatch.setitem(vars(analysis), "animate_run", animate_run)
     monkeypatch.setattr(output, "LOG_INTERVAL", 0.0)
