@@ -15,11 +15,11 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis import curves, scenes
-from dynamics_cli.analysis.states import shown_states
+from dynamics_cli.analysis.states import story
 from dynamics_cli.analysis.view import PRINT, Detail, View, no_data, no_layers, no_network, no_neurons, no_states
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, draw_charts
-from dynamics_cli.plotting.layout import figure_legend
+from dynamics_cli.plotting.layout import figure_legend, format_number
 from dynamics_cli.plotting.scene import Scene, draw_scene
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes
@@ -121,8 +121,8 @@ def _offered(view: View, name: str) -> Panel:
 def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
     """Return a figure of states of a scene in a row, on common axes or each on its own, with one legend."""
     assert panel.scene is not None
-    states = shown_states(view, iteration)
-    scene = panel.scene(view, [state.index for state in states], PRINT)
+    states = story(view) if iteration is None else [view.run.index_of(iteration)]
+    scene = panel.scene(view, states, PRINT)
     aspect, single = panel.look.get("aspect", 1.05), panel.look.get("single", 1.0)
     if len(states) == 1:
         figure, panels = new_figure(width=COLUMN_WIDTH, aspect=single, extra_height=0.28)
@@ -130,8 +130,8 @@ def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
         figure, panels = new_figure(len(states), width=ROW_WIDTH * len(states) / 4, aspect=aspect, extra_height=0.28)
     handles: list[Artist] = []
     for axes, state in zip(panels, states, strict=True):
-        drawn = draw_scene(axes, scene, state.index, own=panel.own)
-        axes.set_title(state.title)
+        drawn = draw_scene(axes, scene, state, own=panel.own)
+        axes.set_title(f"iteration {format_number(int(view.iterations[state]))}")
         handles += drawn.handles
         if len(states) == 1:
             continue

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from dynamics_cli.analysis.view import Detail, View, spread
 from dynamics_cli.kinds import Architecture
-from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.linear_pieces import Layer, TooManyPiecesError, level_sets
 from dynamics_cli.measures.neurons import kinks, norms
 from dynamics_cli.measures.spectra import leading_directions, project
 from dynamics_cli.plotting.panels.inputs import (
-    INPUT,
-    OUTPUT,
     Frame,
     LineNetwork,
     common_zero,
@@ -26,8 +23,7 @@ from dynamics_cli.plotting.panels.inputs import (
     line_scene,
 )
 from dynamics_cli.plotting.panels.neurons import MANY_STARS, RaysData, rays_scene, round_up
-from dynamics_cli.plotting.scene import DASHES, Limits, Numbers, Role, Scene, SceneLayer, fixed, levels
-from dynamics_cli.plotting.style import SERIES
+from dynamics_cli.plotting.scene import Numbers, Role, Scene, SceneLayer, fixed, levels
 from dynamics_cli.recording.derivatives import layers_of
 
 BEYOND = 10.0
@@ -38,17 +34,13 @@ BEYOND = 10.0
 
 def not_one_input(view: View) -> str | None:
     """Return why there is no function of one input, or None; the data must be there."""
-    d = view.dataset.input_dim
-    return None if d == 1 else f"it shows functions of one input, and here inputs have {d} dimensions"
+    if (d := view.dataset.input_dim) != 1:
+        return f"it shows functions of one input, and here inputs have {d} dimensions"
+    return None if view.outputs == 1 else f"it shows one output, and here there are {view.outputs}"
 
 
 def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe the learned function with the data on axes that suit all `states`, neurons as stars.
-
-    Of several outputs each of them; of a classifier, the probabilities of its classes.
-    """
-    if view.outputs > 1:
-        return _outputs_scene(view, states, detail)
+    """Describe the learned function with the data on axes that suit all `states`, neurons as stars."""
     data, width = view.dataset, len(neurons(view, 0)[0])
     drawn = spread(width, detail.neurons)
     held = None if data.x_test is None or data.y_test is None else (data.x_test[:, 0], data.y_test)
@@ -63,7 +55,8 @@ def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
 
 def common_frame(view: View, states: Sequence[int]) -> Frame:
     """Return axes that contain the data, and the function and the neurons in all `states`."""
-    data, window = view.dataset, line_window(view)
+    data = view.dataset
+    window = default_window(data.x[:, 0] if data.x_test is None else np.concatenate([data.x, data.x_test])[:, 0])
     y = data.y if data.y_test is None else np.concatenate([data.y, data.y_test])
     grid = np.linspace(*window, 256)
     cap = BEYOND * max(float(np.abs(y).max()), 1e-12) if view.run.status == "diverged" else np.inf
@@ -73,12 +66,6 @@ def common_frame(view: View, states: Sequence[int]) -> Frame:
         places, outputs = neurons(view, i)
         stars.append(outputs[(places >= window[0]) & (places <= window[1])])
     return Frame(window, *common_zero(np.concatenate([y, *curves]), np.concatenate(stars)))
-
-
-def line_window(view: View) -> Limits:
-    """Return the range of all inputs, of one dimension, with some margin."""
-    data = view.dataset
-    return default_window(data.x[:, 0] if data.x_test is None else np.concatenate([data.x, data.x_test])[:, 0])
 
 
 def neurons(view: View, i: int) -> tuple[Floats, Floats]:
@@ -91,77 +78,6 @@ def neurons(view: View, i: int) -> tuple[Floats, Floats]:
     W = view.weights(i)
     places = kinks(W) if W.shape[1] == 2 else np.where(W[:, 0] != 0, 0.0, np.nan)
     return places, view.signs(i) * norms(W)
-
-
-def _outputs_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe every output over the input, training data as dots in its colour and held-out data as rings."""
-    limits, names, dashes = output_limits(view, states), output_names(view), [*DASHES]
-    curves = lru_cache(1)(lambda i: outputs_on_line(view, i, detail.points))
-    layers = []
-    for c, name in enumerate(names):
-        look: dict[str, Any] = {"roles": [Role(f"series-{c}", name)], "dash": dashes[c // len(SERIES) % len(dashes)]}
-        at = partial(_column, curves, c)
-        layers.append(SceneLayer(form="line", at=at, **look))
-    for held in (True, False):
-        rows = np.column_stack(output_points(view, held=held))
-        if len(rows):
-            look = {"name": "held-out data", "size": 4.0, "hollow": True} if held else {"name": "data", "size": 5.0}
-            roles = [Role(f"series-{c}") for c in range(len(names))]
-            layers.append(SceneLayer(form="points", roles=roles, at=fixed(rows), moves=False, z=2 - held, **look))
-    title = "Probabilities of the classes" if view.classifies else "Outputs and data"
-    return Scene(
-        title=title, alternative=f"{title}: {view.outputs} curves over the input.", layers=layers, xlabel=INPUT,
-        ylabel="probability of the class" if view.classifies else OUTPUT, window=(*line_window(view), *limits),
-        square=False,
-    )  # fmt: skip
-
-
-def _column(curves: Callable[[int], tuple[Floats, Floats]], c: int, i: int) -> Floats:
-    grid, values = curves(i)
-    return np.column_stack([grid, values[:, c]])
-
-
-def output_names(view: View) -> list[str]:
-    """Return the names of several outputs: classes count from 0, as their labels do."""
-    return [f"class {c}" if view.classifies else f"output {c + 1}" for c in range(view.outputs)]
-
-
-def outputs_on_line(view: View, i: int, points: int = 512) -> tuple[Floats, Floats]:
-    """Return inputs (k,) and the outputs (k, C) of state `i` there; of a classifier the probabilities of classes."""
-    grid = np.linspace(*line_window(view), points)
-    h = view.line_function(i)(grid)
-    return grid, softmax(h) if view.classifies else h
-
-
-def output_points(view: View, *, held: bool) -> tuple[Floats, Floats, Ints]:
-    """Return where training or held-out samples stand among several outputs, and at which: each (k,).
-
-    A class stands above probability 1, the numbers of a vector each at their height.
-    """
-    x, y = (view.dataset.x_test, view.dataset.y_test) if held else (view.dataset.x, view.dataset.y)
-    if x is None or y is None:
-        return np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
-    if view.classifies:
-        return x[:, 0], np.full(len(x), 1.16 if held else 1.08), y.astype(np.int64)
-    return np.repeat(x[:, 0], y.shape[1]), y.ravel(), np.tile(np.arange(y.shape[1]), len(y))
-
-
-def output_limits(view: View, states: Sequence[int]) -> Limits:
-    """Return limits that contain several outputs in all `states`, and the samples."""
-    held = output_points(view, held=True)[1]
-    if view.classifies:
-        return 0.0, 1.22 if len(held) else 1.14
-    curves = [outputs_on_line(view, i)[1].ravel() for i in states]
-    values = np.concatenate([output_points(view, held=False)[1], held, *curves])
-    return default_window(values)
-
-
-def softmax(h: Floats) -> Floats:
-    """Return the probabilities (k, C) that outputs (k, C) stand for; NaN where an output is not finite."""
-    h = np.where(np.isfinite(h), h, np.nan)
-    e = np.exp(h - h.max(axis=-1, keepdims=True))
-    shares: Floats = e / e.sum(axis=-1, keepdims=True)
-    return shares
 
 
 # regions: of two inputs, with the exact boundary of piecewise linear networks (Sarussi et al. 2021) ------------------
@@ -208,7 +124,7 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
 
     def pixels(i: int) -> Numbers:
         h = view.network(i)(points)
-        values = softmax(h).argmax(axis=1).astype(np.uint8) if several else levels(h.reshape(-1))
+        values = h.argmax(axis=1).astype(np.uint8) if several else levels(h.reshape(-1))
         return values.reshape(detail.side, detail.side)
 
     architecture: Any = view.run.config.architecture
@@ -220,7 +136,8 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
         except TooManyPiecesError:
             return np.zeros((0, 4))
 
-    classes = [Role(f"series-{c}", name) for c, name in enumerate(output_names(view))]
+    named = [f"class {c}" if view.classifies else f"output {c + 1}" for c in range(view.outputs)]
+    classes = [Role(f"series-{c}", name) for c, name in enumerate(named)]
     fill = [Role("positive", "$h(x)>0$"), Role("negative", "$h(x)<0$"), Role("ground", "$h(x)=0$")]
     layers = [
         SceneLayer(form="classes", roles=classes, at=pixels, z=-1, shade=(0.45, 0.0))

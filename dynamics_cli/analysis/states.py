@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.curves import Plateau, find_plateaus
-from dynamics_cli.plotting.layout import format_number
 
 LOSSES = 20_000
 """Losses that plateaus are looked for in at most."""
@@ -21,31 +18,6 @@ DROP = 0.8
 """After a plateau the loss falls at least to this share of it."""
 STILL = 1e-3
 """Relative change of the loss over the second half of a plateau that lasts to the end, at most."""
-
-
-@dataclass(frozen=True)
-class ShownState:
-    """A state on show: its index among the recorded states, its iteration, and the iteration that was asked for."""
-
-    index: int
-    iteration: int
-    asked: int | None = None
-
-    @property
-    def title(self) -> str:
-        """The title of its panel; it says so when the state differs from the requested iteration."""
-        title = f"iteration {format_number(self.iteration)}"
-        if self.asked is None or self.asked == self.iteration:
-            return title
-        return f"{title} (nearest to {format_number(self.asked)})"
-
-
-def shown_states(view: View, iteration: int | None) -> list[ShownState]:
-    """Return the recorded state nearest to `iteration`, or up to four that tell the story of the run."""
-    if iteration is not None:
-        i = view.run.index_of(iteration)
-        return [ShownState(i, int(view.iterations[i]), iteration)]
-    return [ShownState(i, int(view.iterations[i])) for i in story(view)]
 
 
 def story(view: View) -> list[int]:
@@ -69,25 +41,18 @@ def story(view: View) -> list[int]:
     return sorted({0, *middle, last})
 
 
-def thinned_losses(view: View) -> tuple[Floats, Floats]:
-    """Return iterations and losses, at most `LOSSES` of them, evenly spread."""
-    kept = spread(len(view.run.losses), LOSSES)
-    return (
-        np.asarray(view.run.loss_iterations[kept], dtype=np.float64),
-        np.asarray(view.run.losses[kept], dtype=np.float64),
-    )
-
-
 def plateaus_of(view: View) -> list[Plateau]:
     """Return the plateaus of the loss, in order of time: where it rests before it falls on, or for good.
 
     A slow decay, which never rests, is cut into stretches by `find_plateaus`; here those do not count.
     """
-    iterations, losses = thinned_losses(view)
+    kept = spread(len(view.run.losses), LOSSES)
+    iterations = np.asarray(view.run.loss_iterations[kept], dtype=np.float64)
+    losses = np.asarray(view.run.losses[kept], dtype=np.float64)
     if len(losses) < 2 or not np.isfinite(losses[0]):
         return []
-    found = find_plateaus(iterations, losses, minimum_fraction=SHORTEST, floor=FLOOR)
-    return [plateau for plateau in found if _rests(plateau, iterations, losses)]
+    plateaus = find_plateaus(iterations, losses, minimum_fraction=SHORTEST, floor=FLOOR)
+    return [plateau for plateau in plateaus if _rests(plateau, iterations, losses)]
 
 
 def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:

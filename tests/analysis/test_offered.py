@@ -26,7 +26,7 @@ def names(run: Run) -> list[str]:
         ("orthogonal", ["loss", "function", *PLANE]),
         ("classified", ["loss", "measures", "regions", *PLANE]),
         ("cube", ["loss", *PLANE]),
-        ("deep", ["loss", "measures", "function", "norms", "spectrum"]),
+        ("deep", ["loss", "measures", "norms", "spectrum"]),
         ("deep_line", ["loss", "function", "norms", "spectrum"]),
     ],
 )
@@ -47,6 +47,7 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
     ("fixture", "name", "reason"),
     [
         ("cube", "function", "it shows functions of one input, and here inputs have 5 dimensions"),
+        ("deep", "function", "it shows one output, and here there are 2"),
         ("orthogonal", "measures", "no measures are recorded (see record.measures in its config)"),
         ("deep", "rays", "the hidden weights of a two-layer network are not recorded"),
         ("deep", "directions", "the hidden weights of a two-layer network are not recorded"),

@@ -28,14 +28,6 @@ PLANE: dict[str, Any] = {
     "loss": {"kind": "logistic"},
     "record": {"snapshots": {"kind": "geometric", "ratio": 2.0}, "measures": ["train_accuracy"]},
 }
-CLASSES: dict[str, Any] = {
-    "name": "classes",
-    "dataset": {"kind": "points", "x": [[-1.0], [0.0], [1.0]], "y": [0, 1, 0]},
-    "architecture": {"kind": "fully_connected", "widths": [6, 5], "outputs": 2},
-    "initialization": {"kind": "default_scaled"},
-    "loss": {"kind": "cross_entropy"},
-    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 12},
-}
 HOSTILE = "</script><script>document.title = 'broken'</script><img src=x onerror=\"document.title = 'broken'\">&\u2028"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
