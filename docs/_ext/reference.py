@@ -17,7 +17,16 @@ from sphinx.util.docutils import SphinxDirective
 
 from dynamics_cli import list_configs, list_papers
 from dynamics_cli.config import load_config
-from dynamics_cli.config.describe import WHOLE, description, find_explained, key_rows, list_kinds, section_example
+from dynamics_cli.config.describe import (
+    WHOLE,
+    example,
+    find_explained,
+    key_rows,
+    list_kinds,
+    name_of,
+    obstacle_of,
+    section_example,
+)
 from dynamics_cli.kinds import Kind, all_kinds, get_kind
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.registry import SECTIONS
@@ -168,25 +177,26 @@ def used_by(section: str, name: str) -> str:
 
 def page(cls: type[Kind]) -> str:
     """Return the page of a kind in Markdown."""
-    known = description(cls)
-    section, _, name = known.title.partition(".")
-    facts = [f"In the section [`{section}`](index.md) of a config; `dyn explain {known.title}` prints this page."]
+    section, name, panel, obstacle = cls.section, name_of(cls), getattr(cls, "panel", None), obstacle_of(cls)
+    facts = [f"In the section [`{section}`](index.md) of a config; `dyn explain {section}.{name}` prints this page."]
     paper = re.search(r"\.experiments\.(\w+)\.", f"{cls.__module__}.")
     if paper:
         facts.append(f"It belongs to the paper [{paper[1]}](/papers/{paper[1]}.md).")
-    if known.panel:
-        facts.append(f"`dyn plot RUN --panel {known.panel}` draws it.")
+    if panel:
+        facts.append(f"`dyn plot RUN --panel {panel}` draws it.")
     if section == "theory":
-        facts = [f"`dyn plot RUN --theory` draws it; `dyn explain {known.title}` prints this page.", *facts[1:]]
-    if known.obstacle:
-        facts.append(f"It is trained by autograd, because it is no formula: {inline(known.obstacle)}.")
+        facts = [f"`dyn plot RUN --theory` draws it; `dyn explain {section}.{name}` prints this page.", *facts[1:]]
+    if obstacle:
+        facts.append(f"It is trained by autograd, because it is no formula: {inline(obstacle)}.")
     shared = base_of(cls).model_fields
-    own, common = ([key for key in known.keys if (key["name"] in shared) is inherited] for inherited in (False, True))
-    parts = [f"# {name}", markdown(known.text), "\n".join(facts)]
+    own, common = (
+        [key for key in key_rows(cls) if (key["name"] in shared) is inherited] for inherited in (False, True)
+    )
+    parts = [f"# {name}", markdown(inspect.cleandoc(cls.__doc__ or "")), "\n".join(facts)]
     parts.append("## Keys\n\n" + (keys_table(own) if own else "It has no keys of its own."))
     if common:
         parts.append(f"### Keys of every {NAMES.get(section, section)}\n\n" + keys_table(common))
-    parts += [f"## Example\n\n```yaml\n{known.example}\n```", used_by(section, name)]
+    parts += [f"## Example\n\n```yaml\n{example(cls)}\n```", used_by(section, name)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -255,8 +265,7 @@ class Keys(SphinxDirective):
         cls = find_explained(self.arguments[0])
         if isinstance(cls, str):
             raise self.error(f"{cls} has kinds; it has a page of its own")
-        known = description(cls)
-        return self.parse_text_to_nodes(keys_table(known.keys))
+        return self.parse_text_to_nodes(keys_table(key_rows(cls)))
 
 
 class Names(SphinxDirective):

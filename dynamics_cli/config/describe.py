@@ -1,11 +1,10 @@
-"""What kinds say of themselves, for `dyn list kinds` and `dyn explain`."""
+"""What kinds say of themselves, for `dyn list kinds`, `dyn explain` and the handbook's pages."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -14,7 +13,7 @@ from dynamics_cli.config.schema import SweepSection, section_schema
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
-from dynamics_cli.kinds.registry import SECTIONS, of_one_paper, one_of, source_of
+from dynamics_cli.kinds.registry import SECTIONS, general_kinds, one_of, source_of
 from dynamics_cli.kinds.tracing import obstacle
 from dynamics_cli.text import Table
 
@@ -27,6 +26,8 @@ loss: {kind: mse}
 optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 """
 """The config of two points that examples change."""
+WHOLE: dict[str, type[Section]] = {"config": RunConfig, "record": Record, "sweep": SweepSection}
+"""Sections without kinds, and the whole config."""
 
 
 def list_kinds(section: str | None = None) -> Table:
@@ -34,19 +35,10 @@ def list_kinds(section: str | None = None) -> Table:
     if section is not None and section not in SECTIONS:
         raise UsageError(f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
     return Table(
-        {"section": of, "kind": name, "from": _origin(cls), "what": _sentence(cls)}
+        {"section": of, "kind": name, "from": origin(cls), "what": _sentence(cls)}
         for of in ([section] if section else SECTIONS)
-        for name, cls in all_kinds(of).items()
-        if not of_one_paper(cls)
+        for name, cls in general_kinds(of).items()
     )
-
-
-WHOLE: dict[str, type[Section]] = {"config": RunConfig, "record": Record, "sweep": SweepSection}
-"""Sections without kinds, and the whole config."""
-
-
-_FILES_ONLY = FieldInfo(default=None)
-"""Of a key that only config files have, `sweep`."""
 
 
 def find_explained(name: str) -> type[Section] | str:
@@ -62,111 +54,85 @@ def find_explained(name: str) -> type[Section] | str:
     if name in WHOLE:
         return WHOLE[name]
     known = {f"{section}.{kind}": cls for section in SECTIONS for kind, cls in all_kinds(section).items()}
-    found = [full for full in known if name == full or full.partition(".")[2] == name]
-    if len(found) == 1:
-        return known[found[0]]
-    if found:
-        raise UsageError(f"{name!r} is several kinds: {', '.join(found)}")
+    matching = [full for full in known if name in (full, full.partition(".")[2])]
+    if len(matching) == 1:
+        return known[matching[0]]
+    if matching:
+        raise UsageError(f"{name!r} is several kinds: {', '.join(matching)}")
     close = did_you_mean(name, [*WHOLE, *SECTIONS, *known, *(full.partition(".")[2] for full in known)])
     raise UsageError(f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with PATH` adds others")
-
-
-@dataclass(frozen=True)
-class Description:
-    """All that is known of a kind, or of a section without kinds: `dyn explain` and the handbook write it."""
-
-    title: str
-    """`section.kind`, or the name of the section."""
-    text: str
-    """Paragraphs in plain words, with code between backticks."""
-    origin: str | None
-    """The package, or the file, that a kind comes from; None of a section."""
-    panel: str
-    """The panel that draws a measure; empty of all else."""
-    obstacle: str | None
-    """Why a kind is no formula, so that autograd trains it."""
-    keys: list[dict[str, Any]]
-    """As `key_rows`."""
-    example: str
-    """A config in YAML."""
-
-
-def description(cls: type[Section]) -> Description:
-    """Return all that is known of a kind, or of a section without kinds."""
-    text, keys, config = inspect.cleandoc(cls.__doc__ or ""), key_rows(cls), example(cls)
-    if not issubclass(cls, Kind):
-        title = next(name for name, section in WHOLE.items() if section is cls)
-        return Description(title, text, None, "", None, keys, config)
-    title = f"{cls.section}.{cls.model_fields['kind'].default}"
-    return Description(title, text, _origin(cls), getattr(cls, "panel", ""), _obstacle(cls), keys, config)
 
 
 def explain(kind: str) -> str:
     """See `api.explain`."""
     cls = find_explained(kind)
     if isinstance(cls, str):
-        return _explain_kinds(cls)
-    known = description(cls)
-    lines = [known.text, ""]
-    if known.origin is not None:
-        lines += [f"From: {known.origin}", *([f"Drawn by: dyn plot RUN --panel {known.panel}"] if known.panel else [])]
-        lines += [f"Trained by autograd, as it is no formula: {known.obstacle}"] if known.obstacle else []
-        lines.append("")
-    lines.append("Keys:" if known.keys else "It has no keys.")
-    for key in known.keys:
-        lines.append(f"  {key['name']}: {key['type']}{by_default(key)}")
-        lines += [f"      {line}" for line in key["what"].split("\n") if line]
-    return _page(known.title, lines, known.example)
-
-
-def _obstacle(cls: type[Kind]) -> str | None:
-    """Return why a kind is no formula; numbers that a config must give are 1."""
-    fields = cls.model_fields.items()
-    needed: dict[str, Any] = {key: 1.0 for key, one in fields if one.is_required() and one.annotation is float}
-    return obstacle(cls.model_construct(**needed))
-
-
-def _explain_kinds(section: str) -> str:
-    """Return the kinds of a section with the keys of each, in short, and a config."""
-    lines = [f"The kinds of the section `{section}`; `dyn explain {section}.KIND` says more.", ""]
-    for name, cls in all_kinds(section).items():
-        if of_one_paper(cls):
-            continue
-        lines += [name, f"  {_sentence(cls)}", *(f"    {key['name']}{by_default(key)}" for key in key_rows(cls))]
-    return _page(section, lines, section_example(section))
-
-
-def section_example(section: str) -> str:
-    """Return a config in YAML that uses a kind of a section; the plain config where it already does."""
-    used = all_kinds(section).values()
-    plain = next((cls for cls in used if f"{section}: {{kind: {cls.model_fields['kind'].default}" in PLAIN), None)
-    return example(plain or next(iter(used)))
-
-
-def _page(title: str, lines: Sequence[str], config: str) -> str:
+        title, config = cls, section_example(cls)
+        lines = [f"The kinds of the section `{cls}`; `dyn explain {cls}.KIND` says more.", ""]
+        for name, of in general_kinds(cls).items():
+            lines += [name, f"  {_sentence(of)}", *(f"    {key['name']}{_by_default(key)}" for key in key_rows(of))]
+    else:
+        title = next((name for name, section in WHOLE.items() if section is cls), "")
+        lines, config, keys = [inspect.cleandoc(cls.__doc__ or ""), ""], example(cls), key_rows(cls)
+        if issubclass(cls, Kind):
+            title, panel, why = f"{cls.section}.{name_of(cls)}", getattr(cls, "panel", None), obstacle_of(cls)
+            lines += [f"From: {origin(cls)}", *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else [])]
+            lines += [*([f"Trained by autograd, as it is no formula: {why}"] if why else []), ""]
+        lines.append("Keys:" if keys else "It has no keys.")
+        for key in keys:
+            lines.append(f"  {key['name']}: {key['type']}{_by_default(key)}")
+            lines += [f"      {line}" for line in key["what"].split("\n") if line]
     return "\n".join([title, "-" * len(title), *lines, "", "Example:", *(f"  {line}" for line in config.splitlines())])
+
+
+def name_of(cls: type[Kind]) -> str:
+    """Return the name of a kind."""
+    return str(cls.model_fields["kind"].default)
+
+
+def origin(cls: type[Kind]) -> str:
+    """Return the package, or the file, that a kind comes from."""
+    try:
+        source = source_of(cls)
+    except InputError:
+        return "code without a source"
+    return "dyn" if source is None else source.origin
+
+
+def obstacle_of(cls: type[Kind]) -> str | None:
+    """Return why a kind is no formula, so that autograd trains it; numbers that a config must give are 1."""
+    fields = cls.model_fields.items()
+    needed: dict[str, Any] = {key: 1.0 for key, field in fields if field.is_required() and field.annotation is float}
+    return obstacle(cls.model_construct(**needed))
 
 
 def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
     """Return name, type, default and description of the keys of a section, and whether they must be given."""
     rows = []
     for key, below in section_schema(cls)["properties"].items():
-        field = cls.model_fields.get(key, _FILES_ONLY)
+        field = cls.model_fields.get(key) or FieldInfo(default=None)  # `sweep` is a key of files alone
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         default = getattr(default, "kind", {}) if isinstance(default, Section) else default
-        kind = describe(below)
+        values = describe(below)
         if note := one_of(field):
-            kind = f"{'a list of kinds' if ' list ' in kind else 'a kind'} of `{note.section}`"
+            values = f"{'a list of kinds' if ' list ' in values else 'a kind'} of `{note.section}`"
         what = below.get("description", "")
-        rows.append({"name": key, "type": kind, "required": field.is_required(), "default": default, "what": what})
+        rows.append({"name": key, "type": values, "required": field.is_required(), "default": default, "what": what})
     return [row for row in rows if row["name"] != "kind"]
+
+
+def section_example(section: str) -> str:
+    """Return a config in YAML that uses a kind of a section; the plain config where it already does."""
+    known = all_kinds(section)
+    plain = next((cls for name, cls in known.items() if f"{section}: {{kind: {name}" in PLAIN), None)
+    return example(plain or next(iter(known.values())))
 
 
 def example(cls: type[Section]) -> str:
     """Return a config in YAML that uses a section: the config of two points with the sections of the example."""
     if not issubclass(cls, Kind):
         return f"{PLAIN}{cls.example}"
-    written = cls.example or f"{{kind: {cls.model_fields['kind'].default}}}"
+    written = cls.example or f"{{kind: {name_of(cls)}}}"
     place = {
         "activation": "architecture: {{kind: two_layer, width: 60, activation: {}}}",
         "schedule": "optimizer: {{kind: gd, lr: 1.0e-2, iterations: 1000, schedule: {}}}",
@@ -180,22 +146,10 @@ def example(cls: type[Section]) -> str:
     return "\n".join([*kept, *changed])
 
 
-def by_default(key: Mapping[str, Any]) -> str:
-    """Return ` (required)`, or `, by default` with the value."""
-    value = key["default"]
-    return (
-        " (required)"
-        if key["required"]
-        else f", by default {'none' if value is None else json.dumps(value, default=str)}"
-    )
-
-
-def _origin(cls: type[Kind]) -> str:
-    try:
-        source = source_of(cls)
-    except InputError:
-        return "code without a source"
-    return "dyn" if source is None else source.origin
+def _by_default(key: Mapping[str, Any]) -> str:
+    if key["required"]:
+        return " (required)"
+    return f", by default {'none' if key['default'] is None else json.dumps(key['default'], default=str)}"
 
 
 def _sentence(cls: type[Kind]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from dynamics_cli.config.nodes import CORE_SCALARS
+from dynamics_cli.config.reader import CORE_SCALARS
 from dynamics_cli.kinds import RunConfig
 
 

@@ -13,8 +13,6 @@ from dynamics_cli.config.schema import kinds, known_keys, value_at
 from dynamics_cli.config.source import Written
 from dynamics_cli.config.text import listing, show
 from dynamics_cli.errors import did_you_mean
-from dynamics_cli.kinds import all_kinds
-from dynamics_cli.kinds.registry import SECTIONS, of_one_paper
 
 MAX_EXPLAINED = 1000
 """Problems of one config that are explained."""
@@ -57,12 +55,12 @@ def _message(detail: ErrorDetails, path: KeyPath, data: dict[str, Any]) -> tuple
         case "missing":
             return path, "is missing"
         case "union_tag_not_found":
-            return (*path, "kind"), f"is missing; allowed are {listing(general(kinds(path, data)))}"
+            return (*path, "kind"), f"is missing; allowed are {_general(kinds(path, data))}"
         case "union_tag_invalid":
             kind, path = (found, path) if isinstance(found, str) else (found["kind"], (*path, "kind"))
             allowed = kinds(path[:-1] if path[-1] == "kind" else path, data)
             close = did_you_mean(str(kind), allowed)
-            return path, f"unknown kind {kind!r}; allowed are {listing(general(allowed))}{close}{OTHERS}"
+            return path, f"unknown kind {kind!r}; allowed are {_general(allowed)}{close}{OTHERS}"
     if isinstance(found, str) and found in kinds(path, data):
         return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
     expected = re.sub(r"^\w+ should", "must", detail["msg"].partition(" after validation")[0])
@@ -73,10 +71,8 @@ def _message(detail: ErrorDetails, path: KeyPath, data: dict[str, Any]) -> tuple
     return path, f"{expected}, not {show(found)}{close}"
 
 
-def general(names: list[str]) -> list[str]:
-    """Return names of kinds without those that serve one paper."""
-    special = {name for section in SECTIONS for name, cls in all_kinds(section).items() if of_one_paper(cls)}
-    return [name for name in names if name not in special]
+def _general(known: dict[str, bool]) -> str:
+    return listing([name for name, general in known.items() if general])
 
 
 def _unknown_key(path: KeyPath, data: dict[str, Any]) -> str:

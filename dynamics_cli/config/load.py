@@ -13,8 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
-from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
-from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_file, read_mapping
+from dynamics_cli.config.reader import Assignment, apply, read_file, read_mapping
 from dynamics_cli.config.schema import SweepSection, section_at
 from dynamics_cli.config.source import Written
 from dynamics_cli.kinds import Finding, Kind, RunConfig, Sections
@@ -82,12 +81,7 @@ def written_config(
         ConfigError: it cannot be read.
     """
     plain = read_mapping(source) if isinstance(source, Mapping) else read_file(source)
-    if not plain.readable:
-        raise ConfigError(_in_order(plain.problems))
-    apply(plain, overrides)
-    apply_settings(plain, settings)
-    if _count(plain.data) > MAX_VALUES:
-        raise ConfigError([plain.problem((), TOO_MANY)])
+    apply(plain, overrides, settings)
     return plain
 
 
@@ -123,16 +117,6 @@ def load_sweep(
         lines = [{**line, "loc": (SWEEP, *line["loc"])} for line in error.errors(include_url=False)]
         raised = ValidationError.from_exception_data(error.title, lines)  # type: ignore[arg-type]
         raise ConfigError(_in_order([*plain.problems, *explain(raised, plain)])) from error
-
-
-def _count(value: object) -> int:
-    """Return the number of values in plain data, keys included."""
-    match value:
-        case dict():
-            return 1 + len(value) + sum(map(_count, value.values()))
-        case list():
-            return 1 + sum(map(_count, value))
-    return 1
 
 
 def _make_paths_absolute(source: Written) -> None:

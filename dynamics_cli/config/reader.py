@@ -1,62 +1,175 @@
-"""Reads a config file, or a mapping, with everything that it extends, into plain data that knows its origins.
+"""From YAML texts, files and mappings to plain data that know their origins; nothing in a config can run code.
 
-Before anything is validated, `--set section.key=value` and settings change these data.
+Scalars follow the core schema of YAML 1.2, which includes JSON: `1e-3` is a number, `yes` is a text. Files bring what
+they extend. Before anything is validated, `--set section.key=value` and settings change these data.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dynamics_cli.config.errors import KeyPath, Mistake, key_text
-from dynamics_cli.config.nodes import read_text
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake, key_text
 from dynamics_cli.config.source import Place, Written, merge
-from dynamics_cli.config.text import SECTIONS, show
+from dynamics_cli.config.text import show
 from dynamics_cli.errors import UsageError
 from dynamics_cli.text import jsonable
 
 MAPPING = "<config>"
 """The file name of a config that is a mapping."""
-
 MAX_BYTES = 2**20
 """Size of the largest config file."""
+NEEDED = "name, dataset, architecture, initialization, loss and optimizer"
 
-NO_SUCH_FILE = "there is no such file"
+# -- YAML
+
+_TAG = "tag:yaml.org,2002:"
+_FLOAT = re.compile(
+    r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+)
+_INT = re.compile(r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$")
+CORE_SCALARS = (  # the first match wins
+    ("null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
+    ("bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
+    ("int", _INT, list("-+0123456789")),
+    ("float", _FLOAT, list("-+.0123456789")),
+)
 
 
-def read_file(path: str | os.PathLike[str]) -> Written:
-    """Read a config file and the chain of files that it extends; nothing is validated, problems are collected."""
-    return _with_parents(_read_file(Path(path)), [os.path.realpath(path)])
+class _Loader(yaml.SafeLoader):
+    """PyYAML's loader with the scalars of YAML 1.2, and without aliases, which can stand for billions of values."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's registry
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        """Return the next node of the text."""
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(None, None, "aliases are not supported", mark)
+        node: Node | None = super().compose_node(parent, index)
+        return node
 
 
-def read_mapping(mapping: Mapping[str, object]) -> Written:
-    """Take a config from a mapping; relative paths in it are relative to the working directory.
+for _name, _pattern, _first in CORE_SCALARS:
+    _Loader.add_implicit_resolver(_TAG + _name, _pattern, _first)
 
-    Tuples and arrays (anything with `tolist`) become lists, paths become texts.
+
+def read_text(text: str, file: str, directory: Path) -> Written:
+    """Read a YAML (or JSON) document; `file` names it in messages, its relative paths belong to `directory`.
+
+    Raises:
+        ConfigError: it is no valid YAML.
     """
-    return _with_parents(plain(mapping, MAPPING), [])
+    source, line = Written(None, {(): Place(file, 1, directory)}), None
+    try:
+        is_json = text.lstrip().startswith("{")  # may be indented with tabs, which YAML forbids
+        node = _Loader(text.replace("\t", " ") if is_json else text).get_single_node()
+        source.data = None if node is None else _converted(node, (), source)
+        return source
+    except RecursionError:
+        told = "is nested too deeply"
+    except yaml.MarkedYAMLError as error:
+        told = ", ".join(part for part in (error.context, error.problem) if part)
+        told = f"not valid YAML: {told}" + (" (indent with spaces)" if "'\\t'" in told else "")
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+    except yaml.reader.ReaderError as error:
+        told = f"not valid YAML: the character #x{error.character:04x} is not allowed"
+        line = text[: error.position].count("\n") + 1
+    except (ValueError, OverflowError):  # PyYAML converts the code of an escape such as "\UFFFFFFFF" unchecked
+        told = "not valid YAML: a text holds an escape that is no character"
+    raise ConfigError([Mistake(file, line, "", told)])
 
 
-def plain(mapping: Mapping[str, object], name: str) -> Written:
-    """Take plain data from a mapping, called `name` in messages, without following `extends`."""
-    source = Written({}, {(): Place(name, None, Path.cwd())})
-    source.data = _plain(mapping, (), source)
-    return source
+def read_value(text: str, option: str, key: str) -> Any:
+    """Read the value of a setting that was given after an option.
+
+    Raises:
+        ConfigError: it is no valid YAML, or no plain data.
+    """
+    try:
+        source = read_text(text, option, Path.cwd())
+        problems = source.problems
+    except ConfigError as error:
+        problems = error.problems
+    if problems:
+        keys = [".".join(filter(None, (key, problem.key))) for problem in problems]
+        told = zip(keys, problems, strict=True)
+        raise ConfigError([Mistake(option, None, at, problem.message) for at, problem in told])
+    return source.data
 
 
-def _read_file(path: Path) -> Written:
-    """Read one file alone."""
-    source = Written({}, {(): Place(str(path), None, path.absolute().parent)})
-    told, line = "", None
+def _converted(node: Node, path: KeyPath, source: Written) -> Any:
+    """Return the plain data of a node, noting the origin of every value below it."""
+    kind = node.tag.removeprefix(_TAG)
+    if isinstance(node, MappingNode) and kind == "map":
+        return _mapping(node, path, source)
+    if isinstance(node, SequenceNode) and kind == "seq":
+        for place, item in enumerate(node.value):
+            source.note((*path, place), item.start_mark.line + 1)
+        return [_converted(item, (*path, place), source) for place, item in enumerate(node.value)]
+    if isinstance(node, ScalarNode) and kind in ("null", "bool", "int", "float", "str"):
+        try:
+            return _scalar(node.value, kind)
+        except (ValueError, KeyError):  # an explicit tag that does not fit, or a number of too many digits
+            return source.refuse(path, f"{node.value[:60]!r} cannot be read as a YAML {kind}")
+    tag = node.tag.replace(_TAG, "!!")
+    return source.refuse(path, f"the YAML tag {tag!r} is not allowed: a config holds only plain values")
+
+
+def _mapping(node: MappingNode, path: KeyPath, source: Written) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
+    file = source.origins[()].file
+    for key_node, value_node in node.value:
+        line, key = key_node.start_mark.line + 1, key_node.value
+        if not isinstance(key_node, ScalarNode) or key_node.tag != f"{_TAG}str":
+            shown = key if isinstance(key_node, ScalarNode) else "a collection"
+            told = f"a key must be a text, not {shown} (put it in quotes if it is meant)"
+            source.problems.append(Mistake(file, line, key_text(path), told))
+        elif key in mapping:
+            told = f"duplicate key (first on line {source.origins[*path, key].line})"
+            source.problems.append(Mistake(file, line, key_text((*path, key)), told))
+        else:
+            source.note((*path, key), line)  # the line of the key, not that of the value
+            mapping[key] = _converted(value_node, (*path, key), source)
+    return mapping
+
+
+def _scalar(text: str, kind: str) -> Any:
+    match kind:
+        case "null":
+            return None
+        case "bool":
+            return {"true": True, "false": False}[text.lower()]
+        case "int":
+            return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
+        case "float":
+            return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return text
+
+
+# -- files and mappings
+
+
+def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Written:
+    """Read a config file and what it extends; `chain` holds the files that led here.
+
+    Raises:
+        ConfigError: a file cannot be read; nothing else is validated.
+    """
+    path, line = Path(path), None
     try:
         text = _contents(path).decode("utf-8-sig")
     except FileNotFoundError:
-        told = NO_SUCH_FILE
+        told = "there is no such file"
     except IsADirectoryError:
         told = "is a directory, not a config file"
     except UnicodeDecodeError as error:
@@ -66,16 +179,14 @@ def _read_file(path: Path) -> Written:
         told = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
     else:
         source = read_text(text, str(path), path.absolute().parent)
-        source.origins[()] = replace(source.origins[()], line=1)  # not that of the first key, below comments
         if isinstance(source.data, dict):
-            return source
+            return _with_parents(source, [*chain, os.path.realpath(path)])
         if source.problems:
-            source.data, source.readable = {}, False
-        elif source.data is None:
-            told = f"is empty; needed are {SECTIONS}"
-        else:
-            told, line = f"must be a mapping of {SECTIONS}, not {show(source.data)}", 1
-    return source.give_up(told, line) if told else source
+            raise ConfigError(source.problems)
+        told = f"is empty; needed are {NEEDED}"
+        if source.data is not None:
+            told, line = f"must be a mapping of {NEEDED}, not {show(source.data)}", 1
+    raise ConfigError([Mistake(str(path), line, "", told)])
 
 
 def _contents(path: Path) -> bytes:
@@ -87,55 +198,62 @@ def _contents(path: Path) -> bytes:
     return data
 
 
-def _with_parents(source: Written, chain: list[str]) -> Written:
-    """Merge `source` over what it extends; `chain` holds the files that led here, to refuse a cycle."""
+def _with_parents(source: Written, chain: Sequence[str]) -> Written:
+    """Merge `source` over what it extends, unless that is in the `chain`."""
     if "extends" not in source.data:
         return source
     extends = source.data.pop("extends")
-    if ("extends",) in source.broken:
+    if source.is_broken(("extends",)):
         return source
-    if not isinstance(extends, str) or not extends:
-        wrong = f"must be the path of one config file (a text), not {show(extends)}"
-    else:
+    wrong = f"must be the path of one config file (a text), not {show(extends)}"
+    if isinstance(extends, str) and extends:
         origin = source.origin(("extends",))
         # shown as the child was named: relative where that was
         named = Path(origin.file).parent / extends if origin.line is not None else Path(extends)
-        resolved = os.path.realpath(origin.directory / extends)
-        if resolved not in chain:
-            parent = _read_file(named)
-            if not parent.readable and parent.problems[0].message == NO_SUCH_FILE:
-                parent.problems = [source.problem(("extends",), f"there is no file {named}")]
-            return merge(_with_parents(parent, [*chain, resolved]), source)
-        wrong = f"extending {named} would go round in a circle"
-    source.refuse(("extends",), wrong)
-    source.readable = False
+        if os.path.realpath(origin.directory / extends) in chain:
+            wrong = f"extending {named} would go round in a circle"
+        elif not os.path.exists(named):  # noqa: PTH110 - False for a name that no file can have
+            wrong = f"there is no file {named}"
+        else:
+            return merge(read_file(named, chain), source)
+    raise ConfigError([*source.problems, source.problem(("extends",), wrong)])
+
+
+def read_mapping(mapping: Mapping[str, object]) -> Written:
+    """Take a config from a mapping; relative paths in it are relative to the working directory.
+
+    Tuples and arrays (anything with `tolist`) become lists, paths become texts.
+    """
+    return _with_parents(_plain(mapping, MAPPING), [])
+
+
+def _plain(mapping: Mapping[str, object], file: str) -> Written:
+    """Take plain data from a mapping, called `file` in messages, without following `extends`."""
+    source = Written({}, {(): Place(file, None, Path.cwd())})
+
+    def plain(value: Any, path: KeyPath) -> Any:
+        if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
+            value = value.tolist()
+        match value:
+            case Mapping():
+                for key in value:
+                    if not isinstance(key, str):
+                        told = f"a key must be a text, not {show(key)}"
+                        source.problems.append(Mistake(file, None, key_text(path), told))
+                return {key: plain(item, (*path, key)) for key, item in value.items() if isinstance(key, str)}
+            case list() | tuple():
+                return [plain(item, (*path, place)) for place, item in enumerate(value)]
+            case None | bool() | int() | float() | str():
+                return value
+            case Path():
+                return str(value)
+        return source.refuse(path, f"a {type(value).__name__} is not allowed: a config holds only plain values")
+
+    source.data = plain(mapping, ())
     return source
 
 
-def _plain(value: object, path: KeyPath, source: Written) -> Any:
-    """Return `value` of plain types only, noting what cannot be."""
-    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
-        value = value.tolist()
-    match value:
-        case Mapping():
-            return dict(_items(value, path, source))
-        case list() | tuple():
-            return [_plain(item, (*path, place), source) for place, item in enumerate(value)]
-        case None | bool() | int() | float() | str():
-            return value
-        case Path():
-            return str(value)
-    return source.refuse(path, f"a {type(value).__name__} is not allowed: a config holds only plain values")
-
-
-def _items(mapping: Mapping[Any, object], path: KeyPath, source: Written) -> Iterator[tuple[str, Any]]:
-    for key, value in mapping.items():
-        if isinstance(key, str):
-            yield key, _plain(value, (*path, key), source)
-        else:
-            origin = source.origins[()]
-            source.problems.append(Mistake(origin.file, None, key_text(path), f"a key must be a text, not {show(key)}"))
-
+# -- changes
 
 SET = "--set"
 SETTINGS = "<settings>"
@@ -160,26 +278,22 @@ class Assignment(NamedTuple):
     origin: Place
 
 
-def apply(source: Written, overrides: Iterable[str | Assignment]) -> None:
-    """Apply each `key=value` to `source`, the value read as YAML; problems are added to `source`.
+def apply(source: Written, overrides: Iterable[str | Assignment], settings: Mapping[str, object]) -> None:
+    """Apply each `key=value` to `source`, the value read as YAML, then `settings`; problems are added to `source`.
 
     A mapping replaces its section. Kinds are set first, whatever the order: setting one keeps the keys beside it that
     the new kind knows and drops the others, but none that another override sets. Paths in values are relative to the
-    working directory.
+    working directory. Settings replace top-level keys; None means that one was not given.
     """
-    given = [one if isinstance(one, Assignment) else _assignment(one, source) for one in overrides]
-    read = [one for one in given if one is not None]
-    for path, value, origin in sorted(read, key=lambda one: one.path[-1] != "kind"):
+    given = [change if isinstance(change, Assignment) else _assignment(change, source) for change in overrides]
+    changes = [change for change in given if change is not None]
+    for path, value, origin in sorted(changes, key=lambda change: change.path[-1] != "kind"):
         source.assign(path, deepcopy(value), origin)
-
-
-def apply_settings(source: Written, settings: Mapping[str, object]) -> None:
-    """Replace top-level keys of `source`; None means that the setting was not given."""
-    given = plain({key: value for key, value in settings.items() if value is not None}, SETTINGS)
-    source.problems += given.problems
-    for key, value in given.data.items():
-        source.assign((key,), value, given.origin((key,)))
-    source.broken |= given.broken
+    last = _plain({key: value for key, value in settings.items() if value is not None}, SETTINGS)
+    for key, value in last.data.items():
+        source.assign((key,), value, last.origins[()])
+    source.problems += last.problems
+    source.broken |= last.broken
 
 
 def _assignment(text: str, source: Written) -> Assignment | None:
@@ -188,11 +302,8 @@ def _assignment(text: str, source: Written) -> Assignment | None:
     if not equals or not all(path):
         source.problems.append(Mistake(SET, None, "", f"{text!r} must have the form section.key=value"))
         return None
-    reading = read_text(written, SET, Path.cwd(), has_lines=False)
-    if reading.problems:
-        source.problems += [
-            Mistake(SET, None, key_text(path) + (f".{problem.key}" if problem.key else ""), problem.message)
-            for problem in reading.problems
-        ]
+    try:
+        return Assignment(path, read_value(written, SET, ".".join(path)), Place(SET, None, Path.cwd()))
+    except ConfigError as error:
+        source.problems += error.problems
         return None
-    return Assignment(path, reading.data, Place(SET, None, Path.cwd()))

@@ -16,7 +16,7 @@ from pydantic import Field
 from dynamics_cli.config.errors import KeyPath
 from dynamics_cli.kinds import Kind, OneOf, PositiveInt, Record, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.base import RECORDED
-from dynamics_cli.kinds.registry import SECTIONS, find_kind, one_of
+from dynamics_cli.kinds.registry import SECTIONS, find_kind, general_kinds, one_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Node = dict[str, Any]
@@ -53,24 +53,17 @@ def _definitions() -> dict[str, Node]:
 
 @cache
 def _made(known: tuple[tuple[str, str, type[Kind]], ...]) -> dict[str, Node]:
-    whole = RunConfig.model_json_schema()
-    definitions: dict[str, Node] = {"RunConfig": whole, **whole.pop("$defs", {})}
-    definitions |= {f"{section}.{name}": cls.model_json_schema() for section, name, cls in known}
-    definitions["SweepSection"] = SweepSection.model_json_schema()
-    whole["properties"]["sweep"] = {"$ref": "#/$defs/SweepSection"}
-    classes: dict[str, type[Section]] = {
-        "RunConfig": RunConfig,
-        "Record": Record,
-        "SweepSection": SweepSection,
-        **{f"{section}.{name}": cls for section, name, cls in known},
-    }
-    for name, described in classes.items():
-        for key, text in _docstrings(described).items():
+    classes: dict[str, type[Section]] = {"RunConfig": RunConfig, "Record": Record, "SweepSection": SweepSection}
+    classes |= {f"{section}.{name}": cls for section, name, cls in known}
+    definitions: dict[str, Node] = {}
+    for name, cls in classes.items():
+        definitions[name] = cls.model_json_schema()
+        definitions[name].pop("$defs", None)
+        for key, text in _docstrings(cls).items():
             if key in definitions[name]["properties"]:
                 definitions[name]["properties"][key].setdefault("description", text)
-    kinds: dict[str, list[type[Kind]]] = {section: [] for section in SECTIONS}
-    for section, _, cls in known:
-        kinds[section].append(cls)
+    definitions["RunConfig"]["properties"]["sweep"] = {"$ref": "#/$defs/SweepSection"}
+    kinds = {section: [cls for of, _, cls in known if of == section] for section in SECTIONS}
     return {name: _chosen(node, kinds) for name, node in definitions.items()}
 
 
@@ -171,10 +164,13 @@ def value_at(path: KeyPath, data: object) -> object:
     return data
 
 
-def kinds(path: KeyPath, data: object = None) -> list[str]:
-    """Return the kinds that the section at `path` has, by name; empty when it has none."""
+def kinds(path: KeyPath, data: object = None) -> dict[str, bool]:
+    """Return the kinds that the section at `path` has, and whether each serves any paper; empty when it has none."""
     choice = choice_at(path, data) if path else None
-    return [*all_kinds(choice.section)] if isinstance(choice, OneOf) else []
+    if not isinstance(choice, OneOf):
+        return {}
+    general = general_kinds(choice.section)
+    return {name: name in general for name in all_kinds(choice.section)}
 
 
 def known_keys(path: KeyPath, kind: object = None, data: object = None) -> list[str] | None:

@@ -32,8 +32,11 @@ class Written:
     problems: list[Mistake] = field(default_factory=list)
     broken: set[KeyPath] = field(default_factory=set)
     """Values already complained about; validation passes over them."""
-    readable: bool = True
-    """False when nothing could be read, so that there is nothing to validate."""
+
+    def note(self, path: KeyPath, line: int) -> None:
+        """Note the line on which the value at `path` was written."""
+        whole = self.origins[()]
+        self.origins[path] = Place(whole.file, line, whole.directory)
 
     def origin(self, path: KeyPath) -> Place:
         """Return where the value at `path`, or else the closest section around it, was written."""
@@ -54,12 +57,6 @@ class Written:
         """Note a problem with the value at `path`, which validation passes over."""
         self.problems.append(self.problem(path, message))
         self.broken.add(path)
-
-    def give_up(self, message: str, line: int | None) -> Written:
-        """Note why nothing can be read, and return itself."""
-        self.data, self.readable = {}, False
-        self.problems.append(Mistake(self.origins[()].file, line, "", message))
-        return self
 
     def assign(self, path: tuple[str, ...], value: object, origin: Place) -> None:
         """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it does not know.
@@ -105,7 +102,6 @@ def merge(parent: Written, child: Written) -> Written:
         origins={**parent.origins, **child.origins},
         problems=[*parent.problems, *child.problems],
         broken=parent.broken | child.broken,
-        readable=parent.readable and child.readable,
     )
 
 

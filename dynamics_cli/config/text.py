@@ -8,7 +8,6 @@ from typing import Any
 from dynamics_cli.errors import alternatives
 
 LIMIT = 2**63
-SECTIONS = "name, dataset, architecture, initialization, loss and optimizer"
 
 
 def describe(node: dict[str, Any]) -> str:

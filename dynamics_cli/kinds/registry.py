@@ -112,6 +112,13 @@ def all_kinds(section: str) -> dict[str, type[Kind]]:
     return loaded_kinds(section)
 
 
+def general_kinds(section: str) -> dict[str, type[Kind]]:
+    """Return the kinds of a section without those of a single bundled paper; a theory speaks of any run."""
+    papers = "dynamics_cli._bundled.experiments."
+    known = all_kinds(section).items()
+    return {name: cls for name, cls in known if section == "theory" or not cls.__module__.startswith(papers)}
+
+
 @cache
 def _load_room(room: str, text: str = ', kind="') -> None:
     """Import the modules of a room that define kinds, or those whose source holds a text."""
@@ -136,24 +143,21 @@ def named_packages(paths: str) -> dict[str, ModuleType]:
     Raises:
         InputError: one cannot be imported.
     """
-    found = {}
-    for path in map(Path, filter(None, paths.split(os.pathsep))):
-        module = load(path)
-        if path.is_dir():
-            found[path.name] = module
-    return found
+    named = [Path(path) for path in paths.split(os.pathsep) if path]
+    modules = [load(path) for path in named]
+    return {path.name: module for path, module in zip(named, modules, strict=True) if path.is_dir()}
 
 
 @cache
 def installed_packages() -> dict[str, ModuleType]:
     """Import the modules that installed packages name; a broken package is reported on stderr and left out."""
-    found = {}
+    packages = {}
     for point in entry_points(group=GROUP):
         try:
-            found[point.name] = _load_module(point.module)
+            packages[point.name] = _load_module(point.module)
         except InputError as error:
             print(f"dyn: the package {point.value} is left out: {error}", file=sys.stderr)
-    return found
+    return packages
 
 
 def use(path: str | Path) -> None:
@@ -170,35 +174,29 @@ def load(path: Path, option: str = "--with") -> ModuleType:
     Raises:
         InputError: it cannot be imported, or another module has its name.
     """
+    name, place = path.name.removesuffix(".py"), path
+    while (place.parent / "__init__.py").is_file():  # a module of a package has the name that it has there
+        place = place.parent
+        name = f"{place.name}.{name}"
+    top = name.partition(".")[0]
+    loaded = False
     try:
-        return _load(path)
-    except InputError as error:
-        raise InputError(f"{option} {path}: {error}") from error
-
-
-def _load(path: Path) -> ModuleType:
-    if (path.is_dir() and not (path / "__init__.py").is_file()) or (not path.is_dir() and path.suffix != ".py"):
-        raise InputError("a Python file (.py), or the folder of a package with an __init__.py, is needed")
-    name, top = path.name.removesuffix(".py"), path
-    while (top.parent / "__init__.py").is_file():  # a module of a package has the name that it has there
-        top = top.parent
-        name = f"{top.name}.{name}"
-    if str(top.parent) not in sys.path:
-        sys.path.append(str(top.parent))  # last, so that it hides nothing
-    source, known = _read(top), name.partition(".")[0]
-    edited = known in _SOURCES and _SOURCES[known] != source
-    fresh = edited or known not in sys.modules
-    if edited:
-        _unload(known)
-    try:
+        if not (path / "__init__.py").is_file() and (path.is_dir() or path.suffix != ".py"):
+            raise InputError("a Python file (.py), or the folder of a package with an __init__.py, is needed")
+        source = _read(place)
+        if top in _SOURCES and _SOURCES[top] != source:
+            _unload(top)
+        loaded = top in sys.modules
+        if str(place.parent) not in sys.path:
+            sys.path.append(str(place.parent))  # last, so that it hides nothing
         module = _load_module(name)
         if Path(module.__file__ or "").resolve() not in (path.resolve(), (path / "__init__.py").resolve()):
             raise InputError(f"there is another module {name!r} ({module.__file__}); rename {path}")
-    except InputError:
-        if fresh:
-            _unload(known)
-        raise
-    _SOURCES[known] = source
+    except InputError as error:
+        if not loaded:
+            _unload(top)
+        raise InputError(f"{option} {path}: {error}") from error
+    _SOURCES[top] = source
     return module
 
 
@@ -257,9 +255,7 @@ def place_of(error: BaseException, within: str | None = None) -> str | None:
 
 
 def _told(error: BaseException) -> str:
-    hint = "; in a formula, `formulas.where(condition, this, that)` stands for `if`"
-    told = f"{type(error).__name__}: {error}".rstrip(": ")
-    return told + hint * ("Boolean value of Tensor" in told or "truth value of an array" in told)
+    return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 class KindError(RunError):
@@ -283,11 +279,6 @@ def blamed() -> Iterator[None]:
 def is_foreign(cls: type) -> bool:
     """Return whether a kind does not come with the program."""
     return cls.__module__.partition(".")[0] != "dynamics_cli"
-
-
-def of_one_paper(cls: type[Kind]) -> bool:
-    """Return whether a bundled kind serves a single paper; a theory speaks of any run."""
-    return cls.__module__.startswith("dynamics_cli._bundled.experiments.") and cls.section != "theory"
 
 
 def source_of(cls: type[Kind]) -> KindSource | None:
@@ -315,8 +306,8 @@ def source_of(cls: type[Kind]) -> KindSource | None:
 
 def _read(place: Path) -> KindSource:
     """Return the source of a module: its file, or all `.py` files in the folder of a package."""
-    found = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-    names = {file.relative_to(place.parent).as_posix(): file for file in found}
+    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    names = {file.relative_to(place.parent).as_posix(): file for file in files}
     try:
         return KindSource(place.name, {name: file.read_bytes() for name, file in names.items() if "/." not in name})
     except OSError as error:
@@ -329,8 +320,8 @@ def foreign_sources(config: object) -> dict[str, KindSource]:
     Raises:
         InputError: a kind has no source that can be read.
     """
-    found = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for _, kind in kinds_in(config) if kind.section}
-    return {name: source for name, source in sorted(found.items()) if source is not None}
+    sources = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for _, kind in kinds_in(config) if kind.section}
+    return {name: source for name, source in sorted(sources.items()) if source is not None}
 
 
 class OneOf:
@@ -386,16 +377,9 @@ class OneOf:
 
 def one_of(field: Any) -> OneOf | None:
     """Return the note of a field whose value, or each of whose values, is one of the kinds of a section."""
-    for note in field.metadata:
+    notes = [*field.metadata, field.annotation]
+    for note in notes:
         if isinstance(note, OneOf):
             return note
-    for argument in _arguments(field.annotation):
-        if isinstance(argument, OneOf):
-            return argument
+        notes += get_args(note)
     return None
-
-
-def _arguments(annotation: Any) -> Iterator[Any]:
-    for argument in get_args(annotation):
-        yield argument
-        yield from _arguments(argument)

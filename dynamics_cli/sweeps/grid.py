@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dynamics_cli.config.nodes import read_text
+from dynamics_cli.config import ConfigError
+from dynamics_cli.config.reader import read_value
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import UsageError
 
@@ -87,10 +87,10 @@ def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
 def _value(text: str, written: str) -> Any:
     if not written.strip():
         raise UsageError(f"{text!r} has an empty value")
-    reading = read_text(written, "--grid", Path.cwd(), has_lines=False)
-    if reading.problems:
-        raise UsageError(f"{text!r}: {reading.problems[0].message}")
-    return reading.data
+    try:
+        return read_value(written, "--grid", "")
+    except ConfigError as error:
+        raise UsageError(f"{text!r}: {error.problems[0].message}") from error
 
 
 def check_axes(axes: Sequence[Axis], seeds: int = 1, computed: Iterable[str] = ()) -> None:

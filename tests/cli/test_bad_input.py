@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli.config.text import listing
-from dynamics_cli.kinds import all_kinds
+from dynamics_cli.kinds.registry import general_kinds
 from dynamics_cli.runs.run import Run
 
 from .conftest import CONFIG, Dyn
@@ -23,7 +23,7 @@ MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the 
      "bad.yaml:3: architecture.width: must be >= 1, not 0\n"
      "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, train, "
      "activation, slope, width, outputs, train_output (did you mean 'width'?)\n"
-     f"bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are {listing([*all_kinds('loss')])} "
+     f"bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} "
      "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others\n"
      "bad.yaml:6: optimizer.lr: must be > 0, not -1\n"
      "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample\n"),

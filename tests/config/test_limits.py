@@ -8,16 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config.load import MAX_TOLD
-from dynamics_cli.config.nodes import MAX_VALUES
 from dynamics_cli.config.reader import MAX_BYTES
 
 Write = Callable[..., Path]
 Problems = Callable[..., list[str]]
-TOO_MANY = f"holds more than {MAX_VALUES} values; write the data to a file (dataset.kind file)"
-
-
-def points(count: int) -> dict[str, Any]:
-    return {"kind": "points", "x": [[1.5e-300]] * count, "y": [-1.0] * count}
 
 
 def test_a_large_file(problems: Problems, here: Path) -> None:
@@ -32,18 +26,6 @@ def test_data_that_are_no_files(write: Write, problems: Problems, here: Path) ->
         path = write(dataset=f"dataset: {{kind: file, path: {name}}}")
         assert problems(path, check_files_exist=False) == []
         assert problems(path) == [f"run.yaml:2: dataset.path: there is no file {os.path.normpath(here / name)}"]
-
-
-def test_values_are_counted_in_files_mappings_and_overrides(
-    base: dict[str, Any], write: Write, problems: Problems
-) -> None:
-    text = "[" + "1, " * (MAX_VALUES + 1000) + "]"
-    assert problems(write(dataset=f"dataset: {{kind: points, x: [[1]], y: {text}}}")) == [f"run.yaml:1: {TOO_MANY}"]
-    base["dataset"] = points(MAX_VALUES // 3)
-    assert problems(base) == [f"<config>: {TOO_MANY}"]
-    base["dataset"] = points(MAX_VALUES // 6)
-    half = f"initialization.values={[1] * (MAX_VALUES // 2)}"
-    assert problems(base, half) == [f"<config>: {TOO_MANY}"]
 
 
 def test_many_problems_are_counted(base: dict[str, Any], write: Write, problems: Problems) -> None:

@@ -13,7 +13,7 @@ import pytest
 from dynamics_cli.config import load_config
 from dynamics_cli.config.describe import explain, list_kinds
 from dynamics_cli.config.text import listing
-from dynamics_cli.kinds import all_kinds
+from dynamics_cli.kinds.registry import general_kinds
 
 Write = Callable[..., Path]
 Problems = Callable[..., list[str]]
@@ -35,13 +35,13 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
      "6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
      "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)"),
     ("loss: {kind: msee}",
-     f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*all_kinds('loss')])} "
+     f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} "
      "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"),
     ("architecture: {kind: 2, width: 3}",
-     f"3: architecture.kind: unknown kind 2; allowed are {listing([*all_kinds('architecture')])}; "
+     f"3: architecture.kind: unknown kind 2; allowed are {listing([*general_kinds('architecture')])}; "
      "`dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"),
     ("architecture: {width: 3}",
-     f"3: architecture.kind: is missing; allowed are {listing([*all_kinds('architecture')])}"),
+     f"3: architecture.kind: is missing; allowed are {listing([*general_kinds('architecture')])}"),
     ("optimizer:\n  kind: gd\n  lr: 0.1", "6: optimizer.iterations: is missing"),
     ("# no loss", "1: loss: is missing"),
     ("loss:", "5: loss: must be a section (a mapping), not empty (null)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 import dynamics_cli as dyn
 from dynamics_cli.cli import COMMANDS
-from dynamics_cli.config.describe import description, explain
+from dynamics_cli.config.describe import example, explain, key_rows
 from dynamics_cli.kinds import get_kind
 from dynamics_cli.kinds.registry import SECTIONS
 
@@ -60,14 +61,15 @@ def test_every_kind_has_a_page_that_its_section_names(pages: Path) -> None:
 
 def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
     for section, name in KINDS:
-        known, printed = description(get_kind(section, name)), explain(f"{section}.{name}")
+        cls, printed = get_kind(section, name), explain(f"{section}.{name}")
+        text, config = inspect.cleandoc(cls.__doc__ or ""), example(cls)
         page = (pages / section / f"{name}.md").read_text()
         words = plain(page).replace(r"\|", "|")
-        assert known.text in printed
-        assert plain(known.text) in words
-        assert f"```yaml\n{known.example}\n```" in page
-        assert plain(known.example) in plain(printed)
-        for key in known.keys:
+        assert text in printed
+        assert plain(text) in words
+        assert f"```yaml\n{config}\n```" in page
+        assert plain(config) in plain(printed)
+        for key in key_rows(cls):
             assert f"  {key['name']}: {key['type']}" in printed
             assert f"| `{key['name']}` |" in page
             assert plain(key["what"]) in words

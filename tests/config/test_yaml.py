@@ -11,7 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config.nodes import TOO_DEEP, read_text
+from dynamics_cli.config.errors import ConfigError
+from dynamics_cli.config.reader import read_text
 from dynamics_cli.config.source import Written
 
 
@@ -20,7 +21,11 @@ def read(text: str) -> Written:
 
 
 def messages(text: str) -> list[str]:
-    return [str(problem) for problem in read(text).problems]
+    try:
+        problems = read(text).problems
+    except ConfigError as error:
+        problems = error.problems
+    return [str(problem) for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -46,10 +51,6 @@ def test_lines_of_keys_and_items() -> None:
     assert lines == {(): 1, ("a",): 1, ("a", "b"): 2, ("a", "c"): 3, ("a", "c", 0): 4, ("a", "c", 1): 5}
 
 
-def test_aliases_stand_for_their_values() -> None:
-    assert read("a: &x [1, 2]\nb: *x\nc: [*x, *x]\n").data == {"a": [1, 2], "b": [1, 2], "c": [[1, 2], [1, 2]]}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -65,16 +66,14 @@ def test_aliases_stand_for_their_values() -> None:
          "a.yaml:2: not valid YAML: expected a single document in the stream, but found another document"),
         ("a: 1\nb: \0", "a.yaml:2: not valid YAML: the character #x0000 is not allowed"),
         ('a: "\\UFFFFFFFF"', "a.yaml: not valid YAML: a text holds an escape that is no character"),
-        ("a: *x", "a.yaml:1: not valid YAML: found undefined alias 'x'"),
-        ("a: &x [*x]", f"a.yaml: {TOO_DEEP}"),
+        ("a: &x [1]\nb: *x", "a.yaml:2: not valid YAML: aliases are not supported"),
         ("b:\n  1: 2", "a.yaml:2: b: a key must be a text, not 1 (put it in quotes if it is meant)"),
         ("? [a]\n: 2", "a.yaml:1: a key must be a text, not a collection (put it in quotes if it is meant)"),
-        ("a: &x {b: 1}\nc:\n  <<: *x", "a.yaml:3: c.<<: merge keys are not supported; use extends"),
         ("a: !!int x", "a.yaml:1: a: 'x' cannot be read as a YAML int"),
         ("a: !!bool 1", "a.yaml:1: a: '1' cannot be read as a YAML bool"),
         ("a: !!set {b}", "a.yaml:1: a: the YAML tag '!!set' is not allowed: a config holds only plain values"),
         ("a: !own 3", "a.yaml:1: a: the YAML tag '!own' is not allowed: a config holds only plain values"),
-        ("a: " + "[" * 100_000, f"a.yaml: {TOO_DEEP}"),
+        ("a: " + "[" * 100_000, "a.yaml: is nested too deeply"),
     ],
 )  # fmt: skip
 def test_refused(text: str, message: str) -> None:
