@@ -8,7 +8,8 @@ import unicodedata
 
 FORMULA = re.compile(r"\$([^$]+)\$")
 SYMBOLS = {
-    "|": "‖", "Vert": "‖", "nabla": "∇", "sum": "∑", "sqrt": "√", "infty": "∞", "le": "≤", "ge": "≥", "ne": "≠",
+    "|": "‖", "Vert": "‖", "nabla": "∇", "sum": "∑", "int": "∫", "sqrt": "√",
+    "infty": "∞", "le": "≤", "ge": "≥", "ne": "≠", "sim": "∼",
     "approx": "≈", "pm": "±", "times": "×", "cdot": "·", "to": "→", "in": "∈", "ell": "ℓ", "langle": "⟨", "rangle": "⟩",
     "top": "T", "{": "⦃", "}": "⦄", ",": " ", "bar": "\u0304", "hat": "\u0302", "left": "", "right": "", "mathrm": "",
     "mathsf": "", "text": "",
@@ -33,7 +34,7 @@ def in_html(text: str) -> str:
 
 def _unicode(tex: str) -> str:
     tex = re.sub(r"\\sqrt{([^{}]{2,})}", r"\\sqrt(\1)", tex)
-    tex = re.sub(r"\\([A-Za-z]+|[^A-Za-z])( ?)", lambda found: _symbol(found[1], found[2]), tex)
+    tex = re.sub(r"\\([A-Za-z]+|[^A-Za-z])( (?=[\w\\|({]))?", lambda found: _symbol(found[1], found[2] or ""), tex)
     tex = re.sub("([\u0302\u0304]) ?{?(.)}?", r"\2\1", tex)  # a bar or a hat follows its letter
     tex = re.sub(r"([\^_])({[^{}]*}|.)", _raised, tex)
     return tex.translate({ord("{"): "", ord("}"): "", ord("⦃"): "{", ord("⦄"): "}"})
@@ -45,11 +46,11 @@ def _symbol(name: str, space: str) -> str:
         letter = unicodedata.lookup(f"GREEK {size} LETTER {name.upper().replace('LAMBDA', 'LAMDA')}")
     except KeyError:
         letter = SYMBOLS.get(name, name)
-    return letter + space * (letter in "≤≥≠≈±×→∈⦄" or letter == name)
+    return letter + space * (letter in "≤≥≠≈±×→∈∼⦄" or letter == name)
 
 
 def _raised(found: re.Match[str]) -> str:
     table, inner = ABOVE if found[1] == "^" else BELOW, found[2].strip("{}")
     if len(inner) < 4 and all(ord(character) in table for character in inner):
         return inner.translate(table)
-    return inner if inner == "*" else f"{found[1]}{inner}"
+    return inner if inner == "*" else found[1] + (inner if inner.isalnum() else f"({inner})")

@@ -101,17 +101,19 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   float(np.sum(np.diff(e.ends) > 0))),
         kit.claim("alignment-before-growth", "Alignment is over before the loss falls (its relative fall when all "
                   "cosines exceed 0.99)", "Section 4.2, Lemma 2", kit.less_than(DONE), fall),
-        kit.claim("lemma-2-cosine", f"At -eps ln(lambda)/||D-|| neurons are aligned (least cosine), eps = {eps:.3g}",
+        kit.claim("lemma-2-cosine", r"At $-\epsilon \ln(\lambda)/\|D_-\|$ neurons are aligned (least cosine), "
+                  rf"$\epsilon$ = {eps:.3g}",
                   "Lemma 2 (i), (ii): 1 - 2 lambda^eps", kit.at_least(cosine_bound), cosine),
-        kit.claim("lemma-2-norm", "All norms are small at the end of alignment (the largest over its bound), eps = "
-                  f"{eps:.3g}", "Lemma 2 (iii): 2 c lambda^(1 - r eps)", kit.at_most(1.0),
+        kit.claim("lemma-2-norm", "All norms are small at the end of alignment (the largest over its bound), "
+                  rf"$\epsilon$ = {eps:.3g}", "Lemma 2 (iii): 2 c lambda^(1 - r eps)", kit.at_most(1.0),
                   kit.given(cosine >= cosine_bound, norm / norm_bound)),
-        kit.claim("lemma-3", f"Positive labels are fitted by (1 + 3 eps) times -ln(lambda)/||D+||, eps = {EPSILON:g} "
-                  "(multiple)", "Lemma 3, Figure 1", kit.at_most(1 + 3 * EPSILON), positive / first),
-        kit.claim("lemma-4", f"Negative labels are fitted by (1 + 3 r eps) times -ln(lambda)/||D-||, eps = {EPSILON:g} "
-                  "(multiple)", "Lemma 4, Figure 1", kit.at_most(1 + 3 * r * EPSILON), negative / second),
-        kit.claim("fact-1", "From (1 + 3 eps) times -ln(lambda)/||D+|| to (1 - eps) times -ln(lambda)/||D-|| the "
-                  f"network stays near an intermediate saddle (largest distance from the nearest), eps = {eps:.3g}",
+        kit.claim("lemma-3", r"Positive labels are fitted by $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$, $\epsilon$ = "
+                  f"{EPSILON:g} (multiple)", "Lemma 3, Figure 1", kit.at_most(1 + 3 * EPSILON), positive / first),
+        kit.claim("lemma-4", r"Negative labels are fitted by $-(1 + 3 r \epsilon) \ln(\lambda)/\|D_-\|$, $\epsilon$ = "
+                  f"{EPSILON:g} (multiple)", "Lemma 4, Figure 1", kit.at_most(1 + 3 * r * EPSILON), negative / second),
+        kit.claim("fact-1", r"From $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$ to $-(1 - \epsilon) \ln(\lambda)/\|D_-\|$ "
+                  r"the network stays near an intermediate saddle (largest distance from the nearest), $\epsilon$ = "
+                  f"{eps:.3g}",
                   "Fact 1: lambda^(eps/5)", kit.at_most(e.fact_1[1]) if e.lemma_2 else kit.near(NAN, 0), e.fact_1[0]),
     ]  # fmt: skip
 

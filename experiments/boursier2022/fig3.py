@@ -62,10 +62,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("small-gradients", "The gradient is small near both saddles, so that no PL inequality holds all the "
                   "way (the larger of its norms at 4000 and 8000, over the largest of all)", "Section 3.2, Figure 3",
                   kit.at_most(0.1), kit.given(passed, max(at_saddles) / e.gradients.max())),
-        kit.claim("rate", "In the end the loss falls exponentially at a rate ||D-|| at least (rate over ||D-||)",
+        kit.claim("rate", r"In the end the loss falls exponentially at a rate $\|D_-\|$ at least (rate over $\|D_-\|$)",
                   "Section 4.2, Lemma 5", kit.at_least(1.0), rate),
-        kit.claim("local-pl", "||grad L||^2 / L is ||D-|| at least within lambda^(eps/240) of the limit "
-                  f"({radius:.3g}, eps of Appendix B.2; least ratio over ||D-||)",
+        kit.claim("local-pl", r"$\|\nabla L\|^2 / L$ is $\|D_-\|$ at least within $\lambda^{\epsilon/240}$ of the "
+                  rf"limit ({radius:.3g}, $\epsilon$ of Appendix B.2; least ratio over $\|D_-\|$)",
                   "Lemma 5", kit.at_least(1.0), constant),
         kit.claim("zero-loss", "At the end of training the loss is 0 (final loss over initial loss)",
                   "Theorem 1, Section 5, Figure 3", kit.less_than(1e-6), curve.losses[-1] / start),

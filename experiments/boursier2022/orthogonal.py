@@ -124,14 +124,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Lemma 2 (ii), Figure 2(b)", kit.more_than(ALIGNED), minus),
         kit.claim("aligned-norms", "After the first phase all norms are small (largest)", "Lemma 2 (iii), Figure 2(b)",
                   kit.less_than(0.05), kit.given(min(plus, minus) > ALIGNED, aligned.norms.max())),
-        kit.claim("positive-fitted", "After the second phase the positive label is fitted (|h - y|)",
+        kit.claim("positive-fitted", "After the second phase the positive label is fitted ($|h - y|$)",
                   "Lemma 3, Figure 2(c)", kit.less_than(FITTED), errors[first].max(initial=0.0)),
-        kit.claim("negative-idle", "After the second phase the network is still 0 on the negative label (|h|)",
+        kit.claim("negative-idle", "After the second phase the network is still 0 on the negative label ($|h|$)",
                   "Lemma 3 (iii), Figure 2(c)", kit.less_than(FITTED), kit.given(first_fitted, idle)),
         kit.claim("one-group", "In the second phase a single group of neurons grows (groups of non-negligible norm)",
                   "Section 4.2, Appendix A.1, Figure 2(c)",
                   kit.exactly(1), kit.cluster_directions(fitted.W, signs=fitted.a).count),
-        kit.claim("both-fitted", "After the third phase both labels are fitted (largest |h - y|)",
+        kit.claim("both-fitted", "After the third phase both labels are fitted (largest $|h - y|$)",
                   "Lemma 4, Figure 2(d)", kit.less_than(FITTED), np.abs(after.h - s.y).max()),
         kit.claim("two-kinks", "The estimated function has two kinks",
                   "Section 5, Figure 2(d)", kit.exactly(2), len(kinks)),
@@ -144,12 +144,12 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("turned", "Neurons do not turn once they have grown (largest angle in degrees after the second "
                   "phase)", "Section 3.2 (limitations), Lemma 4 (iii)", kit.at_most(1.0),
                   kit.given(first_fitted and idle < FITTED, turns(fitted, e.last)[grown].max(initial=0.0))),
-        kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator "
-                  f"(sum of |a_j| ||w_j||; that of the linear interpolator is {linear:.4g})",
+        kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator (sum of "
+                  rf"$|a_j| \|w_j\|$; that of the linear interpolator is {linear:.4g})",
                   "Section 5, Figure 2(d)", kit.less_than(linear),
                   kit.given(bends(e.last, 2 * s.x[:, 0]) and last_errors.max() < FITTED,
                             np.sum(np.abs(e.last.a) * e.last.norms))),
-        kit.claim("minimum-norm", "The limit has minimal norm: final ||theta||^2 over the least of an interpolator",
+        kit.claim("minimum-norm", r"The limit has minimal norm: final $\|\theta\|^2$ over the least of an interpolator",
                   "Theorem 1, Proposition 1 (orthogonal inputs of any norm)", kit.near(1.0, 1e-3), norm / least),
     ]  # fmt: skip
 

@@ -73,21 +73,24 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     slope = np.polyfit(np.log([one.tau for one in lazy]), np.log([one.moved for one in lazy]), 1)[0]
     ratios = np.array([one.test / one.linearised for one in lazy])
     return [
-        kit.claim("still", "At tau = 2 neurons hardly turn until the data are fitted (median angle, degrees; median of "
-                  f"{TRIALS} trials)", "Figure 1(b)", kit.less_than(10.0), np.median([one.turn for one in large])),
-        kit.claim("recovered", "At tau = 0.1 neurons end along those of the teacher (share of |b| |a| within 10 "
+        kit.claim("still", r"At $\tau$ = 2 neurons hardly turn until the data are fitted (median angle, degrees; "
+                  f"median of {TRIALS} trials)",
+                  "Figure 1(b)", kit.less_than(10.0), np.median([one.turn for one in large])),
+        kit.claim("recovered", r"At $\tau$ = 0.1 neurons end along those of the teacher (share of $|b| |a|$ within 10 "
                   f"degrees, same sign; median of {TRIALS} trials)", "Figure 1(a)", kit.at_least(0.9),
                   np.median([one.found for one in small])),
-        kit.claim("costs", "Lazy training generalises worse (held-out loss at tau = 1 over that at tau = 0.03)",
+        kit.claim("costs", r"Lazy training generalises worse (held-out loss at $\tau$ = 1 over that at $\tau$ = 0.03)",
                   "Section 3.1, Figure 1(c)", kit.more_than(1.0), by[1.0].test / first.test),
-        kit.claim("rises", "The held-out loss rises with tau up to 1 (share of larger tau with more)",
+        kit.claim("rises", r"The held-out loss rises with $\tau$ up to 1 (share of larger $\tau$ with more)",
                   "Figure 1(c)", kit.exactly(1.0), kit.given(np.isfinite(rising).all(), np.mean(rising > 0))),
-        kit.claim("stopping", "Stopping early does not save it (best held-out loss at tau = 1 over the last at 0.03)",
+        kit.claim("stopping", r"Stopping early does not save it (best held-out loss at $\tau$ = 1 over the last at "
+                  "0.03)",
                   "Figure 1(c), dotted", kit.more_than(1.0), by[1.0].best / first.test),
-        kit.claim("linearised", "The plateau is the loss of the linearised model (worst ratio, tau >= 1)",
+        kit.claim("linearised", r"The plateau is the loss of the linearised model (worst ratio, $\tau \ge 1$)",
                   "Theorem 2.2; closed form at the same iteration", kit.Interval(0.9, 1.1),
                   ratios[np.abs(np.log(ratios)).argmax()]),
-        kit.claim("travelled", "The relative distance travelled falls as 1 / alpha = tau^-2 (power, tau 1 to 10)",
+        kit.claim("travelled", r"The relative distance travelled falls as $1/\alpha = \tau^{-2}$ (power, $\tau$ 1 to "
+                  "10)",
                   "Theorem 2.2", kit.near(-2.0, 0.05), slope),
     ]  # fmt: skip
 

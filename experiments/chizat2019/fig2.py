@@ -56,12 +56,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     online = dict(zip(e.taus.tolist(), e.online, strict=True))
     learnt = online[0.1] < FITTED  # before, all scales are on their way
     return [
-        *(kit.claim(f"width-{m}", f"Networks times 1/m generalise better than lazy networks times 1/sqrt(m) (held-out "
-                    f"loss over theirs where both fit, m = {m})", "Figure 2(a)", kit.less_than(1), ratio[m])
+        *(kit.claim(f"width-{m}", r"Networks times 1/m generalise better than lazy networks times $1/\sqrt m$ "
+                    f"(held-out loss over theirs where both fit, m = {m})", "Figure 2(a)", kit.less_than(1), ratio[m])
           for m in WIDTHS[1:]),
-        kit.claim("online", "SGD on fresh samples ends higher in the lazy regime (loss at tau = 1 over that at 0.1)",
+        kit.claim("online", r"SGD on fresh samples ends higher in the lazy regime (loss at $\tau$ = 1 over that at "
+                  "0.1)",
                   "Figure 2(c)", kit.more_than(1), kit.given(learnt, online[1.0] / online[0.1])),
-        kit.claim("rises", "the higher the larger tau (share of larger tau with more, 0.1 to 1)", "Figure 2(c)",
+        kit.claim("rises", r"the higher the larger $\tau$ (share of larger $\tau$ with more, 0.1 to 1)", "Figure 2(c)",
                   kit.exactly(1), kit.given(learnt, np.mean(np.diff([online[tau] for tau in TAUS]) > 0))),
     ]  # fmt: skip
 

@@ -85,14 +85,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         return float(np.polyfit(np.log(np.array(ALPHAS)[large]), np.log(values), 1)[0]) if e.fitted < 0.1 else np.nan
 
     return [
-        kit.claim("moved-tanh", "Weights travel a distance O(1 / alpha) until the data are fitted (power, tanh, alpha "
-                  "4 to 1024)", source, kit.at_most(-0.95), power("tanh", "moved")),
+        kit.claim("moved-tanh", r"Weights travel a distance $O(1/\alpha)$ until the data are fitted (power, tanh, "
+                  r"$\alpha$ 4 to 1024)", source, kit.at_most(-0.95), power("tanh", "moved")),
         kit.claim("moved-relu", "(the same, ReLU)", source, kit.at_most(-0.95), power("relu", "moved")),
-        kit.claim("weights", "They stay within O(1 / alpha^2) of those of the linearised model (power, tanh)",
+        kit.claim("weights", r"They stay within $O(1/\alpha^2)$ of those of the linearised model (power, tanh)",
                   source, kit.at_most(-1.95), power("tanh", "weights")),
-        kit.claim("train", "Outputs on the training set stay within O(1 / alpha) of it (power, tanh)",
+        kit.claim("train", r"Outputs on the training set stay within $O(1/\alpha)$ of it (power, tanh)",
                   source, kit.at_most(-0.95), power("tanh", "train")),
-        kit.claim("test", "Outputs on held-out samples stay within O(1 / alpha) of it (power, tanh)", source,
+        kit.claim("test", r"Outputs on held-out samples stay within $O(1/\alpha)$ of it (power, tanh)", source,
                   kit.at_most(-0.95), power("tanh", "test")),
     ]  # fmt: skip
 

@@ -51,7 +51,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     size = float(c.variance[:-1][half].mean()) or np.nan  # there is none before the edge
     wrong = np.abs(c.predicted / e.smoothed - 1)[inner]
     return [
-        kit.theory("edge", "The central flow keeps the sharpness at or below 2/eta (its largest over it)",
+        kit.theory("edge", r"The central flow keeps the sharpness at or below $2/\eta$ (its largest over it)",
                    "central flow, complementarity", kit.at_most(1.02), c.top.max() * e.eta / 2),
         kit.claim("loss", "It predicts the time-averaged loss of gradient descent at the edge (median relative error, "
                   "within 10 %)", "central flow, L + tr(Sigma)/eta", kit.at_most(0.1),
@@ -62,7 +62,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "near the edge in the second half, over tr(Sigma))", "central flow",
                   kit.Interval(0.8, 1.25), e.variance[half].mean() / size),
         kit.claim("edge-descent", "Gradient descent itself is at the edge (median sharpness at midpoints of its steps "
-                  "in the second half over 2/eta)", "abstract (2021)", kit.Interval(0.95, 1.15), e.top),
+                  r"in the second half over $2/\eta$)", "abstract (2021)", kit.Interval(0.95, 1.15), e.top),
     ]  # fmt: skip
 
 

@@ -30,11 +30,11 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     for key, edges in e.edges.items():
         name = NAMES[key]
         found += [
-            kit.claim(f"{key}-sharpens", f"{name}: the sharpness begins below 2/eta and rises until it makes the loss "
-                      "rise too (of the two steps)", "progressive sharpening (recalled)", kit.exactly(2),
+            kit.claim(f"{key}-sharpens", rf"{name}: the sharpness begins below $2/\eta$ and rises until it makes the "
+                      "loss rise too (of the two steps)", "progressive sharpening (recalled)", kit.exactly(2),
                       sum(one.first > 0 and one.unstable for one in edges)),
-            *[kit.claim(f"{key}-band-{k + 1}", f"{name}, eta = {one.lr:g}: it then hovers at, or just above, 2/eta "
-                        "(median over 2/eta)", "abstract", BAND, one.band) for k, one in enumerate(edges)],
+            *[kit.claim(f"{key}-band-{k + 1}", rf"{name}, $\eta$ = {one.lr:g}: it then hovers at, or just above, "
+                        r"$2/\eta$ (median over $2/\eta$)", "abstract", BAND, one.band) for k, one in enumerate(edges)],
             kit.claim(f"{key}-before", f"{name}: before, the loss falls at every step (largest share of steps that "
                       "raise it)", "abstract", kit.exactly(0), max(one.rises_before for one in edges)),
             kit.claim(f"{key}-after", f"{name}: at the edge it does not (least share of steps that raise it)",

@@ -71,10 +71,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   exceeds[0] if diverges else NAN),
         kit.claim("stays", "while that of the network is lower in the end (over its first)",
                   "quadratic model (recalled)", kit.less_than(1), p.actual[-1] / p.actual[0] if diverges else NAN),
-        kit.theory("rate", "The model's loss grows by (eta S - 1)^2 a step (growth over it)",
+        kit.theory("rate", r"The model's loss grows by $(\eta S - 1)^2$ a step (growth over it)",
                    "gradient descent on a quadratic", kit.near(1, 0.01), p.rate / p.predicted),
-        kit.claim("resumes", "When the step is halved at the edge, sharpness rises again (its largest over 2/eta of "
-                  "the old step)", "step size drop (recalled)", kit.at_least(1.05),
+        kit.claim("resumes", r"When the step is halved at the edge, sharpness rises again (its largest over $2/\eta$ "
+                  "of the old step)", "step size drop (recalled)", kit.at_least(1.05),
                   later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN),
         kit.claim("new-edge", "The sharpness hovers at, or just above, the bound of the new step (median after the "
                   "crossing over it)", "step size drop (recalled)", BAND,

@@ -110,7 +110,8 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the ODE, its plateau, and the specialisation that ends it."""
     first = e.curves[0]
     return [
-        kit.claim("ode", "Online learning follows the ODE (test error over its, mean over alpha 10 to 100, the worse)",
+        kit.claim("ode", r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100, the "
+                  "worse)",
                   "ODE of the order parameters", kit.around(1.0),
                   max((follows(one) for one in e.curves), key=lambda one: abs(np.log(one)))),
         kit.claim("specialises", "Then the students specialise and learn the teacher, K = M = 2 without noise (last "
@@ -180,7 +181,7 @@ def evidence_size(runs: kit.Runs) -> kit.Evidence:
 def claims_size(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with fluctuations of the size 1 / sqrt(N); students that did not learn have none to compare."""
     return [
-        kit.claim("slope", "Deviations from the ODE vanish as 1 / sqrt(N) (power of N)",
+        kit.claim("slope", r"Deviations from the ODE vanish as $1/\sqrt N$ (power of N)",
                   "Theorem on the limit of many inputs", kit.Interval(-0.65, -0.35),
                   e.line[0] if e.fell < 0.5 else np.nan),
     ]  # fmt: skip

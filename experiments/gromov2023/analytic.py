@@ -43,7 +43,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("solves", f"Analytic weights of N = {N} solve addition modulo {p} (least accuracy of {DRAWS} draws)",
                    "analytic solution (recalled)", kit.exactly(1), e.accuracy[p][-1].min()),
         kit.theory("rest", "The outputs are the waves of n + m - q, N/2 at q = n + m, and a rest of random phases "
-                   "(its deviation over sqrt N)", "derived", kit.near(1, 0.1), e.rest),
+                   r"(its deviation over $\sqrt N$)", "derived", kit.near(1, 0.1), e.rest),
         kit.theory("cosines", "Rows are cosines: IPR of 1 (least)", "analytic solution",
                    kit.near(1, 1e-9), e.ipr.min()),
     ]  # fmt: skip

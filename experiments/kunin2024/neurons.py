@@ -102,19 +102,21 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
     late, aligned = by[-4.0], [one.aligned for one in paths]
     rich = late.at(late.S, 15.0)  # without it nothing is late, and nothing is first
     return [
-        kit.claim("conserved", "Gradient flow conserves a^2 - |w|^2 (largest change, all delta)",
+        kit.claim("conserved", r"Gradient flow conserves $a^2 - |w|^2$ (largest change, all $\delta$)",
                   "Section 3; tolerance 1e-8 of a step", kit.less_than(1e-6), np.max([one.drift for one in paths])),
-        kit.claim("exact", "Trained neurons follow the exact solution (largest difference of a weight, all delta)",
+        kit.claim("exact", r"Trained neurons follow the exact solution (largest difference of a weight, all $\delta$)",
                   "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([one.error for one in paths])),
-        kit.claim("distances", "The kernel distance ends at its limit, 0.71 at delta = -2 to 0.0015 at 4 (largest "
+        kit.claim("distances", r"The kernel distance ends at its limit, 0.71 at $\delta$ = -2 to 0.0015 at 4 (largest "
                   "difference)", "Figure 3, right; closed form", kit.less_than(1e-3), max(gap)),
-        kit.claim("lazy-first", "Downstream learning is lazy at first (kernel distance at t = 5, delta = -4)",
+        kit.claim("lazy-first", r"Downstream learning is lazy at first (kernel distance at t = 5, $\delta$ = -4)",
                   "Figure 3, right", kit.less_than(0.1), kit.given(rich > 0.6, late.at(late.S, 5.0))),
         kit.claim("rich-later", "Downstream neurons are rich in the end: delayed rich (at t = 15)",
                   "Figure 3, right; limit 0.895", kit.more_than(0.6), rich),
-        kit.claim("sooner", "The larger delta, the sooner w is aligned (share of larger delta that are aligned sooner)",
+        kit.claim("sooner", r"The larger $\delta$, the sooner w is aligned (share of larger $\delta$ that are aligned "
+                  "sooner)",
                   "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
-        kit.claim("never", "At delta = -4 it is not yet aligned at t = 20, where all others are (largest alignment)",
+        kit.claim("never", r"At $\delta$ = -4 it is not yet aligned at t = 20, where all others are (largest "
+                  "alignment)",
                   "Figure 3, middle", kit.less_than(0.99),
                   kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
         kit.theory("formula", "The kernel distance from w and a is that of the gradients (largest difference)",
@@ -136,7 +138,7 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
     gaps = [float(np.abs(one.predictor[-1] - end_of_one_sample(one.delta, one.w[0], one.beta)).max()) for one in single]
     return [
         kit.claim("one-solution", "On white inputs every imbalance learns the same predictor (largest distance from "
-                  "beta*, delta -2 to 4)", "Figure 4(a)", kit.less_than(1e-2),
+                  r"$\beta^*$, $\delta$ -2 to 4)", "Figure 4(a)", kit.less_than(1e-2),
                   max(float(np.linalg.norm(one.predictor[-1] - one.beta)) for one in white[1:])),
         kit.claim("exact", "along the path of the exact solution (largest difference of a weight)",
                   "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([one.error for one in white])),

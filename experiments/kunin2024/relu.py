@@ -103,26 +103,28 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     later, rich_later = at(e.kernel, 1000, -1.0), kit.Interval(0.05, 0.17)
     delayed = later >= 0.05  # without what comes later nothing is said of what is first
     return [
-        kit.claim("conserved", "Training conserves the imbalance a_j^2 - |w_j|^2 of every neuron (largest change until "
-                  "the data are fitted)", "Section 3, gradient flow", kit.less_than(1e-4),
+        kit.claim("conserved", "Training conserves the imbalance $a_j^2 - |w_j|^2$ of every neuron (largest change "
+                  "until the data are fitted)", "Section 3, gradient flow", kit.less_than(1e-4),
                   np.max([net.drift for net in one.values()])),
-        kit.claim("signs", "Output weights keep their signs where delta >= 0 (signs that changed until the data are "
-                  "fitted)", "a_j^2 >= |w_j|^2 along the flow", kit.exactly(0),
+        kit.claim("signs", r"Output weights keep their signs where $\delta \ge 0$ (signs that changed until the data "
+                  "are fitted)", "a_j^2 >= |w_j|^2 along the flow", kit.exactly(0),
                   sum(one[name].changed for name in ("rich", "upstream", "lazy"))),
-        kit.claim("aligned", "Small and upstream networks turn to the teacher's neurons, large and downstream do "
-                  "not (share of |a| |w| within 10 degrees, least of the former less most of the latter)",
+        kit.claim("aligned", "Small and upstream networks turn to the teacher's neurons, large and downstream do not "
+                  "(share of $|a| |w|$ within 10 degrees, least of the former less most of the latter)",
                   "Figure 1a", kit.more_than(0), round(min(rich) - max(lazy), 9)),
-        kit.claim("upstream", "Upstream networks generalise fast (held-out loss at delta = 1 over that at -1, tau = "
-                  "0.1, t = 100)", drawn, kit.at_most(0.25), at(e.test, 100, 1.0) / at(e.test, 100, -1.0)),
-        kit.claim("flips-up", "as their activations change at once (Hamming distance of 50, delta = 1, t = 100)",
+        kit.claim("upstream", r"Upstream networks generalise fast (held-out loss at $\delta$ = 1 over that at -1, "
+                  r"$\tau$ = 0.1, t = 100)", drawn, kit.at_most(0.25), at(e.test, 100, 1.0) / at(e.test, 100, -1.0)),
+        kit.claim("flips-up", r"as their activations change at once (Hamming distance of 50, $\delta$ = 1, t = 100)",
                   drawn, kit.Interval(18, 21), at(e.flips, 100, 1.0)),
-        kit.claim("flips-down", "Patterns of downstream networks, which turn later, do not flip (delta = -1)", drawn,
+        kit.claim("flips-down", r"Patterns of downstream networks, which turn later, do not flip ($\delta$ = -1)",
+                  drawn,
                   kit.less_than(3), kit.given(delayed, at(e.flips, 100, -1.0))),
-        kit.claim("lazy-first", "Downstream networks, rich later, are lazy at first (kernel distance, tau = 0.1, "
-                  "delta = -1, t = 100)", drawn, kit.less_than(0.08), kit.given(delayed, at(e.kernel, 100, -1.0))),
+        kit.claim("lazy-first", r"Downstream networks, rich later, are lazy at first (kernel distance, $\tau$ = 0.1, "
+                  r"$\delta$ = -1, t = 100)", drawn, kit.less_than(0.08), kit.given(delayed, at(e.kernel, 100, -1.0))),
         kit.claim("rich-later", "Downstream networks become rich: delayed rich (t = 1000)", drawn, rich_later, later),
-        kit.claim("where", "The largest kernel distance is that of a small, slightly downstream network (tau = 0.1, "
-                  "delta from -0.4 to 0, and the distance is the one printed: 1 if so)", drawn, kit.exactly(1), where),
+        kit.claim("where", r"The largest kernel distance is that of a small, slightly downstream network ($\tau$ = "
+                  r"0.1, $\delta$ from -0.4 to 0, and the distance is the one printed: 1 if so)",
+                  drawn, kit.exactly(1), where),
         *(kit.claim(id, statement, "printed in the released notebook", kit.around(value), extremes[id])
           for id, (_, _, _, value, statement) in PRINTED.items()),
     ]  # fmt: skip

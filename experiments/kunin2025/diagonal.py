@@ -80,7 +80,7 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
     middles = np.sqrt(limit.times[1:-1] * limit.times[2:])
     levels = [float(_at(least, least.loss, t)) / level for t, level in zip(middles, limit.losses[1:], strict=False)]
     return [
-        *(kit.theory(f"time-{k}", f"Alternating flow from alpha = {alpha:g} makes jump {k} at the time",
+        *(kit.theory(f"time-{k}", rf"Alternating flow from $\alpha$ = {alpha:g} makes jump {k} at the time",
                      f"printed, {cell}", kit.near(value, 5e-4), limit.times[k] * -np.log(alpha))
           for k, value in enumerate(PRINTED[name], 1)),
         kit.theory("learned", "The coordinates that Algorithm 1 activates (share of the printed ones, in their places)",
@@ -88,18 +88,20 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("same", "Algorithm 1 of Pesme and Flammarion jumps when alternating flow does (largest relative "
                    "difference)", "cells 5 and 6, released", kit.at_most(1e-9),
                    np.abs(e.constrained.times[1:] / limit.times[1:] - 1).max()),
-        *(kit.claim(f"jump-{k}", f"Trained from alpha = {least.alpha:g}, the network makes jump {k} at the printed "
-                    "time (over ln(1/alpha))", f"printed, {cell}", kit.around(value / -np.log(alpha)),
+        *(kit.claim(f"jump-{k}", rf"Trained from $\alpha$ = {least.alpha:g}, the network makes jump {k} at the "
+                    r"printed time (over $\ln(1/\alpha)$)", f"printed, {cell}", kit.around(value / -np.log(alpha)),
                     least.jumps[k - 1]) for k, value in enumerate(PRINTED[name], 1)),
-        kit.claim("nearer", "The smaller alpha, the nearer to alternating flow: the largest relative deviation of a "
-                  f"jump (share of smaller alpha with less, {SMALL:g} to {least.alpha:g})", "abstract: the limit",
+        kit.claim("nearer", r"The smaller $\alpha$, the nearer to alternating flow: the largest relative deviation of "
+                  rf"a jump (share of smaller $\alpha$ with less, {SMALL:g} to {least.alpha:g})", "abstract: the limit",
                   kit.exactly(1.0), kit.given(np.isfinite(late).all(), np.mean(np.diff(late) < 0))),
-        kit.claim("rate", "The largest deviation of a jump falls like 1/ln(1/alpha), the next order (power)", "derived",
+        kit.claim("rate", r"The largest deviation of a jump falls like $1/\ln(1/\alpha)$, the next order (power)",
+                  "derived",
                   kit.around(-1.0), np.log(late[-1] / late[0]) / np.log(scales[-1] / scales[0])),
-        kit.claim("levels", f"Between jumps the loss is that of the saddles (alpha = {least.alpha:g}, half way on the "
-                  "logarithm; the loss over it that is farthest from 1)", "the loss in the limit",
+        kit.claim("levels", rf"Between jumps the loss is that of the saddles ($\alpha$ = {least.alpha:g}, half way on "
+                  "the logarithm; the loss over it that is farthest from 1)", "the loss in the limit",
                   kit.around(1.0), levels[int(np.argmax(np.abs(np.log(levels))))]),
-        kit.claim("end", "From every alpha the network ends in the least-squares predictor (largest relative distance)",
+        kit.claim("end", r"From every $\alpha$ the network ends in the least-squares predictor (largest relative "
+                  "distance)",
                   "cell 21, the least-squares lines", kit.less_than(0.01), np.max([one.left for one in e.runs])),
     ]  # fmt: skip
 
@@ -111,8 +113,8 @@ def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
     order = np.argsort([one[0] if len(one) else np.inf for one in firsts])
     return [
         *_common("diagonal", e),
-        kit.claim("order", "The coordinates come up to half of their final values in the printed order (alpha = 1e-16, "
-                  "share of places)", "printed, cell 20", kit.exactly(1.0),
+        kit.claim("order", r"The coordinates come up to half of their final values in the printed order ($\alpha$ = "
+                  "1e-16, share of places)", "printed, cell 20", kit.exactly(1.0),
                   kit.given(all(map(len, firsts)), np.mean(order == ORDER["diagonal"]))),
     ]  # fmt: skip
 
@@ -125,8 +127,9 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
     early, asleep = (float(_at(least, least.beta, t)[0]) for t in (np.sqrt(first * second), turn))
     return [
         *_common("dormant", e),
-        kit.claim("dormant", "The second jump makes the first coordinate dormant again (|beta_1| half way to the third "
-                  "over its value at the first saddle)", "printed, cell 17: below alpha where |s| is below half of its "
+        kit.claim("dormant", r"The second jump makes the first coordinate dormant again ($|\beta_1|$ half way to the "
+                  "third over its value at the first saddle)",
+                  "printed, cell 17: below alpha where |s| is below half of its "
                   "end", kit.less_than(least.alpha), kit.given(made, abs(asleep / e.limit.betas[1, 0]))),
         kit.claim("turn", "Half way between the second and the third jump its u and v are equal again (time)",
                   "cell 15: the tick between the two times", kit.around(turn), crossed[-1] if len(crossed) else np.nan),

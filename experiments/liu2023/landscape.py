@@ -30,7 +30,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     source, paper = "released notebook, output of cell 2", "Section 2 (recalled)"
     fell = bool(fits.any())
     return [
-        *(kit.claim(f"{name}-{alpha:.2g}", f"Held-out loss at epoch {epoch}, alpha = {alpha:.2g}", source,
+        *(kit.claim(f"{name}-{alpha:.2g}", rf"Held-out loss at epoch {epoch}, $\alpha$ = {alpha:.2g}", source,
                     kit.printed(printed, 1e-6), loss)
           for name, epoch, row, losses in (("early", 200, EARLY, e.early), ("late", 9800, LATE, e.test))
           for alpha, printed, loss in zip(ALPHAS, row, losses, strict=True)),

@@ -53,16 +53,17 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                 continue  # of six digits none or one is left, or the weights have hardly moved
             measured = getattr(two, key)[there[0]] if len(there) else np.nan
             found.append(
-                kit.claim(f"{key}-{epoch}", f"{name} at epoch {epoch}, alpha = 2", SOURCE,
+                kit.claim(f"{key}-{epoch}", rf"{name} at epoch {epoch}, $\alpha$ = 2", SOURCE,
                           kit.printed(number, 1e-6), measured)
             )  # fmt: skip
     times = np.array([one.learnt for one in e.of.values()], np.float64)
     delays = times[:, 1] / times[:, 0]
     return [
         *found,
-        kit.claim("delayed", f"At alpha = 2 the held-out loss is below {LEARNT:g} long after the training loss (ratio "
-                  "of epochs)", "Section 3 (recalled)", kit.more_than(10), delays[-1]),
-        kit.claim("later", "The larger alpha, the longer the delay as a ratio of epochs (share of successive alphas)",
+        kit.claim("delayed", rf"At $\alpha$ = 2 the held-out loss is below {LEARNT:g} long after the training loss "
+                  "(ratio of epochs)", "Section 3 (recalled)", kit.more_than(10), delays[-1]),
+        kit.claim("later", r"The larger $\alpha$, the longer the delay as a ratio of epochs (share of successive "
+                  "alphas)",
                   "Section 3 (recalled)", kit.exactly(1),
                   kit.given(bool(np.isfinite(delays).all()), np.mean(np.diff(delays) > 0))),
     ]  # fmt: skip

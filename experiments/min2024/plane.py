@@ -187,7 +187,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     cosines = np.nan_to_num(cosines, nan=-1.0)  # no neuron there: none is aligned
     flow_wrong = np.count_nonzero(misplaced(e.flow_reached[-1], e.flow.v[-1]))
     return [
-        kit.theory("assumption-1", "The data satisfy Assumption 1 (mu)",
+        kit.theory("assumption-1", r"The data satisfy Assumption 1 ($\mu$)",
                   "Appendix A.1", kit.more_than(0.0), correlation(x, y).mu),
         kit.claim("small", "At initialisation all neurons have small norm (largest over the largest at the end)",
                   f"{source} (a)", kit.less_than(0.01), first.largest / last.largest),

@@ -58,7 +58,7 @@ def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
     moves = max(np.count_nonzero((np.diff(path, axis=0) != 0).any(axis=1)) for path in e)
     distance = max(np.abs(path[-1, :2] - W).max() / step for path, step in zip(e, STEPS, strict=True))
     return [
-        kit.theory("pushed", "At w(0) the non-zero sigma'(0) pushes the neuron (speed)",
+        kit.theory("pushed", r"At w(0) the non-zero $\sigma'(0)$ pushes the neuron (speed)",
                    source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(W, V)[0])),
         kit.theory("not-staying", "Staying is no solution: its defect at t = 1 is the speed",
                    source, kit.near(SLOPE, 1e-9), PUSHED.defect(times, stays)),
@@ -66,7 +66,7 @@ def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
                    source, kit.exactly(1), moves),
         kit.theory("limit", "The path of descent tends to staying as the step falls (distance over step)",
                    source, kit.near(SLOPE, 1e-9), distance),
-        kit.theory("zero", "With sigma'(0) = 0 staying is a solution (defect)",
+        kit.theory("zero", r"With $\sigma'(0) = 0$ staying is a solution (defect)",
                    source, kit.exactly(0.0), CaratheodoryNeuron(X, -1.0).defect(times, stays)),
     ]  # fmt: skip
 
@@ -98,7 +98,8 @@ def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
     ends = [path[-1] for path in e.paths]
     apart = min(np.linalg.norm(a - b) for k, a in enumerate(ends) for b in ends[:k])
     return [
-        kit.theory("solutions", "Each path satisfies theta(t) = theta(0) + int F (largest defect; the grid gives 1e-3)",
+        kit.theory("solutions", r"Each path satisfies $\theta(t) = \theta(0) + \int F$ (largest defect; the grid "
+                   "gives 1e-3)",
                    source, kit.at_most(1e-3), max(e.defects)),
         kit.theory("stays", "Staying for ever is one of them (defect)", source, kit.exactly(0.0), e.defects[-1]),
         kit.theory("different", "They differ although they start at the same point (least distance at t = 2)",

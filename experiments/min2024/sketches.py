@@ -91,11 +91,11 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("active", "x1 and x2 lie inside the half-space of w (active points)",
                    "Figure 1", kit.exactly(2), np.count_nonzero(X_1 @ e.w > 0)),
-        kit.theory("sum", "Here x_a(w) = x1 - x2 (largest deviation)",
+        kit.theory("sum", "Here $x_a(w) = x_1 - x_2$ (largest deviation)",
                    "Figure 1, Eq. 5", kit.at_most(1e-12), np.abs(e.x_a - (X_1[0] - X_1[1])).max()),
-        kit.theory("towards", "The flow pushes w towards x_a (change of their cosine)",
+        kit.theory("towards", "The flow pushes w towards $x_a$ (change of their cosine)",
                    "Figure 1", kit.more_than(0.0), turn),
-        kit.theory("rate", "The direction moves by P_w x_a(w) (relative deviation of the integrated flow)",
+        kit.theory("rate", "The direction moves by $P_w x_a(w)$ (relative deviation of the integrated flow)",
                    "Eq. 4", kit.at_most(1e-4), error),
     ]  # fmt: skip
 
@@ -167,7 +167,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     arcs = [e.cones[name] for name in ("plus", "minus")]
     widest = max(max(high - low for low, high in one) if len(one) == 1 else 360.0 for one in arcs)
     return [
-        kit.theory("mu", "The data satisfy Assumption 1 (mu)",
+        kit.theory("mu", r"The data satisfy Assumption 1 ($\mu$)",
                    "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
         kit.theory("fates", "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
                    "Figure 2, Theorem 1", kit.exactly(0), np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD)))),
@@ -254,7 +254,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("inward", "At every boundary the flow of a live positive neuron points inward (boundaries where "
                    "not)", "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
-        kit.theory("floor", "by at least mu^(3/2) X_min (least rate)",
+        kit.theory("floor", r"by at least $\mu^{3/2} X_\mathrm{min}$ (least rate)",
                    "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
     ]  # fmt: skip
 

@@ -129,7 +129,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "(largest relative fall between recorded states, rescaled time; rounding allowed)",
                   "Eq. 6, Appendix G.1 after Lyu and Li (2020), Theorem A.7", kit.at_most(1e-12),
                   largest_fall(margins.smoothed[margins.late])),
-        kit.claim("margin-largest", "The normalised margin tends to the largest of the PAR, v sqrt(k) / ||(w, u)|| "
+        kit.claim("margin-largest", r"The normalised margin tends to the largest of the PAR, $v \sqrt k/\|(w, u)\|$ "
                   "(share, rescaled time; more than neurons along the class means have)", "Eqs. 5 and 8, Theorem 6.2",
                   kit.Interval(np.nextafter(e.plain_margin, 1), 1.0 + 1e-9, f"{e.plain_margin:.4g} to 1"),
                   float(margins.normalised[-1]) / margins.largest),

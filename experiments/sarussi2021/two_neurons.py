@@ -68,10 +68,11 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
                    "explains)", "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
         kit.theory("corollary-6.1", "Perfectly clustered networks decide linearly (other signs among "
                    f"{NETWORKS * POINTS} random points)", "Corollary 6.1", kit.exactly(0), e.clustered),
-        kit.theory("theorem-5.1", "In the linear regime the sign is that of <w_bar - u_bar, x> "
+        kit.theory("theorem-5.1", r"In the linear regime the sign is that of $\langle \bar w - \bar u, x\rangle$ "
                   f"(violations at {e.inside} points in it)", "Theorem 5.1", kit.exactly(0), e.violations),
-        kit.theory("sharp", "(1 - alpha) / (1 + alpha) may replace the constant 2 (largest "
-                   "|<w_bar - u_bar, x>| / (r ||x||) at which the signs of a random network differ, over it)",
+        kit.theory("sharp", r"$(1 - \alpha)/(1 + \alpha)$ may replace the constant 2 (largest "
+                   r"$|\langle \bar w - \bar u, x\rangle| / (r \|x\|)$ at which the signs of a random network differ, "
+                   "over it)",
                    "derived, see sharp_constant", kit.at_most(1), e.sharp),
         kit.theory("attained", "No smaller constant will do: two neurons u on either side of 0 attain it (the same, "
                    "least of four slopes)", "derived, see sharpest", kit.near(1, 1e-6), e.attained),

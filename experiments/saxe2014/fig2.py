@@ -30,7 +30,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     kept = [one[:, 0] ** 2 - one[:, 1] ** 2 for one in e.paths]
     balanced = strength(e.times, S, STARTS[2][0] * STARTS[2][1])
     return [
-        kit.theory("conserved", "a^2 - b^2 is conserved (largest change)", "Section 1.1, Figure 2",
+        kit.theory("conserved", "$a^2 - b^2$ is conserved (largest change)", "Section 1.1, Figure 2",
                    kit.at_most(1e-7), max(np.ptp(one) for one in kept)),
         kit.theory("learnt", "Trajectories off the line a = -b end on the hyperbola a b = s (largest distance)",
                    "Figure 2", kit.at_most(1e-3), max(abs(one[-1].prod() - S) for one in e.paths[:3])),

@@ -62,10 +62,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     s, lr = exact.s[0], 5e-4
     return [
         kit.claim("exact", "From a decoupled start the first mode follows Eq. 12 (largest difference over s, over the "
-                  "error of Euler's method, lambda s ln(s/u0)/8)", "Eq. 12; error derived", kit.near(1, 0.2),
+                  r"error of Euler's method, $\lambda s \ln(s/u_0)/8$)", "Eq. 12; error derived", kit.near(1, 0.2),
                   exact.deviation / (lr * s * np.log(s / U0) / 8)),
         kit.claim("exact-half", "From a decoupled start the first mode reaches half its strength later by the share "
-                  "lambda s/2 (measured over it)", "Eq. 12; error derived", kit.near(1, 0.2),
+                  r"$\lambda s/2$ (measured over it)", "Eq. 12; error derived", kit.near(1, 0.2),
                   exact.delays[0] / (lr * s / 2)),
         kit.claim("order", "From small random weights modes are learnt in the order of their strengths (modes that "
                   "reach half later than the one before)", "Figure 3", kit.exactly(len(MODES) - 1),

@@ -68,7 +68,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     order = e.deviations[:, 0] / e.deviations[:, 1]
     depth = np.log(np.array(LAYERS) - 1)
     return [
-        kit.theory("rising", "At the step 1/(n s^(2-2/n)) the time grows with depth (least growth)", "Eq. 15",
+        kit.theory("rising", "At the step $1/(n s^{2 - 2/n})$ the time grows with depth (least growth)", "Eq. 15",
                    kit.more_than(0), np.diff(e.flow).min()),
         kit.theory("finite", "The learning time stays below that of infinite depth (largest over it)", "Eqs. 16, 17",
                    kit.less_than(1), e.flow.max() / e.limit),

@@ -108,30 +108,32 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     halved, turned = ([getattr(one, name) for one in e.three] for name in ("half", "turned"))
     aligned, fitted = [one.aligned for one in small], e.fitted < 0.01
     return [
-        kit.claim("final-2", "Two matrices: the final kernel is aligned as L/sqrt(L^2 + D - 1) (largest relative "
-                  "error, sigma^2 <= 1e-3)", "A, Eq. 10", kit.at_most(0.01),
+        kit.claim("final-2", r"Two matrices: the final kernel is aligned as $L/\sqrt{L^2 + D - 1}$ (largest relative "
+                  r"error, $\sigma^2 \le$ 1e-3)", "A, Eq. 10", kit.at_most(0.01),
                   max(abs(one.final / final_alignment(2) - 1) for one in small)),
-        kit.claim("final-3", "Three matrices (relative error at sigma^2 = 1e-3)", "A, Eq. 10", kit.at_most(0.02),
+        kit.claim("final-3", r"Three matrices (relative error at $\sigma^2$ = 1e-3)", "A, Eq. 10", kit.at_most(0.02),
                   abs(e.three[-1].final / final_alignment(3) - 1)),
-        *[kit.claim(f"final-{one.depth}", f"{word} matrices (relative error at sigma^2 = 1e-2)", "A, Eq. 10",
+        *[kit.claim(f"final-{one.depth}", rf"{word} matrices (relative error at $\sigma^2$ = 1e-2)", "A, Eq. 10",
                     kit.at_most(0.02), abs(one.final / final_alignment(one.depth) - 1))
           for word, one in zip(("Four", "Five"), e.deeper, strict=True)],
         kit.claim("half", "Two matrices: half the loss when predicted (largest relative error)", "A, C.1",
                   kit.at_most(0.02), max(abs(one.half / one.predicted - 1) for one in e.two)),
-        kit.claim("slope", "later by 1/2 for each unit of ln sigma^-2 (slope)", "A, C.1", kit.near(0.5, 0.01),
+        kit.claim("slope", r"later by 1/2 for each unit of $\ln \sigma^{-2}$ (slope)", "A, C.1", kit.near(0.5, 0.01),
                   -slope(2 * np.log([one.sigma for one in e.two]), np.array([one.half for one in e.two]))),
-        kit.claim("same", "Alignment comes at the same time for all scales (latest over earliest 90 %, sigma^2 <= "
-                  "1e-3)", "A, Section 3", kit.at_most(1.02), np.max(aligned) / np.min(aligned)),
-        kit.claim("silent", "while the loss has hardly fallen (least loss over the first then, sigma^2 <= 1e-3)",
+        kit.claim("same", "Alignment comes at the same time for all scales (latest over earliest 90 %, "
+                  r"$\sigma^2 \le$ 1e-3)", "A, Section 3", kit.at_most(1.02), np.max(aligned) / np.min(aligned)),
+        kit.claim("silent", r"while the loss has hardly fallen (least loss over the first then, $\sigma^2 \le$ 1e-3)",
                   "A, Section 3", kit.more_than(0.9), np.min([one.left for one in small])),
-        kit.claim("three-half", "Three matrices: half the loss at a time ~ 1/sigma (power of sigma)", "A, Figure 3",
+        kit.claim("three-half", r"Three matrices: half the loss at a time $\sim 1/\sigma$ (power of $\sigma$)",
+                  "A, Figure 3",
                   kit.near(-1, 0.1), power(e.three, halved)),
-        kit.claim("three-aligned", "the first layer aligned at a time ~ 1/sigma too (power; cosine 1/2)", "A, Figure 3",
+        kit.claim("three-aligned", r"the first layer aligned at a time $\sim 1/\sigma$ too (power; cosine 1/2)",
+                  "A, Figure 3",
                   kit.near(-1, 0.1), power(e.three, turned)),
         kit.claim("three-first", "Alignment comes before learning (its time over that of half the loss, the larger)",
                   "A, Figure 3", kit.less_than(1), np.max(np.divide(turned, halved))),
         kit.claim("anisotropic", "The less white the inputs, the more the kernel moves while the loss falls (range of "
-                  "the alignment after the first tenth, over its end: least growth from one gamma to the next)",
+                  r"the alignment after the first tenth, over its end: least growth from one $\gamma$ to the next)",
                   "A, Figure 4; order", kit.more_than(0), np.diff([one.moves for one in e.anisotropic]).min()),
         kit.claim("relu-last", "A ReLU network on white inputs is regression with its last kernel (relative distance "
                   "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), kit.given(fitted, e.relu_last)),

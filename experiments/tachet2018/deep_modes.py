@@ -105,16 +105,17 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
         sooner = np.max([b.reached / a.reached for a, b in zip(shallow, deep, strict=True)], axis=0)
     exact = [2.0 ** (-2.0 / N), 2.0 ** (2.0 / M - 2.0 / N)]
     return [
-        kit.claim("overlay", "Trained deep diagonal networks follow Eq. 5 (largest |P_train - P_theory|, both classes)",
+        kit.claim("overlay", "Trained deep diagonal networks follow Eq. 5 (largest "
+                  r"$|P_\mathrm{train} - P_\mathrm{theory}|$, both classes)",
                   "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), largest_error(e.curves)),
         kit.claim("sigmoidal", "A sigmoidal shape appears here too (trained curves of four that are convex, then "
                   "concave)", source, kit.exactly(len(e.curves)), sum(sigmoidal(one.t, one.P) for one in e.curves)),
         kit.claim("equal-weights", "The weights in a row stay equal while they are trained (largest relative "
                   "difference)", "Appendix B", kit.at_most(1e-8),
                   if_learnt(reached(e.curves), max(one.imbalance for one in e.curves))),
-        kit.claim("larger-norm", f"Larger ||x|| converge faster: the time to P = 0.99 is as ||x||^(-2/N) (norm 2 over "
-                  f"norm 1, N = {N})", "Section 4, Appendix B; Eq. 5", kit.near(exact[0], 1e-3), gains[0]),
-        kit.claim("norm-fades", f"The effect of ||x|| shrinks as N grows (that ratio over the one for N = {M})",
+        kit.claim("larger-norm", r"Larger $\|x\|$ converge faster: the time to P = 0.99 is as $\|x\|^{-2/N}$ (norm 2 "
+                  f"over norm 1, N = {N})", "Section 4, Appendix B; Eq. 5", kit.near(exact[0], 1e-3), gains[0]),
+        kit.claim("norm-fades", rf"The effect of $\|x\|$ shrinks as N grows (that ratio over the one for N = {M})",
                   "Section 4, Appendix B; Eq. 5", kit.near(exact[1], 1e-3), gains[0] / gains[-1]),
         kit.claim("deeper", f"The deeper the network, the faster the learning (times to P = 0.99, N = {M} to N = {N}, "
                   f"u0 = {U0:g}, the larger of both norms')", source, kit.less_than(1), sooner[1]),

@@ -35,7 +35,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 3."""
     d, h, _ = e.widths
     return [
-        kit.theory("formula", "The network computes Z^T (W x)_+ (largest difference on 50 random points)",
+        kit.theory("formula", r"The network computes $Z^\top (W x)_+$ (largest difference on 50 random points)",
                    "Section 3, Figure 1", kit.at_most(1e-12), e.difference),
         kit.theory("weights", "Every line of the drawing is a weight: d h + h of them, no biases",
                    "Section 3, Figure 1", kit.exactly(d * h + h), e.weights),

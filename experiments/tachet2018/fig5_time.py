@@ -49,7 +49,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "t* of the hinge loss stays finite up to the confidence 1 (trained network there over closed form)",
                   "Section 5, Figure 5 right", kit.near(1.0, 1e-3), crossing(hinge.t, hinge.P, 1.0) / limit),
         kit.theory("diverges", "t* of cross-entropy diverges as the confidence goes to 1 (factor per tenfold smaller "
-                   "delta: about 10)", "Section 5, Figure 5 right; Eq. 15: Ei(log(1/delta)) ~ 1 / (delta log(1/delta))",
+                   r"$\delta$: about 10)",
+                   "Section 5, Figure 5 right; Eq. 15: Ei(log(1/delta)) ~ 1 / (delta log(1/delta))",
                    kit.around(10 * 6 / 7), late / early),
     ]  # fmt: skip
 

@@ -151,33 +151,34 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     balanced = max(float((logistic_mode(t, norm * z0, z0, norm).u - logit_bound(t, norm * z0**2, norm)).max())
                    for norm in (0.3, 1.0, 3.0) for z0 in (0.03, 0.3, 3.0))  # fmt: skip
     return [
-        kit.claim("overlay", "Trained networks follow the closed form (largest |P_train - P_theory|, both classes, c = "
-                  "0, c > 0, c < 0)", "Theorem 3.2, Eqs. 2, 3, A.3; limit of small steps", kit.at_most(1e-3),
+        kit.claim("overlay", "Trained networks follow the closed form (largest "
+                  r"$|P_\mathrm{train} - P_\mathrm{theory}|$, both classes, c = 0, c > 0, c < 0)",
+                  "Theorem 3.2, Eqs. 2, 3, A.3; limit of small steps", kit.at_most(1e-3),
                   largest_error(curves)),
         kit.claim("sigmoidal", "All classification curves are sigmoidal: slow, then faster, then saturating (trained "
                   "curves of six that are convex, then concave)", "Abstract; Section 3.2, Figure 2 right",
                   kit.exactly(len(curves)), sum(sigmoidal(one.t, one.P) for one in curves)),
-        kit.claim("sigmoidal-y", "All hidden activations y_t are sigmoidal (trained curves of six)",
+        kit.claim("sigmoidal-y", "All hidden activations $y_t$ are sigmoidal (trained curves of six)",
                   "Section 1, Figure 2 right", kit.exactly(len(curves)), sum(sigmoidal(c.t, c.y) for c in curves)),
-        kit.claim("larger-norm", "A larger ||x|| converges faster (largest ratio of the times to P = 0.9, ||x|| = 2 to "
-                  "||x|| = 1, same c)", "Section 3.2, Figure 2 right", kit.less_than(1),
+        kit.claim("larger-norm", r"A larger $\|x\|$ converges faster (largest ratio of the times to P = 0.9, $\|x\|$ "
+                  r"= 2 to $\|x\|$ = 1, same c)", "Section 3.2, Figure 2 right", kit.less_than(1),
                   max(late[k + 1] / max(late[k], 1e-9) for k in range(0, len(late), 2))),
         kit.claim("regions", "Trained networks end as the diagram says (cells that do not, more than one cell from a "
                   "boundary)", "Section 3.3, Figure 2 left", kit.exactly(0), grid.disagree_inside),
-        kit.claim("case-1", "c_1, on the line y = -||x|| z, converges to 0 and never gets there: y falls like "
-                  "exp(-||x|| t / 2) (trained rate in the end)", "Section 3.3, case 1; A.6",
+        kit.claim("case-1", r"$c_1$, on the line $y = -\|x\| z$, converges to 0 and never gets there: y falls like "
+                  r"$\exp(-\|x\| t/2)$ (trained rate in the end)", "Section 3.3, case 1; A.6",
                   kit.near(grid.norm / 2, 0.01 * grid.norm / 2), decay),
-        kit.claim("case-2", "c_2, above it: learnt (outcome; 1: solved)",
+        kit.claim("case-2", "$c_2$, above it: learnt (outcome; 1: solved)",
                   "Section 3.3, case 2", kit.exactly(Outcome.SOLVED), ends[1]),
-        kit.claim("case-3", "c_3, below it: the neuron dies in finite time (outcome; 3: dead)",
+        kit.claim("case-3", "$c_3$, below it: the neuron dies in finite time (outcome; 3: dead)",
                   "Section 3.3, case 3", kit.exactly(Outcome.DIES), ends[2]),
         kit.claim("failure", "Even under H2 training fails from a set of positive measure (share of dead neurons among "
                   "y0 > 0)", "Section 3.3, failure modes (the area of the triangle below the line)",
                   kit.near(grid.norm / 4, 0.01), np.sum(grid.trained == Outcome.DIES) / (grid.trained.size / 2)),
-        kit.theory("invariant", "y^2 - ||x||^2 z^2 is conserved (largest drift of the ODE solution)",
+        kit.theory("invariant", r"$y^2 - \|x\|^2 z^2$ is conserved (largest drift of the ODE solution)",
                    "Section 3.2, Eq. 13", kit.at_most(1e-8), e.drift),
-        kit.theory("eq-19", "For c = 0 the logit stays below 2 log(||x|| t + exp(u0 / 2)) (largest excess, nine starts "
-                   "and norms)", "A.3, Eq. 19", kit.at_most(1e-12), balanced),
+        kit.theory("eq-19", r"For c = 0 the logit stays below $2\log(\|x\| t + \exp(u_0/2))$ (largest excess, nine "
+                   "starts and norms)", "A.3, Eq. 19", kit.at_most(1e-12), balanced),
     ]  # fmt: skip
 
 
@@ -256,7 +257,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
                   "Theorem 5.1", kit.near(1.0, 5 * e.diagram.step), max(float(one.P[-1]) for one in curves)),
         kit.claim("regions", "Trained networks end as the diagram says (cells that do not, more than one cell from a "
                   "boundary)", "C.1, Figure 9 left", kit.exactly(0), grid.disagree_inside),
-        kit.claim("death", "In case 3 the neuron dies at |theta_0| / (2 p ||x||) (trained time over it)",
+        kit.claim("death", r"In case 3 the neuron dies at $|\theta_0|/(2 p \|x\|)$ (trained time over it)",
                   "Eq. 27 with z_0 < 0", kit.near(1.0, 0.01), e.death / float(hinge_death_time(y3, z3, grid.norm))),
         kit.claim("general", "A class of several points, full batches: outputs follow C.2, piece by piece (largest "
                   "difference)", "C.2; limit of small steps", kit.at_most(1e-3),

@@ -201,30 +201,30 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
     return [
-        kit.claim("green", "From (0.1, 0.1, 0.1) beta reaches 0 (trained beta at t = 50)",
+        kit.claim("green", r"From (0.1, 0.1, 0.1) $\beta$ reaches 0 (trained $\beta$ at t = 50)",
                   "Figure 3, caption", kit.near(0, ZERO), green.trained[-1, 1]),
-        kit.claim("green-P", "From (0.1, 0.1, 0.1) the confidence on D_1 tends to 1 (trained, t = 50)",
+        kit.claim("green-P", "From (0.1, 0.1, 0.1) the confidence on $D_1$ tends to 1 (trained, t = 50)",
                   "Figure 3, caption", kit.at_least(0.99), green.confidences[0][-1]),
-        kit.claim("yellow", "From (0.2, 0.9, 0.2) alpha reaches 0 (trained alpha at t = 50)",
+        kit.claim("yellow", r"From (0.2, 0.9, 0.2) $\alpha$ reaches 0 (trained $\alpha$ at t = 50)",
                   "Figure 3, caption", kit.near(0, ZERO), yellow.trained[-1, 0]),
-        kit.claim("yellow-2", "From (0.2, 0.9, 0.2) the confidence on D_2 tends to 1 (trained, t = 50)",
+        kit.claim("yellow-2", "From (0.2, 0.9, 0.2) the confidence on $D_2$ tends to 1 (trained, t = 50)",
                   "Figure 3, caption", kit.at_least(0.99), yellow.confidences[1][-1]),
-        kit.claim("failure", "From (1, 0, -1.1) alpha tends to 0 (trained alpha at t = 50)",
+        kit.claim("failure", r"From (1, 0, -1.1) $\alpha$ tends to 0 (trained $\alpha$ at t = 50)",
                   "Figure 3, caption", kit.near(0, ZERO), failed.trained[-1, 0]),
-        kit.claim("sigmoidal", "The confidence on D_1 from the first start is sigmoidal, although H2 does not hold "
+        kit.claim("sigmoidal", "The confidence on $D_1$ from the first start is sigmoidal, although H2 does not hold "
                   "(trained; 1: convex, then concave)", "Theorem 3.4, Interpretation", kit.exactly(1),
                   sigmoidal(green.ode.t, green.confidences[0])),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
                   "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(learning, (failed,))),
-        kit.claim("winners", "Above the curve C_c D_1 prevails, below it D_2 (share of trained networks)",
+        kit.claim("winners", "Above the curve $C_c$ $D_1$ prevails, below it $D_2$ (share of trained networks)",
                   "Theorem 3.4, Figure 3 left", kit.exactly(1), float(e.winners.mean())),
-        kit.theory("yellow-P", "Once alpha is 0 the confidence on D_1 is 0.5, from the second start",
+        kit.theory("yellow-P", r"Once $\alpha$ is 0 the confidence on $D_1$ is 0.5, from the second start",
                    "Figure 3, caption", kit.exactly(0.5), yellow.confidences[0][-1]),
-        kit.theory("failure-P", "Once alpha is 0 the confidence on D_1 is 0.5, from the third start",
+        kit.theory("failure-P", r"Once $\alpha$ is 0 the confidence on $D_1$ is 0.5, from the third start",
                    "Figure 3, caption", kit.exactly(0.5), failed.confidences[0][-1]),
         kit.theory("invariant", "Trajectories stay on their hyperboloid, also after a value has reached 0 (largest "
                    "relative drift)", "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in (*learning, failed))),
-        kit.theory("separatrix", "From the curve C_c neurons go to the stationary point (least distance, Eq. 4)",
+        kit.theory("separatrix", "From the curve $C_c$ neurons go to the stationary point (least distance, Eq. 4)",
                    "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
                    float(np.linalg.norm(e.attracted.path - e.curve[len(e.curve) // 2], axis=1).min())),
     ]  # fmt: skip
@@ -308,16 +308,17 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 for c <= 0."""
     upper, lower = e.drawn[: len(STARTS)], e.drawn[len(STARTS) :]
     return [
-        kit.claim("winner", "On the sheet with z > 0 beta always reaches 0: D_1 prevails (share of trained networks)",
+        kit.claim("winner", r"On the sheet with z > 0 $\beta$ always reaches 0: $D_1$ prevails (share of trained "
+                  "networks)",
                   "Theorem 3.4, Figure 7", kit.exactly(1), float(np.mean(e.winners == 1))),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences)",
                   "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(e.drawn)),
         kit.theory("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
                    "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in e.drawn)),
-        kit.theory("rate", "beta falls at least as fast as ||x_2||^2 sqrt(-c) / 2 (least margin; print has c for "
+        kit.theory("rate", r"$\beta$ falls at least as fast as $\|x_2\|^2 \sqrt{-c}/2$ (least margin; print has c for "
                    "sqrt(-c))", "A.8, c < 0", kit.at_least(0), min(_slack(one) for one in upper)),
-        kit.theory("symmetric", "With alpha and beta exchanged and z negative D_2 prevails (share of the trajectories "
-                   "on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
+        kit.theory("symmetric", r"With $\alpha$ and $\beta$ exchanged and z negative $D_2$ prevails (share of the "
+                   "trajectories on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
                    float(np.mean([one.winner == 2 for one in lower]))),
     ]  # fmt: skip
 

@@ -102,9 +102,9 @@ def random_cases(kind: Kind) -> kit.Evidence:
 def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:
     """Compare the trained networks with Eq. 8."""
     return [
-        kit.claim("overlay", "Trained networks follow Eq. 8 (largest difference of both confidences, all lambda)",
+        kit.claim("overlay", r"Trained networks follow Eq. 8 (largest difference of both confidences, all $\lambda$)",
                   "Section 6, Eq. 8; limit of small steps", kit.at_most(1e-3), worst(e, lambda one: one.error)),
-        kit.theory("invariant", "alpha^2 + beta^2 - z^2 is conserved (largest drift)",
+        kit.theory("invariant", r"$\alpha^2 + \beta^2 - z^2$ is conserved (largest drift)",
                    "Eq. 8", kit.at_most(1e-8), max(one.drift for one in e.fine)),
     ]  # fmt: skip
 
@@ -163,15 +163,17 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     below_0 = (negative.stop.rare > simple_bound(negative.delta, negative.lambda_) + 1e-12).sum()
     return [
         *claims_of_both(e),
-        kit.claim("starvation", "The rare feature lags behind (largest of P((0, x2)) - P((x1, 0)), all lambda, trained "
-                  "from 90 % on)", "Section 6, Figure 6", kit.less_than(0),
+        kit.claim("starvation", "The rare feature lags behind (largest of $P((0, x_2)) - P((x_1, 0))$, all "
+                  r"$\lambda$, trained from 90 % on)", "Section 6, Figure 6", kit.less_than(0),
                   worst(e, lambda one: one.rare - one.frequent)),
         kit.claim("bound", "The corrected Theorem D.2 holds for trained networks (largest confidence minus bound, from "
                   "90 % on)", "proof of Theorem D.2", kit.at_most(1e-12), worst(e, lambda one: one.rare
                   - corrected_bound(1 - one.frequent, one.lambda_, one.start[0], one.start[1], one.z))),
-        kit.theory("theorem-d2", f"Theorem D.2 as printed, with beta0 - alpha0, holds (violations in {DRAWS} random "
-                   "cases of lambda, delta, alpha0, beta0 > 0, z0)", "Theorem D.2", kit.exactly(0), violated[0]),
-        kit.theory("corrected", f"With beta0 - lambda alpha0, as its proof has it, it holds (violations in {DRAWS})",
+        kit.theory("theorem-d2", rf"Theorem D.2 as printed, with $\beta_0 - \alpha_0$, holds (violations in {DRAWS} "
+                   r"random cases of $\lambda, \delta, \alpha_0, \beta_0 > 0, z_0$)",
+                   "Theorem D.2", kit.exactly(0), violated[0]),
+        kit.theory("corrected", r"With $\beta_0 - \lambda \alpha_0$, as its proof has it, it holds (violations in "
+                   f"{DRAWS})",
                    "proof of Theorem D.2", kit.exactly(0), violated[1]),
         kit.theory("negative", f"For beta0 < 0 Eq. 7 holds (violations in {DRAWS} random cases)",
                    "Theorem D.2, beta0 < 0", kit.exactly(0), below_0),
@@ -204,16 +206,16 @@ def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
     example = kit.given(late.frequent.max() >= 0.9999, np.interp(0.9999, late.frequent, late.rare))
     return [
         *claims_of_both(e),
-        kit.claim("bound", "Eq. 7 holds for trained networks that start at beta0 = lambda alpha0 (largest confidence "
-                  "minus bound, from 90 % on)", "Theorem 6.1", kit.at_most(1e-12),
+        kit.claim("bound", r"Eq. 7 holds for trained networks that start at $\beta_0 = \lambda \alpha_0$ (largest "
+                  "confidence minus bound, from 90 % on)", "Theorem 6.1", kit.at_most(1e-12),
                   worst(e, lambda one: one.rare - simple_bound(1 - one.frequent, one.lambda_))),
-        kit.claim("example", "With lambda = 0.1 and delta = 1e-4, P((0, x2)) is at most 72 % (trained)",
+        kit.claim("example", r"With $\lambda$ = 0.1 and $\delta$ = 1e-4, $P((0, x_2))$ is at most 72 % (trained)",
                   "Section 6", kit.at_most(0.72), example),
         kit.theory("bound-curves", "Eq. 7 holds for the curves of the figure (largest confidence minus bound)",
                    "Theorem 6.1", kit.at_most(1e-12),
                    max((one.truth - bound).max() for one, bound in zip(e.fine, *e.bounds.values(), strict=True))),
-        kit.theory("random", f"Eq. 7 holds for random starts with alpha0 >= beta0 / lambda > 0 (violations in {DRAWS} "
-                   "cases)", "Theorem 6.1", kit.exactly(0), violations),
+        kit.theory("random", r"Eq. 7 holds for random starts with $\alpha_0 \ge \beta_0/\lambda > 0$ (violations in "
+                   f"{DRAWS} cases)", "Theorem 6.1", kit.exactly(0), violations),
     ]  # fmt: skip
 
 
@@ -241,7 +243,7 @@ CONFIDENCES = tuple(f"{100 * value:g} %" for value in TABLE_1_CONFIDENCES)
 def claims_table1(e: kit.Floats) -> list[kit.Claim]:
     """Compare all eight cells."""
     return [
-        *(kit.theory(f"cell-{i + 1}-{j + 1}", f"Confidence {CONFIDENCES[i]}, lambda = {LAMBDAS[j]:g} (rounded "
+        *(kit.theory(f"cell-{i + 1}-{j + 1}", rf"Confidence {CONFIDENCES[i]}, $\lambda$ = {LAMBDAS[j]:g} (rounded "
                      "percentage)", "Table 1, Eq. 7", kit.exactly(float(PRINTED[i, j])), float(np.rint(e[i, j])))
           for i, j in np.ndindex(2, 4)),
     ]  # fmt: skip

@@ -40,20 +40,22 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3 and Figure 3."""
     return [
-        kit.claim("limit", "Gradient flow of depth 3 ends in argmin Q_3 (relative distance)",
+        kit.claim("limit", r"Gradient flow of depth 3 ends in $\arg\min Q_3$ (relative distance)",
                   "Theorem for D > 2", kit.less_than(1e-3), np.max([one.difference for one in e.limits])),
         *(kit.theory(f"ends-{depth}", f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
-                     "vector falls from 1 to 1/sqrt(d) (share of smaller mu with less, between 0.99 and 1.01 first)",
+                     r"vector falls from 1 to $1/\sqrt d$ (share of smaller $\mu$ with less, between 0.99 and 1.01 "
+                     "first)",
                      "Figure 3(b)", kit.exactly(1.0),
                      float(np.mean(np.diff(e.ratios[depth]) < 1e-9)) if abs(e.ratios[depth][0] - 1) < 0.01 else 0.0)
           for depth in DEPTHS),
-        kit.theory("exponential", "D = 2: alpha must be exponentially small in the accuracy, sqrt(d) ratio - 1 = g / "
-                   "(ln(1/mu) - 1 - g), g = ln(d)/2 (worst over that, mu 1e-6 to 1e-16)", "Section 4; next order 2 / "
-                   "z, z = 1 / (mu sqrt(d))", kit.near(1.0, 1e-3), e.approach[np.abs(e.approach - 1).argmax()]),
-        *(kit.theory(f"power-{depth}", f"D = {depth}: polynomially, as alpha^(D - 2) (power)", "Section 4",
+        kit.theory("exponential", r"D = 2: $\alpha$ must be exponentially small in the accuracy, "
+                   r"$\sqrt d$ ratio $- 1 = g/(\ln(1/\mu) - 1 - g)$, $g = \ln(d)/2$ (worst over that, "
+                   r"$\mu$ 1e-6 to 1e-16)", "Section 4; next order 2 / z, z = 1 / (mu sqrt(d))",
+                   kit.near(1.0, 1e-3), e.approach[np.abs(e.approach - 1).argmax()]),
+        *(kit.theory(f"power-{depth}", rf"D = {depth}: polynomially, as $\alpha^{{D - 2}}$ (power)", "Section 4",
                      kit.near(depth - 2.0, 0.05 * (depth - 2)), power) for depth, power in e.powers.items()),
-        kit.theory("deeper", "Deeper networks reach the error with a larger mu = alpha^D (share of N, where any does, "
-                   "at which D = 5 does with a larger one than D = 2)", "Figure 3(c)", kit.exactly(1.0),
+        kit.theory("deeper", r"Deeper networks reach the error with a larger $\mu = \alpha^D$ (share of N, where any "
+                   "does, at which D = 5 does with a larger one than D = 2)", "Figure 3(c)", kit.exactly(1.0),
                    float(np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])]))),
     ]  # fmt: skip
 
