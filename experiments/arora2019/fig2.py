@@ -42,10 +42,12 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
         *(kit.theory(f"printed-{observed}", f"100 rows, rank 5, {observed} entries: the least nuclear norm is as the "
                      "notebook printed it of its own draw", "released notebook, output of cell 7", kit.around(printed),
                      evidence.norms[observed]) for observed, printed in PRINTED.items()),
-        kit.claim("not-truth", "With few entries it is below that of the truth (by the share)", source,
+        kit.claim("not-truth", "With few entries the least nuclear norm is below that of the truth (by the share)",
+                  source,
                   kit.more_than(0.005), 1 - least.norm / truth.norm, always=ALWAYS),
-        *(kit.claim(f"above-{one.depth}", f"Depth {one.depth} does not minimise it there (its norm from the smallest "
-                    "start over the minimum, less 1)", source, kit.more_than(0.005), one.norm / least.norm - 1)
+        *(kit.claim(f"above-{one.depth}", f"Depth {one.depth} does not minimise the nuclear norm where entries are "
+                    "few (its norm from the smallest start over the minimum, less 1)",
+                    source, kit.more_than(0.005), one.norm / least.norm - 1)
           for one in (two, three)),
         kit.claim("norm", "Depth 3 has the norm of the truth (distance from it over that of the minimum)", source,
                   kit.less_than(0.1), abs(three.norm - truth.norm) / (truth.norm - least.norm)),

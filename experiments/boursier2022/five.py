@@ -77,13 +77,14 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
                   kit.more_than(0.999), kit.given(share > 0.5, e.curve.at(15000) / e.curve.start)),
         kit.claim("two-groups", "Two groups of neurons grow until the intermediate saddle (orthogonal data: one)",
                   "Appendix A.1, Figure 4(c)", kit.exactly(2), kit.given(bends(saddle, inputs), groups.count)),
-        kit.claim("turn-before", "They do not keep a fixed direction meanwhile (least turn of a visible neuron, "
-                  "degrees)", "Appendix A.1", kit.at_least(TURN), kit.given(bends(saddle, inputs), turned.min())),
+        kit.claim("turn-before", "Neurons do not keep a fixed direction before the saddle (least turn of a visible "
+                  "neuron, degrees)",
+                  "Appendix A.1", kit.at_least(TURN), kit.given(bends(saddle, inputs), turned.min())),
         kit.claim("saddle-loss", "The loss at 94000 is that of an intermediate saddle, where no negative neuron has "
                   "grown (loss; the least loss with positive output weights)",
                   "Figure 4(c), (f)", kit.near(e.saddle_loss, 1e-4), e.curve.at(94000)),
-        kit.claim("saddle-flat", "The loss is flat there: -dL/dt, the squared gradient, is small (share by which the "
-                  "loss falls around 94000, within 10 %)", "Figure 4(f)", kit.at_most(0.01),
+        kit.claim("saddle-flat", "The loss is flat near the saddle: -dL/dt, the squared gradient, is small (share by "
+                  "which the loss falls around 94000, within 10 %)", "Figure 4(f)", kit.at_most(0.01),
                   kit.given(fell and bends(saddle, inputs), 1 - e.curve.at(94000 * 1.1) / e.curve.at(94000 * 0.9))),
         kit.claim("left", "At 150000 the saddle is being left (loss over that of the saddle)",
                   "Appendix A.1, Figure 4(d), (f)", kit.less_than(0.99), e.curve.at(150000) / e.curve.at(94000)),

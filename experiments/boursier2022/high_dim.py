@@ -75,7 +75,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("two-directions", "Early alignment: neurons align towards two key directions (groups in the plane of "
                   "the figure)", "Appendix A.2, Figure 6(b)", kit.exactly(2), key_directions),
-        kit.claim("alignment-loss", "while norms are still negligible (loss over loss at the start)",
+        kit.claim("alignment-loss", "Norms are still negligible when neurons are aligned (loss over loss at the start)",
                   "Appendix A.2, Figures 6(b), 7(a)",
                   kit.more_than(0.999), kit.given(key_directions == 2, e.curve.at(aligned.iteration) / e.curve.start)),
         kit.claim("alignment-norm", "Neurons lie on the circle of norm 0 at the start (largest norm over largest final "
@@ -83,12 +83,14 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("first-cluster", "In the second phase a first cluster grows, and not yet the other "
                   "(its share of the sum of squared norms at 80000)",
                   "Appendix A.2, Figure 6(c)", kit.at_least(0.9), mass[sign] / (mass[1] + mass[-1])),
-        kit.claim("first-direction", "while keeping a fixed direction (turn in the plane of the figure, degrees)",
+        kit.claim("first-direction", "The first cluster keeps a fixed direction while it grows (turn in the plane "
+                  "of the figure, degrees)",
                   "Appendix A.2, Figure 6(b), (c)",
                   kit.at_most(SAME), kit.given(first_gain > 0.5, turn(aligned_seen, e.seen(growing), first))),
         kit.claim("second-cluster", "In the third phase the other cluster grows (gain of its sum of squared norms from "
                   "80000 to 90000, over the final sum)", "Appendix A.2", kit.more_than(0.5), second_gain),
-        kit.claim("second-direction", "in a fixed direction too (turn in the plane of the figure, degrees)",
+        kit.claim("second-direction", "The second cluster keeps a fixed direction while it grows (turn in the "
+                  "plane of the figure, degrees)",
                   "Appendix A.2",
                   kit.at_most(SAME), kit.given(second_gain > 0.5, turn(aligned_seen, e.seen(e.grown), second))),
         kit.claim("final-spread", "In the final state neurons are not exactly aligned with two directions (groups in "
@@ -168,7 +170,8 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("saddle", "The dynamics goes through an intermediate saddle (share by which the loss falls in 4000 "
                   "iterations there)", "Appendix A.2, Figure 7(a)", kit.less_than(FLAT), e.fall),
-        kit.claim("saddle-time", "around iteration 75000", "Appendix A.2, Figure 7(a)", kit.around(75000), e.saddle),
+        kit.claim("saddle-time", "The loss is that of a saddle around iteration 75000",
+                  "Appendix A.2, Figure 7(a)", kit.around(75000), e.saddle),
         kit.claim("zero-loss", "The training loss converges to 0 (final loss over initial loss; 1 % is the width of "
                   "the line)", "Appendix A.2, Figure 7(a)", kit.less_than(FITTED), curve.losses[-1] / curve.start),
         kit.claim("two-components", "Two principal components explain 80 % of the final hidden weights",

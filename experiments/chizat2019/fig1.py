@@ -83,8 +83,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Section 3.1, Figure 1(c)", kit.more_than(1.0), by[1.0].test / first.test),
         kit.claim("rises", r"The held-out loss rises with $\tau$ up to 1 (share of larger $\tau$ with more)",
                   "Figure 1(c)", kit.exactly(1.0), kit.given(np.isfinite(rising).all(), np.mean(rising > 0))),
-        kit.claim("stopping", r"Stopping early does not save it (best held-out loss at $\tau$ = 1 over the last at "
-                  "0.03)",
+        kit.claim("stopping", r"Stopping early does not save lazy training (best held-out loss at $\tau$ = 1 over the "
+                  "last at 0.03)",
                   "Figure 1(c), dotted", kit.more_than(1.0), by[1.0].best / first.test),
         kit.claim("linearised", r"The plateau is the loss of the linearised model (worst ratio, $\tau \ge 1$)",
                   "Theorem 2.2; closed form at the same iteration", kit.Interval(0.9, 1.1),

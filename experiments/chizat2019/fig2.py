@@ -62,7 +62,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("online", r"SGD on fresh samples ends higher in the lazy regime (loss at $\tau$ = 1 over that at "
                   "0.1)",
                   "Figure 2(c)", kit.more_than(1), kit.given(learnt, online[1.0] / online[0.1])),
-        kit.claim("rises", r"the higher the larger $\tau$ (share of larger $\tau$ with more, 0.1 to 1)", "Figure 2(c)",
+        kit.claim("rises", r"The loss of SGD on fresh samples is the higher, the larger $\tau$ (share of larger "
+                  r"$\tau$ with more, 0.1 to 1)", "Figure 2(c)",
                   kit.exactly(1), kit.given(learnt, np.mean(np.diff([online[tau] for tau in TAUS]) > 0))),
     ]  # fmt: skip
 

@@ -53,13 +53,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("edge", r"The central flow keeps the sharpness at or below $2/\eta$ (its largest over it)",
                    "central flow, complementarity", kit.at_most(1.02), c.top.max() * e.eta / 2),
-        kit.claim("loss", "It predicts the time-averaged loss of gradient descent at the edge (median relative error, "
-                  "within 10 %)", "central flow, L + tr(Sigma)/eta", kit.at_most(0.1),
+        kit.claim("loss", "The central flow predicts the time-averaged loss of gradient descent at the edge (median "
+                  "relative error, within 10 %)", "central flow, L + tr(Sigma)/eta", kit.at_most(0.1),
                   np.median(wrong) if len(wrong) else np.nan),
-        kit.claim("distance", "Gradient descent stays near it (distance at the end over that from gradient flow)",
+        kit.claim("distance", "Gradient descent stays near the central flow (distance at the end over that from "
+                  "gradient flow)",
                   "central flow", kit.at_most(0.2), e.to_central[-1] / e.to_flow[-1]),
-        kit.claim("variance", "It predicts the size of the oscillation (mean squared half step along the eigenvectors "
-                  "near the edge in the second half, over tr(Sigma))", "central flow",
+        kit.claim("variance", "The central flow predicts the size of the oscillation (mean squared half step along "
+                  "the eigenvectors near the edge in the second half, over tr(Sigma))", "central flow",
                   kit.Interval(0.8, 1.25), e.variance[half].mean() / size),
         kit.claim("edge-descent", "Gradient descent itself is at the edge (median sharpness at midpoints of its steps "
                   r"in the second half over $2/\eta$)", "abstract (2021)", kit.Interval(0.95, 1.15), e.top),

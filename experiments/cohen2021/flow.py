@@ -55,15 +55,16 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("sharpens", r"Along gradient flow the sharpness rises beyond $2/\eta$ of every step size (its "
                   r"maximum over the largest $2/\eta$)", "progressive sharpening (recalled)", kit.more_than(1),
                   e.sharpness.max() / max(bounds)),
-        kit.claim("progressive", r"from a value below all of them (first over the smallest $2/\eta$, where it rises "
-                  "so)",
+        kit.claim("progressive", r"The sharpness of gradient flow begins below $2/\eta$ of every step size (first "
+                  r"over the smallest $2/\eta$, where it rises so)",
                   "progressive sharpening (recalled)", kit.less_than(1),
                   e.sharpness[0] / min(bounds) if rises else NAN),
         *[kit.claim(f"follows-{one.edge.lr:g}", rf"$\eta$ = {one.edge.lr:g}: gradient descent follows the flow until "
                     r"its sharpness reaches $2/\eta$ (distance there over that moved)", "gradient flow (recalled)",
                     kit.at_most(0.05), distance_at(one, 1)) for one in e.paths],
-        *[kit.claim(f"leaves-{one.edge.lr:g}", rf"$\eta$ = {one.edge.lr:g}: and leaves it then (distance at twice "
-                    "that time over the distance at the crossing)", "gradient flow (recalled)", kit.at_least(5),
+        *[kit.claim(f"leaves-{one.edge.lr:g}", rf"$\eta$ = {one.edge.lr:g}: gradient descent leaves the flow at the "
+                    "edge (distance at twice that time over the distance at the crossing)",
+                    "gradient flow (recalled)", kit.at_least(5),
                     distance_at(one, 2) / distance_at(one, 1)) for one in e.paths],
     ]  # fmt: skip
 

@@ -31,7 +31,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
         found += [
             kit.claim(f"{kind}-{beta}", f"{name}: the sharpness hovers at, or just above, {WORDS[kind]} (median after "
                       "the crossing over it)", "bounds of momentum (recalled)", BAND, one.band),
-            kit.claim(f"{kind}-{beta}-reaches", f"{name}: it rises from below to that bound (its maximum over it)",
+            kit.claim(f"{kind}-{beta}-reaches", f"{name}: the sharpness rises from below to that bound (its maximum "
+                      "over it)",
                       "bounds of momentum (recalled)", kit.at_least(1),
                       one.sharpness.max() / one.bound if one.first else np.nan),
         ]

@@ -43,13 +43,15 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "accuracy)", "abstract (i)", kit.near(1, 0.01), e.train[0].min()),
         kit.claim("both", f"no decay: of {SHARES[-1]:.0%} of the pairs the rule is learnt too, {NOISES[0]:.0%} of the "
                   "labels replaced (test accuracy)", "abstract (i); 100 %", kit.around(1), e.test[0, 0, -1]),
-        kit.claim("few", f"no decay: of {SHARES[0]:.0%} of the pairs it is not (test accuracy, once all labels "
-                  "are memorised)", "phase diagram", kit.less_than(0.5), kit.given(fitted, e.test[0, 0, 0])),
-        kit.claim("noise", f"no decay: nor with {NOISES[-1]:.0%} of the labels replaced (test accuracy, once all are "
-                  "memorised)", "phase diagram", kit.less_than(0.5), kit.given(fitted, e.test[0, -1, -1])),
+        kit.claim("few", f"no decay: of {SHARES[0]:.0%} of the pairs the rule is not learnt (test accuracy, once "
+                  "all labels are memorised)", "phase diagram", kit.less_than(0.5), kit.given(fitted, e.test[0, 0, 0])),
+        kit.claim("noise", f"no decay: with {NOISES[-1]:.0%} of the labels replaced the rule is not learnt (test "
+                  "accuracy, once all are memorised)",
+                  "phase diagram", kit.less_than(0.5), kit.given(fitted, e.test[0, -1, -1])),
         kit.claim("decay", "decay 5: the rule is learnt at more points than without (difference of their numbers)",
                   "abstract (iii)", kit.more_than(0), some.sum() - none.sum()),
-        kit.claim("inverts", "decay 5: where it is learnt, replaced labels are ignored at some points (their number)",
+        kit.claim("inverts", "decay 5: where the rule is learnt, replaced labels are ignored at some points (their "
+                  "number)",
                   "abstract (iii); 1/p and three deviations", kit.at_least(1), (e.letters[1] == "F").sum()),
     ]  # fmt: skip
 

@@ -63,7 +63,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("low-clears", "the lowest IPR first: replaced labels come to chance before most neurons are pruned "
                   "(share of pruned neurons there)", "abstract (ii); picture: 0.6 of 0.7", kit.at_most(SHOWN[LOWEST]),
                   cleared["share"]),
-        kit.claim("low-test", "there the rule is known, as nothing is memorised (test accuracy)", "README; 100 %",
+        kit.claim("low-test", "With the lowest IPR pruned the rule is known, as nothing is memorised (test accuracy)",
+                  "README; 100 %",
                   kit.near(1, 0.01), cleared["test"]),
         kit.claim("low-improves", "The lowest IPR first: the rule is known better than before pruning (difference of "
                   "test accuracies)", "abstract (ii)", kit.more_than(0), cleared["test"] - low["test"][0]),
@@ -74,7 +75,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("high-rule", "the highest IPR first: the rule is lost soon (share of pruned neurons at which fewer "
                   "than half of the test pairs are right)", "abstract (ii); picture", kit.at_most(SHOWN[HIGHEST]),
                   lost["share"]),
-        kit.claim("high-memory", "there replaced labels are memorised still (accuracy on them)", "picture; 100 %",
+        kit.claim("high-memory", "With the highest IPR pruned replaced labels are memorised still (accuracy on them)",
+                  "picture; 100 %",
                   kit.around(1), lost["replaced"]),
     ]  # fmt: skip
 

@@ -114,8 +114,8 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
                   "worse)",
                   "ODE of the order parameters", kit.around(1.0),
                   max((follows(one) for one in e.curves), key=lambda one: abs(np.log(one)))),
-        kit.claim("specialises", "Then the students specialise and learn the teacher, K = M = 2 without noise (last "
-                  "test error over that of the plateau)", "Saad and Solla 1995", kit.at_most(1e-4),
+        kit.claim("specialises", "After the plateau the students specialise and learn the teacher, K = M = 2 without "
+                  "noise (last test error over that of the plateau)", "Saad and Solla 1995", kit.at_most(1e-4),
                   first.error[-1] / plateau_theory(2)[0]),
         kit.claim("one-each", "Each student finds a teacher of its own (least cosine with it, K = M = 2)",
                   "Saad and Solla 1995", kit.at_least(0.99), alignment(first.end)),
@@ -244,10 +244,11 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("soft-grows", "Trained soft committees: the final error grows with every further student (least "
                   "ratio of medians, K = 2, 3, 4, 6)", "abstract", kit.more_than(1), np.min(soft[1:] / soft[:-1])),
-        kit.claim("both-stays", "Trained in both layers it does not grow (K = 6 over K = 2)",
+        kit.claim("both-stays", "Trained in both layers the error does not grow with K (K = 6 over K = 2)",
                   "abstract", kit.at_most(1.1), both[-1] / both[0]),
-        kit.claim("trained-contrast", "So with K = 6 students both layers are better (both layers over soft committee; "
-                  "at most the formula of the soft committee, inverted)", "abstract", kit.at_most(1 / formula[-1]),
+        kit.claim("trained-contrast", "With K = 6 students both layers are better than the soft committee (both "
+                  "layers over soft committee; at most the formula of the soft committee, inverted)",
+                  "abstract", kit.at_most(1 / formula[-1]),
                   both[-1] / soft[-1]),
         *(kit.theory(f"committee-{K}", "Soft committee: the final error is linear in K - M to first order in the step "
                      f"(excess over the formula, over that at half the step, K = {K})", "abstract; eta sigma^2 "

@@ -44,7 +44,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         found += [
             kit.claim(f"{key}-frequency", f"{name}: U, V and W of a neuron have one frequency (share of the neurons)",
                       "Eq. 12", kit.at_least(least), one.same.mean()),
-            kit.claim(f"{key}-phases", f"{name}: and phases that add up (share of these within {CLOSE} of 0)",
+            kit.claim(f"{key}-phases", f"{name}: phases of a neuron add up (share of these within {CLOSE} of 0)",
                       "Eq. 12; most: more than half", kit.most(), one.close),
         ]
     return [

@@ -115,7 +115,7 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("sooner", r"The larger $\delta$, the sooner w is aligned (share of larger $\delta$ that are aligned "
                   "sooner)",
                   "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
-        kit.claim("never", r"At $\delta$ = -4 it is not yet aligned at t = 20, where all others are (largest "
+        kit.claim("never", r"At $\delta$ = -4 w is not yet aligned at t = 20, where all others are (largest "
                   "alignment)",
                   "Figure 3, middle", kit.less_than(0.99),
                   kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
@@ -140,7 +140,7 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("one-solution", "On white inputs every imbalance learns the same predictor (largest distance from "
                   r"$\beta^*$, $\delta$ -2 to 4)", "Figure 4(a)", kit.less_than(1e-2),
                   max(float(np.linalg.norm(one.predictor[-1] - one.beta)) for one in white[1:])),
-        kit.claim("exact", "along the path of the exact solution (largest difference of a weight)",
+        kit.claim("exact", "White inputs: weights follow the exact solution (largest difference of a weight)",
                   "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([one.error for one in white])),
         kit.claim("ends", "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
                   "distance)", "Figure 4(b), Theorem 3.2", kit.less_than(1e-4), max(gaps)),

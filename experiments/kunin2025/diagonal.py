@@ -131,7 +131,8 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
                   "third over its value at the first saddle)",
                   "printed, cell 17: below alpha where |s| is below half of its "
                   "end", kit.less_than(least.alpha), kit.given(made, abs(asleep / e.limit.betas[1, 0]))),
-        kit.claim("turn", "Half way between the second and the third jump its u and v are equal again (time)",
+        kit.claim("turn", "Half way between the second and the third jump u and v of the first coordinate are equal "
+                  "again (time)",
                   "cell 15: the tick between the two times", kit.around(turn), crossed[-1] if len(crossed) else np.nan),
         kit.claim("other-sign", "The first coordinate becomes active again with the other sign (product of both signs)",
                   "Algorithm 1", kit.exactly(-1.0), kit.given(made, np.sign(early) * np.sign(least.beta[-1, 0]))),

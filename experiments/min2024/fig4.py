@@ -44,7 +44,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("one-way", "No positive neuron loses a positive or gains a negative point (such changes in the run)",
                   "Eq. 7, Section 3.3", kit.exactly(0), kit.given(arrived, e.forbidden)),
-        kit.claim("count", "It takes at most n changes of its pattern",
+        kit.claim("count", "A neuron takes at most n changes of its pattern",
                   "Section 3.3", kit.at_most(len(e.y)), kit.given(arrived, len(e.changes))),
         kit.claim("end", "The neuron eventually reaches S+ or Sdead (0 if not)", source, kit.exactly(1), arrived),
     ]  # fmt: skip

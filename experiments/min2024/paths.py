@@ -108,7 +108,7 @@ def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("paths", "Every live positive neuron follows a path or dies (neurons that do neither)",
                    source, kit.exactly(0), e.lost),
-        kit.theory("some", "There are real neurons on such paths", source, kit.at_least(1), len(e.paths)),
+        kit.theory("some", "There are real neurons on maximal paths", source, kit.at_least(1), len(e.paths)),
         kit.theory("bounded", "No neuron takes longer than T(P) of its own path (largest share)",
                    "Appendix C.2", kit.at_most(1.0), max(path.time / path.bound for path in e.paths)),
         kit.theory("active-live", "A neuron that starts active on a positive point does not die (those that did)",

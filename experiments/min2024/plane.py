@@ -201,7 +201,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("two-drops",
                   "The loss experiences two sharp decreases (iteration of the second over that of the first)",
                   "Appendix A.1", kit.more_than(1.5), drops[1] / max(drops[0], 1) if len(drops) == 2 else np.nan),
-        kit.claim("to-zero", "before it gets close to zero (loss at the end)",
+        kit.claim("to-zero", "The loss gets close to zero in the end (loss at the end)",
                   source, kit.at_most(0.05), e.states.losses[-1]),
         kit.theory("rank", "The first layer is approximately low-rank: stable rank at most 2, as of any weights in the "
                    "plane (largest of the last half)", "Theorem 1, Figure 6 (c)", kit.at_most(2.0), rank),
@@ -308,8 +308,9 @@ def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("some-outside", "At iteration 7000 there are still live positive neurons outside S+ (share of "
                   "networks with some that converge later)", source, kit.most(), np.mean(middle > 0)),
         kit.claim("one-outside",
-                  "In the paper's instance one remains outside S+ at 21000: networks that converge and keep at least "
-                  "one are no rarity (share; 5 % is our reading)", source, kit.more_than(0.05), np.mean(late > 0)),
+                  "In the paper's instance one neuron remains outside S+ at 21000: networks that converge and keep at "
+                  "least one are no rarity (share; 5 % is our reading)",
+                  source, kit.more_than(0.05), np.mean(late > 0)),
     ]  # fmt: skip
 
 
@@ -324,9 +325,10 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         *_common(e, source, 0.0),
         kit.claim("stay-outside", "Live positive neurons stay outside S+ (at iteration 21000)",
                   source, kit.at_least(1), kit.given(converged, e.outside[2])),
-        kit.claim("for-ever", "None of them enters between iterations 7000 and 21000 (change of their number)",
+        kit.claim("for-ever", "No neuron outside S+ enters between iterations 7000 and 21000 (change of their number)",
                   source, kit.exactly(0), kit.given(converged and e.outside[1], e.outside[2] - e.outside[1])),
-        kit.claim("with-one", "They are aligned with x1 or x2 alone (least cosine with the nearer)",
+        kit.claim("with-one", "Neurons that stay outside S+ are aligned with x1 or x2 alone (least cosine with the "
+                  "nearer)",
                   source, kit.at_least(0.99), each.max(axis=0).min() if len(strays) else np.nan),
         kit.claim("no-growth", "Only neurons in S+ grow (largest norm outside over largest inside)",
                   source, kit.less_than(0.1), stayed / grown if grown > 0 and len(strays) else np.nan),

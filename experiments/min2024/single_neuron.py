@@ -101,8 +101,8 @@ def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("solutions", r"Each path satisfies $\theta(t) = \theta(0) + \int F$ (largest defect; the grid "
                    "gives 1e-3)",
                    source, kit.at_most(1e-3), max(e.defects)),
-        kit.theory("stays", "Staying for ever is one of them (defect)", source, kit.exactly(0.0), e.defects[-1]),
-        kit.theory("different", "They differ although they start at the same point (least distance at t = 2)",
+        kit.theory("stays", "Staying for ever is a solution (defect)", source, kit.exactly(0.0), e.defects[-1]),
+        kit.theory("different", "Solutions differ although they start at the same point (least distance at t = 2)",
                    source, kit.more_than(0.05), apart),
     ]  # fmt: skip
 

@@ -254,7 +254,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("inward", "At every boundary the flow of a live positive neuron points inward (boundaries where "
                    "not)", "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
-        kit.theory("floor", r"by at least $\mu^{3/2} X_\mathrm{min}$ (least rate)",
+        kit.theory("floor", r"At every boundary this flow points inward at a rate of $\mu^{3/2} X_\mathrm{min}$ at "
+                   "least",
                    "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
     ]  # fmt: skip
 
@@ -317,10 +318,9 @@ def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
     crossings = np.count_nonzero(sides[1:] != sides[:-1])
     sign = kit.exactly(-1.0 if caught else 1.0)
     return [
-        kit.theory("sides",
-                   "The flow on both sides points " + ("towards the boundary" if caught else "through it, one way"),
-                  source, sign, np.sign(e.off * e.on)),
-        kit.theory("assumption", "Assumption 1 " + ("is violated" if caught else "holds") + " (sign of mu)",
+        kit.theory("sides", f"The flow on both sides points {'towards' if caught else 'through'} the boundary",
+                   source, sign, np.sign(e.off * e.on)),
+        kit.theory("assumption", "Assumption 1 " + ("is violated" if caught else "holds") + r" (sign of $\mu$)",
                    source, sign, np.sign(correlation(e.x, Y).mu)),
         kit.theory("zeno", "The path is caught: small steps cross the boundary again and again (crossings)",
                    source, kit.more_than(10), crossings)

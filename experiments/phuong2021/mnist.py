@@ -46,7 +46,7 @@ def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
     rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
     return [
         kit.theory("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
-        kit.theory("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
+        kit.theory("connected", "Two fully connected layers follow the convolutions", "Appendix D", kit.exactly(2),
                   kinds[kinds.index(2) :].count(2)),
         kit.theory("w7-rows", "W7 has 128 rows", "Appendix D", kit.exactly(128), rows),
         kit.theory("w7-columns", "W7 has 3136 columns", "Appendix D", kit.exactly(3136), columns),

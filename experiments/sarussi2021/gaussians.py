@@ -103,7 +103,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("not-par", "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
                   "Appendix J, Figure 9(d)", kit.less_than(1),
                   kit.given(accuracy == 1, min(share[-1] for share in e.shares.values()))),
-        kit.claim("limit", "The limit is the KKT point of that NAR (joint cosine, rescaled time)",
+        kit.claim("limit", "The limit is the KKT point of the NAR that the network is in (joint cosine, rescaled time)",
                   "Theorem 6.1, Appendix F", kit.more_than(0.999), cosine),
     ]  # fmt: skip
 

@@ -74,8 +74,8 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
                    r"$|\langle \bar w - \bar u, x\rangle| / (r \|x\|)$ at which the signs of a random network differ, "
                    "over it)",
                    "derived, see sharp_constant", kit.at_most(1), e.sharp),
-        kit.theory("attained", "No smaller constant will do: two neurons u on either side of 0 attain it (the same, "
-                   "least of four slopes)", "derived, see sharpest", kit.near(1, 1e-6), e.attained),
+        kit.theory("attained", "No smaller constant will do: two neurons u on either side of 0 attain that one (the "
+                   "same, least of four slopes)", "derived, see sharpest", kit.near(1, 1e-6), e.attained),
     ]  # fmt: skip
 
 

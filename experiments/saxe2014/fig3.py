@@ -72,7 +72,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   np.sum(np.diff((1 + linear) * half_time(e.paths["linear"].s[chosen], U0)) > 0)),
         kit.claim("random", "Modes are learnt later than by Eq. 12 on average (mean delay of these modes)",
                   "Figure 3 right", kit.more_than(0), linear.mean()),
-        kit.claim("tanh", "tanh networks later than linear ones (modes of seven)", "Figure 3 right",
+        kit.claim("tanh", "Networks with tanh learn later than linear ones (modes of seven)", "Figure 3 right",
                   kit.exactly(len(MODES)), np.sum(tanh > linear)),
     ]  # fmt: skip
 

@@ -77,7 +77,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("saturates", "Gradient descent at its best step: 101 layers take hardly longer than 51 (ratio)",
                    "Figure 4; range ours", kit.less_than(1.25), e.best[-1] / e.best[-2]),
         kit.claim("trained", "Networks of 4, 5, 6 and 9 layers from a decoupled start have every mode half learnt when "
-                  "it says, up to the error of Euler's method (largest relative deviation at a step over that at half "
+                  "Eq. 15 says, up to the error of Euler's method (largest relative deviation at a step over that at half "
                   "of it, the farthest from 2)", "Eq. 15; error derived", kit.near(2, 0.2),
                   order[np.argmax(np.abs(order - 2))]),
         kit.claim("saturates-networks", "Networks from a decoupled start, at the best of three steps: 101 layers "
@@ -86,7 +86,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("steps", "Steps shrink as 1/n (power of n of the largest step that is stable at the end of these "
                   "networks, 2 over the sharpness)", "Figure 4 right", kit.near(-1, 0.1),
                   -np.polyfit(depth, np.log(e.sharpness), 1)[0]),
-        kit.theory("step", "as the best step does (the same power)", "Figure 4 right", kit.near(-1, 0.1),
+        kit.theory("step", "The best step falls with depth as the step 1/(n s^(2-2/n)) does (the same power)",
+                   "Figure 4 right", kit.near(-1, 0.1),
                    np.polyfit(depth, np.log(e.rate), 1)[0]),
     ]  # fmt: skip
 

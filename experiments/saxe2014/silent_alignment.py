@@ -118,16 +118,19 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
           for word, one in zip(("Four", "Five"), e.deeper, strict=True)],
         kit.claim("half", "Two matrices: half the loss when predicted (largest relative error)", "A, C.1",
                   kit.at_most(0.02), max(abs(one.half / one.predicted - 1) for one in e.two)),
-        kit.claim("slope", r"later by 1/2 for each unit of $\ln \sigma^{-2}$ (slope)", "A, C.1", kit.near(0.5, 0.01),
+        kit.claim("slope", r"Alignment comes later by 1/2 for each unit of $\ln \sigma^{-2}$ (slope)",
+                  "A, C.1", kit.near(0.5, 0.01),
                   -slope(2 * np.log([one.sigma for one in e.two]), np.array([one.half for one in e.two]))),
         kit.claim("same", "Alignment comes at the same time for all scales (latest over earliest 90 %, "
                   r"$\sigma^2 \le$ 1e-3)", "A, Section 3", kit.at_most(1.02), np.max(aligned) / np.min(aligned)),
-        kit.claim("silent", r"while the loss has hardly fallen (least loss over the first then, $\sigma^2 \le$ 1e-3)",
+        kit.claim("silent", "Alignment comes while the loss has hardly fallen (least loss over the first then, "
+                  r"$\sigma^2 \le$ 1e-3)",
                   "A, Section 3", kit.more_than(0.9), np.min([one.left for one in small])),
         kit.claim("three-half", r"Three matrices: half the loss at a time $\sim 1/\sigma$ (power of $\sigma$)",
                   "A, Figure 3",
                   kit.near(-1, 0.1), power(e.three, halved)),
-        kit.claim("three-aligned", r"the first layer aligned at a time $\sim 1/\sigma$ too (power; cosine 1/2)",
+        kit.claim("three-aligned", r"Three matrices: the first layer is aligned at a time $\sim 1/\sigma$ too (power; "
+                  "cosine 1/2)",
                   "A, Figure 3",
                   kit.near(-1, 0.1), power(e.three, turned)),
         kit.claim("three-first", "Alignment comes before learning (its time over that of half the loss, the larger)",

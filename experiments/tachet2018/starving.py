@@ -172,8 +172,8 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("theorem-d2", rf"Theorem D.2 as printed, with $\beta_0 - \alpha_0$, holds (violations in {DRAWS} "
                    r"random cases of $\lambda, \delta, \alpha_0, \beta_0 > 0, z_0$)",
                    "Theorem D.2", kit.exactly(0), violated[0]),
-        kit.theory("corrected", r"With $\beta_0 - \lambda \alpha_0$, as its proof has it, it holds (violations in "
-                   f"{DRAWS})",
+        kit.theory("corrected", r"With $\beta_0 - \lambda \alpha_0$, as its proof has it, Theorem D.2 holds "
+                   f"(violations in {DRAWS})",
                    "proof of Theorem D.2", kit.exactly(0), violated[1]),
         kit.theory("negative", f"For beta0 < 0 Eq. 7 holds (violations in {DRAWS} random cases)",
                    "Theorem D.2, beta0 < 0", kit.exactly(0), below_0),

@@ -71,9 +71,11 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
                    kit.around(1), e.losses[0] / e.levels[0]),
         kit.claim("one-drop", "The loss drops once (maxima of its speed that stand out by a thousandth of the largest)",
                   "abstract", kit.exactly(1), kit.given(down, e.drops)),
-        kit.claim("end", "to the minimum (final loss over the printed)", "released notebook, output of cell 6",
+        kit.claim("end", "Training ends in the minimum (final loss over the printed)",
+                  "released notebook, output of cell 6",
                   kit.around(1), e.losses[-1] / END),
-        kit.claim("time", "when descent on the population loss from the same weights says (ratio of half times)",
+        kit.claim("time", "The loss falls when descent on the population loss from the same weights says (ratio of "
+                  "half times)",
                   "theory", kit.around(1), fallen(e.losses, e.levels) / fallen(e.population, e.levels)),
         kit.claim("white-time", "White inputs: the loss falls when the closed form says (ratio of half times)",
                   "analytical time course of the abstract", kit.around(1),
@@ -130,8 +132,9 @@ def claims_features(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("equal", "The losses of linear attention and of the network on cubic features are the same (ratio, "
                   "the farthest of all iterations)", "README of the released code", kit.around(1),
                   kit.given(down, (attention / features)[np.argmax(apart)])),
-        kit.claim("equal-exact", "up to rounding where the blocks that begin at 0 are kept there (largest relative "
-                  "difference)", "identity; a rounding of float32 an update", kit.at_most(e.updates * ROUNDING),
+        kit.claim("equal-exact", "Linear attention and the network on cubic features agree up to rounding where the "
+                  "blocks that begin at 0 are kept there (largest relative difference)",
+                  "identity; a rounding of float32 an update", kit.at_most(e.updates * ROUNDING),
                   kit.given(down, np.max(np.abs(frozen / features - 1)))),
         kit.theory("last-token", "The last token's output is that of attention on all tokens (largest relative "
                    "difference in float32)", "identity; ten roundings", kit.at_most(10 * ROUNDING), e.last),
