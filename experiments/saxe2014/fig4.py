@@ -77,8 +77,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("saturates", "Gradient descent at its best step: 101 layers take hardly longer than 51 (ratio)",
                    "Figure 4; range ours", kit.less_than(1.25), e.best[-1] / e.best[-2]),
         kit.claim("trained", "Networks of 4, 5, 6 and 9 layers from a decoupled start have every mode half learnt when "
-                  "Eq. 15 says, up to the error of Euler's method (largest relative deviation at a step over that at half "
-                  "of it, the farthest from 2)", "Eq. 15; error derived", kit.near(2, 0.2),
+                  "Eq. 15 says, up to the error of Euler's method (largest relative deviation at a step over that at "
+                  "half of it, the farthest from 2)", "Eq. 15; error derived", kit.near(2, 0.2),
                   order[np.argmax(np.abs(order - 2))]),
         kit.claim("saturates-networks", "Networks from a decoupled start, at the best of three steps: 101 layers "
                   "take hardly longer than 51 (ratio)", "Figure 4; range ours", kit.less_than(1.25),
