@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,32 +29,7 @@ CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
 Data = tuple[Weights, ...]
 """Inputs (Q, n, d), labels (Q, n, 1 or C), and the offsets of the outputs (Q, n, C)."""
-Batched = tuple[NDArray[np.int64], NDArray[np.int64]]
-_NONE = np.zeros(1, np.int64)
-
-
-class KernelCall(NamedTuple):
-    """The arguments of a call of the kernel, and the arrays that it writes."""
-
-    data: Data
-    weight: float
-    """Of a sample in the loss."""
-    rows: int
-    """Samples of a chunk."""
-    lrs: Floats
-    """Steps (R, n)."""
-    first: int
-    """Iteration of the first update."""
-    losses: Floats
-    """(R, n), overwritten."""
-    done: NDArray[np.int64]
-    """Updates that each replica did (R,), overwritten."""
-    batched: Batched | None = None
-    """Samples of batches (R, k), and where each batch begins; None where batches are full."""
-    mean: bool = False
-    """Whether the gradient of a batch is divided by its samples."""
-    gradients: bool = True
-    updates: bool = True
+_NONE, _NEVER = np.zeros(1, np.int64), np.array([-np.inf])
 
 
 class LayersStepper(SideBySide):
@@ -77,7 +52,7 @@ class LayersStepper(SideBySide):
         self._update_unit = units.update_unit(optimizers[0], self.dtype)
         first, initial = self._in_span(first)
         self._layout = layout = Layout(first, trained_names(first), self.dtype)
-        self._train, P = network.train(self.dtype).call, layout.P
+        P = layout.P
         (theta,), (memory,) = blocks(self.dtype, R * P), blocks(self.dtype, R * len(self._update_unit.slots) * P)
         self._theta, self._memory = theta.reshape(R, P), memory.reshape(R, -1, P)
         self._views = layout.views(self._theta)
@@ -97,15 +72,13 @@ class LayersStepper(SideBySide):
         self._batches: list[Batches] = [] if self.full_batch or self._fresh else [batches_of(p) for p in problems]
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
         self._threads = Threads(max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
-        buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(self._threads.count)]
-        self._networks = [layout.network(*one[:3]) for one in buffers]
-        names = "gradient", "chunk_gradient", "batch_x", "batch_y", "batch_base"
-        self._buffers = [dict(zip(names, one[3:], strict=True)) for one in buffers]
-        self._fields = self._fields_of_all_calls(architectures)
+        rows = max(self._rows, self._batch_rows)
+        self._buffers = [self._made_buffers(rows, first.batch_size or 0) for _ in range(self._threads.count)]
+        self._fields = self._common_fields(architectures)
         # of the last full-batch call: the next is alike
-        self._last: tuple[KernelCall, list[Any]] | None = None
+        self._last: tuple[Floats, Floats, NDArray[np.int64], list[Any]] | None = None
         if architectures[0].centered:
-            with layout.centring(*self._networks):
+            with layout.centring(*(buffers["network"] for buffers in self._buffers)):
                 self._all_sums()
 
     # -- the network as the kernel reads it
@@ -136,57 +109,58 @@ class LayersStepper(SideBySide):
         rows = -(-n // chunks_of(n, self.problems[0].multiply_adds))
         return min(rows, max(CHUNK_ROWS, CHUNK_NUMBERS // self._layout.numbers))
 
-    def _made_buffers(self, rows: int) -> list[Weights]:
-        """Return the work space of one thread for chunks of `rows` samples.
+    def _made_buffers(self, rows: int, batch: int) -> dict[str, Any]:
+        """Return the fields of `TASK` that hold the work space of one thread, for chunks of `rows` samples."""
+        numbers, P = rows * self._layout.numbers, self._layout.P
+        names = "gradient", "chunk_gradient", "batch_x", "batch_y", "batch_base"
+        sizes = P, P, *(batch * array.shape[2] for array in self._data)
+        *of_network, arrays = (
+            *blocks(self.dtype, numbers, numbers, self._layout.scratch(rows)),
+            blocks(self.dtype, *sizes),
+        )
+        return {"network": self._layout.network(*of_network), **dict(zip(names, arrays, strict=True))}
 
-        Activations, deltas, scratch, a gradient, the gradient of a chunk, and a batch.
-        """
-        layer, P, batch = rows * self._layout.numbers, self._layout.P, self.problems[0].batch_size or 0
-        batches = (batch * one.shape[2] for one in self._data)
-        return blocks(self.dtype, layer, layer, self._layout.scratch(rows), P, P, *batches)
-
-    def _fields_of_all_calls(self, architectures: Sequence[Any]) -> dict[str, Any]:
-        """Return the fields of `TASK` that are the same in every call."""
+    def _common_fields(self, architectures: Sequence[Any]) -> dict[str, Any]:
+        """Return the fields of `TASK` that are the same in every call, or in most."""
         sigmas = [c.sigma for c in architectures]
-        curves = [None if is_identity(one) else units.activation_unit(one, self.dtype) for one in sigmas]
-        numbers = [np.zeros(1) if one is None else some(one.numbers) for one in curves]
-        most = max(len(one) for one in numbers)
+        curves = [None if is_identity(sigma) else units.activation_unit(sigma, self.dtype) for sigma in sigmas]
+        numbers = [np.zeros(1) if curve is None else some(curve.numbers) for curve in curves]
+        most = max(len(row) for row in numbers)
         names, factors = trained_names(self.problems[0]), self.problems[0].step_factors()
         places = [self._layout.at[name] for name in names]
         return {
             "columns": self.x.shape[2], "labels": self.y.shape[2], "outputs": self._data[2].shape[2],
             "levels": self.levels, "theta": self._theta, "memory": self._memory, "weights": self._layout.P,
             "slots": len(self._update_unit.slots), "activation_numbers_step": most,
-            "activation_units": np.array([0 if one is None else one.address for one in curves]),
-            "activation_numbers": np.array([np.pad(one, (0, most - len(one))) for one in numbers]),
+            "activation_units": np.array([0 if curve is None else curve.address for curve in curves]),
+            "activation_numbers": np.array([np.pad(row, (0, most - len(row))) for row in numbers]),
             "update": self._update_unit.address, "update_numbers": some(self._update_unit.numbers),
             "segments": np.array([[at.start, at.stop] for at in places]), "segment_count": len(places),
             "rate_factors": np.array([factors.get(name, 1.0) for name in names], np.float64),
+            "chunk": self._rows, "sample_weight": self.sample_weight, "mean": False, "gradients": True, "updates": True,
+            "iteration": 0, "full_batch": True, "batches": _NONE, "batches_step": 1, "batch_ends": _NONE,
         }  # fmt: skip
 
     # -- training
 
-    def _call(self, work: KernelCall, replicas: tuple[int, int], slot: int) -> None:
-        """Call the kernel, see there; `slot` says whose buffers it works on."""
-        self._train(ctypes.byref(self._task(work, replicas, slot)))
+    def _task(self, data: Data, replicas: tuple[int, int], slot: int, **fields: Any) -> Any:
+        """Return the kernel's record of some replicas, on the buffers of a slot, with the fields that differ."""
+        x, y, base = data
+        x_step, y_step, base_step = (array[0].size if len(array) > 1 else 0 for array in data)
+        given = {
+            "first_replica": replicas[0], "last_replica": replicas[1], "x": x, "y": y, "base": base, "x_step": x_step,
+            "y_step": y_step, "base_step": base_step, "samples": x.shape[1], "count": fields["rates"].shape[1],
+        }  # fmt: skip
+        return TASK(**self._fields | self._buffers[slot] | given | fields)
 
-    def _task(self, work: KernelCall, replicas: tuple[int, int], slot: int) -> Any:
-        """Return the kernel's record."""
-        (x, y, base), (batches, ends) = work.data, work.batched or (_NONE, _NONE)
-        x_step, y_step, base_step = (one[0].size if len(one) > 1 else 0 for one in work.data)
-        return TASK(
-            network=self._networks[slot], first_replica=replicas[0], last_replica=replicas[1], x=x, y=y, base=base,
-            x_step=x_step, y_step=y_step, base_step=base_step, samples=x.shape[1], chunk=work.rows,
-            sample_weight=work.weight, mean=work.mean, gradients=work.gradients, updates=work.updates,
-            count=work.lrs.shape[1], iteration=work.first, rates=work.lrs, losses=work.losses, done=work.done,
-            full_batch=work.batched is None, batches=batches, batches_step=batches.shape[-1], batch_ends=ends,
-            **self._fields, **self._buffers[slot],
-        )  # fmt: skip
-
-    def _each_replica(self, work: KernelCall) -> None:
-        """Call the kernel for all replicas, shared out among the threads."""
+    def _tasks(self, data: Data, **fields: Any) -> list[Any]:
+        """Return the records of all replicas, shared out among the threads."""
         shares = self._threads.shares(len(self.problems))
-        self._threads.run([partial(self._call, work, share, slot) for slot, share in enumerate(shares)])
+        return [self._task(data, share, slot, **fields) for slot, share in enumerate(shares)]
+
+    def _train(self, tasks: Sequence[Any]) -> None:
+        kernel = network.train(self.dtype).call
+        self._threads.run([partial(kernel, ctypes.byref(task)) for task in tasks])
 
     def _lrs(self, at: int, n: int) -> Floats:
         """Return the steps (R, n) of the updates from iteration `at` on."""
@@ -199,25 +173,23 @@ class LayersStepper(SideBySide):
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        R, lrs, weight = len(self.problems), self._lrs(self.iteration, n), self.sample_weight
-        if self._last is None or self._last[0].lrs is not lrs:
-            losses, done = np.empty((R, n)), np.empty(R, np.int64)
-            work = KernelCall(self._data, weight, self._rows, lrs, 0, losses, done)
-            self._last = work, [self._task(work, share, slot) for slot, share in enumerate(self._threads.shares(R))]
-        work, tasks = self._last
+        lrs, weight = self._lrs(self.iteration, n), self.sample_weight
+        if self._last is None or self._last[0] is not lrs:
+            losses, done = np.empty(lrs.shape), np.empty(len(lrs), np.int64)
+            self._last = lrs, losses, done, self._tasks(self._data, rates=lrs, losses=losses, done=done)
+        _, losses, done, tasks = self._last
         if not self._splits_batch(self._rows):
             for task in tasks:
                 task.iteration = self.iteration
-            self._threads.run([partial(self._train, ctypes.byref(task)) for task in tasks])
-            return work.losses, work.done
-        work = work._replace(first=self.iteration)
+            self._train(tasks)
+            return losses, done
+        done[0] = n
         for t in range(n):
-            work.losses[0, t] = self._sums(self._data, weight, self._rows) * float(self.dtype.type(weight))
-            if not self._update(work, t):
-                work.done[0] = t
-                return work.losses, work.done
-        work.done[0] = n
-        return work.losses, work.done
+            losses[0, t] = self._sums(self._data, weight, self._rows) * float(self.dtype.type(weight))
+            if not self._update(self.iteration + t, lrs[:, t : t + 1], losses[:, t : t + 1]):
+                done[0] = t
+                break
+        return losses, done
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""
@@ -241,17 +213,20 @@ class LayersStepper(SideBySide):
 
     def _run_batches(self, at: int, data: Data, samples: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
         """Do the updates from iteration `at` on, batch b of `samples[r, ends[b] : ends[b + 1]]`."""
-        R, n, mean = len(self.problems), len(ends) - 1, self.criterion.reduction == "mean"
-        losses, done = np.zeros((R, n)), np.empty(R, np.int64)
-        work = KernelCall(data, 1.0, self._batch_rows, self._lrs(at, n), at, losses, done, (samples, ends), mean)
+        n, mean = len(ends) - 1, self.criterion.reduction == "mean"
+        lrs = self._lrs(at, n)
+        losses, done = np.zeros(lrs.shape), np.empty(len(lrs), np.int64)
         if not self._splits_batch(self._batch_rows):
-            self._each_replica(work)
+            self._train(self._tasks(
+                data, rates=lrs, losses=losses, done=done, sample_weight=1.0, mean=mean, chunk=self._batch_rows,
+                iteration=at, full_batch=False, batches=samples, batches_step=samples.shape[-1], batch_ends=ends,
+            ))  # fmt: skip
             return
         for t in range(n):
-            own = samples[0, ends[t] : ends[t + 1]]
-            batch = tuple(one.take(own, axis=1) for one in data)
-            self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
-            self._update(work, t)
+            rows = samples[0, ends[t] : ends[t + 1]]
+            batch = tuple(array.take(rows, axis=1) for array in data)
+            self._sums(batch, 1.0 / len(rows) if mean else 1.0, self._batch_rows)
+            self._update(at + t, lrs[:, t : t + 1], losses[:, t : t + 1], levels=_NEVER)
 
     def _splits_batch(self, rows: int) -> bool:
         """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
@@ -263,11 +238,17 @@ class LayersStepper(SideBySide):
         n, total, slots = data[0].shape[1], 0.0, len(self._buffers)
         starts = range(0, n, rows)
         for k in range(0, len(starts), slots):
-            parts = [tuple(one[:, start : start + rows] for one in data) for start in starts[k : k + slots]]
-            works = [self._loss_only(part, weight, rows, gradients=gradients) for part in parts]
-            self._threads.run([partial(self._call, work, (0, 1), slot) for slot, work in enumerate(works)])
-            for slot, work in enumerate(works):
-                total += float(work.losses[0, 0])
+            parts = [tuple(array[:, start : start + rows] for array in data) for start in starts[k : k + slots]]
+            losses = np.empty((len(parts), 1))
+            self._train([
+                self._task(
+                    part, (0, 1), slot, rates=losses[:1], losses=losses[slot:], done=_NONE.copy(), chunk=rows,
+                    sample_weight=weight, gradients=gradients, updates=False,
+                )
+                for slot, part in enumerate(parts)
+            ])  # fmt: skip
+            for slot, loss in enumerate(losses[:, 0].tolist()):
+                total += loss
                 if gradients and k == slot == 0:
                     self._gradient[:] = self._buffers[0]["gradient"]
                 elif gradients:
@@ -275,21 +256,13 @@ class LayersStepper(SideBySide):
                         self._gradient += self._buffers[slot]["gradient"]
         return total
 
-    def _loss_only(self, data: Data, weight: float, rows: int, *, gradients: bool = False) -> KernelCall:
-        """Return the work of summing losses (R, 1), without an update."""
-        R = len(self.problems)
-        losses, done = np.empty((R, 1)), np.empty(R, np.int64)
-        return KernelCall(data, weight, rows, np.empty((R, 1)), 0, losses, done, gradients=gradients, updates=False)
-
-    def _update(self, work: KernelCall, t: int) -> bool:
-        """Do update `t` of some work with the gradient of `_sums`; return whether its loss does not halt the run."""
+    def _update(self, iteration: int, rate: Floats, loss: Floats, **fields: Any) -> bool:
+        """Update the network by the gradient of `_sums` and return True, unless its loss (1, 1) halts the run."""
         self._buffers[0]["gradient"][:] = self._gradient
-        one = work._replace(
-            data=self._data, weight=1.0, rows=1, lrs=work.lrs[:, t : t + 1], first=work.first + t,
-            losses=work.losses[:, t : t + 1], batched=None, mean=False, gradients=False,
-        )  # fmt: skip
-        self._call(one, (0, 1), 0)
-        return bool(work.done[0])
+        done, rate, loss = np.empty(1, np.int64), rate.copy(), loss.copy()
+        given = {"rates": rate, "losses": loss, "done": done, "iteration": iteration, "gradients": False, **fields}
+        self._train([self._task(self._data, (0, 1), 0, **given)])
+        return bool(done[0])
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
@@ -299,9 +272,10 @@ class LayersStepper(SideBySide):
         """Return the summed losses of all samples of every replica, (R,)."""
         if self._splits_batch(self._rows):
             return np.array([self._sums(self._data, 1.0, self._rows, gradients=False)])
-        work = self._loss_only(self._data, 1.0, self._rows)
-        self._each_replica(work)
-        return work.losses[:, 0]
+        losses, done = np.empty((len(self.problems), 1)), np.empty(len(self.problems), np.int64)
+        fields = {"rates": losses, "losses": losses, "done": done, "sample_weight": 1.0}
+        self._train(self._tasks(self._data, gradients=False, updates=False, **fields))
+        return losses[:, 0]
 
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
