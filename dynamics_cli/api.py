@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Recorder", "add_data", "animate", "audit", "compare", "describe", "explain", "export", "fetch_data",
-    "list_configs", "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps",
+    "Recorder", "add_data", "animate", "audit", "compare", "describe", "explain", "fetch_data", "list_configs",
+    "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps",
     "load_config", "load_run", "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions",
     "reproduce", "sweep", "train", "use", "verify",
 ]
@@ -430,47 +430,6 @@ def verify(*paths: str | Path) -> Table:
     from dynamics_cli.reproduction.document import verify
 
     return verify(*paths)
-
-
-def export(run: Which | Sweep, out: str | Path, *, to: str, at: int | None = None) -> None:
-    """Write a run or a sweep in the form of another tool.
-
-    parquet: a file with a row for every recorded state, or every job of a sweep. tensorboard: a directory with losses
-    and measures as scalars. safetensors: a file with the weights of a state, a `state_dict` for PyTorch. They need
-    `pip install "dynamics-cli[export]"`. In Python, `run.to_xarray()` has the arrays with named axes.
-
-    Args:
-        run: as `load_run` takes it; for parquet also a sweep.
-        out: the file, or the directory for TensorBoard; existing files are not overwritten.
-        to: `parquet`, `tensorboard` or `safetensors`.
-        at: of safetensors, the state nearest to this iteration (default: the last).
-
-    Raises:
-        UsageError: there is no such form, its package is not installed, `out` is there, or `at` makes no sense.
-        RunError: there is no such run, it is damaged, it recorded no parameters, or `out` cannot be written.
-    """
-    from dynamics_cli.runs import export
-    from dynamics_cli.sweeps.find import open_run, sweep_directory
-
-    path = Path(out)
-    if to not in export.FORMATS:
-        raise UsageError(f"no format {to!r}; there are {', '.join(export.FORMATS)}")
-    if at is not None and to != "safetensors":
-        raise UsageError(f"at only applies to safetensors; {to} exports all states")
-    if (sweep := sweep_directory(run)) is None:
-        opened = open_run(run)
-        if to == "safetensors":
-            export.write_safetensors(opened, path, at)
-        elif to == "tensorboard":
-            export.write_tensorboard(opened, path)
-        else:
-            export.write_parquet(opened.to_pandas, path)
-        return
-    if to != "parquet":
-        raise UsageError(f"a sweep is exported to parquet; take one of its runs for {to}, {sweep.name}:0")
-    from dynamics_cli.sweeps.directory import Sweep
-
-    export.write_parquet(Sweep(sweep).to_pandas, path)
 
 
 # --- pictures

@@ -120,9 +120,6 @@ COMMANDS: dict[str, tuple[str, int, str]] = {
     "animate": ("plot {run} --animate --out {out}", 2, "nothing of this run can be animated"),
     "page": ("page {run} -o {out}/a.html", 0, "a.html"),
     "page of several": ("page {run} mine -o {out}/b.html", 0, "b.html"),
-    "parquet": ("export {run} {out}/a.parquet --to parquet", 0, "a.parquet"),
-    "tensorboard": ("export {run} {out}/events --to tensorboard", 0, "events"),
-    "safetensors": ("export {run} {out}/a.safetensors --to safetensors", 0, "a.safetensors"),
     "theories": ("plot {run} --theory", 3, "the dataset is not kept"),
     "train": ("train {run}/config.yaml --set optimizer.lr=1", 3, "yaml:2: recorded: a training loop outside of dyn"),
 }

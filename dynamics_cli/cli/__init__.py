@@ -26,7 +26,6 @@ COMMANDS = {
     "list": "dynamics_cli.cli.listing:list_",
     "show": "dynamics_cli.cli.show:show",
     "compare": "dynamics_cli.cli.compare:compare",
-    "export": "dynamics_cli.cli.export:export",
     "verify": "dynamics_cli.cli.verify:verify",
     "data": "dynamics_cli.cli.data:data",
     "config": "dynamics_cli.cli.config:config",
@@ -38,7 +37,7 @@ COMMANDS = {
 GROUPS = {
     "Run": ("train", "sweep", "reproduce", "audit", "measure"),
     "Look": ("plot", "page", "show", "compare", "list", "explain"),
-    "Keep": ("export", "verify", "data"),
+    "Keep": ("verify", "data"),
     "Write": ("new", "config"),
 }
 """Headings of `dyn --help`, and the commands below each."""

@@ -28,7 +28,7 @@ TREE = dict(walk(main))
 
 def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
-        "", "train", "sweep", "plot", "page", "reproduce", "audit", "measure", "show", "export", "compare",
+        "", "train", "sweep", "plot", "page", "reproduce", "audit", "measure", "show", "compare",
         "list", "list figures", "list papers", "list configs", "list kinds",
         "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
         "data", "data fetch", "data add", "verify", "config", "config check", "config schema",
