@@ -49,7 +49,9 @@ def computed(expressions: Mapping[str, str], settings: Mapping[str, Any], config
                 raise ValueError(f"it is {values[key]}")
         except (ArithmeticError, ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
             why = "the result is too large" if isinstance(error, OverflowError) else error
-            raise UsageError(f"{key} = {shorten(expression, 80)}: {why}") from error
+            where = ", ".join(f"{name} {value}" for name, value in settings.items())
+            place = f" (at {where})" if where else ""
+            raise UsageError(f"{key} = {shorten(expression, 80)}: {why}{place}") from error
     return values
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,17 +91,3 @@ def _value(text: str, written: str) -> Any:
         return read_value(written, "--grid", "")
     except ConfigError as error:
         raise UsageError(f"{text!r}: {error.problems[0].message}") from error
-
-
-def check_axes(axes: Sequence[Axis], seeds: int = 1, computed: Iterable[str] = ()) -> None:
-    """Refuse axes that make no grid.
-
-    Raises:
-        UsageError: a key gets its values twice, or there are more than `MOST_JOBS` jobs.
-
-    """
-    keys = [*(axis.key for axis in axes), *computed]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        raise UsageError(f"{twice[0]} gets its values twice; sweep it or compute it once")
-    if (jobs := seeds * math.prod(len(axis.values) for axis in axes)) > MOST_JOBS:
-        raise UsageError(f"{jobs} networks are asked for; a sweep has at most {MOST_JOBS}")

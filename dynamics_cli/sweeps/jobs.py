@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -26,7 +27,7 @@ from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.sweeps.expressions import computed
-from dynamics_cli.sweeps.grid import Axis, axis_of, check_axes
+from dynamics_cli.sweeps.grid import MOST_JOBS, Axis, axis_of
 from dynamics_cli.text import size
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import estimate
@@ -97,11 +98,16 @@ class PlannedSweep(list[Job]):
         """
         if record not in (*RECORDS, None):
             raise UsageError(f"record must be {', '.join(RECORDS)}, not {record!r}")
-        check_axes(axes, seeds, let)
+        keys = [axis.key for axis in axes]
+        if twice := [key for key in keys if [*keys, *let].count(key) > 1]:
+            raise UsageError(f"{twice[0]} gets its values twice; sweep it or compute it once")
+        if (jobs := seeds * math.prod(len(axis.values) for axis in axes)) > MOST_JOBS:
+            raise UsageError(f"{jobs} networks are asked for; a sweep has at most {MOST_JOBS}")
         self.axes, self.let, self.seeds = tuple(axes), dict(let), seeds
         self.written = self_contained(source, overrides, **settings)
         configs = _Configs(partial(load_config, source, swept=True, **settings), overrides, axes)
-        for point in points_of(axes, let, self.written):
+        for values in itertools.product(*(axis.values for axis in axes)):
+            point = computed(let, dict(zip(keys, values, strict=True)), self.written)
             config = configs.at(point)
             of_seeds = [config.model_copy(update={"seed": config.seed + k}) if k else config for k in range(seeds)]
             self += [Job(len(self) + k, point, of_seed) for k, of_seed in enumerate(of_seeds)]
@@ -157,38 +163,12 @@ class PlannedSweep(list[Job]):
             "name": self[0].config.name,
             "axes": [{"key": axis.key, "values": list(axis.values), "log": axis.log} for axis in self.axes],
             "computed": self.let,
+            "points": [[*job.settings.values()] for job in self[:: self.seeds]],
             "seeds": self.seeds,
             "jobs": len(self),
             "record": self.record,
             "config": self.written,
         }
-
-
-def points_of(axes: Sequence[Axis], let: Mapping[str, str], config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the swept and the computed settings of each point of the grid; `config` is the config as plain data.
-
-    Raises:
-        UsageError: a setting cannot be computed.
-    """
-    for values in itertools.product(*(axis.values for axis in axes)):
-        point = {axis.key: value for axis, value in zip(axes, values, strict=True)}
-        try:
-            yield computed(let, point, config)
-        except UsageError as error:
-            where = ", ".join(f"{key} {value}" for key, value in point.items())
-            raise UsageError(f"{error}{f' (at {where})' if where else ''}") from error
-
-
-def settings_of(described: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]]:
-    """Return the settings and the seed of each job of a sweep that is described so; no kind need be known here.
-
-    Raises:
-        UsageError: a setting cannot be computed.
-    """
-    axes = [Axis(axis["key"], tuple(axis["values"]), axis["log"]) for axis in described["axes"]]
-    first, seeds = described["config"].get("seed", 0), range(described["seeds"])
-    points = points_of(axes, described["computed"], described["config"])
-    return [(point, point.get("seed", first) + k) for point in points for k in seeds]
 
 
 class _Configs:

@@ -21,8 +21,7 @@ from dynamics_cli.plotting.panels.phase import draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of
 from dynamics_cli.runs.run import columns_of, measured
-from dynamics_cli.sweeps.directory import Sweep, text_of
-from dynamics_cli.sweeps.table import COLUMNS, FIXED
+from dynamics_cli.sweeps.directory import COLUMNS, FIXED, Sweep, text_of
 from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]

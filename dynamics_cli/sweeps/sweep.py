@@ -11,9 +11,18 @@ from typing import Any
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
-from dynamics_cli.sweeps.directory import SWEEP, Sweep, read_sweep, write_sweep, write_table
+from dynamics_cli.sweeps.directory import (
+    SWEEP,
+    Batch,
+    Sweep,
+    batches_of,
+    ended_run,
+    read_sweep,
+    rows_of,
+    write_sweep,
+    write_table,
+)
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.sweeps.table import Batch, batches_of, ended_run, rows_of
 from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.sweeps.workers import STOPPED
 from dynamics_cli.training.replicas import divide
