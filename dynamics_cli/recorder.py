@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -75,6 +75,8 @@ class Recorder:
         test: held-out inputs and labels, for `test_loss` and `test_accuracy`.
         scalars: numbers of your own by name, as functions that are called when a record is due.
         seed: of random vectors; give that of your loop.
+        device: where the copy of the network is measured.
+        dtype: its precision, as in `dyn.measure`.
         name: of the run (default: that of the directory).
         force: start over where the directory holds a run.
 
@@ -99,17 +101,23 @@ class Recorder:
         test: tuple[Any, Any] | None = None,
         scalars: Mapping[str, Callable[[], float]] | None = None,
         seed: int = 0,
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] | None = None,
         name: str | None = None,
         force: bool = False,
     ) -> None:
         self.directory, self.iteration = Path(directory), 0
-        self._model, self._scalars = opened(model), dict(scalars or {})
+        self._model, self._scalars, self._batch_loss = opened(model), dict(scalars or {}), math.nan
         x_test, y_test = test or (None, None)
         with own_modes():
             self._instrument = Instrument(
-                model, x, y, loss=loss, measures=measures, x_test=x_test, y_test=y_test, seed=seed
-            )
+                model, x, y, loss=loss, measures=measures, x_test=x_test, y_test=y_test, seed=seed, device=device,
+                dtype=dtype,
+            )  # fmt: skip
         self._names = list(self._instrument.measures)
+        names = [*self._names, *self._scalars, BATCH_LOSS]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise UsageError(f"{twice[0]!r} is the name of two measures")
         if "train_loss" not in self._names:
             self._instrument.measures["train_loss"] = get_kind("measure", "train_loss")()  # type: ignore[assignment]
             self._instrument.memories["train_loss"] = {}
@@ -117,15 +125,15 @@ class Recorder:
         self._config = self._described(name or self.directory.name, own_loss, optimizer, every, parameters)
         if isinstance(self._config.record.snapshots, dict):
             raise InputError(f"every: there is no kind of snapshots {self._config.record.snapshots['kind']!r}")
-        if wrong := [one for one in self._weights() if one not in self._instrument.problem(None).shapes]:
+        weights, asked = self._instrument.problem(None).shapes, self._config.record.parameters
+        self._weights = list(weights) if asked == "all" else [] if asked == "none" else list(asked)
+        if wrong := [name for name in self._weights if name not in weights]:
             raise InputError(f"parameters: the model has no weight {wrong[0]!r}")
         at = {name: one.at for name, one in self._instrument.measures.items() if one.at is not None}
         self._every = _Times(self._config.record.snapshots)
         self._own_times = {name: _Times(schedule) for name, schedule in at.items()}
         self._shapes: dict[str, list[int]] = {}
-        self._held: tuple[dict[str, Any], dict[str, Any]] | None = None
-        self._own: list[str] | None = None
-        self._due, self._seconds, self._began, self._closed = 0, 0.0, 0.0, False
+        self._due, self._seconds, self._began, self._closed = 0, 0.0, time.monotonic(), False
         self._loss, self._open = math.nan, ExitStack()
         self._writer: RunWriter | None = None
         self._open.enter_context(run_lock(self.directory, wait=False))
@@ -136,7 +144,7 @@ class Recorder:
             raise
 
     def _prepare(self, force: bool) -> None:
-        """Begin a run, unless an unfinished one waits for `load_state_dict`."""
+        """Begin a run with state 0, unless an unfinished one waits for `load_state_dict`."""
         if force:
             layout.clear_run(self.directory)
         if layout.is_run(self.directory) and (self.directory / layout.INFO).exists():
@@ -145,16 +153,13 @@ class Recorder:
                 raise UsageError(f"{self.directory} holds a run that no recorder wrote: give another directory")
             if info["status"] in ("complete", "diverged"):
                 raise UsageError(f"{self.directory} holds a run that has ended: force=True starts over")
-        else:
-            about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
-            self._writer = RunWriter.create(self.directory, self._config, about)
-            self._begin()
-
-    def _begin(self) -> None:
-        """Measure state 0; it is written with the first step, which says what numbers there are."""
+            return
+        about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
+        self._writer = RunWriter.create(self.directory, self._config, about)
         self._instrument.start = self._model.state_dict()
-        self._began, self._held = time.monotonic(), self._look(self._names)
-        self._instrument.start, self._due = None, 1
+        self._write(self._names)
+        self._instrument.start = None
+        self._plan()
 
     def __enter__(self) -> Self:
         return self
@@ -164,31 +169,24 @@ class Recorder:
     ) -> None:
         self.close(error)
 
-    def step(self, *, loss: Tensor | float | None = None, **numbers: Tensor | float) -> None:
+    def step(self, *, loss: Tensor | float = math.nan) -> None:
         """Count an update that was made, and record the network where that is due.
 
-        `loss` is that of the batch, recorded as `batch_loss`; `numbers` are others of yours, the same names each time.
+        `loss` is that of the batch, recorded as `batch_loss`.
 
         Raises:
-            UsageError: the directory holds an unfinished run, or the numbers have other names than at first.
+            UsageError: the directory holds an unfinished run, or the recorder is closed.
             RunError: the disk is full, not writable or failing.
             InputError: torch cannot compute a measure.
         """
         self.iteration += 1
         if self.iteration >= self._due:
-            self._record(numbers if loss is None else {BATCH_LOSS: loss, **numbers})
-
-    def _record(self, numbers: Mapping[str, Any]) -> None:
-        """Record the current state where it is due."""
-        if self._writer is None:
-            unfinished = "an unfinished run: load_state_dict() continues it, force=True starts over"
-            raise UsageError(f"{self.directory} holds {'a run that was closed' if self._closed else unfinished}")
-        if self._held is not None:
-            self._write_first(numbers)
-        if self.iteration >= self._due:
-            now = self.iteration
-            due = [k for k in self._names if k not in self._own_times or self._own_times[k].next == now]
-            self._write(now, *self._look(due), numbers)
+            if self._writer is None:
+                unfinished = "an unfinished run: load_state_dict() continues it, force=True starts over"
+                raise UsageError(f"{self.directory} holds {'a run that was closed' if self._closed else unfinished}")
+            self._batch_loss = torch.as_tensor(loss).item()
+            times, now = self._own_times, self.iteration
+            self._write([name for name in self._names if name not in times or times[name].next == now])
             self._plan()
 
     def _plan(self) -> None:
@@ -197,46 +195,24 @@ class Recorder:
             one.pass_by(self.iteration)
         self._due = min(one.next for one in times)
 
-    def _write_first(self, numbers: Mapping[str, Any]) -> None:
-        """Write state 0, whose arrays have the names of all numbers."""
-        held, now, self._held = self._held, self.iteration, None
-        assert held is not None
-        self._own = [*self._scalars, *numbers]
-        if taken := [name for name in self._own if name in self._names or self._own.count(name) > 1]:
-            raise UsageError(f"{taken[0]!r} is the name of two measures")
-        self.iteration = 0
-        self._write(0, *held, {})
-        self._plan()
-        self.iteration = now
-
-    def _look(self, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return recorded weights and measures of the current state."""
+    def _write(self, names: Iterable[str]) -> None:
+        """Write the current state with the measures of some names; from then on a kill does not lose it."""
+        assert self._writer is not None
+        now, dtype = self.iteration, getattr(torch, self._config.dtype)
         with own_modes():
             weights = tensors_of(self._model)
-            dtype = getattr(torch, self._config.dtype)
-            kept = {name: weights[name].detach().to("cpu", dtype, copy=True).numpy() for name in self._weights()}
-            names = dict.fromkeys([*names, *(["train_loss"] if "train_loss" not in self._own_times else [])])
-            found = dict(self._instrument.at(weights, self.iteration, list(names)))
-        self._loss = float(found.get("train_loss", self._loss))
-        return kept, found
-
-    def _weights(self) -> list[str]:
-        asked = self._config.record.parameters
-        return list(self._instrument.network.weights()) if asked == "all" else [] if asked == "none" else list(asked)
-
-    def _write(self, now: int, kept: dict[str, Any], found: dict[str, Any], numbers: Mapping[str, Any]) -> None:
-        """Write a state; from then on a kill does not lose it."""
-        assert self._writer is not None
-        assert self._own is not None
-        if unknown := numbers.keys() - set(self._own):
-            raise UsageError(f"step: {min(unknown)!r} was not there at first; there are {', '.join(self._own)}")
-        own = {name: function() for name, function in self._scalars.items()} | dict(numbers)
+            kept = {name: weights[name].detach().to("cpu", dtype, copy=True).numpy() for name in self._weights}
+            measured = dict.fromkeys([*names, *(["train_loss"] if "train_loss" not in self._own_times else [])])
+            numbers = dict(self._instrument.at(weights, now, list(measured)))
         for name in self._names:
-            self._shapes.setdefault(name, list(np.shape(found.get(name, 0.0))))
-        measures = {k: found.get(k, np.full(self._shapes[k], np.nan)) for k in self._names}
-        measures |= {name: np.float64(torch.as_tensor(own.get(name, math.nan)).item()) for name in self._own}
-        if "train_loss" in found:
-            self._writer.append_losses([now], [found["train_loss"]])
+            self._shapes.setdefault(name, list(np.shape(numbers.get(name, 0.0))))
+        measures = {name: numbers.get(name, np.full(self._shapes[name], np.nan)) for name in self._names}
+        scalars = {name: function() for name, function in self._scalars.items()} | {BATCH_LOSS: self._batch_loss}
+        measures |= {name: np.array(torch.as_tensor(value).item()) for name, value in scalars.items()}
+        self._batch_loss = math.nan
+        if "train_loss" in numbers:
+            self._loss = float(numbers["train_loss"])
+            self._writer.append_losses([now], [self._loss])
         stacked = [{name: np.asarray(one)[None] for name, one in part.items()} for part in (kept, measures)]
         self._writer.append_snapshots([now], *stacked)
         self._writer.checkpoint({}, {"iteration": now, "seconds": self.seconds()})
@@ -251,7 +227,6 @@ class Recorder:
         arrays = {} if self._writer is None else self._writer.arrays
         return {
             "iteration": self.iteration, "seconds": self.seconds(), "loss": self._loss, "shapes": self._shapes,
-            "numbers": self._own,
             "rows": {name: one.rows for name, one in arrays.items()},
             "crc32": {name: one.crc32 for name, one in arrays.items()},
             "memories": {name: {key: torch.from_numpy(np.array(value)) for key, value in memory.items()}
@@ -274,13 +249,10 @@ class Recorder:
                 f"{self.directory} was recorded with other measures, times or parameters: force=True starts over"
             )
         self.iteration, self._seconds, self._began = state["iteration"], state["seconds"], time.monotonic()
-        self._loss, self._shapes, self._own = state["loss"], dict(state["shapes"]), state["numbers"]
+        self._loss, self._shapes = state["loss"], dict(state["shapes"])
         meta = {"iteration": self.iteration, "seconds": self._seconds}
         saved = Checkpoint({}, meta, dict(state["rows"]), dict(state["crc32"]))
         self._writer = RunWriter.reopen(self.directory, saved)
-        if self._own is None:
-            self._begin()
-            return
         self._instrument.start = state["start"]
         for name, memory in state["memories"].items():
             self._instrument.memories[name] = {key: value.numpy().copy() for key, value in memory.items()}
@@ -293,10 +265,8 @@ class Recorder:
         try:
             if writer is None:
                 return
-            if self._held is not None:
-                self._write_first({})
             if error is None and writer.last_snapshot < self.iteration:
-                self._write(self.iteration, *self._look(self._names), {})
+                self._write(self._names)
             status: Status = "complete" if math.isfinite(self._loss) else "diverged"
             if error is not None:
                 status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"

@@ -25,7 +25,7 @@ import dynamics_cli as dyn
 from dynamics_cli import memory
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
-from dynamics_cli.recording import curvature, kernel
+from dynamics_cli.recording import kernel
 from dynamics_cli.runs.run import columns_of
 from tests.kinds.cases import config_of
 
@@ -136,12 +136,6 @@ def largest(H: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(H)[-1])
 
 
-def effective_rank(K: np.ndarray) -> float:
-    values = np.maximum(np.linalg.eigvalsh(K), 0)
-    p = values[values > 0] / values.sum()
-    return float(np.exp(-(p * np.log(p)).sum()))
-
-
 # measure -> the number that dense matrices give
 EXPECTED: dict[str, Callable[[Dense], float]] = {
     "train_loss": lambda d: d.L,
@@ -150,7 +144,6 @@ EXPECTED: dict[str, Callable[[Dense], float]] = {
     "hessian_trace": lambda d: float(np.trace(d.H)),
     "gauss_newton": lambda d: largest(d.gauss_newton()),
     "gradient_noise": lambda d: float((d.each**2).sum(1).mean() - d.g @ d.g),
-    "kernel_effective_rank": lambda d: effective_rank(d.J @ d.J.T),
     "weight_norm": lambda d: float(sum(w.detach().square().sum() for w in d.weights.values()) ** 0.5),
 }
 SPECIAL = [
@@ -175,8 +168,7 @@ def test_measures_are_those_of_dense_matrices(
     special = SPECIAL if rows == 100 else SPECIAL[:1]
     expected = {kind: number(oracle) for kind, number in EXPECTED.items() if rows == 100 or kind != "hessian_trace"}
     if rows == 3:
-        for module_of_kind in (curvature, kernel):
-            monkeypatch.setattr(module_of_kind, "KERNEL", 0)  # products with the matrices, as of many samples
+        monkeypatch.setattr(kernel, "KERNEL", 0)  # products with the matrix, as of many samples
     (row,) = dyn.measure(module, x, y, loss=loss, measures=[*expected, *special], seed=5).rows
     assert {kind: row[kind] for kind in expected} == pytest.approx(expected, rel=2e-6, abs=1e-12)
     values = np.linalg.eigvalsh(oracle.J @ oracle.J.T)[::-1][:3]
@@ -214,7 +206,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "alignment": {"directions": [[1.0, 0.0]]},
     "spectral_density": {"probes": 1, "steps": 3},
     "llc": {"burn_in": 5, "draws": 3},
-    **{kind: {"layer": "{first}"} for kind in ("singular_values", "stable_rank", "effective_rank")},
+    "singular_values": {"layer": "{first}"},
 }
 
 

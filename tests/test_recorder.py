@@ -55,7 +55,7 @@ class Loop:
             self.optimizer.step()
             self.done += 1
             if recorder is not None:
-                recorder.step(loss=loss, batch=len(batch))
+                recorder.step(loss=loss)
         return self
 
 
@@ -100,8 +100,8 @@ def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
     norms = np.where([i in (0, 7, 17) for i, _ in states], table.column("gradient_norm"), np.nan)
     np.testing.assert_array_equal(run.measures["gradient_norm"], norms)
     np.testing.assert_array_equal(run.parameters["5.weight"], np.stack([state["5.weight"] for _, state in states]))
-    assert list(run.measures)[-3:] == ["lr", "batch_loss", "batch"]
-    np.testing.assert_array_equal(run.measures["batch"], [np.nan, 8, 8, 8, 8, np.nan])  # none is given for the last
+    assert list(run.measures)[-2:] == ["lr", "batch_loss"]
+    assert np.isfinite(run.measures["batch_loss"]).tolist() == [False, *[True] * 4, False]  # none is given for the last
     config = run.config
     assert (config.recorded, config.name, config.seed, config.loss.kind) == (True, "mine", 4, "cross_entropy")
     assert (config.optimizer["name"], config.optimizer["momentum"]) == ("SGD", 0.9)
@@ -194,14 +194,13 @@ def test_states_are_recorded_at_the_times_asked_for(tmp_path: Path, every: Any, 
         loop.train(9, recorder)
     run = dyn.load_run(tmp_path / "run")
     assert run.snapshot_iterations.tolist() == run.loss_iterations.tolist() == expected
-    assert list(run.measures) == ["weight_norm", "lr", "batch_loss", "batch"]
+    assert list(run.measures) == ["weight_norm", "lr", "batch_loss"]
     assert list(run.parameters) == [name for name, _ in loop.model.named_parameters()]
 
 
-def _steps_of(directory: Path, **numbers: float) -> None:
+def _steps_of(directory: Path) -> None:
     with Loop().recorder(directory, every=1) as recorder:
-        recorder.step(a=1)
-        recorder.step(**numbers)
+        recorder.step()
 
 
 def _unfinished(directory: Path) -> Any:
@@ -220,8 +219,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda run: Loop().recorder(_unfinished(run) and run, every=6).load_state_dict({}), "with other measures"),
     "nothing there": (lambda run: Loop().recorder(run).load_state_dict({}), "holds no unfinished run"),
     "closed": (lambda run: (one := Loop().recorder(run), one.close(), one.step()), "holds a run that was closed"),
-    "a new number": (lambda run: _steps_of(run, b=2.0), "step: 'b' was not there at first; there are lr, a"),
-    "a name twice": (lambda run: Loop().recorder(run, every=1).step(lr=1.0), "'lr' is the name of two measures"),
+    "a name twice": (lambda run: Loop().recorder(run, scalars={"sharpness": float}), "'sharpness' is the name of two"),
     "no such weight": (lambda run: Loop().recorder(run, parameters=["w"]), "parameters: the model has no weight 'w'"),
     "no such schedule": (lambda run: Loop().recorder(run, every={"kind": "evry"}), "no kind of snapshots 'evry'"),
     "a negative interval": (lambda run: Loop().recorder(run, every=-1), "record.snapshots.interval"),

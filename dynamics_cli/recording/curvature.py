@@ -19,10 +19,8 @@ from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
 from dynamics_cli.recording.derivatives import (
-    KERNEL,
     Derivatives,
     derivatives_of,
-    loss_curvature,
     trained_among,
     trained_names,
 )
@@ -136,10 +134,7 @@ class Sharpness(OfBlocks, kind="sharpness"):
             start = _first(size, 1.0 if near is None else NUDGE / size**0.5)
             if near is not None:
                 start = start + near[place, :k].sum(1)
-            if self.blocks is None:
-                found[:k], vectors[:, :k] = derivatives.largest(start, k)
-            else:
-                found[:k], vectors[place, :k] = derivatives.largest_of_block(place, start, k)
+            found[:k], vectors[place, :k] = derivatives.largest(start, k, block=place)
         state.memory["vectors"] = vectors
         if self.top > 1:
             return values[0] if self.blocks is None else values
@@ -238,27 +233,17 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
 class GaussNewton(Curvature, kind="gauss_newton"):
     """Largest eigenvalue of the Gauss-Newton matrix `J^T (d2L/df2) J`, the Hessian without the network's curvature.
 
-    From the tangent kernel of all training samples (Schraudolph 2002; Papyan 2019), by Lanczos iterations where
-    there are more than 2 000 outputs of samples.
+    By Lanczos iterations, as the sharpness (Schraudolph 2002; Papyan 2019).
     """
 
     def measure(self, state: State) -> float:
         """Return the eigenvalue."""
-        derivatives, samples = derivatives_of(state), state.problem.dataset
-        if samples.n * (getattr(state.problem.config.architecture, "outputs", None) or 1) > KERNEL:
-            start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(derivatives.size)
-            start = start * NUDGE / np.sqrt(len(start)) + state.memory["vector"] if "vector" in state.memory else start
-            found, vectors = derivatives.largest(start, whole=False)
-            state.memory["vector"] = vectors[:, 0]
-            return float(found[0])
-        h = np.asarray(state.network(samples.x), np.float64).reshape(samples.n, -1)
-        bend = loss_curvature(state.problem, h)
-        values, vectors = np.linalg.eigh((bend + bend.transpose(0, 2, 1)) / 2)  # (n, C), (n, C, C)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        n, C = values.shape
-        K = derivatives.kernel(n).reshape(n, C, n, C)
-        small = np.einsum("iac,iajb,jbd->icjd", root, K, root).reshape(n * C, n * C)
-        return float(eigenvalues(small)[0])
+        derivatives, near = derivatives_of(state), state.memory.get("vector", 0.0)
+        start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(derivatives.size)
+        scale = NUDGE / np.sqrt(len(start)) if "vector" in state.memory else 1.0
+        values, vectors = derivatives.largest(near + scale * start, whole=False)
+        state.memory["vector"] = vectors[:, 0]
+        return float(values[0])
 
 
 class GradientNorm(Curvature, kind="gradient_norm"):

@@ -107,21 +107,18 @@ class Derivatives(ABC):
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
 
-    def largest(self, start: Floats, k: int = 1, *, whole: bool = True) -> tuple[Floats, Floats]:
+    def largest(
+        self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
+    ) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues, descending, of the Hessian, or unless `whole` of its Gauss-Newton part.
 
-        Beside them their vectors (P, k); see `measures.lanczos.largest_eigenvalues`.
+        Beside them their vectors (P, k); see `measures.lanczos.largest_eigenvalues`. `block` picks a diagonal block.
         """
-        product = self.hessian_product if whole else self.gauss_newton_product
-        return largest_eigenvalues(product, start, k, tolerance=self.tolerance)[:2]
+        multiply, v = self.hessian_product if whole else self.gauss_newton_product, np.zeros(self.size)
 
-    def largest_of_block(self, block: Ints, start: Floats, k: int = 1) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues, descending, of a diagonal block of the Hessian, and their vectors."""
-        v = np.zeros(self.size)
-
-        def product(within: Floats) -> Floats:
-            v[block] = within
-            return self.hessian_product(v)[block]
+        def product(part: Floats) -> Floats:
+            v[block] = part
+            return multiply(v)[block]
 
         return largest_eigenvalues(product, start, k, tolerance=self.tolerance)[:2]
 
@@ -141,14 +138,6 @@ class Derivatives(ABC):
         """Return the Hessian (P, P)."""
         H = np.stack([self.hessian_product(v) for v in np.eye(self.size)])
         return np.asarray((H + H.T) / 2)
-
-
-def loss_curvature(problem: Problem, h: Floats) -> Floats:
-    """Return `d2L/dh2` (n, C, C) of the reduced training loss at outputs `h` (n, C)."""
-    loss, y = problem.loss, problem.loss.numbered(problem.dataset.y)
-    at = h if y.ndim == 2 or loss.many_outputs else h[:, 0]
-    bends = [loss.bends(at, y, np.broadcast_to(v, h.shape).reshape(at.shape)) for v in np.eye(h.shape[1])]
-    return np.stack([bend.reshape(h.shape) for bend in bends], 1) * loss.sample_weight(len(h))
 
 
 def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[Floats, Floats]]:

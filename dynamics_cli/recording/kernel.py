@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State, stream
 from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.measures.spectra import effective_rank, eigenvalues
+from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.recording.derivatives import KERNEL, derivatives_of
 
 
@@ -87,11 +87,3 @@ class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
             return largest_eigenvalues(derivatives_of(state).kernel_product(n), start, self.top)[0]
         values = eigenvalues(self.kernel(state))[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
-
-
-class KernelRank(TangentKernel, kind="kernel_effective_rank"):
-    """Effective rank of the tangent kernel: exponential of the entropy of its spectrum (Roy and Vetterli 2007)."""
-
-    def measure(self, state: State) -> float:
-        """Return a number between 1 and the size of the kernel."""
-        return effective_rank(np.maximum(eigenvalues(self.kernel(state))[::-1], 0.0))

@@ -11,7 +11,7 @@ from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProdu
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Floats, Measure, Parameters, PositiveInt, Problem, State
-from dynamics_cli.measures.spectra import effective_rank, imbalances, stable_rank
+from dynamics_cli.measures.spectra import imbalances
 from dynamics_cli.recording.derivatives import features_of
 
 
@@ -118,52 +118,23 @@ record: {measures: [predictor]}
         return end_to_end(state.problem, state.parameters).ravel()
 
 
-class OfSpectrum(OfLayer):
-    """The base of measures of the singular values of a layer."""
-
-    layer: str
-    """Name of the weights, or `end_to_end` for the product of the matrices of a linear network."""
-
-    def matrix(self, state: State) -> Floats:
-        """Return the weights as a matrix; the rows of a convolution are its kernels."""
-        W = self.chosen(state.problem, state.parameters)
-        return W.reshape(len(W), -1)
-
-
-class SingularValues(OfSpectrum, kind="singular_values"):
+class SingularValues(OfLayer, kind="singular_values"):
     """Singular values of the weights of a layer, or of the whole of a linear network.
 
     Of a linear network they are the strengths of the modes that it has learnt, one after the other (Saxe et al. 2014).
     """
 
     example = "{kind: singular_values, layer: hidden_weight}"
+    layer: str
+    """Name of the weights, or `end_to_end` for the product of the matrices of a linear network."""
     top: PositiveInt = 10
     """How many, the largest first."""
 
     def measure(self, state: State) -> Floats:
-        """Return (top,) values; NaN beyond the smaller side of the matrix."""
-        values = np.linalg.svd(self.matrix(state), compute_uv=False)[: self.top]
+        """Return (top,) values, of a convolution with its kernels as rows; NaN beyond the smaller side."""
+        W = self.chosen(state.problem, state.parameters)
+        values = np.linalg.svd(W.reshape(len(W), -1), compute_uv=False)[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
-
-
-class StableRank(OfSpectrum, kind="stable_rank"):
-    """`||W||_F^2 / ||W||_2^2` of a layer (Rudelson and Vershynin 2007)."""
-
-    example = "{kind: stable_rank, layer: hidden_weight}"
-
-    def measure(self, state: State) -> float:
-        """Return the rank."""
-        return float(stable_rank(self.matrix(state)))
-
-
-class EffectiveRank(OfSpectrum, kind="effective_rank"):
-    """Exponential of the entropy of the singular values of a layer, over their sum (Roy and Vetterli 2007)."""
-
-    example = "{kind: effective_rank, layer: hidden_weight}"
-
-    def measure(self, state: State) -> float:
-        """Return the rank."""
-        return effective_rank(np.linalg.svd(self.matrix(state), compute_uv=False))
 
 
 class Balancedness(Measure, kind="balancedness"):

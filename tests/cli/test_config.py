@@ -72,7 +72,10 @@ def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
-        ("record.measures=[{kind: stable_rank, layer: w}]", "record.measures: stable_rank.layer 'w' is no weight"),
+        (
+            "record.measures=[{kind: singular_values, layer: w}]",
+            "record.measures: singular_values.layer 'w' is no weight",
+        ),
         ("record.measures=[test_loss]", "record.measures: no measure 'test_loss' here"),
         ("record.parameters=[w]", "record.parameters: no parameter 'w'"),
         ("architecture.train=[w]", "architecture.train: the network has no weight 'w'"),
