@@ -38,13 +38,13 @@ def problem(dataset: Dataset, seed: int) -> tuple[kit.Floats, kit.Floats, kit.Fl
     truth, places = dataset.matrix(Streams(seed)), dataset.samples(Streams(seed)).x.astype(np.int64)
     seen = np.zeros(truth.shape, bool)
     seen[tuple(places.T)] = True
-    found = minimum_nuclear_norm(truth, seen)
-    return truth, found.matrix, found.dual
+    minimum = minimum_nuclear_norm(truth, seen)
+    return truth, minimum.matrix, minimum.dual
 
 
 def solutions(runs: kit.Runs) -> list[kit.Evidence]:
     """Return what all runs of `wanted` found, then for every count the least nuclear norm and the truth."""
-    found, others = [], {}
+    trained, references = [], {}
     for role, run in runs.items():
         count, net, scale = role.split(",")[0], run.config.architecture, float(role.split()[-1])
         assert isinstance(net, MatrixProduct)
@@ -54,13 +54,13 @@ def solutions(runs: kit.Runs) -> list[kit.Evidence]:
         bound = float(np.sum(dual * truth))
         # a matrix with these entries has ||X||_* >= <Y, X>; W has them up to its residual
         excess = (float(np.linalg.norm(W, "nuc")) + float(np.sum(dual * (truth - W)))) / bound
-        found.append(_solution(W, truth, count, seen, net.depth, scale, start, excess=excess,
+        trained.append(_solution(W, truth, count, seen, net.depth, scale, start, excess=excess,
                                loss=run.final_loss))  # fmt: skip
-        others[count] = [
+        references[count] = [
             _solution(least, truth, count, seen, 0, gap=1 - bound / float(np.linalg.norm(least, "nuc"))),
             _solution(truth, truth, count, seen, -1),
         ]
-    return found + [one for pair in others.values() for one in pair]
+    return trained + [solution for pair in references.values() for solution in pair]
 
 
 def _solution(
@@ -85,13 +85,13 @@ def _solution(
 
 def pick(solutions: list[kit.Evidence], count: str, depth: int) -> list[kit.Evidence]:
     """Return solutions of one count and depth, the largest scale first."""
-    chosen = [one for one in solutions if (one.count, one.depth) == (count, depth)]
-    return sorted(chosen, key=lambda one: -one.scale)
+    chosen = [solution for solution in solutions if (solution.count, solution.depth) == (count, depth)]
+    return sorted(chosen, key=lambda solution: -solution.scale)
 
 
 def base(solutions: list[kit.Evidence], count: str, depth: int) -> kit.Evidence:
     """Return the solution from the scale `BASE`, or the only one where nothing is trained."""
-    return next(one for one in pick(solutions, count, depth) if one.scale in (0.0, BASE))
+    return next(solution for solution in pick(solutions, count, depth) if solution.scale in (0.0, BASE))
 
 
 def wanted(counts: tuple[str, ...], depths: tuple[int, ...], scales: tuple[float, ...], preset: str = "default") -> dict[str, kit.Wanted]:  # noqa: E501  # fmt: skip

@@ -38,23 +38,23 @@ POINTS = 9
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Return the `solutions`, and by panel the error of the least nuclear norm at many numbers of entries, `least`."""
-    found = solutions(runs)
+    solved_all = solutions(runs)
     least = {}
     for counts in (COUNTS, DOUBLED):
         config = next(run.config for role, run in runs.items() if role.startswith(f"{counts[-1]},"))
-        few, many = (base(found, counts[k], 2).observed for k in (0, -1))
+        few, many = (base(solved_all, counts[k], 2).observed for k in (0, -1))
         seen = sorted(
-            {*np.linspace(few, many, POINTS).round().astype(int).tolist(), base(found, counts[1], 2).observed}
+            {*np.linspace(few, many, POINTS).round().astype(int).tolist(), base(solved_all, counts[1], 2).observed}
         )
         solved = [problem(config.dataset.model_copy(update={"observed": count}), config.seed) for count in seen]
         least[counts] = np.array([seen, [np.mean((matrix - truth) ** 2) for truth, matrix, _ in solved]])
-    return kit.Evidence(solutions=found, least=least)
+    return kit.Evidence(solutions=solved_all, least=least)
 
 
 def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     """Compare with Figure 1."""
     e = evidence.solutions
-    falls = [np.diff([one.error for one in pick(e, "few further", depth)]) < 0 for depth in OVER_SCALES]
+    falls = [np.diff([s.error for s in pick(e, "few further", depth)]) < 0 for depth in OVER_SCALES]
     # fmt: off
     return [
         *_over_counts(e, COUNTS),
@@ -68,7 +68,7 @@ def _over_counts(e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "
     """Return the claims of one panel against the number of entries."""
     source = "Figure 1 (recalled); number ours"
     fewest, few, many = ({depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in counts)
-    alike = max((one[3] / one[4] for one in (fewest, few, many)), key=lambda ratio: abs(np.log(ratio)))
+    alike = max((errors[3] / errors[4] for errors in (fewest, few, many)), key=lambda ratio: abs(np.log(ratio)))
     fitted = all(base(e, count, depth).loss < FITTED for count in counts for depth in (3, 4))
     # fmt: off
     return [
@@ -99,8 +99,8 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
         handles = []
         for depth in DEPTHS:
             color, name = LOOKS[depth]
-            own = [base(e, count, depth) for count in counts]
-            handles += panel.plot([one.observed for one in own], [one.error for one in own], color=color, label=name,
+            trained = [base(e, count, depth) for count in counts]
+            handles += panel.plot([s.observed for s in trained], [s.error for s in trained], color=color, label=name,
                                   ls="", marker=MARKERS[depth], ms=8 - 1.3 * depth)  # fmt: skip
         seen, error = evidence.least[counts]
         handles += panel.plot(seen, np.maximum(error, 1e-16), "--", color=LOOKS[0][0], label=LOOKS[0][1], marker=".")
@@ -108,8 +108,8 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
         kit.panel_label(panel, k, label)
     for count, ls in zip(FURTHER, ("-", ":"), strict=True):
         for depth in OVER_SCALES:
-            own = pick(e, count, depth)
-            right.plot([one.start for one in own], [one.error for one in own], color=LOOKS[depth][0], ls=ls,
+            trained = pick(e, count, depth)
+            right.plot([s.start for s in trained], [s.error for s in trained], color=LOOKS[depth][0], ls=ls,
                        marker=MARKERS[depth], ms=4)  # fmt: skip
     right.axhline(base(e, "few", 0).error, color="black", ls="--", lw=1.0)
     right.set(xscale="log", yscale="log", ylim=(1e-8, 2), xlabel=r"size of the start $\Vert W(0)\Vert_F$",

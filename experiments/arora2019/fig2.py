@@ -29,16 +29,16 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     two, three = (pick(e, "few further", depth)[-1] for depth in OVER_SCALES)
     least, truth = (pick(e, "few further", depth)[0] for depth in (0, -1))
     norms = [
-        one[-1].norm / pick(e, "many further", 0)[0].norm
-        for one in (pick(e, "many further", depth) for depth in OVER_SCALES)
+        by_scale[-1].norm / pick(e, "many further", 0)[0].norm
+        for by_scale in (pick(e, "many further", depth) for depth in OVER_SCALES)
     ]
-    trained = [one for one in e if one.depth > 0]
+    trained = [s for s in e if s.depth > 0]
     source = "Figure 2, released notebook"
     return [
         kit.theory("certificate", "The nuclear norm of the convex program is the least (largest relative gap to its "
-                   "dual)", "weak duality", kit.less_than(1e-4), max(one.gap for one in e if one.depth == 0)),
+                   "dual)", "weak duality", kit.less_than(1e-4), max(s.gap for s in e if s.depth == 0)),
         kit.theory("none-less", "No trained matrix has less (least norm, with what its residual may hide, over the "
-                   "bound)", "weak duality", kit.at_least(1 - 1e-4), min(one.excess for one in trained)),
+                   "bound)", "weak duality", kit.at_least(1 - 1e-4), min(s.excess for s in trained)),
         *(kit.theory(f"printed-{observed}", f"100 rows, rank 5, {observed} entries: the least nuclear norm is as the "
                      "notebook printed it of its own draw", "released notebook, output of cell 7", kit.around(printed),
                      evidence.norms[observed]) for observed, printed in PRINTED.items()),
@@ -73,8 +73,8 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
             panel = axes[3 * row + column]
             lines = []
             for depth in OVER_SCALES:
-                own, (color, label) = pick(e, count, depth), LOOKS[depth]
-                lines += panel.plot([one.start for one in own], [getattr(one, key) for one in own],
+                trained, (color, label) = pick(e, count, depth), LOOKS[depth]
+                lines += panel.plot([s.start for s in trained], [getattr(s, key) for s in trained],
                                     marker=MARKERS[depth], ms=4, color=color, label=label)  # fmt: skip
             for depth, ls in ((0, "--"), (-1, ":")):
                 color, label = LOOKS[depth]

@@ -81,13 +81,13 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Figure 3 and the theorem on singular values."""
-    one, two, three = e.descents
+    single, two, three = e.descents
     ranks = [effective_rank(run.values[-1]) for run in e.descents]
     same = [kit.around(x) if N == 1 else kit.Interval(x / FACTOR, x * FACTOR) for N, x in PRINTED.items()]
     ratio = (two.on / two.off)[two.learning].min(initial=np.inf)
     return [
         kit.claim("unseen", "A single matrix leaves what it does not see at 0 (error over the mean square there)",
-                  "Figure 3, N = 1", kit.near(1.0, 0.03), one.error / one.unseen),
+                  "Figure 3, N = 1", kit.near(1.0, 0.03), single.error / single.unseen),
         kit.claim("ranks", "The deeper, the lower the effective rank (steps from N = 1 to 2 to 3 that lower it)",
                   "Figure 3", kit.exactly(2), np.sum(np.diff(ranks) < 0)),
         kit.claim("gaps", "The deeper, the wider the gaps between singular values as they rise (first over last of the "
@@ -138,14 +138,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 def _wanted() -> dict[str, kit.Wanted]:
     released = "dataset.rows=100", "dataset.rank=5", "dataset.observed=2000", "architecture.rows=100"
     length = "optimizer.iterations=20000", "record.snapshots.interval=100"
-    found = {f"N = {depth}": kit.Wanted("arora2019/identity.yaml", (*released, *length, f"architecture.depth={depth}")) for depth in DEPTHS}  # noqa: E501  # fmt: skip
+    wanted = {f"N = {depth}": kit.Wanted("arora2019/identity.yaml", (*released, *length, f"architecture.depth={depth}")) for depth in DEPTHS}  # noqa: E501  # fmt: skip
     for depth in BALANCED:
         for step in (STEP, STEP / 2):
-            found[f"balanced, N = {depth}, step {step:g}"] = kit.Wanted(
+            wanted[f"balanced, N = {depth}, step {step:g}"] = kit.Wanted(
                 "arora2019/balanced.yaml",
                 (f"architecture.depth={depth}", f"optimizer.lr={step!r}", f"optimizer.iterations={round(0.8 / step)}"),
             )
-    return found
+    return wanted
 
 
 FIGURE = kit.Figure(

@@ -46,7 +46,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )
     iterations = clock(run, run.snapshot_iterations)
     at_saddle = iterations[(iterations >= times.first_fitted) & (iterations <= times.saddle_left)]
-    distances = [distance(state_at(run, int(one)), saddle) for one in at_saddle]
+    distances = [distance(state_at(run, int(i)), saddle) for i in at_saddle]
     loss_ends = [curve.first_below(level * (1 + DONE)), curve.escape(level, DONE), curve.first_below(level * DONE)]
     return kit.Evidence(
         setting=setting, curve=curve, ends=[0.0, aligned, *loss_ends, end], predicted=_times(setting, EPSILON),

@@ -27,9 +27,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """
     run = runs["orthogonal"]
     setting, curve, iterations = read_setting(run), loss_curve(run), clock(run, run.snapshot_iterations)
-    states = [state_at(run, int(one)) for one in iterations]
-    gradients = np.array([gradient_norm(one, setting.x, setting.y) for one in states])
-    theta = np.stack([np.column_stack([one.W, one.a]).ravel() for one in states])
+    states = [state_at(run, int(i)) for i in iterations]
+    gradients = np.array([gradient_norm(state, setting.x, setting.y) for state in states])
+    theta = np.stack([np.column_stack([state.W, state.a]).ravel() for state in states])
     distances = np.linalg.norm(theta - theta[-1], axis=1)
     prediction, saddle = predict(setting, curve.iterations) or (None, None)
     saddle_loss = saddle.loss if saddle else NAN
@@ -47,7 +47,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     saddle = curve.plateau(8000, NEAR) if curve.iterations[-1] >= 8000 else None
     passed = saddle is not None and flat <= DROP and abs(saddle.value - e.saddle_loss) <= NEAR
     deviation = float(np.abs(e.prediction - curve.losses).max() / start) if e.prediction is not None else NAN
-    at_saddles = [kit.value_at(e.iterations, e.gradients, one) for one in (4000, 8000)]
+    at_saddles = [kit.value_at(e.iterations, e.gradients, i) for i in (4000, 8000)]
     rate, (radius, constant) = final_rate(e), local_pl(e)
     return [
         assumption_claim(e.setting),
@@ -102,7 +102,7 @@ def local_pl(e: kit.Evidence) -> tuple[float, float]:
 
     Losses below 1e-9 of the first are left out: rounding decides there.
     """
-    losses = np.array([e.curve.at(one) for one in e.iterations])
+    losses = np.array([e.curve.at(i) for i in e.iterations])
     reliable = losses > 1e-9 * e.curve.start
     if not e.setting.usable or not reliable.any():
         return NAN, NAN

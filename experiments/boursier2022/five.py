@@ -162,8 +162,8 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
     within = (float(e.x[:, 0].min()), float(e.x[:, 0].max()))
     grid = np.linspace(*within, 2001)
     end = last.function(grid)
-    error, size = (float(np.sqrt(np.mean(one**2))) for one in (end - e.interpolator(grid), end))
-    fitted, fitted_small = (one.first_below(FITTED) for one in (curve, e.small))
+    error, size = (float(np.sqrt(np.mean(values**2))) for values in (end - e.interpolator(grid), end))
+    fitted, fitted_small = (losses.first_below(FITTED) for losses in (curve, e.small))
     done = np.isfinite(fitted)  # before that, nothing can be said of the end of training
     least_small = fitted_small if np.isfinite(fitted_small) else float(e.small.iterations[-1])  # it took longer
     return [

@@ -44,7 +44,7 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     states = [state_at(run, iteration) for iteration in ITERATIONS]
     basis = kit.leading_directions(states[-1].W)
     return kit.Evidence(
-        states=states, grown=state_at(run, GROWN), curve=loss_curve(run), seen=lambda one: kit.project(one.W, basis)
+        states=states, grown=state_at(run, GROWN), curve=loss_curve(run), seen=lambda state: kit.project(state.W, basis)
     )
 
 

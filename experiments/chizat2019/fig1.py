@@ -28,8 +28,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure neurons of all trials in the plane, role -> trials, and losses of all scales, ascending."""
     scales = [_scale(run, float(role.split()[1])) for role, run in runs.items() if role not in PLANE]
     return kit.Evidence(
-        plane={role: [_plane(one) for one in replicas_of(runs[role])] for role in PLANE},
-        scales=sorted(scales, key=lambda one: one.tau),
+        plane={role: [_plane(trial) for trial in replicas_of(runs[role])] for role in PLANE},
+        scales=sorted(scales, key=lambda point: point.tau),
     )
 
 
@@ -67,11 +67,11 @@ def _scale(run: kit.Run, tau: float) -> kit.Evidence:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 3 and Figure 1."""
     small, large = e.plane.values()
-    by = {one.tau: one for one in e.scales}
-    first, lazy = by[SCALES[0]], [one for one in e.scales if one.tau >= 1]
-    rising = np.diff([one.test for one in e.scales if one.tau <= 1])
-    slope = np.polyfit(np.log([one.tau for one in lazy]), np.log([one.moved for one in lazy]), 1)[0]
-    ratios = np.array([one.test / one.linearised for one in lazy])
+    by = {point.tau: point for point in e.scales}
+    first, lazy = by[SCALES[0]], [point for point in e.scales if point.tau >= 1]
+    rising = np.diff([point.test for point in e.scales if point.tau <= 1])
+    slope = np.polyfit(np.log([point.tau for point in lazy]), np.log([point.moved for point in lazy]), 1)[0]
+    ratios = np.array([point.test / point.linearised for point in lazy])
     return [
         kit.claim("still", r"At $\tau$ = 2 neurons hardly turn until the data are fitted (median angle, degrees; "
                   f"median of {TRIALS} trials)",
@@ -98,15 +98,15 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the paths of neurons at both scales in the trial of the most different teacher, and the held-out loss."""
     figure, axes = kit.new_figure(3, 1, aspect=1.05, extra_height=0.25)
-    teachers = [one.teacher for one in next(iter(e.plane.values()))]
+    teachers = [trial.teacher for trial in next(iter(e.plane.values()))]
     shown = int(np.argmin([np.max((T @ T.T)[np.triu_indices(3, 1)]) for T in teachers]))
     for k, (name, trials) in enumerate(e.plane.items()):
-        one = trials[shown]
-        for j in range(one.paths.shape[1]):
-            axes[k].plot(*one.paths[:, j].T, color=kit.PALETTE.sign(one.signs[j]), lw=0.9)
-            axes[k].plot(*one.paths[-1, j], kit.MARKER, ms=3.5, color=kit.PALETTE.sign(one.signs[j]))
-        reach = 1.25 * max(1.0, float(np.abs(one.paths).max()))
-        for t, s in zip(one.teacher, one.teacher_signs, strict=True):
+        trial = trials[shown]
+        for j in range(trial.paths.shape[1]):
+            axes[k].plot(*trial.paths[:, j].T, color=kit.PALETTE.sign(trial.signs[j]), lw=0.9)
+            axes[k].plot(*trial.paths[-1, j], kit.MARKER, ms=3.5, color=kit.PALETTE.sign(trial.signs[j]))
+        reach = 1.25 * max(1.0, float(np.abs(trial.paths).max()))
+        for t, s in zip(trial.teacher, trial.teacher_signs, strict=True):
             arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": kit.PALETTE.sign(s), "lw": 1.0, "ls": (0, (3, 2))}
             axes[k].annotate("", tuple(reach * 0.95 * t), (0.0, 0.0), arrowprops=arrow)
         angle = np.linspace(0, 2 * np.pi, 200)
@@ -114,14 +114,17 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         axes[k].set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel=r"$|b_j|\,a_{j,1}$")
         kit.panel_label(axes[k], k, name.replace("tau", r"$\tau$"))
     axes[0].set_ylabel(r"$|b_j|\,a_{j,2}$")
-    tau = [one.tau for one in e.scales]
+    tau = [point.tau for point in e.scales]
     lines = [
         (
-            [one.test for one in e.scales],
+            [point.test for point in e.scales],
             {"color": kit.SERIES[2], "marker": kit.MARKER, "ms": 4, "label": "end of training"},
         ),
-        ([one.best for one in e.scales], {"color": kit.SERIES[2], "ls": ":", "label": "best along training"}),
-        ([one.linearised for one in e.scales], {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "label": "linearised"}),
+        ([point.best for point in e.scales], {"color": kit.SERIES[2], "ls": ":", "label": "best along training"}),
+        (
+            [point.linearised for point in e.scales],
+            {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "label": "linearised"},
+        ),
     ]
     for values, look in lines:
         axes[2].plot(tau, 1e3 * np.array(values), **look)  # type: ignore[arg-type]

@@ -90,15 +90,15 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _widths(widths: Iterable[int], *more: str) -> dict[str, kit.Wanted]:
-    found = {}
+    wanted = {}
     for name, power in POWERS.items():
         for m in widths:
             scale = float(m) ** -power  # the weights carry it: networks of degree 2
             step = (1.0 if power == 0.5 else 0.05) / m  # released
             changes = (f"architecture.width={m}", f"initialization.scale={(scale / LABELS) ** 0.5!r}")
             lr = f"optimizer.lr={LABELS * step / scale!r}"
-            found[f"{name}, m = {m}"] = kit.Wanted("chizat2019/width.yaml", (*changes, lr, *more))
-    return found
+            wanted[f"{name}, m = {m}"] = kit.Wanted("chizat2019/width.yaml", (*changes, lr, *more))
+    return wanted
 
 
 def _online(taus: Iterable[float], *more: str) -> dict[str, kit.Wanted]:

@@ -72,7 +72,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     for activation in ACTIVATIONS:
         rows = [distances(runs[role(activation, alpha)]) for alpha in ALPHAS]
         table[activation] = {what: np.array([row[what] for row in rows]) for what in WHAT}
-    lazy = [runs[role(one, alpha)] for one in ACTIVATIONS for alpha in ALPHAS if alpha >= LARGE]
+    lazy = [runs[role(kind, alpha)] for kind in ACTIVATIONS for alpha in ALPHAS if alpha >= LARGE]
     return kit.Evidence(table=table, fitted=max(float(run.final_loss / run.losses[0]) for run in lazy))
 
 

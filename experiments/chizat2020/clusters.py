@@ -44,7 +44,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         if " = " in role:
             points.setdefault(float(role.split()[2]), []).append(vars(network(run)))
     names = next(iter(points.values()))[0]
-    numbers = {name: np.array([[one[name] for one in row] for row in points.values()]) for name in names}
+    numbers = {name: np.array([[values[name] for values in row] for row in points.values()]) for name in names}
     return kit.Evidence(at=np.array([*points]), **numbers)
 
 

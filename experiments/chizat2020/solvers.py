@@ -37,21 +37,21 @@ def largest_margin(x: kit.Floats, y: kit.Floats, seed: int = 0) -> tuple[float, 
     from scipy.optimize import linprog  # takes a fifth of a second
 
     rng, n = np.random.default_rng(seed), len(x)
-    found = rng.standard_normal((2 * n, x.shape[1]))  # as many separate the samples
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    neurons = rng.standard_normal((2 * n, x.shape[1]))  # as many separate the samples
+    neurons /= np.linalg.norm(neurons, axis=1, keepdims=True)
     bound = np.inf
     for _ in range(ROUNDS):
-        A = y[:, None] * hidden(found, x)  # maximise t where y f >= t, f = A (c+ - c-), and the c sum to 1
+        A = y[:, None] * hidden(neurons, x)  # maximise t where y f >= t, f = A (c+ - c-), and the c sum to 1
         solved = linprog(
-            np.r_[np.zeros(2 * len(found)), -1.0],
-            A_ub=np.c_[-A, A, np.ones(n)], b_ub=np.zeros(n), A_eq=[np.r_[np.ones(2 * len(found)), 0.0]], b_eq=[1.0],
-            bounds=[(0, None)] * (2 * len(found)) + [(None, None)],
+            np.r_[np.zeros(2 * len(neurons)), -1.0],
+            A_ub=np.c_[-A, A, np.ones(n)], b_ub=np.zeros(n), A_eq=[np.r_[np.ones(2 * len(neurons)), 0.0]], b_eq=[1.0],
+            bounds=[(0, None)] * (2 * len(neurons)) + [(None, None)],
         )  # fmt: skip
         margin, p = -solved.fun, -solved.ineqlin.marginals
-        found = found[solved.x[: len(found)] + solved.x[len(found) : -1] > 0]
+        neurons = neurons[solved.x[: len(neurons)] + solved.x[len(neurons) : -1] > 0]
         pushed = []
         for sign in (1.0, -1.0):
-            u = np.concatenate([found, rng.standard_normal((STARTS, x.shape[1]))])
+            u = np.concatenate([neurons, rng.standard_normal((STARTS, x.shape[1]))])
             best, value = u, np.full(len(u), -np.inf)
             for step in range(STEPS):  # ascent on the sphere, its steps ever smaller since the objective has kinks
                 u = u / np.linalg.norm(u, axis=1, keepdims=True)
@@ -64,5 +64,5 @@ def largest_margin(x: kit.Floats, y: kit.Floats, seed: int = 0) -> tuple[float, 
         bound = min(bound, max(value for _, value in pushed))
         if bound <= (1 + GAP) * margin:
             break
-        found = np.concatenate([found, *(u for u, _ in pushed)])
+        neurons = np.concatenate([neurons, *(u for u, _ in pushed)])
     return float(margin), bound

@@ -110,7 +110,7 @@ def edge(run: kit.Run) -> Edge:
     )
 
 
-def draw_sharpness(axes: kit.Axes, x: ArrayLike, one: Edge, color: str, label: str = "", **look: Any) -> None:
+def draw_sharpness(axes: kit.Axes, x: ArrayLike, descent: Edge, color: str, label: str = "", **look: Any) -> None:
     """Draw the sharpness over `x` (K,), and its bound as a dashed line of the same colour."""
-    axes.plot(x, one.sharpness, color=color, label=label, **{"lw": 1.0, **look})
-    axes.axhline(one.bound, color=color, ls=(0, (4, 2)), lw=0.8)
+    axes.plot(x, descent.sharpness, color=color, label=label, **{"lw": 1.0, **look})
+    axes.axhline(descent.bound, color=color, ls=(0, (4, 2)), lw=0.8)

@@ -25,7 +25,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the abstract: the sharpness rises to 2/eta and stays, the loss falls, not at every step."""
-    found = []
+    made = []
     # fmt: off
     for key, edges in e.edges.items():
         name = NAMES[key]
@@ -48,7 +48,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                       "abstract", kit.less_than(0.5), max(one.share_left for one in edges)),
         ]
     # fmt: on
-    return found
+    return made
 
 
 @kit.styled
@@ -57,16 +57,16 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 2, aspect=0.9)
     for column, (key, edges) in enumerate(e.edges.items()):
         loss, sharp = axes[column], axes[3 + column]
-        for color, one in zip(kit.SERIES, edges, strict=False):
-            kit.draw_curve(loss, np.arange(len(one.losses)), one.losses, color=color, lw=0.8,
-                           label=rf"$\eta = {one.lr:g}$")  # fmt: skip
-            draw_sharpness(sharp, one.iterations, one, color)
+        for color, run in zip(kit.SERIES, edges, strict=False):
+            kit.draw_curve(loss, np.arange(len(run.losses)), run.losses, color=color, lw=0.8,
+                           label=rf"$\eta = {run.lr:g}$")  # fmt: skip
+            draw_sharpness(sharp, run.iterations, run, color)
         loss.set_yscale("log")
-        longest = np.arange(max(len(one.losses) for one in edges))
+        longest = np.arange(max(len(run.losses) for run in edges))
         for panel in (loss, sharp):
             kit.set_time_axis(panel, longest)
         loss.legend(loc="best")
-        sharp.set_ylim(0, 1.08 * max(one.sharpness.max() for one in edges))
+        sharp.set_ylim(0, 1.08 * max(run.sharpness.max() for run in edges))
         kit.set_axis_label(sharp.yaxis, "sharpness", sharp.get_ylim())
         kit.panel_label(loss, column, NAMES[key])
         kit.panel_label(sharp, 3 + column, r"dashed: $2/\eta$")

@@ -15,10 +15,10 @@ EVERY = 10.0
 """Time between two states that are compared."""
 
 
-def distance_at(one: kit.Evidence, multiple: float) -> float:
+def distance_at(path: kit.Evidence, multiple: float) -> float:
     """Return the distance at a multiple of the time of the crossing; NaN where that is after the end."""
-    i = multiple * one.edge.crossing * one.edge.lr / EVERY
-    return float(one.distance[round(i)]) if i <= len(one.distance) - 1 else NAN
+    i = multiple * path.edge.crossing * path.edge.lr / EVERY
+    return float(path.distance[round(i)]) if i <= len(path.distance) - 1 else NAN
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -28,8 +28,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """
     flow = runs["flow"]
     names = list(flow.config.architecture.train or ())
-    there = flatten(flow.parameters, names)
-    moved = np.linalg.norm(there - there[0], axis=1)
+    flowed = flatten(flow.parameters, names)
+    moved = np.linalg.norm(flowed - flowed[0], axis=1)
     paths = []
     for lr, run in runs.items():
         if lr == "flow":
@@ -37,19 +37,19 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         here = flatten(run.parameters, names)
         every = round(EVERY / float(lr))
         chosen = here[np.isin(run.snapshot_iterations, np.arange(0, run.iterations + 1, every))]
-        count = min(len(chosen), len(there))
-        distance = np.full(len(there), NAN)
-        distance[1:count] = np.linalg.norm(chosen[1:count] - there[1:count], axis=1) / moved[1:count]
+        count = min(len(chosen), len(flowed))
+        distance = np.full(len(flowed), NAN)
+        distance[1:count] = np.linalg.norm(chosen[1:count] - flowed[1:count], axis=1) / moved[1:count]
         paths.append(kit.Evidence(edge=edge(run), distance=distance))
     return kit.Evidence(
-        times=np.arange(len(there), dtype=np.float64) * EVERY,
-        sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(there)), paths=paths,
+        times=np.arange(len(flowed), dtype=np.float64) * EVERY,
+        sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(flowed)), paths=paths,
     )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 3.1."""
-    bounds = [one.edge.bound for one in e.paths]
+    bounds = [path.edge.bound for path in e.paths]
     rises = e.sharpness.max() > max(bounds)
     return [
         kit.claim("sharpens", r"Along gradient flow the sharpness rises beyond $2/\eta$ of every step size (its "
@@ -74,11 +74,11 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw sharpness and distance over time."""
     figure, (sharp, away) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
     sharp.plot(e.times, e.sharpness, color=kit.PALETTE.theory, label="gradient flow")
-    for color, one in zip(kit.SERIES, e.paths, strict=False):
-        label = rf"gradient descent, $\eta = {one.edge.lr:g}$"
-        draw_sharpness(sharp, one.edge.lr * one.edge.iterations, one.edge, color, label)
-        away.semilogy(e.times, one.distance, color=color, lw=1.0)
-        away.axvline(one.edge.crossing * one.edge.lr, color=color, ls=":", lw=0.9)
+    for color, path in zip(kit.SERIES, e.paths, strict=False):
+        label = rf"gradient descent, $\eta = {path.edge.lr:g}$"
+        draw_sharpness(sharp, path.edge.lr * path.edge.iterations, path.edge, color, label)
+        away.semilogy(e.times, path.distance, color=color, lw=1.0)
+        away.axvline(path.edge.crossing * path.edge.lr, color=color, ls=":", lw=0.9)
     for panel in (sharp, away):
         kit.set_time_axis(panel, e.times, label=r"time ($\eta \times$ iteration)")
     sharp.set_ylim(0, None)

@@ -24,19 +24,19 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the bounds of both kinds."""
-    found = []
+    made = []
     # fmt: off
-    for (kind, beta), one in e.items():
+    for (kind, beta), run in e.items():
         name = f"{kind.capitalize()}, beta = {beta}"
-        found += [
+        made += [
             kit.claim(f"{kind}-{beta}", f"{name}: the sharpness hovers at, or just above, {WORDS[kind]} (median after "
                       "the crossing over it)", "bounds of momentum (recalled)", BAND, one.band),
             kit.claim(f"{kind}-{beta}-reaches", f"{name}: the sharpness rises from below to that bound (its maximum "
                       "over it)",
                       "bounds of momentum (recalled)", kit.at_least(1),
-                      one.sharpness.max() / one.bound if one.first else np.nan),
+                      run.sharpness.max() / run.bound if run.first else np.nan),
         ]
-    return found
+    return made
     # fmt: on
 
 
@@ -45,11 +45,11 @@ def draw(e: Evidence) -> kit.Drawing:
     """Draw the sharpness of either kind, at both momenta."""
     figure, axes = kit.new_figure(2, aspect=0.8)
     for panel, kind in enumerate(("polyak", "nesterov")):
-        mine = {beta: one for (of, beta), one in e.items() if of == kind}
-        for color, (beta, one) in zip(kit.SERIES, mine.items(), strict=False):
-            draw_sharpness(axes[panel], one.iterations, one, color, rf"$\beta = {beta},\ \eta = {one.lr:g}$")
-        kit.set_time_axis(axes[panel], np.arange(max(one.iterations[-1] for one in mine.values()) + 1))
-        axes[panel].set_ylim(0, 1.3 * max(one.bound for one in mine.values()))
+        mine = {beta: run for (of, beta), run in e.items() if of == kind}
+        for color, (beta, run) in zip(kit.SERIES, mine.items(), strict=False):
+            draw_sharpness(axes[panel], run.iterations, run, color, rf"$\beta = {beta},\ \eta = {run.lr:g}$")
+        kit.set_time_axis(axes[panel], np.arange(max(run.iterations[-1] for run in mine.values()) + 1))
+        axes[panel].set_ylim(0, 1.3 * max(run.bound for run in mine.values()))
         axes[panel].legend(loc="lower right")
         kit.panel_label(axes[panel], panel, f"{kind.capitalize()}; dashed: its bound")
     axes[0].set_ylabel("sharpness")

@@ -21,16 +21,16 @@ CUT = 1400
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Continue the models begun `before` and at the `peak` of a `run`; `later` begins after a `cut` step."""
     run = runs["run"]
-    one = edge(run)
-    s, K = one.sharpness / one.bound, len(one.sharpness)
-    first = min(one.first, K - 1)
+    descent = edge(run)
+    s, K = descent.sharpness / descent.bound, len(descent.sharpness)
+    first = min(descent.first, K - 1)
     falling = np.flatnonzero(np.diff(s[first:]) < 0)
     peak = first + int(falling[0]) if len(falling) else first
     before = int(np.flatnonzero(s[: first + 1] <= BEFORE)[-1]) if (s[: first + 1] <= BEFORE).any() else 0
     c = edge(runs["cut"])
     kept = c.iterations >= CUT
     later = Edge(c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.top[kept], c.losses[CUT:])
-    return kit.Evidence(run=one, before=taylor(run, before), peak=taylor(run, peak), cut=c, later=later)
+    return kit.Evidence(run=descent, before=taylor(run, before), peak=taylor(run, peak), cut=c, later=later)
 
 
 def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:

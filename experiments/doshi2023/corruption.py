@@ -66,8 +66,8 @@ class Corrupted:
 
     def at(self, name: str, epoch: int) -> float:
         """Return a curve at an epoch; NaN where that was not recorded."""
-        found = np.flatnonzero(self.epochs == epoch)
-        return float(getattr(self, name)[found[0]]) if len(found) else NAN
+        rows = np.flatnonzero(self.epochs == epoch)
+        return float(getattr(self, name)[rows[0]]) if len(rows) else NAN
 
 
 def corrupted(run: kit.Run) -> Corrupted:

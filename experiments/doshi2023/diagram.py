@@ -15,11 +15,11 @@ RIGHT = 0.9
 """Accuracy from which on a part of the pairs counts as learnt."""
 
 
-def phase(one: Corrupted) -> str:
+def phase(net: Corrupted) -> str:
     """Return the letter of the phase of the last network; empty where neither labels nor rule are learnt."""
-    train, test, replaced = one.train[-1], one.test[-1], one.replaced[-1]
+    train, test, replaced = net.train[-1], net.test[-1], net.replaced[-1]
     if test > RIGHT:
-        return "C" if replaced > RIGHT else "P" if replaced > one.chance else "F"
+        return "C" if replaced > RIGHT else "P" if replaced > net.chance else "F"
     return "M" if train > RIGHT else ""
 
 
@@ -28,9 +28,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     shape = (len(DECAYS), len(NOISES), len(SHARES))
     last = [corrupted(run) for run in runs.values()]
     return kit.Evidence(
-        train=np.array([one.train[-1] for one in last]).reshape(shape),
-        test=np.array([one.test[-1] for one in last]).reshape(shape),
-        letters=np.array([phase(one) for one in last]).reshape(shape),
+        train=np.array([net.train[-1] for net in last]).reshape(shape),
+        test=np.array([net.test[-1] for net in last]).reshape(shape),
+        letters=np.array([phase(net) for net in last]).reshape(shape),
     )
 
 
@@ -76,7 +76,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _wanted(epochs: int, *size: str) -> dict[str, kit.Wanted]:
-    found, length = {}, (f"optimizer.iterations={epochs}", f"record.snapshots.interval={epochs}")
+    wanted, length = {}, (f"optimizer.iterations={epochs}", f"record.snapshots.interval={epochs}")
     for decay, noise, share in itertools.product(DECAYS, NOISES, SHARES):
         data = (
             f"dataset.replaced_labels={noise}",
@@ -84,8 +84,8 @@ def _wanted(epochs: int, *size: str) -> dict[str, kit.Wanted]:
             f"optimizer.weight_decay={decay}",
         )
         changes = (*size, *length, *data, "record.parameters=none")
-        found[f"decay {decay:g}, noise {noise}, share {share}"] = kit.Wanted("doshi2023/coexistence.yaml", changes)
-    return found
+        wanted[f"decay {decay:g}, noise {noise}, share {share}"] = kit.Wanted("doshi2023/coexistence.yaml", changes)
+    return wanted
 
 
 FIGURE = kit.Figure(

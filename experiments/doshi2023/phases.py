@@ -38,20 +38,20 @@ def evidence(runs: kit.Runs) -> Evidence:
     return {name: corrupted(run) for name, run in runs.items()}
 
 
-def reached(name: str, one: Corrupted) -> list[tuple[int, str, float]]:
+def reached(name: str, run: Corrupted) -> list[tuple[int, str, float]]:
     """Return the printed numbers at epochs that a run of the released size has reached."""
-    return [entry for entry in PRINTED[name] if one.p == RELEASED and entry[0] <= one.epochs[-1]]
+    return [entry for entry in PRINTED[name] if run.p == RELEASED and entry[0] <= run.epochs[-1]]
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the abstract and with the printed numbers."""
     coexist, partial, full, forget, batches = (e[name] for name in (COEXIST, PARTIAL, FULL, FORGET, BATCHES))
-    learnt = {name: one.test[-1] > 0.9 for name, one in e.items()}
+    learnt = {name: run.test[-1] > 0.9 for name, run in e.items()}
     return [
         *[kit.claim(f"{name.split()[0]}-{key.replace('_', '-')}-{epoch}", f"{name}: {WORDS[key]} at epoch {epoch}",
                     "printed; batches are our draws: around" if name == BATCHES else "printed",
-                    kit.around(value) if name == BATCHES else kit.printed(value), one.at(key, epoch))
-          for name, one in e.items() for epoch, key, value in reached(name, one)],
+                    kit.around(value) if name == BATCHES else kit.printed(value), run.at(key, epoch))
+          for name, run in e.items() for epoch, key, value in reached(name, run)],
         kit.claim("coexistence-memorises", "coexistence: replaced labels are memorised (accuracy on them)",
                   "abstract (i)", kit.around(1), coexist.replaced[-1]),
         kit.claim("coexistence-generalises", "coexistence: the rule is learnt too (test accuracy)",
@@ -91,12 +91,12 @@ def claims(e: Evidence) -> list[kit.Claim]:
 def draw(e: Evidence) -> kit.Drawing:
     """Draw the accuracies of each panel, with the printed numbers."""
     figure, axes = kit.new_figure(3, 2, aspect=0.8, extra_height=0.45)
-    for k, (name, one) in enumerate(e.items()):
-        draw_parts(axes[k], one.epochs, vars(one), one.plateau)
-        shown = [(epoch, value) for epoch, key, value in reached(name, one) if key != "test_loss"]
+    for k, (name, run) in enumerate(e.items()):
+        draw_parts(axes[k], run.epochs, vars(run), run.plateau)
+        shown = [(epoch, value) for epoch, key, value in reached(name, run) if key != "test_loss"]
         axes[k].plot(*np.array(shown).reshape(-1, 2).T, "k+", ms=6, label="printed")
-        kit.set_time_axis(axes[k], one.epochs, label="step" if name == BATCHES else "epoch")
-        size = "" if one.p == RELEASED else f", $p = {one.p}$"
+        kit.set_time_axis(axes[k], run.epochs, label="step" if name == BATCHES else "epoch")
+        size = "" if run.p == RELEASED else f", $p = {run.p}$"
         kit.panel_label(axes[k], k, f"{name.capitalize()}{size}")
     for k in (0, 3):
         axes[k].set_ylabel("accuracy")

@@ -34,7 +34,10 @@ def pruned(run: kit.Run, order: kit.Ints) -> dict[str, kit.Floats]:
         right.append(output.argmax(1) == truth)
         output -= z[:, j : j + BLOCK] @ W[:, order[j : j + BLOCK]].T
     share = np.arange(0, len(order), BLOCK) / len(order)
-    return {"share": share, **{part: np.array([one[rows].mean() for one in right]) for part, rows in parts.items()}}
+    return {
+        "share": share,
+        **{part: np.array([answers[rows].mean() for answers in right]) for part, rows in parts.items()},
+    }
 
 
 def first(curves: dict[str, kit.Floats], where: kit.Bools, known: kit.Bools) -> dict[str, float]:
@@ -54,10 +57,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the abstract (ii): pruning takes the replaced labels from the network and leaves the rule."""
-    one: Corrupted = e.run
-    both = one.test[-1] > RIGHT and one.replaced[-1] > RIGHT
+    run: Corrupted = e.run
+    both = run.test[-1] > RIGHT and run.replaced[-1] > RIGHT
     low, high = e.curves[LOWEST], e.curves[HIGHEST]
-    cleared = first(low, low["replaced"] <= one.chance, both)
+    cleared = first(low, low["replaced"] <= run.chance, both)
     lost = first(high, high["test"] < 0.5, both)
     return [
         kit.claim("low-clears", "the lowest IPR first: replaced labels come to chance before most neurons are pruned "
@@ -71,7 +74,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("low-kept", "The lowest IPR first: all kept labels are right (accuracy on them)", "README; 100 %",
                   kit.near(1, 0.01), cleared["kept"]),
         kit.claim("low-plateau", "The lowest IPR first: the training accuracy is 1 - noise (1 - 1/p)",
-                  "derived; picture", kit.near(one.plateau, 0.02 * one.plateau), cleared["train"]),
+                  "derived; picture", kit.near(run.plateau, 0.02 * run.plateau), cleared["train"]),
         kit.claim("high-rule", "the highest IPR first: the rule is lost soon (share of pruned neurons at which fewer "
                   "than half of the test pairs are right)", "abstract (ii); picture", kit.at_most(SHOWN[HIGHEST]),
                   lost["share"]),

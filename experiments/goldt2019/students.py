@@ -34,8 +34,8 @@ def curve(run: kit.Run, name: str = "") -> kit.Evidence:
     """Return test errors and `v_k R_km` of a run, and of the ODE from its first state, at its T snapshots."""
     seen = measured(run)
     exact = predicted(run, seen[0])
-    errors = [np.array([one.error for one in orders]) for orders in (seen, exact)]
-    overlaps = [np.array([(one.v[:, None] * one.R).ravel() for one in orders]) for orders in (seen, exact)]
+    errors = [np.array([order.error for order in orders]) for orders in (seen, exact)]
+    overlaps = [np.array([(order.v[:, None] * order.R).ravel() for order in orders]) for orders in (seen, exact)]
     return kit.Evidence(
         name=name, alpha=np.asarray(run.snapshot_iterations, np.float64) / run.config.dataset.dim,  # type: ignore[attr-defined]
         error=errors[0], exact=errors[1], R=overlaps[0], R_ode=overlaps[1], end=seen[-1],
@@ -47,7 +47,7 @@ def plateau(K: int) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     start = Order(np.eye(K), 1e-6 * rng.standard_normal((K, K)), np.eye(K), np.ones(K), np.ones(K))
     path = integrate(start, np.concatenate([[0.0], np.geomspace(10, 3e4, 200)]), SMALL)[1:]
-    errors = np.log([one.error for one in path])
+    errors = np.log([order.error for order in path])
     left = int(np.argmax(errors < errors[0] - 8)) or len(errors) - 1  # once a teacher is found the error falls for good
     flat = 1 + int(np.argmin(np.abs(np.gradient(errors))[1:left]))
     return float(np.exp(errors[flat])), float(path[flat].R.mean())
@@ -88,22 +88,22 @@ def evidence_dynamics(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def follows(one: kit.Evidence) -> float:
+def follows(run: kit.Evidence) -> float:
     """Return the mean ratio of the test error to the ODE's, alpha 10 to 100; NaN unless it fell to half by then.
 
     A student that stays where it starts follows the ODE, too.
     """
-    there = (one.alpha >= 10) & (one.alpha <= 100)
-    if not there.any() or one.error[there][0] > 0.5 * one.error[0]:
+    before = (run.alpha >= 10) & (run.alpha <= 100)
+    if not before.any() or run.error[before][0] > 0.5 * run.error[0]:
         return float("nan")
-    return float(np.mean((one.error / one.exact)[there]))
+    return float(np.mean((run.error / run.exact)[before]))
 
 
 def alignment(end: Order) -> float:
     """Return the least cosine of a student with its nearest teacher; 0 where two students have the same."""
     cosines = np.abs(end.R) / np.sqrt(np.outer(np.diag(end.Q), np.diag(end.T)))
-    own = cosines.argmax(axis=1)
-    return float(cosines.max(axis=1).min()) if len(set(own.tolist())) == len(own) else 0.0
+    teachers = cosines.argmax(axis=1)
+    return float(cosines.max(axis=1).min()) if len(set(teachers.tolist())) == len(teachers) else 0.0
 
 
 def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
@@ -120,11 +120,11 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("one-each", "Each student finds a teacher of its own (least cosine with it, K = M = 2)",
                   "Saad and Solla 1995", kit.at_least(0.99), alignment(first.end)),
         *(kit.theory(f"plateau-{K}", f"Symmetric plateau, K = M = {K}, small step (test error of the ODE over theory)",
-                     "Saad and Solla 1995", kit.near(1.0, 0.05), found[0] / plateau_theory(K)[0])
-          for K, found in e.plateaus.items()),
+                     "Saad and Solla 1995", kit.near(1.0, 0.05), ode[0] / plateau_theory(K)[0])
+          for K, ode in e.plateaus.items()),
         *(kit.theory(f"plateau-R-{K}", f"Overlap of the student with the teacher, K = M = {K} (over theory)",
-                     "Saad and Solla 1995", kit.near(1.0, 0.05), found[1] / plateau_theory(K)[1])
-          for K, found in e.plateaus.items()),
+                     "Saad and Solla 1995", kit.near(1.0, 0.05), ode[1] / plateau_theory(K)[1])
+          for K, ode in e.plateaus.items()),
     ]  # fmt: skip
 
 
@@ -132,10 +132,10 @@ def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
     """Draw test errors and the overlaps of the first run, crosses trained, lines the ODE."""
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
-    for k, one in enumerate(e.curves):
-        (dots,) = axes[0].plot(one.alpha[1:], one.error[1:], "x", ms=4, color=kit.SERIES[k],
-                              label=one.name.replace("K", "$K$"))  # fmt: skip
-        axes[0].plot(one.alpha[1:], one.exact[1:], color=kit.SERIES[k])
+    for k, run in enumerate(e.curves):
+        (dots,) = axes[0].plot(run.alpha[1:], run.error[1:], "x", ms=4, color=kit.SERIES[k],
+                              label=run.name.replace("K", "$K$"))  # fmt: skip
+        axes[0].plot(run.alpha[1:], run.exact[1:], color=kit.SERIES[k])
         handles.append(dots)
     value = axes[0].axhline(plateau_theory(2)[0], color="black", lw=0.9, ls=(0, (4, 2)))
     value.set_label("plateau, small steps, $K = M = 2$")
@@ -167,11 +167,11 @@ def evidence_size(runs: kit.Runs) -> kit.Evidence:
     The standard error of the slope comes from leaving out one teacher at a time (jackknife).
     """
     sizes = np.array([run.config.dataset.dim for run in runs.values()], np.float64)  # type: ignore[attr-defined]
-    curves = [[curve(one) for one in replicas_of(run)] for run in runs.values()]
-    squares = np.array([[np.mean((one.error - one.exact) ** 2) for one in row] for row in curves])
+    curves = [[curve(replica) for replica in replicas_of(run)] for run in runs.values()]
+    squares = np.array([[np.mean((path.error - path.exact) ** 2) for path in row] for row in curves])
     R = squares.shape[1]
     without = [fitted(sizes, np.delete(squares, k, axis=1))[0] for k in range(R)]
-    fell = np.array([[one.error[-1] / one.error[0] for one in row] for row in curves])
+    fell = np.array([[path.error[-1] / path.error[0] for path in row] for row in curves])
     return kit.Evidence(
         sizes=sizes, rms=np.sqrt(squares.mean(axis=1)), line=fitted(sizes, squares), fell=float(np.median(fell)),
         error=float(np.sqrt((R - 1) * np.var(without))),
@@ -211,7 +211,7 @@ def evidence_overparam(runs: kit.Runs) -> kit.Evidence:
     for role, run in runs.items():
         last, size = 3 * len(run.snapshot_iterations) // 4, unit(ETA, TRAINED_NOISE)
         trained[role.split(",")[0]].append(
-            [float(np.mean([state.error for state in measured(one)[last:]])) / size for one in replicas_of(run)]
+            [float(np.mean([state.error for state in measured(replica)[last:]])) / size for replica in replicas_of(run)]
         )
     return kit.Evidence(
         committee=[final_error(K, shared=False) for K in STUDENTS],
@@ -232,15 +232,15 @@ def expected(K: int, *, shared: bool) -> float:
 def medians(trained: Mapping[str, kit.Floats]) -> dict[str, kit.Floats]:
     """Return the medians (K,) over the teachers; NaN unless all are below the plateau, where students specialise."""
     values = {layers: np.median(rows, axis=1) for layers, rows in trained.items()}
-    left = max(one.max() for one in values.values()) * unit(ETA, TRAINED_NOISE) < plateau_theory(TEACHERS)[0]
-    return {layers: one if left else np.full_like(one, np.nan) for layers, one in values.items()}
+    left = max(errors.max() for errors in values.values()) * unit(ETA, TRAINED_NOISE) < plateau_theory(TEACHERS)[0]
+    return {layers: errors if left else np.full_like(errors, np.nan) for layers, errors in values.items()}
 
 
 def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the abstract and with gradient noise at the minimum."""
     formula = [expected(K, shared=False) for K in STUDENTS]
-    found = medians(e.trained)
-    soft, both = found["soft"], found["both"]
+    median = medians(e.trained)
+    soft, both = median["soft"], median["both"]
     return [
         kit.claim("soft-grows", "Trained soft committees: the final error grows with every further student (least "
                   "ratio of medians, K = 2, 3, 4, 6)", "abstract", kit.more_than(1), np.min(soft[1:] / soft[:-1])),
@@ -252,11 +252,12 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
                   both[-1] / soft[-1]),
         *(kit.theory(f"committee-{K}", "Soft committee: the final error is linear in K - M to first order in the step "
                      f"(excess over the formula, over that at half the step, K = {K})", "abstract; eta sigma^2 "
-                     "/ (2 pi) (K - M + M / sqrt 3) + O(eta^2)", kit.near(2, 0.2), (one / line - 1) / (half / line - 1))
-          for K, one, half, line in zip(STUDENTS, e.committee, e.halved, formula, strict=True)),
+                     "/ (2 pi) (K - M + M / sqrt 3) + O(eta^2)", kit.near(2, 0.2),
+                     (error / line - 1) / (half / line - 1))
+          for K, error, half, line in zip(STUDENTS, e.committee, e.halved, formula, strict=True)),
         *(kit.theory(f"both-{K}", f"Both layers: students share teachers, the error falls (over the formula, K = {K})",
-                     "abstract; th0 / Z", kit.near(1.0, 0.05), one / expected(K, shared=True))
-          for K, one in zip(STUDENTS, e.both, strict=True)),
+                     "abstract; th0 / Z", kit.near(1.0, 0.05), error / expected(K, shared=True))
+          for K, error in zip(STUDENTS, e.both, strict=True)),
         kit.theory("contrast", "With more students the error of both layers does not grow (K = 6 over K = 2)",
                    "abstract", kit.at_most(1.1), e.both[-1] / e.both[0]),
     ]  # fmt: skip

@@ -29,10 +29,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
                 accuracy[p][-1].append(float(np.mean(f.argmax(-1) == truth)))
     s = np.arange(N) % ((p - 1) // 2) + 1  # of the last p and N
     wave = np.cos(2 * np.pi * np.outer(np.arange(p), s) / p).sum(1) / 2  # (p,): the output, without random phases
-    rest = f - wave[(truth[..., None] - np.arange(p)) % p]
+    noise = f - wave[(truth[..., None] - np.arange(p)) % p]
     return kit.Evidence(
-        accuracy={p: np.array(one) for p, one in accuracy.items()}, rest=float(rest.std()) / np.sqrt(N),
-        ipr=np.stack([participation(one) for one in (U, V, W.T)]), rows=U[:2],
+        accuracy={p: np.array(accuracies) for p, accuracies in accuracy.items()}, rest=float(noise.std()) / np.sqrt(N),
+        ipr=np.stack([participation(weights) for weights in (U, V, W.T)]), rows=U[:2],
     )  # fmt: skip
 
 
@@ -53,9 +53,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw accuracy over width, and two rows with their spectra."""
     figure, (accuracy, row, spectrum) = kit.new_figure(3, aspect=0.95)
-    for color, (p, one) in zip(kit.SERIES, e.accuracy.items(), strict=False):
-        accuracy.plot(WIDTHS[p], one.mean(1), color=color, label=f"$p = {p}$")
-        accuracy.plot(WIDTHS[p], one, ls="none", marker=".", color=color, ms=3)
+    for color, (p, accuracies) in zip(kit.SERIES, e.accuracy.items(), strict=False):
+        accuracy.plot(WIDTHS[p], accuracies.mean(1), color=color, label=f"$p = {p}$")
+        accuracy.plot(WIDTHS[p], accuracies, ls="none", marker=".", color=color, ms=3)
     accuracy.set(xlabel="width $N$", ylabel="accuracy on all pairs", ylim=(0, 1.03))
     accuracy.legend(loc="lower right")
     for color, values in zip(kit.SERIES[2:], e.rows, strict=False):  # rows, not the moduli of the first panel

@@ -24,19 +24,19 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         name: dict(sorted((float(role[len(name) :]), grokking(run)) for role, run in runs.items() if name in role))
         for name in SHARES
     }
-    decays = {one: grokking(runs[f"decay {one:g}"]) for one in DECAYS}
+    decays = {decay: grokking(runs[f"decay {decay:g}"]) for decay in DECAYS}
     return kit.Evidence(shares=shares, decays=dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items())))
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare: below some share nothing generalises, above it the sooner the more pairs are trained."""
-    found = []
+    made = []
     # fmt: off
     for name, of in e.shares.items():
-        key, times = {GD: "gd", ADAMW: "adamw"}[name], np.array([one.t_test for one in of.values()])
+        key, times = {GD: "gd", ADAMW: "adamw"}[name], np.array([run.t_test for run in of.values()])
         late = times[np.isfinite(times)]
         least = next(iter(of))
-        found += [
+        made += [
             kit.claim(f"{key}-few", f"{name}: of few pairs ({least:.0%}) all are learnt, and most others are not "
                       "(final test accuracy)", "critical share (recalled)", kit.less_than(0.5),
                       of[least].test[-1] if np.isfinite(of[least].t_train) else np.nan),
@@ -45,7 +45,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                       np.mean(np.diff(late) < 0) if len(late) > 1 else np.nan),
         ]
     # fmt: on
-    return found
+    return made
 
 
 @kit.styled
@@ -54,13 +54,13 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (times, final, decay) = kit.new_figure(3, aspect=1.0, extra_height=0.4)
     for color, (name, of) in zip(kit.SERIES, e.shares.items(), strict=False):
         x = list(of)
-        times.semilogy(x, [one.t_train for one in of.values()], color=color, ls=":", marker=".")
-        times.semilogy(x, [one.t_test for one in of.values()], color=color, marker=kit.MARKER, label=name)
-        final.plot(x, [one.test[-1] for one in of.values()], color=color, marker=kit.MARKER)
+        times.semilogy(x, [run.t_train for run in of.values()], color=color, ls=":", marker=".")
+        times.semilogy(x, [run.t_test for run in of.values()], color=color, marker=kit.MARKER, label=name)
+        final.plot(x, [run.test[-1] for run in of.values()], color=color, marker=kit.MARKER)
     times.set(xlabel="share trained", ylabel="epoch learnt", ylim=(4, 2000))
     final.set(xlabel="share trained", ylabel="final test accuracy", ylim=(-0.03, 1.05))
-    for color, (value, one) in zip(kit.SERIES[2:], e.decays.items(), strict=False):
-        decay.semilogx(one.epochs[1:], one.test[1:], color=color, label=f"decay {value:g}")
+    for color, (value, run) in zip(kit.SERIES[2:], e.decays.items(), strict=False):
+        decay.semilogx(run.epochs[1:], run.test[1:], color=color, label=f"decay {value:g}")
     decay.set(xlabel="epoch", ylabel="test accuracy", ylim=(-0.03, 1.05))
     kit.panel_labels(figure.axes, "When learnt", "Final accuracy", "AdamW, one half")
     times.plot([], [], color=kit.PALETTE.muted, ls=":", marker=".", label="training pairs")
@@ -70,15 +70,15 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _wanted(*sizes: str) -> dict[str, kit.Wanted]:
-    def one(name: str, *more: str) -> kit.Wanted:
+    def runs_of(name: str, *more: str) -> kit.Wanted:
         config, count = CONFIG[name]
         step = ("optimizer.lr=5.155",) if sizes and name == GD else ()
         return kit.Wanted(config, (*sizes, *step, count, *more))
 
     shares = {name: (*(FEWER[name] if sizes else ()), *of) for name, of in SHARES.items()}
-    found = {f"{name} {x}": one(name, f"dataset.train_fraction={x}") for name, of in shares.items() for x in of}
+    wanted = {f"{name} {x}": runs_of(name, f"dataset.train_fraction={x}") for name, of in shares.items() for x in of}
     half = "dataset.train_fraction=0.5"
-    return found | {f"decay {x:g}": one(ADAMW, half, f"optimizer.weight_decay={x}") for x in DECAYS}
+    return wanted | {f"decay {x:g}": runs_of(ADAMW, half, f"optimizer.weight_decay={x}") for x in DECAYS}
 
 
 FIGURE = kit.Figure(

@@ -73,8 +73,8 @@ class Grokking:
 
     def learnt(self, accuracy: kit.Floats) -> float:
         """Return the first recorded epoch at which a split is learnt; NaN where none is."""
-        found = np.flatnonzero(accuracy > LEARNT)
-        return float(self.epochs[found[0]]) if len(found) else NAN
+        learnt = np.flatnonzero(accuracy > LEARNT)
+        return float(self.epochs[learnt[0]]) if len(learnt) else NAN
 
     @property
     def t_train(self) -> float:

@@ -69,8 +69,8 @@ class NeuronPath:
     @property
     def aligned(self) -> float:
         """First time at which the alignment exceeds 0.99; infinity if it never does."""
-        there = np.flatnonzero(self.alignment > 0.99)
-        return float(self.t[there[0]]) if len(there) else float("inf")
+        aligned = np.flatnonzero(self.alignment > 0.99)
+        return float(self.t[aligned[0]]) if len(aligned) else float("inf")
 
 
 def path(run: kit.Run) -> NeuronPath:
@@ -89,17 +89,17 @@ def path(run: kit.Run) -> NeuronPath:
 
 def evidence(runs: kit.Runs) -> list[NeuronPath]:
     """Read all runs, ascending in delta; runs on one sample last."""
-    found = [path(run) for run in runs.values()]
-    return sorted(found, key=lambda one: (bool(np.isnan(one.exact_a[0])), one.delta))
+    paths = [path(run) for run in runs.values()]
+    return sorted(paths, key=lambda neuron: (bool(np.isnan(neuron.exact_a[0])), neuron.delta))
 
 
 def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
     """Compare with Section 3."""
     by = dict(zip(DELTAS, paths, strict=True))
-    limits = {delta: last_distance(delta, float(np.linalg.norm(one.beta))) for delta, one in by.items()}
-    gap = [abs(one.S[-1] - limits[delta]) for delta, one in by.items() if delta >= -2]
-    own = [float(np.abs(one.S - kernel_distance(one.w, one.a, one.w[0], float(one.a[0]))).max()) for one in paths]
-    late, aligned = by[-4.0], [one.aligned for one in paths]
+    limits = {delta: last_distance(delta, float(np.linalg.norm(p.beta))) for delta, p in by.items()}
+    gap = [abs(p.S[-1] - limits[delta]) for delta, p in by.items() if delta >= -2]
+    S_errors = [float(np.abs(p.S - kernel_distance(p.w, p.a, p.w[0], float(p.a[0]))).max()) for p in paths]
+    late, aligned = by[-4.0], [p.aligned for p in paths]
     rich = late.at(late.S, 15.0)  # without it nothing is late, and nothing is first
     return [
         kit.claim("conserved", r"Gradient flow conserves $a^2 - |w|^2$ (largest change, all $\delta$)",
@@ -120,7 +120,7 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
                   "Figure 3, middle", kit.less_than(0.99),
                   kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
         kit.theory("formula", "The kernel distance from w and a is that of the gradients (largest difference)",
-                   "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(own)),
+                   "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(S_errors)),
     ]  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Flo
 def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
     """Compare with Section 3 and Figure 4."""
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
-    gaps = [float(np.abs(one.predictor[-1] - end_of_one_sample(one.delta, one.w[0], one.beta)).max()) for one in single]
+    gaps = [float(np.abs(p.predictor[-1] - end_of_one_sample(p.delta, p.w[0], p.beta)).max()) for p in single]
     return [
         kit.claim("one-solution", "On white inputs every imbalance learns the same predictor (largest distance from "
                   r"$\beta^*$, $\delta$ -2 to 4)", "Figure 4(a)", kit.less_than(1e-2),
@@ -145,8 +145,8 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("ends", "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
                   "distance)", "Figure 4(b), Theorem 3.2", kit.less_than(1e-4), max(gaps)),
         kit.claim("fits", "All neurons fit the sample (largest final error)", "Figure 4(b)", kit.less_than(1e-4),
-                  max(abs(float((one.predictor[-1] - one.beta) @ one.beta)) / float(np.linalg.norm(one.beta))
-                      for one in single)),
+                  max(abs(float((p.predictor[-1] - p.beta) @ p.beta)) / float(np.linalg.norm(p.beta))
+                      for p in single)),
     ]  # fmt: skip
 
 
@@ -158,17 +158,26 @@ def draw_fig3(paths: list[NeuronPath]) -> kit.Drawing:
     """Draw signed size, alignment and kernel distance over time, the exact solution dashed."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     handles = []
-    for one in paths:
-        exact = NeuronPath(one.delta, one.t, one.exact_w, one.exact_a, one.S, one.exact_w, one.exact_a, one.beta)
-        exact_S = kernel_distance(one.exact_w, one.exact_a, one.w[0], float(one.a[0]))
+    for neuron in paths:
+        exact = NeuronPath(
+            neuron.delta,
+            neuron.t,
+            neuron.exact_w,
+            neuron.exact_a,
+            neuron.S,
+            neuron.exact_w,
+            neuron.exact_a,
+            neuron.beta,
+        )
+        exact_S = kernel_distance(neuron.exact_w, neuron.exact_a, neuron.w[0], float(neuron.a[0]))
         for k, (measured, theory) in enumerate((
-            (one.a * np.linalg.norm(one.w, axis=1), exact.a * np.linalg.norm(exact.w, axis=1)),
-            (one.alignment, exact.alignment),
-            (one.S, exact_S),
+            (neuron.a * np.linalg.norm(neuron.w, axis=1), exact.a * np.linalg.norm(exact.w, axis=1)),
+            (neuron.alignment, exact.alignment),
+            (neuron.S, exact_S),
         )):  # fmt: skip
-            (line,) = axes[k].plot(one.t, measured, color=_color(one.delta), lw=2.0, alpha=0.8)
-            (dashes,) = axes[k].plot(one.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
-        line.set_label(rf"$\delta={one.delta:g}$")
+            (line,) = axes[k].plot(neuron.t, measured, color=_color(neuron.delta), lw=2.0, alpha=0.8)
+            (dashes,) = axes[k].plot(neuron.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
+        line.set_label(rf"$\delta={neuron.delta:g}$")
         handles.append(line)
     for k, (name, label) in enumerate((("Size", r"$a\,\Vert w\Vert$"), ("Alignment", r"$\cos(w,\beta^*)$"),
                                        ("Kernel distance", "$S(0,t)$"))):  # fmt: skip
@@ -184,15 +193,17 @@ def draw_fig4(paths: list[NeuronPath]) -> kit.Drawing:
     handles = []
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
     for k, some in enumerate((white, single)):
-        for one in some:
-            (line,) = axes[k].plot(*one.predictor.T, color=_color(one.delta), lw=1.8, label=rf"$\delta={one.delta:g}$")
+        for neuron in some:
+            (line,) = axes[k].plot(
+                *neuron.predictor.T, color=_color(neuron.delta), lw=1.8, label=rf"$\delta={neuron.delta:g}$"
+            )
             if k == 0:
-                exact = one.exact_a[:, None] * one.exact_w
+                exact = neuron.exact_a[:, None] * neuron.exact_w
                 (dashes,) = axes[0].plot(*exact.T, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
                 handles.append(line)
         axes[k].plot(*some[0].predictor[0], "s", color="black", ms=4)
         axes[k].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
-    ends = np.array([end_of_one_sample(one.delta, one.w[0], one.beta) for one in single])
+    ends = np.array([end_of_one_sample(neuron.delta, neuron.w[0], neuron.beta) for neuron in single])
     (cross,) = axes[1].plot(*ends.T, "x", color="black", ms=5, ls="none", label="predicted end")
     beta = single[0].beta
     across = np.array([-beta[1], beta[0]])
@@ -206,12 +217,12 @@ def draw_fig4(paths: list[NeuronPath]) -> kit.Drawing:
 
 
 def _wanted(beta: tuple[float, float], changes: tuple[str, ...] = (), name: str = "white") -> dict[str, kit.Wanted]:
-    found = {}
+    wanted = {}
     for delta in DELTAS:
         w, a = start(delta, beta)
         weights = (f"initialization.hidden_weight=[{[float(v) for v in w]}]", f"initialization.output_weight=[{a!r}]")
-        found[f"{name}, delta = {delta:g}"] = kit.Wanted(CONFIG, (*weights, *changes))
-    return found
+        wanted[f"{name}, delta = {delta:g}"] = kit.Wanted(CONFIG, (*weights, *changes))
+    return wanted
 
 
 WHITE, SINGLE = _wanted((-1.0, 0.0)), _wanted((0.4, 0.05), ONE, "one sample")

@@ -69,10 +69,12 @@ def cell(run: kit.Run) -> kit.Floats:
     """
     replicas = replicas_of(run) if "replicas" in run.info else [run]
     names = ("test_loss", "kernel_distance", "activation_flips", "distance")
-    found = np.mean([[np.asarray(one.measures[name], np.float64)[1:] for name in names] for one in replicas], axis=0)
-    null = np.mean([np.mean(np.square(one.dataset().y_test)) for one in replicas])  # type: ignore[arg-type]
+    means = np.mean(
+        [[np.asarray(replica.measures[name], np.float64)[1:] for name in names] for replica in replicas], axis=0
+    )
+    null = np.mean([np.mean(np.square(replica.dataset().y_test)) for replica in replicas])  # type: ignore[arg-type]
     m = run.config.architecture.width  # type: ignore[attr-defined]
-    return np.asarray(found * np.array([1 / null, 1.0, m, 1.0])[:, None])
+    return np.asarray(means * np.array([1 / null, 1.0, m, 1.0])[:, None])
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -91,12 +93,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Figure 1 as the released notebooks print and draw it, means over 16 seeds there."""
-    one, drawn = e.plane, "Figure 1b, map drawn by the released notebook"
+    nets, drawn = e.plane, "Figure 1b, map drawn by the released notebook"
 
     def at(values: kit.Floats, time: int, delta: float) -> float:  # at the smallest tau
         return float(values[list(e.times).index(time), int(np.argmin(np.abs(e.deltas - delta))), 0])
 
-    rich, lazy = ([one[name].found for name in names] for names in (("rich", "upstream"), ("lazy", "downstream")))
+    rich, lazy = ([nets[name].found for name in names] for names in (("rich", "upstream"), ("lazy", "downstream")))
     extremes = {id: float(end(getattr(e, name)[time].flat)) for id, (name, time, end, _, _) in PRINTED.items()}
     largest, expected = np.unravel_index(np.argmax(e.kernel[1]), e.kernel[1].shape), kit.around(PRINTED["largest"][3])
     where = e.taus[largest[1]] < 0.11 and -0.4 <= e.deltas[largest[0]] < 0 and expected.holds(extremes["largest"])
@@ -136,8 +138,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw `|a_j| w_j` of the four networks, then maps of the held-out loss and of the kernel distance."""
     count = len(e.times)
     figure, axes = kit.new_figure(4, 1 + (2 * count + 3) // 4, aspect=1.08, extra_height=0.25)
-    for k, (name, one) in enumerate(e.plane.items()):
-        _draw_plane(axes[k], one)
+    for k, (name, net) in enumerate(e.plane.items()):
+        _draw_plane(axes[k], net)
         kit.panel_label(axes[k], k, name.capitalize())
         axes[k].set_xlabel(rf"$\tau={PLANE[name][0]:g},\,\delta={PLANE[name][1]:.2g}$")
     for row, (values, label) in enumerate(((e.test, "test loss"), (e.kernel, "kernel distance"))):
@@ -173,23 +175,23 @@ def edges(places: kit.Floats) -> kit.Floats:
     return np.concatenate([[2 * places[0] - middle[0]], middle, [2 * places[-1] - middle[-1]]])
 
 
-def _draw_plane(axes: kit.Axes, one: kit.Evidence) -> None:
-    reach = 1.15 * max(float(np.abs(one.paths).max()), 1.2 * one.tau**2)
-    for j in range(one.paths.shape[1]):
-        look: dict[str, Any] = {"color": kit.PALETTE.sign(one.signs[j])}
-        axes.plot(*one.paths[:, j].T, lw=0.8, alpha=0.7, **look)
-        axes.plot(*one.paths[-1, j], kit.MARKER, ms=2.5, **look)
+def _draw_plane(axes: kit.Axes, net: kit.Evidence) -> None:
+    reach = 1.15 * max(float(np.abs(net.paths).max()), 1.2 * net.tau**2)
+    for j in range(net.paths.shape[1]):
+        look: dict[str, Any] = {"color": kit.PALETTE.sign(net.signs[j])}
+        axes.plot(*net.paths[:, j].T, lw=0.8, alpha=0.7, **look)
+        axes.plot(*net.paths[-1, j], kit.MARKER, ms=2.5, **look)
     for t, s in zip(TEACHER, TEACHER_SIGNS, strict=True):
         axes.plot(*np.outer(t, [0, 2 * reach]), color=kit.PALETTE.sign(s), lw=0.9, ls=(0, (4, 2)), zorder=0)
     angle = np.linspace(0, 2 * np.pi, 100)
-    axes.plot(one.tau**2 * np.cos(angle), one.tau**2 * np.sin(angle), color="black", lw=0.8, ls=":")
+    axes.plot(net.tau**2 * np.cos(angle), net.tau**2 * np.sin(angle), color="black", lw=0.8, ls=":")
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=(), yticks=())
 
 
 def _wanted(tau: float, delta: float, config: str, *more: str, replicas: int = 1) -> kit.Wanted:
-    A, other = factors(tau, delta)
+    A, B = factors(tau, delta)
     return kit.Wanted(
-        config, (f"initialization.scale={tau!r}", f"initialization.scales=[{A!r}, {other!r}]", *more), replicas
+        config, (f"initialization.scale={tau!r}", f"initialization.scales=[{A!r}, {B!r}]", *more), replicas
     )
 
 

@@ -35,7 +35,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     return kit.Evidence(
         p=p, epochs=epochs, losses=np.asarray(run.losses, np.float64) / p, modes=modes,
         levels=[2 * float(np.sum(sizes[k:] ** 2)) / p**2 for k in range(len(modes) + 1)],
-        sizes=sizes, amplitudes=amplitudes, times=np.array([epochs[one[0]] if len(one) else np.nan for one in firsts]),
+        sizes=sizes, amplitudes=amplitudes, times=np.array([epochs[i[0]] if len(i) else np.nan for i in firsts]),
         bounds=(1 / norms[0].max() - 1) / (3 * largest_utility(sizes, p)) / rate,
         target=samples.y[PAIR[0] * p + PAIR[1]], outputs=[h[PAIR[0] * p + PAIR[1]] for h in outputs],
         right=np.array([np.mean(h.argmax(axis=1) == samples.y.argmax(axis=1)) for h in outputs]),
@@ -56,7 +56,7 @@ def _at(e: kit.Evidence, values: kit.Floats, epoch: int) -> kit.Floats:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the printed losses, and with the order and the bounds of the theory."""
     counts = [(_at(e, e.amplitudes, epoch) / e.sizes >= 0.5).sum() for epoch in (*SHOWN, int(e.epochs[-1]))]
-    there = np.isfinite(e.times).all()
+    complete = np.isfinite(e.times).all()
     active = e.spectra[e.norms >= 1]
     single = active.max(axis=1) ** 2 / np.sum(active**2, axis=1)
     return [
@@ -67,14 +67,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "printed, cell 12", kit.printed(0.895, 1e-4), _at(e, e.right, 20_000)),
         kit.claim("one-by-one", "Modes learnt at epochs 1 000, 10 000, 100 000 and in the end are 0, 1, 2, 3 (share of "
                   "these; learnt: half of the template's amplitude)", "cell 23", kit.exactly(1.0),
-                  kit.given(there, np.mean(np.array(counts) == np.arange(len(counts))))),
+                  kit.given(complete, np.mean(np.array(counts) == np.arange(len(counts))))),
         kit.claim("order", "Modes are learnt in decreasing order of their amplitudes (share of modes learnt later than "
-                  "the one before)", "abstract", kit.exactly(1.0), kit.given(there, np.mean(np.diff(e.times) > 0))),
+                  "the one before)", "abstract", kit.exactly(1.0), kit.given(complete, np.mean(np.diff(e.times) > 0))),
         kit.claim("not-before", "No mode is learnt before a neuron of it, aligned from the start, would have norm 1 "
                   "(least epoch over this bound)", "cell 19", kit.at_least(1.0), np.min(e.times / e.bounds)),
         kit.claim("neurons", "In the end most neurons of norm 1 or more have one mode (share whose output weights have "
                   "more than half of their power at one frequency)", "cell 23; most: more than half", kit.most(),
-                  kit.given(there, np.mean(single > 0.5))),
+                  kit.given(complete, np.mean(single > 0.5))),
         *(kit.theory(f"plateau-{k}", f"With {what} learnt the loss is the power of the other modes",
                      "printed, cell 12", kit.near(PRINTED[epoch], DIGITS), e.levels[k])
           for k, what, epoch in ((1, "the largest mode", 10_000), (2, "the two largest modes", 30_000))),

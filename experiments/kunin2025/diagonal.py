@@ -25,20 +25,20 @@ SMALL = 0.01
 """alpha up to which the jumps of a network are compared with the saddles."""
 
 
-def jump_times(times: kit.Floats, beta: kit.Floats, found: Saddles) -> kit.Floats:
+def jump_times(times: kit.Floats, beta: kit.Floats, limit: Saddles) -> kit.Floats:
     """Return the times (J,) at which a network of predictors `beta` (K, d) at `times` (K,) makes the predicted jumps.
 
     At its jump a coordinate passes one half of its value at the saddle, after the jump before; NaN from the first jump
     that a network does not make.
     """
-    jumps, last = np.full(len(found.activated), np.nan), 0
-    for j, k in enumerate(found.activated):
-        share = beta[last:, k] / found.betas[j + 1, k]
-        there = np.flatnonzero(share >= 0.5)
-        if not len(there) or last + there[0] == 0:
+    jumps, last = np.full(len(limit.activated), np.nan), 0
+    for j, k in enumerate(limit.activated):
+        share = beta[last:, k] / limit.betas[j + 1, k]
+        passed = np.flatnonzero(share >= 0.5)
+        if not len(passed) or last + passed[0] == 0:
             break
-        last += int(there[0])
-        jumps[j] = np.interp(0.5, beta[last - 1 : last + 1, k] / found.betas[j + 1, k], times[last - 1 : last + 1])
+        last += int(passed[0])
+        jumps[j] = np.interp(0.5, beta[last - 1 : last + 1, k] / limit.betas[j + 1, k], times[last - 1 : last + 1])
     return jumps
 
 
@@ -67,16 +67,16 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     )  # fmt: skip
 
 
-def _at(one: kit.Evidence, values: kit.Floats, t: float) -> kit.Floats:
+def _at(run: kit.Evidence, values: kit.Floats, t: float) -> kit.Floats:
     """Return values (K, ...) of a network at a time; NaN unless it has come so far."""
-    return values[np.searchsorted(one.t, t)] if t <= one.t[-1] else np.full(values.shape[1:], np.nan)
+    return values[np.searchsorted(run.t, t)] if t <= run.t[-1] else np.full(values.shape[1:], np.nan)
 
 
 def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
     """Return the claims of both figures."""
     least, limit, cell, alpha = e.runs[-1], e.limit, "cell 20" if name == "diagonal" else "cell 17", LEAST[name]
-    small = [one for one in e.runs if one.alpha < SMALL * 1.01]
-    late, scales = np.array([one.late for one in small]), -np.log([one.alpha for one in small])
+    small = [run for run in e.runs if run.alpha < SMALL * 1.01]
+    late, scales = np.array([run.late for run in small]), -np.log([run.alpha for run in small])
     middles = np.sqrt(limit.times[1:-1] * limit.times[2:])
     levels = [float(_at(least, least.loss, t)) / level for t, level in zip(middles, limit.losses[1:], strict=False)]
     return [
@@ -110,7 +110,7 @@ def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the printed order and times."""
     ends = np.abs(e.limit.betas[-1]) / 2
     firsts = [np.flatnonzero(np.abs(row) >= end)[:1] for row, end in zip(e.runs[-1].beta.T, ends, strict=True)]
-    order = np.argsort([one[0] if len(one) else np.inf for one in firsts])
+    order = np.argsort([passed[0] if len(passed) else np.inf for passed in firsts])
     return [
         *_common("diagonal", e),
         kit.claim("order", r"The coordinates come up to half of their final values in the printed order ($\alpha$ = "
@@ -150,12 +150,12 @@ def colors(e: kit.Evidence) -> kit.Floats:
 def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
     """Draw the losses of all networks over rescaled times, and the steps of alternating flow up to the last `t`."""
     shades, n = colors(e), len(e.runs)
-    for one, color in zip(e.runs, shades, strict=True):
-        axes.plot(one.t, one.loss, color=color, lw=1.4)
+    for run, color in zip(e.runs, shades, strict=True):
+        axes.plot(run.t, run.loss, color=color, lw=1.4)
     scale = ScalarMappable(BoundaryNorm(range(n + 1), n), ListedColormap(shades))
     bar = axes.figure.colorbar(scale, ax=axes, ticks=np.arange(n) + 0.5, label=r"scale of the start $\alpha$")
     bar.ax.set_yticklabels(
-        [f"{one.alpha:g}" if one.alpha > SMALL else f"$10^{{{np.log10(one.alpha):.0f}}}$" for one in e.runs]
+        [f"{run.alpha:g}" if run.alpha > SMALL else f"$10^{{{np.log10(run.alpha):.0f}}}$" for run in e.runs]
     )
     bar.ax.minorticks_off()
     steps = axes.plot(t, e.limit.at(e.limit.losses, t), **DASHES, label=r"alternating flow, $\alpha \to 0$")
@@ -165,9 +165,9 @@ def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
 
 def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
     """Draw the accumulated forces of the smallest alpha beside the recursion, where they are ±1 while active."""
-    one, inside = e.runs[-1], e.runs[-1].t < last
-    for k in range(one.s.shape[1]):
-        axes.plot(one.t[inside], one.s[inside, k], color=kit.SERIES[k], lw=1.8, label=rf"$\beta_{{{k + 1}}}$")
+    run, inside = e.runs[-1], e.runs[-1].t < last
+    for k in range(run.s.shape[1]):
+        axes.plot(run.t[inside], run.s[inside, k], color=kit.SERIES[k], lw=1.8, label=rf"$\beta_{{{k + 1}}}$")
         axes.plot([*e.limit.times, last], [*e.limit.paths[:, k], e.limit.paths[-1, k]], **DASHES)
     axes.plot(e.constrained.times, e.constrained.paths, ".", color=kit.PALETTE.theory, ms=5, label="Algorithm 1")
     axes.set(xlabel=TIME, ylabel=r"$s_i / \ln(1/\alpha)$")
@@ -179,11 +179,11 @@ TIME = r"time over $\ln(1/\alpha)$"
 def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
     """Draw losses, coefficients, accumulated forces, and how much later than predicted networks jump."""
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.45)
-    t, one = np.geomspace(1e-3, 1e3, 4000), e.runs[-1]
+    t, smallest = np.geomspace(1e-3, 1e3, 4000), e.runs[-1]
     handles = _draw_loss(axes[0], e, t)
     axes[0].set(xscale="log", xlim=(1e-3, 1e3), ylim=(1e-5, 300))
     for k in range(len(e.limit.betas[0])):
-        axes[1].plot(one.t, one.beta[:, k], color=kit.SERIES[k], lw=1.8)
+        axes[1].plot(smallest.t, smallest.beta[:, k], color=kit.SERIES[k], lw=1.8)
         axes[1].plot(t, e.limit.at(e.limit.betas, t)[:, k], **DASHES)
         axes[1].plot(e.constrained.times, e.constrained.betas[:, k], ".", color=kit.PALETTE.theory, ms=5)
     axes[1].set(xscale="log", xlim=(0.03, 30), xlabel=TIME, ylabel=r"coefficient $\beta_i$")
@@ -213,8 +213,8 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
     grid = np.stack(np.meshgrid(np.linspace(-0.9, 1.1, 80), np.linspace(-0.3, 2.3, 80)), axis=-1)
     loss = np.mean((grid @ e.x.T - e.y) ** 2, axis=-1) / 2
     axes[1].contour(*grid.transpose(2, 0, 1), loss, levels=np.geomspace(0.02, 20, 10), colors=kit.PALETTE.faint)
-    for one, color in zip(e.runs, colors(e), strict=True):
-        axes[1].plot(*one.beta.T, color=color, lw=1.4)
+    for run, color in zip(e.runs, colors(e), strict=True):
+        axes[1].plot(*run.beta.T, color=color, lw=1.4)
     axes[1].plot(*e.constrained.betas.T, "o", color=kit.PALETTE.theory, ms=4)
     axes[1].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
     _draw_s(axes[2], e, 4.5)

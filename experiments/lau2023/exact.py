@@ -41,10 +41,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Compare the estimates at the end of training with the exact values; NaN where labels are not fitted."""
     nets, finished = networks(), list(runs.values())
     fitted = np.array([run.final_loss < FITTED * run.losses[0] for run in finished])
-    found = np.array([np.asarray(run.measures["llc"])[-1] for run in finished])
+    estimates = np.array([np.asarray(run.measures["llc"])[-1] for run in finished])
     return kit.Evidence(
         exact=np.array([dln_learning_coefficient(rank, sizes)[0] for sizes, rank in nets]),
-        mean=np.where(fitted, found[:, 0], np.nan), spread=np.where(fitted, found[:, 1], np.nan),
+        mean=np.where(fitted, estimates[:, 0], np.nan), spread=np.where(fitted, estimates[:, 1], np.nan),
         hessian=np.array([(rank * (sizes[0] + sizes[-1]) - rank**2) / 2 for sizes, rank in nets]),
         weights=np.array([sum(a * b for a, b in pairwise(sizes)) for sizes, _ in nets]),
         names=["-".join(map(str, sizes)) + f", {rank}" for sizes, rank in nets],
@@ -124,19 +124,19 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 def wanted(factor: int = 1) -> dict[str, kit.Wanted]:
     """Return the runs of all networks, a role for each, with chains `longer` times the length."""
-    found = {}
+    runs = {}
     for sizes, rank in networks():
         nbeta, layers = N / math.log(N), len(sizes) - 1
         sampler = {"nbeta": nbeta, "gamma": GAMMA, "step": SHARE / (2 * layers * nbeta + GAMMA), "chains": 6}
         lengths = {"burn_in": 10000 * factor, "draws": 10000 * factor}
         keys = ", ".join(f"{key}: {value:.6g}" for key, value in {**sampler, **lengths}.items())
-        found["-".join(map(str, sizes)) + f", rank {rank}"] = kit.Wanted(
+        runs["-".join(map(str, sizes)) + f", rank {rank}"] = kit.Wanted(
             CONFIG,
             (f"dataset.inputs={sizes[0]}", f"dataset.outputs={sizes[-1]}", f"dataset.singular_values={[1.0] * rank}",
              f"architecture.widths={list(sizes[1:-1])}", f"architecture.outputs={sizes[-1]}",
              f"record.measures=[{{kind: llc, {keys}}}]"),
         )  # fmt: skip
-    return found
+    return runs
 
 
 FIGURE = kit.Figure(

@@ -56,29 +56,29 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     values, states = np.linalg.svd(linear_product(run), compute_uv=False), np.asarray(run.snapshot_iterations)
     learnt, left = values >= LEARNT * target, values <= NOT_YET * target
     saddles = [learnt[:, :r].all(1) & left[:, r:].all(1) for r in RANKS]
-    released = [one & (states <= LENGTH) for one in saddles]
+    released = [at & (states <= LENGTH) for at in saddles]
     steps, losses = np.asarray(run.loss_iterations), np.asarray(run.losses) / SIDE
     at_states = np.interp(states, steps, losses)
     curves = {name: np.asarray(run.measures[name]) for name in SAMPLERS}
     at_rank, within = (
         {
-            name: np.array([_means(found[one & np.isfinite(found[:, 0])], at_states[one]) for one in some])
-            for name, found in curves.items()
+            name: np.array([_means(estimates[at & np.isfinite(estimates[:, 0])], at_states[at]) for at in states_of])
+            for name, estimates in curves.items()
         }
-        for some in (saddles, released)
+        for states_of in (saddles, released)
     )
     return kit.Evidence(
         steps=steps, losses=losses, states=states, curves=curves, at_rank=at_rank, within=within,
-        counts=[int(one.sum()) for one in saddles], expected=np.array([of_sampler(target[:r]) for r in RANKS]),
+        counts=[int(at.sum()) for at in saddles], expected=np.array([of_sampler(target[:r]) for r in RANKS]),
         exact=np.array([dln_learning_coefficient(r, [SIDE, *[WIDTH] * (DEPTH - 1), SIDE])[0] for r in (0, *RANKS)]),
     )  # fmt: skip
 
 
-def _means(found: kit.Floats, losses: kit.Floats) -> tuple[float, float, float]:
+def _means(estimates: kit.Floats, losses: kit.Floats) -> tuple[float, float, float]:
     """Return mean and standard deviation of estimates (K, 3), and the mean loss; NaN of none."""
-    if not len(found):
+    if not len(estimates):
         return np.nan, np.nan, np.nan
-    return float(found[:, 0].mean()), float(found[:, 0].std()), float(losses.mean())
+    return float(estimates[:, 0].mean()), float(estimates[:, 0].std()), float(losses.mean())
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:

@@ -25,9 +25,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare large with default weights."""
-    one, eight = e.of[1.0], e.of[8.0]
+    usual, eight = e.of[1.0], e.of[8.0]
     source = "Figure 3 (recalled), released notebook"
-    fitted, learnt = bool(eight.train[-1] >= FITS), bool(one.test[-1] > 0.5)
+    fitted, learnt = bool(eight.train[-1] >= FITS), bool(usual.test[-1] > 0.5)
     return [
         kit.claim("groks", f"Weights 8 times as large: where {FITS:.0%} of the training images are right, held-out "
                   "accuracy is less than half of its last value", source, kit.less_than(0.5), eight.gap),
@@ -35,7 +35,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "nearly its last value (ratio)", source, kit.at_least(0.9),
                   kit.given(learnt, one.gap)),
         kit.claim("generalises", "In the end large weights generalise nearly as well (ratio of held-out accuracies)",
-                  source, kit.at_least(0.9), kit.given(fitted and learnt, eight.test[-1] / one.test[-1])),
+                  source, kit.at_least(0.9), kit.given(fitted and learnt, eight.test[-1] / usual.test[-1])),
         kit.claim("shrinks", "Meanwhile the norm of the large weights falls below a half (ratio to the first)", source,
                   kit.less_than(0.5), kit.given(fitted, eight.norm[-1] / eight.norm[0])),
     ]  # fmt: skip
@@ -45,12 +45,12 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw accuracies and norms of both."""
     figure, axes = kit.new_figure(3, aspect=0.9, extra_height=0.25)
-    for color, (factor, one) in zip(kit.SERIES, e.of.items(), strict=False):
+    for color, (factor, run) in zip(kit.SERIES, e.of.items(), strict=False):
         panel = axes[0] if factor == 1 else axes[1]
-        panel.semilogx(one.steps[1:], one.train[1:], color=kit.PALETTE.muted, label="training")
-        panel.semilogx(one.steps[1:], one.test[1:], color="black", label="held out")
+        panel.semilogx(run.steps[1:], run.train[1:], color=kit.PALETTE.muted, label="training")
+        panel.semilogx(run.steps[1:], run.test[1:], color="black", label="held out")
         panel.set(xlabel="iteration", ylabel="accuracy", ylim=(0, 1.03))
-        axes[2].loglog(one.steps[1:], one.norm[1:], color=color, label=f"norm, start times {factor:g}")
+        axes[2].loglog(run.steps[1:], run.norm[1:], color=color, label=f"norm, start times {factor:g}")
     axes[2].set(xlabel="iteration", ylabel="norm")
     kit.panel_labels(axes, "Default start", "8 times as large", "Norms")
     kit.figure_legend(figure, [*axes[0].get_legend_handles_labels()[0], *axes[2].get_legend_handles_labels()[0]])

@@ -42,9 +42,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the printed numbers, and learning times between the alphas."""
-    two, found = e.of[2.0], list[kit.Claim]()
+    two, made = e.of[2.0], list[kit.Claim]()
     for epoch, printed in PRINTED.items():
-        there = np.flatnonzero(two.epochs == epoch)
+        rows = np.flatnonzero(two.epochs == epoch)
         for (key, name), number in zip(
             (("train", "training loss"), ("test", "held-out loss"), ("squares", "squares of the weights")), printed,
             strict=True,
@@ -56,7 +56,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                 kit.claim(f"{key}-{epoch}", rf"{name} at epoch {epoch}, $\alpha$ = 2", SOURCE,
                           kit.printed(number, 1e-6), measured)
             )  # fmt: skip
-    times = np.array([one.learnt for one in e.of.values()], np.float64)
+    times = np.array([run.learnt for run in e.of.values()], np.float64)
     delays = times[:, 1] / times[:, 0]
     return [
         *found,
@@ -78,10 +78,10 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw losses of each alpha with the printed numbers, and the squares of the weights."""
     figure, (losses, weights) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
-    for color, (alpha, one) in zip(kit.SERIES, e.of.items(), strict=False):
-        losses.loglog(one.epochs[1:], one.train[1:], color=color, ls=":")
-        losses.loglog(one.epochs[1:], one.test[1:], color=color, label=rf"held out, $\alpha={alpha:g}$")
-        weights.loglog(one.epochs[1:], one.squares[1:], color=color)
+    for color, (alpha, run) in zip(kit.SERIES, e.of.items(), strict=False):
+        losses.loglog(run.epochs[1:], run.train[1:], color=color, ls=":")
+        losses.loglog(run.epochs[1:], run.test[1:], color=color, label=rf"held out, $\alpha={alpha:g}$")
+        weights.loglog(run.epochs[1:], run.squares[1:], color=color)
     losses.plot([], [], color=kit.PALETTE.muted, ls=":", label="training")
     dots: dict[str, Any] = {"ls": "", "marker": kit.MARKER, "ms": 4, "color": "black", "fillstyle": "none"}
     losses.plot([*PRINTED], [test for _, test, _ in PRINTED.values()], **dots, label="printed")

@@ -204,8 +204,8 @@ def _draw_partners(e: kit.Evidence, *, loses: bool) -> kit.Drawing:
     _draw_both(axes, e, "measured path", r"$P_{\max}$")
     path = e.paths[0]
     middles = (path.counts[1:] + path.counts[:-1]) / 2 + 0.06
-    others = (LARGEST[1:] + LARGEST[:-1])[path.edges] / 2 - 0.06
-    for start, end, kept in zip(middles, others, path.kind(loses), strict=True):
+    upper = (LARGEST[1:] + LARGEST[:-1])[path.edges] / 2 - 0.06
+    for start, end, kept in zip(middles, upper, path.kind(loses), strict=True):
         if kept and np.linalg.norm(end - start) > 0.3:
             look = {"arrowstyle": "->", "color": kit.PALETTE.rank, "lw": 0.9, "connectionstyle": "arc3,rad=0.15"}
             axes.annotate("", end, start, arrowprops=look, zorder=4)

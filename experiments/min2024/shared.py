@@ -50,8 +50,8 @@ def read_states(run: kit.Run) -> States:
 
 def first_at(iterations: kit.Ints, holds: kit.Bools) -> float:
     """Return the first iteration (K,) at which a condition (K,) holds; NaN when it never does."""
-    there = np.flatnonzero(holds)
-    return float(iterations[there[0]]) if there.size else float("nan")
+    places = np.flatnonzero(holds)
+    return float(iterations[places[0]]) if places.size else float("nan")
 
 
 def slope(states: States, first: float) -> float:

@@ -165,7 +165,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     active = activation_counts(TOY_X, TOY_Y, e.W)[:, 0] > 0
     from_minus = e.ends[regions(TOY_X, TOY_Y, e.W) == MINUS]
     arcs = [e.cones[name] for name in ("plus", "minus")]
-    widest = max(max(high - low for low, high in one) if len(one) == 1 else 360.0 for one in arcs)
+    widest = max(max(high - low for low, high in arc) if len(arc) == 1 else 360.0 for arc in arcs)
     return [
         kit.theory("mu", r"The data satisfy Assumption 1 ($\mu$)",
                    "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
@@ -236,12 +236,12 @@ def evidence_fig3(_: kit.Runs) -> kit.Evidence:
     rates, drawn = [], np.zeros((2, 2))
     for i, point in enumerate(TOY_X):
         unit = point / np.linalg.norm(point)
-        others = np.arange(len(TOY_X)) != i
+        further = np.arange(len(TOY_X)) != i
         for side in (1, -1):
             w = side * np.array([-unit[1], unit[0]])
-            if not (TOY_X[others] @ w > 0).any():
+            if not (TOY_X[further] @ w > 0).any():
                 continue
-            force = x_a(TOY_X[others], TOY_Y[others], w)
+            force = x_a(TOY_X[further], TOY_Y[further], w)
             rates.append(float(TOY_Y[i] * unit @ (force - (force @ w) * w)))
             if i == SAMPLE and side == 1:
                 drawn = np.stack([w, force])

@@ -87,9 +87,9 @@ def measure_layer(W: kit.Floats, side: NDArray[Any]) -> kit.Evidence:
     by_chance = np.mean(main_directions(clouds, sides_in_plane(clouds))[1] <= ALONG, axis=-1)
     squares = values**2
 
-    def ratio(k: int, other: int) -> float:
-        enough = len(values) > max(k, other) and values[other] > 0
-        return float(values[k] / values[other]) if enough else float("nan")
+    def ratio(k: int, j: int) -> float:
+        enough = len(values) > max(k, j) and values[j] > 0
+        return float(values[k] / values[j]) if enough else float("nan")
 
     return kit.Evidence(
         values=values, third=ratio(2, 0), gap=ratio(1, 2),
@@ -236,7 +236,7 @@ def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
     closer = trained.plus > trained.minus
     sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
     return kit.Evidence(
-        directions=trained.directions, layers=[measure_layer(*one) for one in zip(last, sides, strict=True)],
+        directions=trained.directions, layers=[measure_layer(*layer) for layer in zip(last, sides, strict=True)],
         correlations=np.maximum(trained.plus, trained.minus), closest=np.where(closer, 1.0, -1.0), loss=run.final_loss,
     )  # fmt: skip
 
@@ -244,9 +244,11 @@ def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
 def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 5.2."""
     stated = [
-        one
+        claim
         for k, layer in enumerate(e.layers, 1)
-        for one in layer_claims(layer, f"-{k}", f"W{k}", f"Section 5.2, Figure 2{'abc'[k - 1 : k]}, {'def'[k - 1 : k]}")
+        for claim in layer_claims(
+            layer, f"-{k}", f"W{k}", f"Section 5.2, Figure 2{'abc'[k - 1 : k]}, {'def'[k - 1 : k]}"
+        )
     ]
     return [
         *data_claims(e.directions),

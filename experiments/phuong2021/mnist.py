@@ -131,7 +131,7 @@ class Connected:
         """Return the 95 % point of that share when the signs of the outer neurons are permuted at random."""
         rng, signs = np.random.default_rng(0), np.tile(self.signs, (PERMUTATIONS, 1))
         signs[:, outer] = rng.permuted(signs[:, outer], axis=1)
-        return float(np.quantile([self.sorted_by_sign(outer, one) for one in signs], 0.95))
+        return float(np.quantile([self.sorted_by_sign(outer, drawn) for drawn in signs], 0.95))
 
     def more_mixed(self, near: kit.Bools, outer: kit.Bools) -> tuple[float, float]:
         """Return how much less `near` are sorted than `outer`, and the 95 % point of that under exchanged places."""
@@ -204,7 +204,7 @@ UPDATES, IMAGES = 4950, 12665
 def places(layers: list[PairProducts], sort: str) -> kit.Floats:
     """Return, layer by layer, the mean product of pairs of a sort, in mean deviations."""
     with np.errstate(divide="ignore", invalid="ignore"):  # a layer whose units are dead has no deviations
-        return np.array([one.means[sort] / np.mean([*one.stds.values()]) for one in layers])
+        return np.array([layer.means[sort] / np.mean([*layer.stds.values()]) for layer in layers])
 
 
 def gaps_of(layers: list[PairProducts]) -> list[float]:
@@ -216,7 +216,7 @@ def gaps_of(layers: list[PairProducts]) -> list[float]:
 
 def right_of(layers: list[PairProducts]) -> list[tuple[float, float]]:
     """Return, layer by layer, the probability that a pair of each class has a larger product than a mixed one."""
-    return [(one.right("first"), one.right("second")) for one in layers]
+    return [(layer.right("first"), layer.right("second")) for layer in layers]
 
 
 def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
@@ -240,7 +240,7 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Appendix D."""
     gaps, right = gaps_of(e.before), right_of(e.before)
-    across, others = places(e.before, "across"), [places(e.before, key) for key in CLASSES]
+    across, within = places(e.before, "across"), [places(e.before, key) for key in CLASSES]
     last = len(gaps) - 1
 
     def more(start: kit.Bools) -> kit.Interval:
@@ -257,7 +257,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("blue-left", "Up the layers the blue distribution shifts leftward (share of layers, mean deviations)",
                   "Appendix D, Figure 3", kit.most(), np.mean(np.diff(across) < 0)),
         kit.claim("others-right", "Other distributions keep shifting rightward (share of layers and classes)",
-                  "Appendix D, Figure 3", kit.most(), np.mean([np.diff(one) > 0 for one in others])),
+                  "Appendix D, Figure 3", kit.most(), np.mean([np.diff(shifts) > 0 for shifts in within])),
         kit.claim("last-gap", f"Layer {last} is more strongly separated than the input (gap there minus gap of the "
                   "input)", "Appendix D, Figure 3", kit.more_than(0.0), gaps[-1] - gaps[0]),
         kit.claim("separable", f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the "
@@ -269,8 +269,8 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     """Draw one panel for the input and each layer."""
     columns = 4
     figure, axes = kit.new_figure(columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
-    for k, one in enumerate(e.before):
-        _draw_products(axes[k], one)
+    for k, products in enumerate(e.before):
+        _draw_products(axes[k], products)
         kit.panel_label(axes[k], k, "input" if k == 0 else f"layer {k}")
     for unused in axes[len(e.before) :]:
         figure.delaxes(unused)
@@ -279,18 +279,18 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_products(axes: kit.Axes, one: PairProducts) -> None:
+def _draw_products(axes: kit.Axes, products: PairProducts) -> None:
     """Draw the three densities over the range that holds all but a thousandth of the pairs on each side."""
-    total = np.cumsum(sum(counts / counts.sum() for counts in one.counts.values())) / len(one.counts)
+    total = np.cumsum(sum(counts / counts.sum() for counts in products.counts.values())) / len(products.counts)
     low, high = np.searchsorted(total, [0.001, 0.999])
-    low, high = max(int(low) - 1, 0), min(int(high) + 2, len(one.edges) - 1)
+    low, high = max(int(low) - 1, 0), min(int(high) + 2, len(products.edges) - 1)
     step = max((high - low) // DRAWN_BINS, 1)
     starts = np.arange(low, high, step)
-    edges = one.edges[[*starts, min(starts[-1] + step, len(one.edges) - 1)]]
+    edges = products.edges[[*starts, min(starts[-1] + step, len(products.edges) - 1)]]
     power = int(np.floor(np.log10(np.abs(edges).max())))
     scale = 10.0**power if power >= 4 else 1.0
     for sort, (_, color) in SORTS.items():
-        sums = np.add.reduceat(one.counts[sort][: starts[-1] + step], starts) / one.counts[sort].sum()
+        sums = np.add.reduceat(products.counts[sort][: starts[-1] + step], starts) / products.counts[sort].sum()
         height = sums / np.diff(edges) * scale
         axes.stairs(height, edges / scale, fill=True, color=color, alpha=0.3)
         axes.stairs(height, edges / scale, color=color, lw=1.0)

@@ -64,17 +64,17 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
     return listed
 
 
-def _entrance(one: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
+def _entrance(run: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
     """Return that the network enters the linear regime at some point in the training process."""
     return [
         kit.claim(f"{name}-{part}-enters", f"Digits {title}: the network enters the linear regime at some point (least "
                   f"share of {part} points outside, of all recorded states)", "Appendix D.2",
-                  nearly_zero(part, one.sizes[part]), share.min())
-        for part, share in one.outside.items()
+                  nearly_zero(part, run.sizes[part]), share.min())
+        for part, share in run.outside.items()
     ]  # fmt: skip
 
 
-def _linear(one: kit.Evidence, name: str, title: str) -> kit.Claim:
+def _linear(run: kit.Evidence, name: str, title: str) -> kit.Claim:
     """Return that the learned classifier is effectively linear over the data."""
     return kit.claim(f"{name}-linear", f"Digits {title}: the learned classifier is effectively linear over the data "
                      f"(of {sum(one.sizes.values())} points, those that the network and the classifier "
@@ -115,7 +115,7 @@ def claims_fig7(e: Evidence) -> list[kit.Claim]:
 def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, kit.Evidence]) -> list[Line2D]:
     """Draw the clustering ratio of runs by label in panel a."""
     curves = zip(shown.items(), kit.SERIES, strict=False)
-    ratios = [EpochCurve(one.epochs, one.ratio, label, color) for (label, one), color in curves]
+    ratios = [EpochCurve(run.epochs, run.ratio, label, color) for (label, run), color in curves]
     return draw_over_epochs(axes, 0, "clustering ratio", ratios, RATIO, log=True)
 
 
@@ -123,10 +123,10 @@ def share_curves(shown: Mapping[str, kit.Evidence]) -> list[list[EpochCurve]]:
     """Return for each run by label its share of training and of held-out points outside the linear regime."""
     return [
         [
-            EpochCurve(one.epochs, share, f"{label} {part}", color, style)
-            for (part, share), style in zip(one.outside.items(), ("-", DASHED), strict=True)
+            EpochCurve(run.epochs, share, f"{label} {part}", color, style)
+            for (part, share), style in zip(run.outside.items(), ("-", DASHED), strict=True)
         ]
-        for (label, one), color in zip(shown.items(), kit.SERIES, strict=False)
+        for (label, run), color in zip(shown.items(), kit.SERIES, strict=False)
     ]
 
 
@@ -168,7 +168,7 @@ def draw_fig7(e: Evidence) -> kit.Drawing:
     shown = {f"digits {title}": e[name] for name, title in PAIRS.items()}
     lines = draw_ratios(axes, shown)
     curves = zip(shown.items(), kit.SERIES, strict=False)
-    angles = [EpochCurve(one.epochs, one.angle, label, color) for (label, one), color in curves]
+    angles = [EpochCurve(run.epochs, run.angle, label, color) for (label, run), color in curves]
     draw_over_epochs(axes, 1, "largest angle in a group", angles, "largest angle (degrees)", log=True)
     kit.figure_legend(figure, lines, columns=2)
     return figure

@@ -51,7 +51,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare both boundaries with Sections 1 and 5; a network that does not fit yet says nothing."""
     small: Groups = e.small.groups
     large: Groups = e.large.groups
-    clusters = [kit.cluster_directions(one.network[0], signs=one.network[1]).count for one in (small, large)]
+    clusters = [kit.cluster_directions(groups.network[0], signs=groups.network[1]).count for groups in (small, large)]
     fitted = min(accuracy(small), accuracy(large))
     of_fitted = 1.0 if fitted == 1 else np.nan
     return [
@@ -74,10 +74,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw regions above, neurons below."""
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = []
-    for k, (one, name) in enumerate(((e.large, "large"), (e.small, "small"))):
-        handles += draw_scene(axes[k], one.regions, 0).handles
+    for k, (net, name) in enumerate(((e.large, "large"), (e.small, "small"))):
+        handles += draw_scene(axes[k], net.regions, 0).handles
         kit.panel_label(axes[k], k, f"{name} initialisation")
-        handles += draw_neurons(axes[k + 2], one.groups.network[0], one.signs, "weight")
+        handles += draw_neurons(axes[k + 2], net.groups.network[0], net.signs, "weight")
         kit.panel_label(axes[k + 2], k + 2, f"neurons, {name}")
     kit.figure_legend(figure, handles, columns=4)
     return figure

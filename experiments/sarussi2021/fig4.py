@@ -107,9 +107,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     means = class_means(sgd)
     plain, plain_angle = cosine(means.joint, predicted.joint), degrees(cosine(means.boundary, predicted.boundary))
     excellent = min(1.0, svm, plain_angle)
-    margins, other = e.limit_margins, e.symmetric
-    exposed = int(agreement.wrongly_classifiable(other.data.x, other.data.y).sum())
-    symmetric = agreement.perfect_agreement_directions(other.data.x, other.data.y, other.alpha)
+    margins, symmetric_run = e.limit_margins, e.symmetric
+    exposed = int(agreement.wrongly_classifiable(symmetric_run.data.x, symmetric_run.data.y).sum())
+    symmetric = agreement.perfect_agreement_directions(symmetric_run.data.x, symmetric_run.data.y, symmetric_run.alpha)
     return [
         kit.claim("directions", "The learned directions are those of the convex program (joint cosine, rescaled time; "
                   "0.9999, and more than the difference of the class means has)",
@@ -138,7 +138,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("symmetric-par", "A network trained on a symmetric set ends in the PAR (smaller share of neurons)",
                   "Lemma 6.1, Theorem 6.2", kit.exactly(1), min(share[-1] for share in other.par_shares.values())),
         kit.claim("symmetric-directions", "Neurons converge to the directions of the convex program (joint cosine, "
-                  "rescaled time)", "Theorem 6.2", kit.more_than(0.9999), other.joint_cosine(-1, symmetric)),
+                  "rescaled time)", "Theorem 6.2", kit.more_than(0.9999), symmetric_run.joint_cosine(-1, symmetric)),
     ]  # fmt: skip
 
 
@@ -162,21 +162,21 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _draw_margins(axes: kit.Axes, found: kit.Evidence) -> None:
+def _draw_margins(axes: kit.Axes, limit: kit.Evidence) -> None:
     """Draw both margins from where Assumption 6.1 holds, with the largest one and the one of assumption 3."""
-    steps, late = found.iterations[found.late], found.late
+    steps, late = limit.iterations[limit.late], limit.late
     if not late.any():
         return
-    shown = np.concatenate([found.normalised[late], found.smoothed[late], [found.largest]])
+    shown = np.concatenate([limit.normalised[late], limit.smoothed[late], [limit.largest]])
     kit.set_value_axis(axes, shown, "margin", log=False)
-    curves = ((found.normalised, "normalised (Eq. 5)", "-"), (found.smoothed, "smoothed (Eq. 6)", DASHED))
+    curves = ((limit.normalised, "normalised (Eq. 5)", "-"), (limit.smoothed, "smoothed (Eq. 6)", DASHED))
     lines = [
         kit.draw_curve(axes, steps, values[late], log_time=True, color=color, ls=look, label=label)
         for (values, label, look), color in zip(curves, kit.SERIES, strict=False)
     ]
     for value, label, color, look in (
-        (found.largest, "largest (Eq. 8)", kit.PALETTE.highlight, (0, (3, 2))),
-        (found.needed, "assumption 3", kit.PALETTE.muted, (0, (1, 1.5))),
+        (limit.largest, "largest (Eq. 8)", kit.PALETTE.highlight, (0, (3, 2))),
+        (limit.needed, "assumption 3", kit.PALETTE.muted, (0, (1, 1.5))),
     ):
         lines.append(axes.axhline(value, color=color, ls=look, lw=1.2, label=label))
     kit.set_time_axis(axes, steps, "log", "step")

@@ -20,7 +20,7 @@ DIMENSIONS = (10, 50, 100)
 def evidence_fig8(runs: kit.Runs) -> Mapping[int, kit.Evidence]:
     """Count by dimension the `shares` (K,) of neurons `w` and `u` in the PAR at the recorded `epochs` (K,)."""
     groups = {dim: read_groups(runs[f"dim-{dim}"]) for dim in DIMENSIONS}
-    return {dim: kit.Evidence(epochs=one.epochs, shares=one.par_shares) for dim, one in groups.items()}
+    return {dim: kit.Evidence(epochs=run.epochs, shares=run.par_shares) for dim, run in groups.items()}
 
 
 def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
@@ -28,7 +28,7 @@ def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
     return [
         kit.claim(f"{kind}-{dim}", f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at "
                   "the end)", "Appendix I, Figure 8", kit.exactly(1), share[-1])
-        for dim, one in e.items() for kind, share in one.shares.items()
+        for dim, run in e.items() for kind, share in run.shares.items()
     ]  # fmt: skip
 
 
@@ -38,8 +38,8 @@ def draw_fig8(e: Mapping[int, kit.Evidence]) -> kit.Drawing:
     styles = ("-", DASHED, (0, (1, 1.2)))
     for k, kind in enumerate(("w", "u")):
         curves = [
-            EpochCurve(one.epochs, one.shares[kind], f"{dim} dimensions", color, style)
-            for (dim, one), color, style in zip(e.items(), kit.SERIES, styles, strict=False)
+            EpochCurve(run.epochs, run.shares[kind], f"{dim} dimensions", color, style)
+            for (dim, run), color, style in zip(e.items(), kit.SERIES, styles, strict=False)
         ]
         lines = draw_over_epochs(axes, k, f"neurons ${kind}_i$", curves, "share in the PAR", share=True)
     kit.figure_legend(figure, lines, columns=3)

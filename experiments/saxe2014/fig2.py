@@ -22,12 +22,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         return np.asarray(w[::-1] * (S - w[0] * w[1]))
 
     solved = [solve_ivp(field, (0, times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-14).y.T for start in STARTS]
-    return kit.Evidence(times=times, paths=[np.asarray(one) for one in solved])
+    return kit.Evidence(times=times, paths=[np.asarray(path) for path in solved])
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 1.1."""
-    kept = [one[:, 0] ** 2 - one[:, 1] ** 2 for one in e.paths]
+    kept = [path[:, 0] ** 2 - path[:, 1] ** 2 for path in e.paths]
     balanced = strength(e.times, S, STARTS[2][0] * STARTS[2][1])
     return [
         kit.theory("conserved", "$a^2 - b^2$ is conserved (largest change)", "Section 1.1, Figure 2",

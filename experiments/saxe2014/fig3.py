@@ -48,10 +48,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     paths = {role: path(run) for role, run in runs.items()}
     chosen = np.array(MODES) - 1
     delays = {
-        kind: np.array([one.delays[chosen] for role, one in paths.items() if role.split(" + ")[0] == kind])
+        kind: np.array([modes.delays[chosen] for role, modes in paths.items() if role.split(" + ")[0] == kind])
         for kind in KINDS
     }
-    return kit.Evidence(paths={role: one for role, one in paths.items() if " + " not in role}, delays=delays)
+    return kit.Evidence(paths={role: modes for role, modes in paths.items() if " + " not in role}, delays=delays)
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -82,12 +82,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the strengths, and the delays."""
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.25)
     colors = {"linear": kit.SERIES[0], "tanh": kit.SERIES[2]}
-    one = e.paths["linear"]
+    linear = e.paths["linear"]
     for mode in MODES:
-        left.plot(one.iterations, one.theory[:, mode - 1], color=kit.SERIES[1], label="theory, Eq. 12")
+        left.plot(linear.iterations, linear.theory[:, mode - 1], color=kit.SERIES[1], label="theory, Eq. 12")
         for name, color in colors.items():
             left.plot(e.paths[name].iterations, e.paths[name].u[:, mode - 1], color=color, lw=0.9, ls="--", label=name)
-    kit.set_time_axis(left, one.iterations)
+    kit.set_time_axis(left, linear.iterations)
     left.set_ylabel("strength of the mode")
     x = np.arange(len(MODES))
     for k, (name, color) in enumerate(colors.items()):

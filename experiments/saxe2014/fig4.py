@@ -30,8 +30,8 @@ def trained(run: kit.Run) -> tuple[float, float]:
     modes, lr = read_setting(run), run.config.optimizer.lr  # type: ignore[attr-defined]
 
     def time(k: int, u: float) -> float:
-        found = CubicSpline(lr * run.snapshot_iterations, modes.strengths[:, k]).solve(u, extrapolate=False)
-        return float(found[0]) if len(found) else float("nan")
+        roots = CubicSpline(lr * run.snapshot_iterations, modes.strengths[:, k]).solve(u, extrapolate=False)
+        return float(roots[0]) if len(roots) else float("nan")
 
     ratios = [time(k, s / 2) / time_between(U0, s / 2, s, modes.depth) for k, s in enumerate(modes.s)]
     return modes.depth * time(-1, U), float(np.abs(np.array(ratios) - 1).max())
@@ -57,8 +57,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         deep=np.where(np.isfinite(took), took, np.nan),
         sharpness=np.array([run.measures["sharpness"][-1].item() for run, *_ in deep]),
         flow=np.array([(N - 1) * time_between(U0, U, S, N - 1) for N in LAYERS]),
-        best=np.array([one.min() for one in steps]),
-        rate=np.array([RATES[np.argmin(one)] / (N - 1) for N, one in zip(LAYERS, steps, strict=True)]),
+        best=np.array([needed.min() for needed in steps]),
+        rate=np.array([RATES[np.argmin(needed)] / (N - 1) for N, needed in zip(LAYERS, steps, strict=True)]),
         limit=infinite_depth(U0, U, S), trained=networks[:, 1, 0], deviations=networks[..., 1],
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
     `iterations` (D,) to 1 % of the loss of the zero network, infinite where no step gets there, of the matrices
     `depths` (D,), ascending; `losses` (T,) of the deepest of `DEPTHS` over the zero network's.
     """
-    found = {}
+    by_start = {}
     for start in START:
         best: dict[int, tuple[float, kit.Floats]] = {}
         for role, run in runs.items():
@@ -39,22 +39,22 @@ def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
             if depth not in best or took < best[depth][0]:
                 best[depth] = (took, losses)
         depths = sorted(best)
-        found[start] = kit.Evidence(
+        by_start[start] = kit.Evidence(
             depths=np.array(depths), iterations=np.array([best[n][0] for n in depths]), losses=best[DEPTHS[-1]][1]
         )
-    return found
+    return by_start
 
 
-def growth(one: kit.Evidence, n: int) -> float:
+def growth(run: kit.Evidence, n: int) -> float:
     """Return how much longer n matrices take than n/2."""
-    (long,), (short,) = (one.iterations[one.depths == depth] for depth in (n, n // 2))
+    (long,), (short,) = (run.iterations[run.depths == depth] for depth in (n, n // 2))
     return float(long / short)
 
 
 def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
     """Compare with Figure 6A: depth costs nothing from orthogonal weights, and much from Gaussian ones."""
     orthogonal, gaussian = e.values()
-    longer = [one.iterations[np.isin(one.depths, DEPTHS[1:])] for one in (gaussian, orthogonal)]
+    longer = [run.iterations[np.isin(run.depths, DEPTHS[1:])] for run in (gaussian, orthogonal)]
     return [
         kit.claim("flat", "From orthogonal weights depth costs hardly an iteration (16 matrices over 8)",
                   "Figure 6A; range ours, that of Figure 4", kit.less_than(1.25), growth(orthogonal, 16)),
@@ -69,9 +69,9 @@ def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
 def draw(e: Mapping[str, kit.Evidence]) -> kit.Drawing:
     """Draw iterations over depth, and losses of the deepest networks."""
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
-    for color, (name, one) in zip(kit.SERIES, e.items(), strict=False):
-        left.loglog(one.depths, one.iterations, color=color, marker=kit.MARKER, label=f"{name} weights")
-        right.loglog(np.arange(1, len(one.losses)), one.losses[1:], color=color)
+    for color, (name, run) in zip(kit.SERIES, e.items(), strict=False):
+        left.loglog(run.depths, run.iterations, color=color, marker=kit.MARKER, label=f"{name} weights")
+        right.loglog(np.arange(1, len(run.losses)), run.losses[1:], color=color)
     ticks = next(iter(e.values())).depths
     left.set_xticks(ticks, labels=[str(n) for n in ticks])
     left.minorticks_off()

@@ -21,10 +21,10 @@ D = 30
 def reached(times: kit.Floats, values: kit.Floats, level: float) -> float:
     """Return when values (K,) first are at a level or beyond it, by interpolation; NaN if never."""
     side = np.sign(values - level)
-    found = np.flatnonzero(side[1:] != side[0])
-    if not len(found):
+    crossed = np.flatnonzero(side[1:] != side[0])
+    if not len(crossed):
         return float("nan")
-    i = found[0]
+    i = crossed[0]
     share = (level - values[i]) / (values[i + 1] - values[i])
     return float(times[i] + share * (times[i + 1] - times[i]))
 
@@ -98,15 +98,15 @@ def slope(x: kit.Floats, y: kit.Floats) -> float:
 
 def power(runs: list[kit.Evidence], times: list[float]) -> float:
     """Return the power of sigma with which times grow; NaN where one was not reached."""
-    there = min(times) > 0  # never for NaN
-    return slope(np.log([one.sigma for one in runs]), np.log(times)) if there else float("nan")
+    all_reached = min(times) > 0  # never for NaN
+    return slope(np.log([run.sigma for run in runs]), np.log(times)) if all_reached else float("nan")
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the theory of the paper, its misprints corrected."""
     small = e.two[1:]  # sigma^2 <= 1e-3
-    halved, turned = ([getattr(one, name) for one in e.three] for name in ("half", "turned"))
-    aligned, fitted = [one.aligned for one in small], e.fitted < 0.01
+    halved, turned = ([getattr(run, name) for run in e.three] for name in ("half", "turned"))
+    aligned, fitted = [run.aligned for run in small], e.fitted < 0.01
     return [
         kit.claim("final-2", r"Two matrices: the final kernel is aligned as $L/\sqrt{L^2 + D - 1}$ (largest relative "
                   r"error, $\sigma^2 \le$ 1e-3)", "A, Eq. 10", kit.at_most(0.01),
@@ -150,22 +150,22 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw loss and alignment over time for two and three matrices, the end over depth, and anisotropic inputs."""
     figure, axes = kit.new_figure(2, 2, aspect=0.68, extra_height=0.3)
     for panel, runs in enumerate((e.two, e.three)):
-        for color, one in zip(kit.SERIES, runs, strict=False):
-            label = rf"$\sigma^2 = 10^{{{2 * np.log10(one.sigma):.0f}}}$"
-            axes[panel].plot(one.times, one.losses, color=color, label=label)
-            axes[panel].plot(one.times, one.alignment, color=color, ls="--", lw=1.0)
+        for color, run in zip(kit.SERIES, runs, strict=False):
+            label = rf"$\sigma^2 = 10^{{{2 * np.log10(run.sigma):.0f}}}$"
+            axes[panel].plot(run.times, run.losses, color=color, label=label)
+            axes[panel].plot(run.times, run.alignment, color=color, ls="--", lw=1.0)
         axes[panel].axhline(final_alignment(runs[0].depth), color=kit.PALETTE.theory, ls=":", lw=0.9)
-        kit.set_time_axis(axes[panel], max((one.times for one in runs), key=lambda t: float(t[-1])), label="time")
+        kit.set_time_axis(axes[panel], max((run.times for run in runs), key=lambda t: float(t[-1])), label="time")
     axes[0].set_ylabel("loss; dashed: $A$")
     kit.panel_labels(axes, r"$L = 2$; dotted: $A_{\mathrm{final}}$", "$L = 3$")
     last = [e.two[-1], e.three[-1], *e.deeper]
     axes[2].plot(
-        [one.depth for one in last], [one.final for one in last], color=kit.PALETTE.measured, marker=kit.MARKER, ls=""
+        [run.depth for run in last], [run.final for run in last], color=kit.PALETTE.measured, marker=kit.MARKER, ls=""
     )
     axes[2].plot(range(2, 6), [final_alignment(L) for L in range(2, 6)], color=kit.PALETTE.theory, ls=":")
     axes[2].set(xlabel="matrices $L$", ylabel="$A$ in the end", xticks=range(2, 6), ylim=(0, 0.75))
     kit.panel_label(axes[2], 2, "Smallest scales")
-    axes[3].plot(GAMMAS, [one.moves for one in e.anisotropic], color=kit.PALETTE.measured, marker=kit.MARKER,
+    axes[3].plot(GAMMAS, [run.moves for run in e.anisotropic], color=kit.PALETTE.measured, marker=kit.MARKER,
                  clip_on=False)  # fmt: skip
     axes[3].set(xlabel=r"anisotropy $\gamma$", ylabel="late range of $A$ over end", ylim=(0, None), xticks=GAMMAS)
     kit.panel_label(axes[3], 3, "Inputs not white")

@@ -109,7 +109,7 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
                   r"$|P_\mathrm{train} - P_\mathrm{theory}|$, both classes)",
                   "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), largest_error(e.curves)),
         kit.claim("sigmoidal", "A sigmoidal shape appears here too (trained curves of four that are convex, then "
-                  "concave)", source, kit.exactly(len(e.curves)), sum(sigmoidal(one.t, one.P) for one in e.curves)),
+                  "concave)", source, kit.exactly(len(e.curves)), sum(sigmoidal(c.t, c.P) for c in e.curves)),
         kit.claim("equal-weights", "The weights in a row stay equal while they are trained (largest relative "
                   "difference)", "Appendix B", kit.at_most(1e-8),
                   if_learnt(reached(e.curves), max(one.imbalance for one in e.curves))),
@@ -137,13 +137,13 @@ def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw logits and confidences, a colour per depth and norm."""
     figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
-    lines, end = [], min(float(one.t[-1]) for one in e.curves)
-    for k, one in enumerate(e.curves):
+    lines, end = [], min(float(curve.t[-1]) for curve in e.curves)
+    for k, curve in enumerate(e.curves):
         color = kit.SERIES[k % len(kit.SERIES)]
-        dots = np.arange(6 + 4 * k, len(one.t), max(int((one.t < end).sum()) // 12, 1))
-        for panel, theory, trained in ((axes[0], one.y_theory, one.y), (axes[1], one.P_theory, one.P)):
-            (line,) = panel.plot(one.t, theory, color=color, label=one.name)
-            draw_trained(panel, one.t[dots], trained[dots], color)
+        dots = np.arange(6 + 4 * k, len(curve.t), max(int((curve.t < end).sum()) // 12, 1))
+        for panel, theory, trained in ((axes[0], curve.y_theory, curve.y), (axes[1], curve.P_theory, curve.P)):
+            (line,) = panel.plot(curve.t, theory, color=color, label=curve.name)
+            draw_trained(panel, curve.t[dots], trained[dots], color)
         lines.append(line)
     for shallow, deep in zip(e.curves[:2], e.curves[2:], strict=True):
         (mark,) = axes[1].plot(

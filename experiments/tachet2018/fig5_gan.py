@@ -94,9 +94,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 5: the least meaning of "incomparably better"."""
 
     def mean_over_seeds(measure: Callable[[kit.Evidence], float]) -> dict[str, float]:
-        return {loss: float(np.mean([measure(one) for one in several])) for loss, several in e.histories.items()}
+        return {
+            loss: float(np.mean([measure(history) for history in several])) for loss, several in e.histories.items()
+        }
 
-    covered, good = mean_over_seeds(lambda one: one.covered[-1]), mean_over_seeds(lambda one: one.good[-1])
+    covered, good = (
+        mean_over_seeds(lambda history: history.covered[-1]),
+        mean_over_seeds(lambda history: history.good[-1]),
+    )
     first = e.histories["hinge"][0]
     seeds = len(e.histories["hinge"])
     mean = f"mean of {seeds} seeds, {first.steps[-1]} steps" if seeds > 1 else f"one seed, {first.steps[-1]} steps"
@@ -111,7 +116,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw samples, their densities, and both measures against steps."""
     figure, axes = kit.new_figure(3, 3, aspect=0.96)
-    scale = PowerNorm(0.5, 0.0, float(max(one.max() for one in e.densities.values())))
+    scale = PowerNorm(0.5, 0.0, float(max(counts.max() for counts in e.densities.values())))
     shown = {"data": e.data, **{loss: histories[0].samples for loss, histories in e.histories.items()}}
     titles = {"data": "data", **LOSSES}
     for k, (name, samples) in enumerate(shown.items()):
@@ -158,7 +163,7 @@ def _draw_samples(axes: Axes, e: kit.Evidence, samples: kit.Floats, color: str) 
 
 def _draw_history(axes: Axes, e: kit.Evidence, measure: str) -> None:
     for loss, histories in e.histories.items():
-        values = np.array([getattr(one, measure) for one in histories], dtype=float)  # (seeds, K)
+        values = np.array([getattr(history, measure) for history in histories], dtype=float)  # (seeds, K)
         axes.plot(histories[0].steps, values.mean(axis=0), color=COLORS[loss], lw=1.4, label=LOSSES[loss])
         if len(values) > 1:
             axes.plot(histories[0].steps, values.T, color=COLORS[loss], lw=0.5, alpha=0.5)

@@ -26,7 +26,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     confidence = 0.5 + 0.4999 * np.linspace(0.03, 1.0, 400)
     return kit.Evidence(
         confidence=confidence, cross_entropy=cross_entropy_time(1 - confidence, U0), hinge=hinge_time(confidence, U0),
-        trained=np.array([[crossing(one.t, one.P, float(level)) for level in LEVELS] for one in curves]),
+        trained=np.array([[crossing(curve.t, curve.P, float(level)) for level in LEVELS] for curve in curves]),
         theory=np.array([cross_entropy_time(1 - LEVELS, U0), hinge_time(LEVELS, U0)]), curves=curves,
     )  # fmt: skip
 

@@ -98,7 +98,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Section 6, Results", kit.Interval(np.sqrt(2) * noise, None, f">= {np.sqrt(2) * noise:.3g}"),
                   control.both - real.both),
     ]  # fmt: skip
-    return [one for one in made if not (one.id == "printed" and e.substitute)]
+    return [claim for claim in made if not (claim.id == "printed" and e.substitute)]
 
 
 def table(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
@@ -108,11 +108,11 @@ def table(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
             TITLES[part],
-            kit.format_number(one.images),
+            kit.format_number(shares.images),
             *(PRINTED.get(part, "") for _ in paper),
-            *(f"{100 * value:.1f} %" for value in (one.both, one.first, one.second)),
+            *(f"{100 * value:.1f} %" for value in (shares.both, shares.first, shares.second)),
         ]
-        for part, one in e.accuracy.items()
+        for part, shares in e.accuracy.items()
     ]
     return header, rows
 

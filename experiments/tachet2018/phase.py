@@ -80,7 +80,7 @@ def train_grid(run: kit.Run) -> kit.Evidence:
     cases = train_together(
         run, (starts[:, 1] / x)[:, None], starts[:, 0], snapshots=np.linspace(0, total, 81).astype(np.int64)
     )
-    trained, theory = (one.reshape(CELLS, CELLS) for one in (ends.astype(np.int8), outcome(y0, z0, abs(x))))
+    trained, theory = (outcomes.reshape(CELLS, CELLS) for outcomes in (ends.astype(np.int8), outcome(y0, z0, abs(x))))
     inside = maximum_filter(theory, 3) == minimum_filter(theory, 3)
     return kit.Evidence(
         norm=abs(x), trained=trained, disagree_inside=int(((trained != theory) & inside).sum()),
@@ -251,10 +251,10 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
                   "0, c > 0, c < 0)", "Theorem 5.1, C.1; limit of small steps", kit.at_most(1e-3),
                   largest_error(curves)),
         kit.claim("sigmoidal", "The curves are hard sigmoids: ever faster until the output stops (trained curves of "
-                  "six)", "Section 5, C.1", kit.exactly(len(curves)), sum(sigmoidal(one.t, one.P) for one in curves)),
+                  "six)", "Section 5, C.1", kit.exactly(len(curves)), sum(sigmoidal(c.t, c.P) for c in curves)),
         kit.claim("stops",
                   "Learning stops when the output reaches 1 (largest final output; a step may pass it by its own size)",
-                  "Theorem 5.1", kit.near(1.0, 5 * e.diagram.step), max(float(one.P[-1]) for one in curves)),
+                  "Theorem 5.1", kit.near(1.0, 5 * e.diagram.step), max(float(mode.P[-1]) for mode in curves)),
         kit.claim("regions", "Trained networks end as the diagram says (cells that do not, more than one cell from a "
                   "boundary)", "C.1, Figure 9 left", kit.exactly(0), grid.disagree_inside),
         kit.claim("death", r"In case 3 the neuron dies at $|\theta_0|/(2 p \|x\|)$ (trained time over it)",

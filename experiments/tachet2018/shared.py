@@ -63,8 +63,8 @@ class Trajectory:
 
 def largest_error(learning: Sequence[Trajectory], failing: Sequence[Trajectory] = ()) -> float:
     """Return the largest `error` of all; NaN unless each network of `learning` reaches `LEARNT` in one class."""
-    least = min(max(float(P.max()) for P in one.confidences) for one in learning)
-    return kit.given(least >= LEARNT, max(one.error for one in (*learning, *failing)))
+    least = min(max(float(P.max()) for P in path.confidences) for path in learning)
+    return kit.given(least >= LEARNT, max(path.error for path in (*learning, *failing)))
 
 
 def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> list[Trajectory]:
@@ -122,9 +122,9 @@ def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, eleva
             r * np.cos(phi), r * np.sin(phi), z, color="#DDE6EE", alpha=0.5, linewidth=0.3, edgecolor="#B9C6D2",
             rstride=3, cstride=4, shade=False, zorder=0,
         )  # fmt: skip
-    for one in trajectories:
-        color = COLORS[one.winner]
-        path, trained = (array[(np.abs(array) <= REACH * 1.001).all(axis=1)] for array in (one.path, one.trained))
+    for start in trajectories:
+        color = COLORS[start.winner]
+        path, trained = (array[(np.abs(array) <= REACH * 1.001).all(axis=1)] for array in (start.path, start.trained))
         axes.plot(*path.T, color=color, lw=1.3, zorder=4)
         length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
         places = np.searchsorted(length, np.arange(0.0, length[-1], 0.45))
@@ -191,9 +191,9 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
 
 def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
     """Return 1 for starts (R, 3) above the curve (n, 3), whose z ascends with the angle in the plane, else 2: (R,)."""
-    angles, own = (np.arctan2(points[:, 1], points[:, 0]) for points in (curve, starts))
+    angles, phi = (np.arctan2(points[:, 1], points[:, 0]) for points in (curve, starts))
     ascending = np.argsort(angles)
-    return np.where(starts[:, 2] > np.interp(own, angles[ascending], curve[ascending, 2]), 1, 2)
+    return np.where(starts[:, 2] > np.interp(phi, angles[ascending], curve[ascending, 2]), 1, 2)
 
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
@@ -240,13 +240,13 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     sheet.plot(*e.curve[inside].T, color="black", lw=1.8, zorder=6)
     sheet.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
     starts, lines = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)"), []
-    for k, (one, color, start) in enumerate(zip(e.three, kit.SERIES, starts, strict=False)):
-        alpha, beta, _ = one.trained.T
-        series = ((one.ode.alpha, alpha), (one.ode.beta, beta), (one.ode.confidence_1, one.confidences[0]))
-        dots = slice(14 + 22 * k, int(len(one.ode.t) * SHOWN / END), 66)
+    for k, (path, color, start) in enumerate(zip(e.three, kit.SERIES, starts, strict=False)):
+        alpha, beta, _ = path.trained.T
+        series = ((path.ode.alpha, alpha), (path.ode.beta, beta), (path.ode.confidence_1, path.confidences[0]))
+        dots = slice(14 + 22 * k, int(len(path.ode.t) * SHOWN / END), 66)
         for panel, (theory, trained) in zip(axes, series, strict=True):
-            panel.plot(one.ode.t, theory, color=color, lw=1.2)
-            draw_trained(panel, one.ode.t[dots], trained[dots], color, size=2.6)
+            panel.plot(path.ode.t, theory, color=color, lw=1.2)
+            draw_trained(panel, path.ode.t[dots], trained[dots], color, size=2.6)
         lines.append(Line2D([], [], color=color, label=start))
     for panel, label, top in zip(axes, (r"$\alpha_t$", r"$\beta_t$", "$P_t(D_1)$"), (2.5, 2.5, 1.05), strict=True):
         panel.set(xlim=(0, SHOWN), ylim=(-0.03 * top, top), xlabel="time $t$", ylabel=label)
@@ -297,9 +297,9 @@ def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
     )
 
 
-def _slack(one: Trajectory) -> float:
+def _slack(path: Trajectory) -> float:
     """Return the least of `-||x_2||^2 sqrt(-c) / 2 - beta'` along a trajectory while beta > 0."""
-    beta, z = one.ode.beta, one.ode.z
+    beta, z = path.ode.beta, path.ode.z
     rate = -z / (1 + np.exp(-z * beta))  # beta' of Eq. 24, norms 1
     return float((-np.sqrt(-C_7) / 2 - rate)[beta > 0].min())
 

@@ -59,7 +59,7 @@ def evidence(runs: kit.Runs, bounds: Mapping[str, kit.Floats], *kinds: Kind) -> 
     (lambdas, D) by name are drawn beside them, `cases` are by kind.
     """
     trained = {role: starve(run) for role, run in runs.items()}
-    fine = [one for role, one in trained.items() if role.startswith("lambda")]
+    fine = [measured for role, measured in trained.items() if role.startswith("lambda")]
     cases = {kind: random_cases(kind) for kind in kinds}
     return kit.Evidence(trained=trained, fine=fine, bounds=bounds, cases=cases)
 
@@ -114,7 +114,7 @@ def worst(e: kit.Evidence, measure: Callable[[kit.Evidence], kit.Floats | float]
 
     NaN unless every network gets there: one that stays where it starts follows every theory and meets every bound.
     """
-    late = [np.broadcast_to(measure(one), one.frequent.shape)[one.frequent >= LEARNT] for one in e.fine]
+    late = [np.broadcast_to(measure(run), run.frequent.shape)[run.frequent >= LEARNT] for run in e.fine]
     return float(max(part.max(initial=-np.inf) for part in late)) if all(map(len, late)) else float("nan")
 
 
@@ -123,14 +123,14 @@ def draw(e: kit.Evidence, columns: int) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(aspect=0.92, extra_height=0.3)
     handles: list[Line2D] = []
     looks: list[dict[str, Any]] = [{"ls": (0, (4, 2)), "lw": 1.2}, {"ls": (0, (1, 1.2)), "lw": 1.4}]
-    for one, color, *values in zip(e.fine, kit.SERIES, *e.bounds.values(), strict=False):
+    for run, color, *values in zip(e.fine, kit.SERIES, *e.bounds.values(), strict=False):
         for bound, look in zip(values, looks, strict=False):
             axes.plot(1 - DELTAS, bound, color=color, **look)
-        axes.plot(1 - DELTAS, one.truth, color=color, lw=1.3)
-        dots = np.searchsorted(one.frequent, np.arange(0.56 + 0.015 * len(handles), 0.99, 0.08))
-        dots = dots[dots < len(one.frequent)]
-        draw_trained(axes, one.frequent[dots], one.rare[dots], color)
-        handles.append(Line2D([], [], color=color, label=rf"$\lambda={one.lambda_:g}$"))
+        axes.plot(1 - DELTAS, run.truth, color=color, lw=1.3)
+        dots = np.searchsorted(run.frequent, np.arange(0.56 + 0.015 * len(handles), 0.99, 0.08))
+        dots = dots[dots < len(run.frequent)]
+        draw_trained(axes, run.frequent[dots], run.rare[dots], color)
+        handles.append(Line2D([], [], color=color, label=rf"$\lambda={run.lambda_:g}$"))
     axes.plot([0.5, 1.0], [0.5, 1.0], color=kit.PALETTE.muted, lw=0.6)
     axes.set(xlim=(0.5, 1.0), ylim=(0.5, 1.0), xlabel=r"confidence in $x_1$, $1-\delta$")
     axes.set_ylabel(r"confidence in $x_2$ alone")

@@ -53,12 +53,12 @@ def if_learnt(reached: float, value: float) -> float:
 
 def reached(curves: Sequence[ModeCurve]) -> float:
     """Return the largest confidence on a trained curve, the least of all curves."""
-    return min(float(one.P.max()) for one in curves)
+    return min(float(curve.P.max()) for curve in curves)
 
 
 def largest_error(curves: Sequence[ModeCurve]) -> float:
     """Return the largest difference from the closed forms; NaN unless all trained networks reach `LEARNT`."""
-    return if_learnt(reached(curves), max(one.error for one in curves))
+    return if_learnt(reached(curves), max(curve.error for curve in curves))
 
 
 def sigmoidal(t: kit.Floats, values: kit.Floats) -> bool:
@@ -195,7 +195,7 @@ def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Seq
     if problem.shapes["hidden_weight"][0] != 1 or run.config.optimizer.kind != "gd":
         raise kit.InputError(f"{run.path}: one neuron is needed, trained by gradient descent on all samples")
     starts = [{"hidden_weight": row[None], "output_weight": np.array([end])} for row, end in zip(w, z, strict=True)]
-    given = {one.name: getattr(problem, one.name) for one in fields(problem)}
+    given = {field.name: getattr(problem, field.name) for field in fields(problem)}
     problems = [Started(**given, start=start) for start in starts]
     stepper = build_stepper(problems, choose(problems))
     kept_w, kept_z = [], []

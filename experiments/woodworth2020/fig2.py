@@ -39,13 +39,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     betas = minimum_q(X, y, 10.0**logs)
     b1, b2 = minimum_l1(X, y), minimum_l2(X, y)
     largest, sparse = thresholds(seed)
-    found = [limit(run) for run in runs.values()]
+    limits = [limit(run) for run in runs.values()]
     samples, grid = next(iter(runs.values())).dataset(), np.geomspace(min(*RICH, *LAZY), max(*RICH, *LAZY), 46)
     return kit.Evidence(
         logs=logs, norms_1=np.abs(betas).sum(1), norms_2=np.linalg.norm(betas, axis=1), errors=errors(betas),
         l1=float(np.abs(b1).sum()), l2=float(np.linalg.norm(b2)), sparse=float(errors(b1)), dense=float(errors(b2)),
         largest=largest[0], sparse_by_count=sparse,
-        limits=[one for one in found if one.alpha <= 1], lazy=[one for one in found if one.alpha > 1],
+        limits=[end for end in limits if end.alpha <= 1], lazy=[end for end in limits if end.alpha > 1],
         path=(grid, np.abs(minimum_q(samples.x, samples.y, grid**2)).sum(1)
               / np.abs(minimum_l1(samples.x, samples.y)).sum()),
     )  # fmt: skip
@@ -54,13 +54,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 1, the theorem on its limits, and Figure 2."""
     kernel = (1 - SAMPLES / DIM) + NOISE**2 * SAMPLES / (DIM - SAMPLES - 1)
-    scales, moves = ([getattr(one, key) for one in e.lazy] for key in ("alpha", "movement"))
+    scales, moves = ([getattr(end, key) for end in e.lazy] for key in ("alpha", "movement"))
     slope = float(np.polyfit(np.log(scales), np.log(moves), 1)[0])
     inner, excess_2 = e.logs <= 0, e.norms_2 - e.l2
-    trained = np.array([one.norm for one in e.limits])
+    trained = np.array([end.norm for end in e.limits])
     first, second = (list(e.logs).index(log) for log in (0.0, -1.0))
     later = [now - before for k, now in enumerate(e.largest) for before in e.largest[:k] if max(now, before) > -np.inf]
-    there = e.largest[np.isfinite(e.largest)]
+    largest = e.largest[np.isfinite(e.largest)]
     return [
         kit.claim("limit", r"Gradient flow ends in $\arg\min Q$ under $X\beta = y$ (relative distance, $\alpha$ "
                   f"{RICH[0]:g} to 1)", "Theorem 1", kit.less_than(1e-3), np.max([one.difference for one in e.limits])),
@@ -130,12 +130,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         label = rf"least $\ell_1$ does from $N={enough[0]}$ on"
         kit.place_legend(axes[2], [axes[2].axvline(enough[0], color="black", label=label, **look)], "inside")
     axes[2].set(yscale="log", xlabel="samples $N$", ylabel=rf"largest $\alpha$ with error $\leq$ {THRESHOLD}")
-    trained = sorted([*e.limits, *e.lazy], key=lambda one: one.alpha)
-    at = [one.alpha for one in trained]
+    trained = sorted([*e.limits, *e.lazy], key=lambda end: end.alpha)
+    at = [end.alpha for end in trained]
     axes[3].plot(*e.path, color=kit.SERIES[0], label=r"$\arg\min Q_\alpha$")
     axes[3].plot(
         at,
-        [one.norm for one in trained],
+        [end.norm for end in trained],
         kit.MARKER,
         ms=4,
         color=kit.PALETTE.highlight,
@@ -145,8 +145,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     )
     axes[3].set(xscale="log", ylabel=r"$\Vert\beta\Vert_1$ over the least")
     kit.place_legend(axes[3], list(axes[3].lines), "inside")
-    for one in (axes[0], axes[1], axes[3]):
-        one.set_xlabel(r"scale of the start $\alpha$")
+    for panel in (axes[0], axes[1], axes[3]):
+        panel.set_xlabel(r"scale of the start $\alpha$")
     names = ("Population error", "Excess norms", "Sample complexity", f"Trained, {trained[0].dim} dimensions")
     for k, name in enumerate(names):
         kit.panel_label(axes[k], k, name)

@@ -36,7 +36,7 @@ def wanted(alphas: tuple[float, ...], depth: int = 2, more: tuple[str, ...] = ()
 
     Changes of all of them are `more`.
     """
-    found = {}
+    runs = {}
     for alpha in alphas:
         change = [*more, f"architecture.depth={depth}", f"initialization.scale={alpha}"]
         if alpha > 1:
@@ -44,8 +44,8 @@ def wanted(alphas: tuple[float, ...], depth: int = 2, more: tuple[str, ...] = ()
             change += [*times, "optimizer.stop_below=1e-6"]  # the integrator resolves weights to 1e-8 of their size
         elif alpha < 0.1 and depth == 2 and not more:
             change.append("optimizer.until=200.0")
-        found[f"D = {depth}, alpha = {alpha:g}"] = kit.Wanted(CONFIG, tuple(change))
-    return found
+        runs[f"D = {depth}, alpha = {alpha:g}"] = kit.Wanted(CONFIG, tuple(change))
+    return runs
 
 
 def truth() -> kit.Floats:

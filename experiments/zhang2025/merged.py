@@ -38,7 +38,7 @@ def sigmoid(run: kit.Run) -> kit.Floats:
     """
     covariance, N, step = setting(run)
     D, start = len(covariance), {name: np.asarray(value, np.float64) for name, value in run.state(0).items()}
-    a, b = (float(one[0]) for one in moments(np.diag(covariance), N))
+    a, b = (float(moment[0]) for moment in moments(np.diag(covariance), N))
     u = np.trace(start["weight_key_query"], axis1=1, axis2=2) / np.sqrt(D)
     grows = np.sum((u + start["weight_value"][:, 0]) ** 2) / 4
     s = linear_mode(2 * step * np.asarray(run.loss_iterations), grows, a * np.sqrt(D), 2, lambda_=b)[:, 0]
@@ -62,7 +62,9 @@ def evidence_merged(runs: kit.Runs) -> kit.Evidence:
 
 def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with two fixed points, the population's descent, and the closed form for white inputs."""
-    width, exact = (fallen(one, e.white_levels, 0.8) - fallen(one, e.white_levels, 0.2) for one in (e.white, e.sigmoid))
+    width, exact = (
+        fallen(losses, e.white_levels, 0.8) - fallen(losses, e.white_levels, 0.2) for losses in (e.white, e.sigmoid)
+    )
     down = e.losses[-1] < e.levels.mean()
     return [
         kit.theory("printed", "Loss of the fixed point that is the minimum", "released notebook, output of cell 6",
@@ -117,7 +119,7 @@ def evidence_features(runs: kit.Runs) -> kit.Evidence:
         full += ((X @ KQ.T) @ X.transpose(0, 2, 1) @ (X @ np.append(v, v_y))[:, :, None])[:, -1, 0]
     short = run.network(-1)(run.dataset().x[:500])
     return kit.Evidence(
-        losses={role: np.asarray(one.losses, np.float64) for role, one in runs.items()}, updates=run.iterations,
+        losses={role: np.asarray(trained.losses, np.float64) for role, trained in runs.items()}, updates=run.iterations,
         levels=saddle_losses(data.eigenvalues, data.context), last=np.abs(full - short).max() / np.abs(short).max(),
         least=np.mean((samples.x @ solution - samples.y) ** 2),
     )  # fmt: skip

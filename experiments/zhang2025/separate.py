@@ -38,7 +38,7 @@ def network(run: kit.Run) -> kit.Evidence:
     have NaN.
     """
     covariance, N, step = setting(run)
-    eigenvalues, vectors = (np.flip(one, -1) for one in np.linalg.eigh(covariance))
+    eigenvalues, vectors = (np.flip(part, -1) for part in np.linalg.eigh(covariance))
     levels, losses = saddle_losses(eigenvalues, N), np.asarray(run.losses, np.float64)
     iterations, at = np.asarray(run.loss_iterations), np.asarray(run.snapshot_iterations)
     P = {name: np.asarray(value, np.float64) for name, value in run.parameters.items()}
@@ -46,17 +46,17 @@ def network(run: kit.Run) -> kit.Evidence:
     predicted, M = descent(run.state(0), covariance, N, step, iterations)
     drops = halves(losses, levels)
     D, rests, errors = len(drops), [], []
-    for one in kit.find_plateaus(iterations, losses, minimum_fraction=0.01):
-        m = int(np.argmin(np.abs(np.log(levels / one.value))))
-        rests.append(one.value / levels[m])
-        middle = np.argmin(np.abs(at - (one.first + one.last) / 2))
+    for plateau in kit.find_plateaus(iterations, losses, minimum_fraction=0.01):
+        m = int(np.argmin(np.abs(np.log(levels / plateau.value))))
+        rests.append(plateau.value / levels[m])
+        middle = np.argmin(np.abs(at - (plateau.first + plateau.last) / 2))
         errors.append(float(np.abs(s[middle] - (np.arange(D) < m)).max()))
     key, query = (P[f"weight_{name}"][-1, :, 0] @ vectors for name in ("key", "query"))  # (H, D), along eigenvectors
     along = P["weight_value"][-1] * key * query
     heads, d = along.argmax(0), np.arange(D)
-    cosines = [np.abs(one / np.linalg.norm(one, axis=1, keepdims=True))[heads, d] for one in (key, query)]
+    cosines = [np.abs(weights / np.linalg.norm(weights, axis=1, keepdims=True))[heads, d] for weights in (key, query)]
     predicted_s = strengths(M, covariance, N)
-    rises = [[crossing(one, HIGH, steps) - crossing(one, LOW, steps) for one in values.T]
+    rises = [[crossing(weights, HIGH, steps) - crossing(weights, LOW, steps) for weights in values.T]
              for values, steps in ((s, at), (predicted_s, iterations))]  # fmt: skip
     return kit.Evidence(
         losses=losses, eigenvalues=eigenvalues, predicted=predicted, levels=levels, at=at, s=s, predicted_s=predicted_s,
@@ -70,7 +70,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure all networks, of consecutive seeds, by role."""
     return kit.Evidence(
         networks={
-            role: [network(one) for one in (replicas_of(run) if "replicas" in run.info else [run])]
+            role: [network(replica) for replica in (replicas_of(run) if "replicas" in run.info else [run])]
             for role, run in runs.items()
         }
     )
@@ -90,12 +90,12 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     levels, D, rises = e.networks[RELEASED][0].levels, len(PRINTED) - 1, e.networks[SMALL][0].rises
 
     def counts(role: str) -> list[int]:
-        return [int(np.isfinite(one.drops).sum()) for one in e.networks[role]]
+        return [int(np.isfinite(net.drops).sum()) for net in e.networks[role]]
 
     def all_of(name: str, role: str = RELEASED, *, rests: bool = False) -> kit.Floats:
         """Return the numbers of all drops, or rests; NaN unless every network had all drops but the last."""
         pairs = zip(e.networks[role], counts(role), strict=True)
-        values = [getattr(one, name)[: None if rests else n] for one, n in pairs]
+        values = [getattr(net, name)[: None if rests else n] for net, n in pairs]
         return np.concatenate(values) if min(counts(role)) >= D - 1 else np.array([np.nan])
 
     return [
@@ -129,7 +129,7 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
     return {
         "iterations of a strength from 0.1 to 0.9 over the scalar equation's": farthest(rises[np.isfinite(rises)]),
         "networks of three from s = 0.02, twice the released start, that lose in all four drops":
-            sum(bool(np.isfinite(one.drops).all()) for one in larger),
+            sum(bool(np.isfinite(net.drops).all()) for net in larger),
     }  # fmt: skip
 
 
@@ -141,8 +141,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for panel, role in zip(axes, (RELEASED, LARGER), strict=False):
         for level in first.levels:
             panel.axhline(level, color=kit.PALETTE.theory, ls=":", lw=1.0, label="saddles $L(M_m)$")
-        for one in e.networks[role]:
-            panel.plot(one.losses, color=kit.PALETTE.measured, lw=0.9, label="networks")
+        for net in e.networks[role]:
+            panel.plot(net.losses, color=kit.PALETTE.measured, lw=0.9, label="networks")
         panel.plot(e.networks[role][0].predicted, color=kit.SERIES[1], ls="--", lw=0.9, label="population, first")
         panel.set(ylabel="loss", ylim=(0, 1.1))
     for d, eigenvalue in enumerate(first.eigenvalues):

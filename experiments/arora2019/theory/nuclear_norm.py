@@ -60,7 +60,7 @@ def minimum_nuclear_norm(b: Floats, seen: Bools) -> Minimum:
         if k % EVERY == 0:
             Y = np.where(seen, -U / tau, 0.0)
             Y = Y / max(1.0, float(np.linalg.norm(Y, 2)))
-            found = Minimum(Z, Y, float(np.linalg.norm(Z, "nuc")), float(np.sum(Y * b)))
-            if found.gap < TOLERANCE:
+            minimum = Minimum(Z, Y, float(np.linalg.norm(Z, "nuc")), float(np.sum(Y * b)))
+            if minimum.gap < TOLERANCE:
                 break
-    return found
+    return minimum

@@ -28,8 +28,8 @@ BALANCED = 0.05
 def layers(run: Any) -> list[Floats]:
     """Return the matrices of a linear network, inputs first, each (K, out, in), float64."""
     run.state(0)  # whose message says that weights are not recorded
-    found = [np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(run.dataset().d)]
-    return [W if W.ndim == 3 else W[:, None] for W in found]
+    factors = [np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(run.dataset().d)]
+    return [W if W.ndim == 3 else W[:, None] for W in factors]
 
 
 def product(factors: list[Floats]) -> Floats:
@@ -45,15 +45,15 @@ def gradients(run: Any, W: Floats) -> Floats:
     samples, net = run.dataset(), run.config.architecture
     loss, weight = run.config.loss.of(net), run.config.loss.sample_weight(samples.n)
     x, y = samples.x, samples.y
-    found = np.empty_like(W)
-    for k, one in enumerate(W):
+    gradient = np.empty_like(W)
+    for k, factor in enumerate(W):
         if not isinstance(net, MatrixProduct):
-            h = x @ one.T if len(one) > 1 else x @ one[0]
-            found[k] = weight * np.atleast_2d(loss.derivatives(h, y).T) @ x
+            h = x @ factor.T if len(factor) > 1 else x @ factor[0]
+            gradient[k] = weight * np.atleast_2d(loss.derivatives(h, y).T) @ x
         else:
-            at, found[k] = tuple(x.astype(np.int64).T), 0.0
-            np.add.at(found[k], at, weight * loss.derivatives(one[at], y))
-    return found
+            at, gradient[k] = tuple(x.astype(np.int64).T), 0.0
+            np.add.at(gradient[k], at, weight * loss.derivatives(factor[at], y))
+    return gradient
 
 
 def rates(W: Floats, gradient: Floats, depth: int) -> tuple[Floats, Floats]:
@@ -91,11 +91,11 @@ record: {snapshots: {kind: every, interval: 5}}
         ):
             return None
         factors = layers(run)
-        found = [*plain_violations(net), *flow_violations(run, squared=False)]
+        violations = [*plain_violations(net), *flow_violations(run, squared=False)]
         size = max(float(np.linalg.norm(W[0])) ** 2 for W in factors)
         if (part := float(imbalance(factors)[0].max(initial=0.0)) / size) > BALANCED:
-            found.append(f"layers are balanced: they differ by {part:.2g} of their squares")
-        return found
+            violations.append(f"layers are balanced: they differ by {part:.2g} of their squares")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return all singular values: the initial ones plus the rates summed over the recorded states."""

@@ -162,16 +162,16 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 20000}
             return None
         samples, start = run.dataset(), run.state(0)
         W, a = start["hidden_weight"], start["output_weight"]
-        found = [*plain_violations(net), *flow_violations(run)]
+        violations = [*plain_violations(net), *flow_violations(run)]
         if (worst := orthogonality(samples.x)) > 1e-6:
-            found.append(f"Assumption 1: inputs are orthogonal, two have the cosine {worst:.3g}")
+            violations.append(f"Assumption 1: inputs are orthogonal, two have the cosine {worst:.3g}")
         if not labels_differ(samples.x, samples.y):
-            found.append("Assumption 2: no label is 0, and ||D+|| and ||D-|| differ")
+            violations.append("Assumption 2: no label is 0, and ||D+|| and ||D-|| differ")
         if not all(members(samples.x, samples.y, W, a).any() for members in (S_plus_1, S_minus_1)):
-            found.append("Assumption 3: both S+,1 and S-,1 hold neurons")
+            violations.append("Assumption 3: both S+,1 and S-,1 hold neurons")
         if (size := float(norms(W).max() * np.sqrt(len(a)))) > 0.01:
-            found.append(f"neurons start small: the largest norm times sqrt(m) is {size:.2g}")
-        return found
+            violations.append(f"neurons start small: the largest norm times sqrt(m) is {size:.2g}")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the loss."""

@@ -45,9 +45,9 @@ class Local:
     """The loss around weights."""
 
     def __init__(self, state: State) -> None:
-        self._state, found = state, derivatives_of(state)
-        self._gradient = found.gradient
-        self.product: Callable[[Floats], Floats] = found.hessian_product
+        self._state, derivatives = state, derivatives_of(state)
+        self._gradient = derivatives.gradient
+        self.product: Callable[[Floats], Floats] = derivatives.hessian_product
         """`v -> H v`."""
 
     @cached_property
@@ -177,8 +177,8 @@ def central_flow(
             kept.append((here.loss, float(np.trace(C)), values))
             path = [*(path if states else ()), (w, vectors)]
         w = w - dt * eta * drift
-    losses, variance, largest = (np.array(one) for one in zip(*kept, strict=True))
-    weights, directions = (np.array(one) for one in zip(*path, strict=True))
+    losses, variance, largest = (np.array(series) for series in zip(*kept, strict=True))
+    weights, directions = (np.array(series) for series in zip(*path, strict=True))
     return CentralFlow(weights, losses, losses + variance / eta, variance, largest, directions)
 
 
@@ -202,16 +202,18 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
         optimizer, config = run.config.optimizer, run.config
         if "sharpness" not in run.measures or getattr(optimizer, "lr", None) is None:
             return None
-        found = descent_violations(optimizer, "updates are plain steps of gradient descent", ("gd",))
+        violations = descent_violations(optimizer, "updates are plain steps of gradient descent", ("gd",))
         if optimizer.kind == "gd" and stability_threshold(dict(config)) is None:
-            found.append("all weights have one step size, which stays: they do not, or it changes")
+            violations.append("all weights have one step size, which stays: they do not, or it changes")
         sigma = getattr(config.architecture, "sigma", None)
         if not (config.loss.smooth and getattr(sigma, "smooth", sigma is None)):
-            found.append("the loss has third derivatives: it has kinks")
+            violations.append("the loss has third derivatives: it has kinks")
         problem, N = build_problem(config), _end(run)
         if (work := N * (problem.dataset.n * problem.multiply_adds + OVERHEAD)) > MOST:
-            found.append(f"the run is small: the flow takes {work / MOST:.2g} times as long as is bearable, minutes")
-        return found
+            violations.append(
+                f"the run is small: the flow takes {work / MOST:.2g} times as long as is bearable, minutes"
+            )
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the averaged loss and the largest eigenvalues of the Hessian."""

@@ -24,6 +24,9 @@ class ReleasedWeights(Initialization, kind="doshi2023_weights"):
         generator, replaced = torch.Generator().manual_seed(streams.seed), problem.dataset.replaced
         torch.randint(2, (0 if replaced is None else int(replaced.sum()),), generator=generator)
         empty = {name: torch.empty(shape) for name, shape in problem.shapes.items()}
-        for one in empty.values():
-            one.uniform_(generator=generator)
-        return {name: one.normal_(0.0, self.scale, generator=generator).double().numpy() for name, one in empty.items()}
+        for tensor in empty.values():
+            tensor.uniform_(generator=generator)
+        return {
+            name: tensor.normal_(0.0, self.scale, generator=generator).double().numpy()
+            for name, tensor in empty.items()
+        }

@@ -64,33 +64,33 @@ class Order:
 
 def i2(C: Floats) -> Floats:
     """Return `<g(u_a) g(u_b)>` (n, n)."""
-    one = np.sqrt(1 + np.diag(C))
-    return np.asarray(2 / np.pi * np.arcsin(np.clip(C / np.outer(one, one), -1, 1)))
+    variance = np.sqrt(1 + np.diag(C))
+    return np.asarray(2 / np.pi * np.arcsin(np.clip(C / np.outer(variance, variance), -1, 1)))
 
 
 def i3(C: Floats, K: int) -> Floats:
     """Return `<g'(u_a) u_b g(u_c)>` (K, n, n) for a among the first K."""
-    c, one = np.diag(C), 1 + np.diag(C)[:K, None, None]
+    c, variance = np.diag(C), 1 + np.diag(C)[:K, None, None]
     a, b = C[:K, :, None], C[:K, None, :]  # c_ab, c_ac
-    root = np.sqrt(one * (1 + c) - b**2)
-    return np.asarray(2 / np.pi * (C * one - a * b) / (one * root))
+    root = np.sqrt(variance * (1 + c) - b**2)
+    return np.asarray(2 / np.pi * (C * variance - a * b) / (variance * root))
 
 
 def determinants(C: Floats, K: int) -> Floats:
     """Return `D = (1 + c_aa)(1 + c_bb) - c_ab^2` (K, K)."""
-    one = 1 + np.diag(C)[:K]
-    return np.asarray(np.outer(one, one) - C[:K, :K] ** 2)
+    variance = 1 + np.diag(C)[:K]
+    return np.asarray(np.outer(variance, variance) - C[:K, :K] ** 2)
 
 
 def i4(C: Floats, K: int) -> Floats:
     """Return `<g'(u_a) g'(u_b) g(u_c) g(u_d)>` (K, K, n, n) for a, b among the first K."""
-    one, D = 1 + np.diag(C), determinants(C, K)[:, :, None, None]
-    a, b = one[:K, None, None, None], one[None, :K, None, None]
+    variance, D = 1 + np.diag(C), determinants(C, K)[:, :, None, None]
+    a, b = variance[:K, None, None, None], variance[None, :K, None, None]
     ab = C[:K, :K, None, None]
     ac, ad, bc, bd = C[:K, None, :, None], C[:K, None, None, :], C[None, :K, :, None], C[None, :K, None, :]
     L0 = D * C - bc * bd * a - ac * ad * b + ab * (ac * bd + ad * bc)
     ab, ac, bc, D3 = ab[..., 0], ac[..., 0], bc[..., 0], D[..., 0]
-    per = D3 * one - bc**2 * a[..., 0] - ac**2 * b[..., 0] + 2 * ab * ac * bc  # L1 (K, K, n), L2 with d for c
+    per = D3 * variance - bc**2 * a[..., 0] - ac**2 * b[..., 0] + 2 * ab * ac * bc  # L1 (K, K, n), L2 with d for c
     ratio = L0 / np.sqrt(per[:, :, :, None] * per[:, :, None, :])
     return np.asarray(4 / np.pi**2 * np.arcsin(np.clip(ratio, -1, 1)) / np.sqrt(D))
 
@@ -117,8 +117,8 @@ def integrate(start: Order, times: ArrayLike, eta: float, *, eta_v: float = 0.0,
         Q = y[: K * K].reshape(K, K)
         return replace(start, Q=(Q + Q.T) / 2, R=y[K * K : K * K + K * M].reshape(K, M), v=y[K * K + K * M :])
 
-    found = solve_ivp(
-        lambda _, y: np.concatenate([one.ravel() for one in slopes(unpack(y), eta, eta_v, sigma)]),
+    solution = solve_ivp(
+        lambda _, y: np.concatenate([slope.ravel() for slope in slopes(unpack(y), eta, eta_v, sigma)]),
         (0.0, float(t[-1])),
         np.concatenate([start.Q.ravel(), start.R.ravel(), start.v]),
         t_eval=t,
@@ -126,9 +126,9 @@ def integrate(start: Order, times: ArrayLike, eta: float, *, eta_v: float = 0.0,
         rtol=1e-7,
         atol=1e-12,
     )
-    if found.y.shape[1] != len(t):
-        raise ArithmeticError(f"order parameters: {found.message}")
-    return [unpack(y) for y in found.y.T]
+    if solution.y.shape[1] != len(t):
+        raise ArithmeticError(f"order parameters: {solution.message}")
+    return [unpack(y) for y in solution.y.T]
 
 
 def measured(run: Any) -> list[Order]:
@@ -137,7 +137,7 @@ def measured(run: Any) -> list[Order]:
     teacher = dataset.weights(dataset.own(Streams(run.config.seed)))
     B, A = (np.asarray(teacher[name], np.float64) for name in ("hidden_weight", "output_weight"))
     W, v = (np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight"))
-    return [Order(w @ w.T, w @ B.T, B @ B.T, one, A) for w, one in zip(W, v, strict=True)]
+    return [Order(w @ w.T, w @ B.T, B @ B.T, v_k, A) for w, v_k in zip(W, v, strict=True)]
 
 
 def predicted(run: Any, start: Order) -> list[Order]:
@@ -166,28 +166,30 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
         """Return which assumptions fail; None unless teacher and student have two layers."""
         data, net, optimizer = run.config.dataset, run.config.architecture, run.config.optimizer
         teacher: Any = getattr(data, "architecture", None)
-        if data.kind != "teacher" or any(one.kind != "two_layer" or one.outputs for one in (teacher, net)):
+        if data.kind != "teacher" or any(model.kind != "two_layer" or model.outputs for model in (teacher, net)):
             return None
-        found = [*plain_violations(net), *(f"the teacher: {text}" for text in plain_violations(teacher))]
-        for name, one in (("teacher", data.architecture.activation), ("student", net.activation)):
-            if one.kind != "erf" or abs(one.beta - BETA) > 1e-6:
-                found.append(f"units are erf(u / sqrt 2): the {name}'s are {one.kind}")
-        found += descent_violations(optimizer, "updates are plain steps along single samples", ("sgd",))
+        violations = [*plain_violations(net), *(f"the teacher: {text}" for text in plain_violations(teacher))]
+        for name, activation in (("teacher", data.architecture.activation), ("student", net.activation)):
+            if activation.kind != "erf" or abs(activation.beta - BETA) > 1e-6:
+                violations.append(f"units are erf(u / sqrt 2): the {name}'s are {activation.kind}")
+        violations += descent_violations(optimizer, "updates are plain steps along single samples", ("sgd",))
         if (size := getattr(optimizer, "batch_size", None)) not in (None, 1):
-            found.append(f"updates are plain steps along single samples: optimizer.batch_size is {size}")
+            violations.append(f"updates are plain steps along single samples: optimizer.batch_size is {size}")
         if (schedule := getattr(optimizer, "schedule", None)) is not None:
-            found.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
+            violations.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
         again, updates = getattr(optimizer, "replacement", False), optimizer.count(data.n)
         if (again or updates > data.n) and getattr(optimizer, "samples", None) != "fresh":
-            found.append(f"every sample is seen once: {updates} are drawn {'again and again ' * again}from {data.n}")
+            violations.append(
+                f"every sample is seen once: {updates} are drawn {'again and again ' * again}from {data.n}"
+            )
         for key in ("sign", "append_bias", "whiten", "random_labels", "replaced_labels"):
             if value := getattr(data, key):
-                found.append(f"inputs are Gaussian, labels those of the teacher: dataset.{key} is {value}")
+                violations.append(f"inputs are Gaussian, labels those of the teacher: dataset.{key} is {value}")
         if run.config.loss.kind != "half_mse":
-            found.append(f"the loss is half a square: loss.kind is {run.config.loss.kind}")
+            violations.append(f"the loss is half a square: loss.kind is {run.config.loss.kind}")
         if data.dim < FEW:
-            found.append(f"there are many inputs: {data.dim}")
-        return found
+            violations.append(f"there are many inputs: {data.dim}")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the test error and the overlaps with the teacher, from the initial overlaps."""
@@ -196,8 +198,8 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
         seen = measured(run)
         theory = predicted(run, seen[0])
         steps = np.asarray(run.snapshot_iterations, np.float64)
-        errors = [np.array([one.error for one in orders]) for orders in (seen, theory)]
-        overlaps = [np.array([(one.v[:, None] * one.R).ravel() for one in orders]) for orders in (seen, theory)]
+        errors = [np.array([order.error for order in orders]) for orders in (seen, theory)]
+        overlaps = [np.array([(order.v[:, None] * order.R).ravel() for order in orders]) for orders in (seen, theory)]
         return {
             "error": Curve("test error", steps, errors[0], errors[1]),
             "overlaps": Curve("$v_k R_{km}$", steps, overlaps[0], overlaps[1]),

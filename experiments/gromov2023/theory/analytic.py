@@ -45,7 +45,7 @@ def strongest(rows: Floats) -> tuple[Ints, Floats]:
 
 def phase_sums(U: Floats, V: Floats, W: Floats) -> tuple[Floats, Floats]:
     """Return whether U, V, W of each neuron share their frequency (N,), and `phi_U + phi_V - phi_W` in (-pi, pi]."""
-    found = [strongest(one) for one in (U, V, W.T)]
-    same = (found[0][0] == found[1][0]) & (found[0][0] == found[2][0])
-    total = found[0][1] + found[1][1] - found[2][1]
+    waves = [strongest(weights) for weights in (U, V, W.T)]
+    same = (waves[0][0] == waves[1][0]) & (waves[0][0] == waves[2][0])
+    total = waves[0][1] + waves[1][1] - waves[2][1]
     return same.astype(np.float64), np.asarray(np.angle(np.exp(1j * total)))

@@ -84,13 +84,13 @@ optimizer: {kind: gd, lr: 5.0e-3, iterations: 4000}
         net, samples = run.config.architecture, run.dataset()
         if net.kind != "two_layer" or net.activation.kind != "linear" or net.width != 1 or net.outputs is not None:
             return None
-        found = plain_violations(net)
+        violations = plain_violations(net)
         if not net.train_output:
-            found.append("both layers are trained: architecture.train_output is false")
+            violations.append("both layers are trained: architecture.train_output is false")
         gram = samples.x.T @ samples.x
         if np.abs(gram - gram[0, 0] * np.eye(len(gram))).max() > 1e-6 * gram[0, 0]:
-            found.append("inputs are white: their second moment is not the identity times a number")
-        return [*found, *flow_violations(run)]
+            violations.append("inputs are white: their second moment is not the identity times a number")
+        return [*violations, *flow_violations(run)]
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the predictor, the output weight, and the loss."""

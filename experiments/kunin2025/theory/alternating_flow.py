@@ -51,10 +51,10 @@ class Saddles:
 
     def at(self, values: Floats, times: Floats, width: float = 0.0) -> Floats:
         """Return values (J + 1, ...) of the saddles at times (T,), NaN where a jump is nearer than its time x width."""
-        found = values[np.searchsorted(self.times, times, side="right") - 1].astype(np.float64)
+        held = values[np.searchsorted(self.times, times, side="right") - 1].astype(np.float64)
         jumps = self.times[1:]
-        found[np.any(np.abs(times[:, None] - jumps) < width * jumps, axis=1)] = np.nan
-        return found
+        held[np.any(np.abs(times[:, None] - jumps) < width * jumps, axis=1)] = np.nan
+        return held
 
 
 def saddles(X: ArrayLike, y: ArrayLike, reach: float = 1.0, *, constrained: bool = False) -> Saddles:
@@ -139,24 +139,24 @@ optimizer: {kind: gd, lr: 2.0e-3, iterations: 20000}
         net = run.config.architecture
         if net.kind != "diagonal_linear" or net.depth != 2:
             return None
-        found, start = [*plain_violations(net), *flow_violations(run)], run.state(0)
+        violations, start = [*plain_violations(net), *flow_violations(run)], run.state(0)
         first = np.concatenate([start["u"], start["v"]])
         if np.ptp(first) > 0 or first[0] <= 0:
-            found.append("u and v start at alpha 1, alpha > 0: their entries differ, or are not positive")
+            violations.append("u and v start at alpha 1, alpha > 0: their entries differ, or are not positive")
         elif not np.log(first[0]) <= -2 * WIDTH:
-            found.append(f"the start is small, ln(1/alpha) above {2 * WIDTH:g}: alpha is {first[0]:.2g}")
-        return found
+            violations.append(f"the start is small, ln(1/alpha) above {2 * WIDTH:g}: alpha is {first[0]:.2g}")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the loss, the predictor, and s over S: ±1 while a coordinate is active."""
         samples, c, alpha = run.dataset(), loss_factor(run), float(run.state(0)["u"][0])
         reach, width = reach_of(alpha), WIDTH / np.log(1 / alpha)
-        found, steps = saddles(samples.x, samples.y, reach), np.asarray(run.snapshot_iterations, np.float64)
+        flow, steps = saddles(samples.x, samples.y, reach), np.asarray(run.snapshot_iterations, np.float64)
         now = 2 * c * times_of(run, steps)
         u, v = (np.asarray(run.parameters[name], np.float64) for name in ("u", "v"))
-        paths = np.stack([np.interp(now, found.times, path) for path in found.paths.T], axis=1)
+        paths = np.stack([np.interp(now, flow.times, path) for path in flow.paths.T], axis=1)
         return {
-            "loss": c * found.at(found.losses, 2 * c * times_of(run, run.loss_iterations), width),
-            "predictor": Curve(r"predictor $\beta$", steps, u**2 - v**2, found.at(found.betas, now, width)),
+            "loss": c * flow.at(flow.losses, 2 * c * times_of(run, run.loss_iterations), width),
+            "predictor": Curve(r"predictor $\beta$", steps, u**2 - v**2, flow.at(flow.betas, now, width)),
             "forces": Curve("accumulated force $s_i / S$", steps, accumulated(u, v) / reach, paths / reach),
         }

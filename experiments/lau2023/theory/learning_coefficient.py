@@ -36,8 +36,8 @@ def dln_learning_coefficient(rank: int, sizes: Sequence[int]) -> tuple[float, in
     M = sorted(size - rank for size in sizes)
 
     def decides(k: int) -> bool:
-        chosen, others = M[: k + 1], M[k + 1 :]
-        below = not others or (chosen[-1] < others[0] and sum(chosen) < k * others[0])
+        chosen, left = M[: k + 1], M[k + 1 :]
+        below = not left or (chosen[-1] < left[0] and sum(chosen) < k * left[0])
         return below and sum(chosen) >= k * chosen[-1]
 
     k = next(k for k in range(1, len(M)) if decides(k))
@@ -68,12 +68,12 @@ record: {measures: [{kind: llc, nbeta: 1000.0, chains: 2, draws: 3000, at: {kind
         linear = getattr(getattr(net, "activation", None), "kind", None) == "linear"
         if not _samplers(run) or net.kind != "fully_connected" or not linear or net.bias:
             return None
-        found = plain_violations(net)
+        violations = plain_violations(net)
         if run.config.loss.kind not in ("mse", "half_mse"):
-            found.append(f"the loss is squared: it is {run.config.loss.kind}")
-        if not any(own or _fitted(run).any() for own in _samplers(run).values()):
-            found.append(f"labels are fitted: no recorded loss is below {FITTED:g} of the first")
-        return found
+            violations.append(f"the loss is squared: it is {run.config.loss.kind}")
+        if not any(own_labels or _fitted(run).any() for own_labels in _samplers(run).values()):
+            violations.append(f"labels are fitted: no recorded loss is below {FITTED:g} of the first")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the learning coefficient at the ranks of the recorded states beside the mean over chains."""
@@ -82,16 +82,18 @@ record: {measures: [{kind: llc, nbeta: 1000.0, chains: 2, draws: 3000, at: {kind
         ranks = (values > RANK * values.max()).sum(1)
         exact = np.array([dln_learning_coefficient(int(rank), sizes)[0] for rank in ranks])
         curves: dict[str, Floats | Curve] = {}
-        for name, own in _samplers(run).items():
+        for name, own_labels in _samplers(run).items():
             measured = np.asarray(run.measures[name])[:, 0]
-            speaks = np.isfinite(measured) & (own | _fitted(run))
+            speaks = np.isfinite(measured) & (own_labels | _fitted(run))
             curves[name] = Curve(name, steps.astype(np.float64), measured, np.where(speaks, exact, np.nan))
         return curves
 
 
 def _samplers(run: Any) -> dict[str, bool]:
     """Return the names of the recorded coefficients, and whether labels are the network's own outputs."""
-    return {one.name: one.labels == "own" for one in run.config.record.measures or [] if one.kind == "llc"}
+    return {
+        measure.name: measure.labels == "own" for measure in run.config.record.measures or [] if measure.kind == "llc"
+    }
 
 
 def _fitted(run: Any) -> Bools:

@@ -33,7 +33,7 @@ class SphereAdam(Minibatch, kind="liu2023_adam"):
         """Change the weights in place; see `Descent.update`."""
         import torch
 
-        w, g = (torch.cat([one.flatten() for one in many]) for many in (parameters, gradients))
+        w, g = (torch.cat([tensor.flatten() for tensor in many]) for many in (parameters, gradients))
         square = w.square().sum() + parameters[0].square().sum()
         if not state:
             state.update(norm=square.sqrt(), mean=torch.zeros_like(w), square=torch.zeros_like(w))
@@ -41,5 +41,5 @@ class SphereAdam(Minibatch, kind="liu2023_adam"):
         root = state["square"].lerp_(g * g, 1 - DECAYS[1]).sqrt()
         first, second = (1 - decay ** (iteration + 1) for decay in DECAYS)
         w = w * (state["norm"] / square.sqrt()) - lr / first * mean / (root / second**0.5 + self.eps)
-        for parameter, part in zip(parameters, w.split([one.numel() for one in parameters]), strict=True):
+        for parameter, part in zip(parameters, w.split([tensor.numel() for tensor in parameters]), strict=True):
             parameter.copy_(part.view_as(parameter))

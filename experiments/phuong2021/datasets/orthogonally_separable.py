@@ -49,9 +49,9 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
         x, y = x[: self.n], y[: self.n]
         while abs(y.sum()) == self.n:
             more, labels = _draw(rng, 64, z)
-            other = np.flatnonzero(labels != y[0])
-            if len(other):
-                x[-1], y[-1] = more[other[0]], labels[other[0]]
+            opposite = np.flatnonzero(labels != y[0])
+            if len(opposite):
+                x[-1], y[-1] = more[opposite[0]], labels[opposite[0]]
         return make_samples(x, y)
 
 

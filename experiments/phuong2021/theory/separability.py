@@ -95,10 +95,10 @@ def _sorted_pairs(
     """Yield the products of the pairs of each sort, every pair once, some rows at a time."""
     features = points if points.dtype.kind == "f" and points.itemsize >= 4 else points.astype(np.float64)
     groups = (features[~second], features[second])
-    for sort, (one, other) in masks.items():
-        for first in range(0, len(groups[one]), BLOCK):
-            products = groups[one][first : first + BLOCK] @ groups[other].T
-            if one == other:
+    for sort, (i, j) in masks.items():
+        for first in range(0, len(groups[i]), BLOCK):
+            products = groups[i][first : first + BLOCK] @ groups[j].T
+            if i == j:
                 rows = first + np.arange(len(products))
                 yield products[np.arange(products.shape[1]) > rows[:, None]], sort
             else:

@@ -108,19 +108,22 @@ def perfect_agreement_directions(x: ArrayLike, y: ArrayLike, alpha: float) -> Di
     return agreement_directions(x, labels, alpha, labels, -labels)
 
 
-def patterns_hold(x: ArrayLike, found: Directions, c_w: ArrayLike, c_u: ArrayLike) -> bool:
+def patterns_hold(x: ArrayLike, directions: Directions, c_w: ArrayLike, c_u: ArrayLike) -> bool:
     """Return whether both directions classify the data by the patterns with a positive margin."""
     points = as_floats(x, "x", axes=2)
-    w, u = as_floats(c_w, "c_w", axes=1) * (points @ found.w), as_floats(c_u, "c_u", axes=1) * (points @ found.u)
+    w, u = (
+        as_floats(c_w, "c_w", axes=1) * (points @ directions.w),
+        as_floats(c_u, "c_u", axes=1) * (points @ directions.u),
+    )
     return bool((w > 0).all() and (u > 0).all())
 
 
-def largest_margin(found: Directions, v: float, k: int) -> float:
+def largest_margin(directions: Directions, v: float, k: int) -> float:
     """Return the normalised margin (Eq. 5) to which training tends in the NAR of `found`: `v sqrt(k) / ||(w, u)||`.
 
     For a network of `k` neurons of either type with output weights `+v` and `-v`.
     """
-    return float(v * np.sqrt(k) / np.linalg.norm(found.joint))
+    return float(v * np.sqrt(k) / np.linalg.norm(directions.joint))
 
 
 def margin_of_assumption_3(x: ArrayLike, alpha: float, v: float, k: int) -> float:
@@ -139,11 +142,11 @@ def wrongly_classifiable(x: ArrayLike, y: ArrayLike) -> Bools:
     empty for a small enough margin. Exact: a point is one of them if it and the other class lie in an open half-space.
     """
     points, labels = as_points(x, y)
-    found = np.zeros(len(labels), dtype=bool)
+    wrong = np.zeros(len(labels), dtype=bool)
     for j, point in enumerate(points):
         try:
             least_distance(np.concatenate([points[labels == -labels[j]], point[None]]))
         except InfeasibleError:
             continue
-        found[j] = True
-    return found
+        wrong[j] = True
+    return wrong

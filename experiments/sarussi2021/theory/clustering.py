@@ -61,9 +61,9 @@ def largest_angle(W: ArrayLike) -> Floats:
     flat = chords.reshape(*chords.shape[:-2], -1)
     k = bar.shape[-2]
     first, second = np.divmod(np.where(np.isnan(flat), np.inf, flat).argmax(axis=-1), k)
-    one = np.take_along_axis(bar, first[..., None, None], axis=-2)[..., 0, :]
-    other = np.take_along_axis(bar, second[..., None, None], axis=-2)[..., 0, :]
-    angle = 2 * np.arctan2(np.linalg.norm(one - other, axis=-1), np.linalg.norm(one + other, axis=-1))
+    u = np.take_along_axis(bar, first[..., None, None], axis=-2)[..., 0, :]
+    v = np.take_along_axis(bar, second[..., None, None], axis=-2)[..., 0, :]
+    angle = 2 * np.arctan2(np.linalg.norm(u - v, axis=-1), np.linalg.norm(u + v, axis=-1))
     result: Floats = np.where(np.isnan(flat).any(axis=-1), np.nan, np.degrees(angle))
     return result
 

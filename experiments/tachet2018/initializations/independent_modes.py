@@ -98,12 +98,12 @@ def class_points(dataset: Samples, classes: int, numbered: bool) -> list[Floats]
 def _check_data(classes: list[Floats]) -> None:
     lengths = [np.linalg.norm(x, axis=1) for x in classes]
     for k, x in enumerate(classes):
-        for other in range(k, len(classes)):
-            products = x @ classes[other].T / np.maximum(np.outer(lengths[k], lengths[other]), 1e-300)
-            if other == k and (products < -ROUNDING).any():
+        for j in range(k, len(classes)):
+            products = x @ classes[j].T / np.maximum(np.outer(lengths[k], lengths[j]), 1e-300)
+            if j == k and (products < -ROUNDING).any():
                 raise InputError(f"dataset: points of class {k + 1} have a negative inner product (H1)")
-            if other != k and (products > ROUNDING).any():
-                pair = f"{k + 1} and {other + 1}"
+            if j != k and (products > ROUNDING).any():
+                pair = f"{k + 1} and {j + 1}"
                 raise InputError(f"dataset: points of classes {pair} have a positive inner product (H1)")
 
 
@@ -120,8 +120,8 @@ def _rows(k: int, classes: list[Floats], y: list[float]) -> Floats:
     if not (x @ unit > 0).all():
         raise InputError(f"initialization: the neurons of class {k + 1} would not be active on all of its points (H2)")
     reach = float(np.linalg.norm(unit))
-    for other, points in enumerate(classes):
+    for j, points in enumerate(classes):
         limit = ROUNDING * reach * np.linalg.norm(points, axis=1)
-        if other != k and (points @ unit > limit).any():
-            raise InputError(f"initialization: neurons of class {k + 1} would be active on class {other + 1} (H2)")
+        if j != k and (points @ unit > limit).any():
+            raise InputError(f"initialization: neurons of class {k + 1} would be active on class {j + 1} (H2)")
     return np.outer(y, unit)

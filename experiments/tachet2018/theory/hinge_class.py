@@ -23,7 +23,7 @@ def hinge_class(t: ArrayLike, x: ArrayLike, w0: ArrayLike, z0: float) -> tuple[F
     holds as printed. Exact, piece by piece, until every point has margin 1. Raises ValueError for points that violate
     H1 (`x_i x_j > 0`), a neuron that is not active on all of them (H2), or `z0 <= 0` (H3).
     """
-    points, start, times = (np.asarray(one, np.float64) for one in (x, w0, t))
+    points, start, times = (np.asarray(values, np.float64) for values in (x, w0, t))
     if not (points @ points.T > 0).all():
         raise ValueError("points of one class must have positive inner products (H1)")
     if not ((points @ start > 0).all() and z0 > 0):
@@ -53,11 +53,11 @@ def _move(t: Floats, total: Floats, w: Floats, q: float) -> tuple[Floats, Floats
 
 def _next(x: Floats, open_: Bools, total: Floats, w: Floats, q: float) -> tuple[float, Bools]:
     """Return when the next of the points `open_ (m,)` reaches margin 1, and which points do then."""
-    rest = np.flatnonzero(open_)
+    below = np.flatnonzero(open_)
 
     def margins(t: float) -> Floats:
         (v,), (r,) = _move(np.array([t]), total, w, q)
-        return np.asarray(r * (x[rest] @ v))
+        return np.asarray(r * (x[below] @ v))
 
     def lead(t: float) -> float:
         return float(margins(t).max()) - 1.0
@@ -69,5 +69,5 @@ def _next(x: Floats, open_: Bools, total: Floats, w: Floats, q: float) -> tuple[
     duration = float(brentq(lead, 0.0, end, xtol=1e-15, rtol=1e-14)) if lead(0.0) < 0 else 0.0
     reached = margins(duration)
     first = np.zeros_like(open_)
-    first[rest[reached >= min(1.0, float(reached.max())) - 1e-12]] = True
+    first[below[reached >= min(1.0, float(reached.max())) - 1e-12]] = True
     return duration, first

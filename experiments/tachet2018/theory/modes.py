@@ -93,7 +93,7 @@ class Mode:
     @classmethod
     def of(cls, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike, p: ArrayLike, label: int) -> Mode:
         """Broadcast the arguments."""
-        y, z, n, share = np.broadcast_arrays(*(np.asarray(one, np.float64) for one in (y0, z0, norm, p)))
+        y, z, n, share = np.broadcast_arrays(*(np.asarray(values, np.float64) for values in (y0, z0, norm, p)))
         return cls(y0=y, z0=z, norm=n, rate=n * share, label=label, A=y + label * n * z, B=y - label * n * z)
 
     def spread(self, t: ArrayLike) -> tuple[Mode, Floats]:
@@ -247,27 +247,27 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 24000}
         if not is_relu_network(net) or loss.kind not in ("logistic", "hinge"):
             return None
         samples = run.dataset()
-        found = [*plain_violations(net), *flow_violations(run, squared=False)]
+        violations = [*plain_violations(net), *flow_violations(run, squared=False)]
         if samples.n != 2 or set(samples.y) != {1.0, -1.0}:
-            found.append(f"each class is one point: there are {samples.n} points")
+            violations.append(f"each class is one point: there are {samples.n} points")
         gram = samples.x @ samples.x.T
         if np.abs(gram - np.diag(np.diag(gram))).max() > 1e-9 * gram.max():
-            found.append("inputs of the classes are orthogonal: they are not")
+            violations.append("inputs of the classes are orthogonal: they are not")
         active = preactivations(samples.x, run.state(0)["hidden_weight"]) > 0
         if (active.sum(1) != 1).any() or (active.sum(0) > 1).any():
-            found.append("each class has one neuron of its own (H1 to H3): not at the start")
-        return found
+            violations.append("each class has one neuron of its own (H1 to H3): not at the start")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the logits of all points over the snapshots."""
         samples, start, steps = run.dataset(), run.state(0), np.asarray(run.snapshot_iterations, np.float64)
         z = preactivations(samples.x, start["hidden_weight"])  # (n, m)
-        own, t = z.argmax(axis=1), times_of(run, run.snapshot_iterations)
+        neurons, t = z.argmax(axis=1), times_of(run, run.snapshot_iterations)
         mode = logistic_mode if run.config.loss.kind == "logistic" else hinge_mode
         weight = run.config.loss.sample_weight(samples.n)
         paths = [
             mode(t, z[k, j], start["output_weight"][j], float(np.linalg.norm(x)), p=weight, label=int(y))
-            for k, (j, x, y) in enumerate(zip(own, samples.x, samples.y, strict=True))
+            for k, (j, x, y) in enumerate(zip(neurons, samples.x, samples.y, strict=True))
         ]
         measured = np.array([run.network(i)(samples.x) for i in range(len(steps))])
-        return {"logits": Curve("logits of the points", steps, measured, np.stack([one.u for one in paths], axis=1))}
+        return {"logits": Curve("logits of the points", steps, measured, np.stack([path.u for path in paths], axis=1))}

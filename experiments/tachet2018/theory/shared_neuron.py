@@ -42,7 +42,7 @@ def field(state: Floats) -> Floats:
 
 def hyperboloid(alpha: ArrayLike, beta: ArrayLike, z: ArrayLike) -> Floats:
     """Return `c = alpha^2 + beta^2 - z^2` (Theorem 3.4), conserved also after one is frozen."""
-    a, b, height = (np.asarray(one, np.float64) for one in (alpha, beta, z))
+    a, b, height = (np.asarray(values, np.float64) for values in (alpha, beta, z))
     return np.asarray(a**2 + b**2 - height**2)
 
 
@@ -90,8 +90,8 @@ def shared_neuron(t: ArrayLike, alpha0: float, beta0: float, z0: float) -> Share
         path[times == 0] = start
     path[~early], deaths = _one_active(times[~early] - split, state)
     zeros = [0.0 if value <= 0 else np.inf for value in start[:2]]
-    for i, rest in enumerate(deaths):
-        reached = split if state[i] == 0 < start[i] else split + rest
+    for i, death in enumerate(deaths):
+        reached = split if state[i] == 0 < start[i] else split + death
         zeros[i] = reached if reached <= end else zeros[i]
     return SharedNeuron(
         t=times, alpha=path[:, 0], beta=path[:, 1], z=path[:, 2], alpha_zero=zeros[0], beta_zero=zeros[1]

@@ -61,7 +61,7 @@ def minimum_q(
     logs = np.atleast_1d(np.asarray(mu, np.float64) if log_mu else np.log(np.asarray(mu, np.float64)))
     if depth < 2 or np.linalg.matrix_rank(points) < len(points) or logs.size == 0:
         raise ValueError("argmin Q needs a depth of 2 at least, and samples that some predictor interpolates")
-    found = np.full((len(logs), points.shape[1]), np.nan)
+    beta = np.full((len(logs), points.shape[1]), np.nan)
     now, reach = max(START, float(logs.max())), float(np.linalg.norm(points, 2))
     nu = np.linalg.solve(points @ points.T, labels) * np.exp(-now) * (0.5 if depth == 2 else (depth - 2) / (2 * depth))
     for place in np.argsort(-logs):
@@ -69,10 +69,10 @@ def minimum_q(
             if depth == 2 and now < -2.0:
                 nu = nu * (log / now)  # s grows like ln(1 / mu)
             nu, now = _newton(points, labels, nu, depth, float(log), reach), float(log)
-        found[place] = derivative(points.T @ nu, depth, now)[1]
-        if last is not None and last(found[place]):
+        beta[place] = derivative(points.T @ nu, depth, now)[1]
+        if last is not None and last(beta[place]):
             break
-    return found
+    return beta
 
 
 def _newton(X: Floats, y: Floats, nu: Floats, depth: int, log_mu: float, reach: float) -> Floats:
@@ -144,19 +144,19 @@ optimizer: {kind: gd, lr: 5.0e-3, iterations: 20000, stop_below: 1.0e-12}
         if run.config.architecture.kind != "diagonal_linear":
             return None
         net, samples, start = run.config.architecture, run.dataset(), run.state(0)
-        found = [*plain_violations(net), *flow_violations(run)]
+        violations = [*plain_violations(net), *flow_violations(run)]
         if net.depth < 2:
-            found.append("the scale of the start decides: with depth 1 it does not")
+            violations.append("the scale of the start decides: with depth 1 it does not")
         first = np.concatenate([start["u"], start["v"]])
         if np.ptp(first) > 0 or first[0] <= 0:
-            found.append("u and v start at alpha 1, alpha > 0: their entries differ, or are not positive")
+            violations.append("u and v start at alpha 1, alpha > 0: their entries differ, or are not positive")
         best = run.config.loss.total(samples.x @ minimum_l2(samples.x, samples.y), samples.y)
         if (rank := int(np.linalg.matrix_rank(samples.x))) < samples.n:
             least = f"the best predictor leaves {best / run.losses[0]:.2g} of the first loss"
-            found.append(f"any labels can be fitted: {samples.n} samples span {rank} directions, {least}")
+            violations.append(f"any labels can be fitted: {samples.n} samples span {rank} directions, {least}")
         if not (left := float((run.losses[-1] - best) / run.losses[0])) <= 1e-6:
-            found.append(f"the run has come to its end: {left:.2g} of the first loss is above the least")
-        return found
+            violations.append(f"the run has come to its end: {left:.2g} of the first loss is above the least")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the predictor, its entries sorted."""

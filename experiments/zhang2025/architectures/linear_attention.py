@@ -61,8 +61,8 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
         R = self.rank or D
         parts = {"key_query": (H, D, D)} if self.key_query == "merged" else {"key": (H, R, D), "query": (H, R, D)}
         label = {"key_query_label": (H, D)} if self.key_query == "merged" else {"key_label": (H, R)}
-        found: dict[str, tuple[int, ...]] = {**parts, "value": (H, 1), **label, "value_input": (H, D)}
-        return {f"weight_{name}": shape for name, shape in found.items()}
+        shapes: dict[str, tuple[int, ...]] = {**parts, "value": (H, 1), **label, "value_input": (H, D)}
+        return {f"weight_{name}": shape for name, shape in shapes.items()}
 
     def inputs(self, d: int) -> int:
         """Return D for samples of `d` columns; InputError where they have another form."""

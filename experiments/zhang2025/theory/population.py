@@ -64,20 +64,20 @@ def descent(start: Mapping[str, Floats], covariance: Floats, N: int, step: float
     parts = [np.array(start[name], np.float64) for name in names]
     A = N * covariance @ covariance
     B = (N + 1) * A + N * np.trace(covariance) * covariance
-    wanted, losses, found = set(np.asarray(at).tolist()), [], []
+    wanted, losses, products = set(np.asarray(at).tolist()), [], []
     for i in range(int(np.max(at)) + 1):
         U = parts[0] if len(parts) == 1 else parts[0].transpose(0, 2, 1) @ parts[1]  # (H, D, D)
         M = np.tensordot(v, U, 1)
         G = 2 * (B @ M @ covariance - A)
         if i in wanted:
             losses.append(np.trace(covariance) + np.sum(M * (G / 2 - A)))
-            found.append(M)
+            products.append(M)
         g, v = step * v[:, None, None] * G, v - step * np.tensordot(U, G, 2)  # (H, D, D)
         if len(parts) == 1:
             parts = [parts[0] - g]
         else:
             parts = [parts[0] - parts[1] @ g.transpose(0, 2, 1), parts[1] - parts[0] @ g]
-    return np.array(losses), np.array(found)
+    return np.array(losses), np.array(products)
 
 
 def setting(run: Any) -> tuple[Floats, int, float]:
@@ -107,14 +107,14 @@ record: {snapshots: {kind: every, interval: 10}}
         data, net, optimizer = run.config.dataset, run.config.architecture, run.config.optimizer
         if data.kind != "in_context_regression" or net.kind != "linear_attention":
             return None
-        found = [*plain_violations(net), *descent_violations(optimizer, "training is full-batch descent", ("gd",))]
+        violations = [*plain_violations(net), *descent_violations(optimizer, "training is full-batch descent", ("gd",))]
         if run.config.loss.kind not in ("mse", "half_mse"):
-            found.append(f"the loss is squared: loss.kind is {run.config.loss.kind}")
+            violations.append(f"the loss is squared: loss.kind is {run.config.loss.kind}")
         if (schedule := getattr(optimizer, "schedule", None)) is not None:
-            found.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
-        found += [f"sequences and labels are as drawn: dataset.{key} is {getattr(data, key)}"
+            violations.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
+        violations += [f"sequences and labels are as drawn: dataset.{key} is {getattr(data, key)}"
                   for key in ("whiten", "random_labels", "replaced_labels") if getattr(data, key)]  # fmt: skip
-        return found + [f"the other blocks begin at 0: {name} does not" for name, value in run.state(0).items()
+        return violations + [f"the other blocks begin at 0: {name} does not" for name, value in run.state(0).items()
                         if name.endswith(("_label", "_input")) and np.any(value)]  # fmt: skip
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
