@@ -45,10 +45,10 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
         kit.claim("not-truth", "With few entries the least nuclear norm is below that of the truth (by the share)",
                   source,
                   kit.more_than(0.005), 1 - least.norm / truth.norm, always=ALWAYS),
-        *(kit.claim(f"above-{one.depth}", f"Depth {one.depth} does not minimise the nuclear norm where entries are "
+        *(kit.claim(f"above-{s.depth}", f"Depth {s.depth} does not minimise the nuclear norm where entries are "
                     "few (its norm from the smallest start over the minimum, less 1)",
-                    source, kit.more_than(0.005), one.norm / least.norm - 1)
-          for one in (two, three)),
+                    source, kit.more_than(0.005), s.norm / least.norm - 1)
+          for s in (two, three)),
         kit.claim("norm", "Depth 3 has the norm of the truth (distance from it over that of the minimum)", source,
                   kit.less_than(0.1), abs(three.norm - truth.norm) / (truth.norm - least.norm)),
         kit.claim("rank", "The effective rank of depth 3 is that of the truth (ratio)", source, kit.around(1.0),

@@ -14,7 +14,7 @@ from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, fixed
 INNER = 0.28
 """Radius of the inner circle when that of the outermost ring is 1."""
 MANY_LARGE = 100
-"""More stars than this are smaller."""
+"""More stars than this are smaller, and let those below them be seen."""
 
 
 def polar_scene(
@@ -45,7 +45,7 @@ def polar_scene(
                for r in radii[:-1]]  # fmt: skip
     circles += [SceneLayer(form="line", roles=[Role("muted")], at=fixed(circle(r)), moves=False, z=-4, size=0.8)
                 for r in (INNER, 1.0)]  # fmt: skip
-    size, alpha = (2.6, 0.5) if m > MANY_STARS else (6.6 if m <= MANY_LARGE else 5.5, 1.0)
+    size, alpha = (2.6, 0.5) if m > MANY_STARS else (6.6, 1.0) if m <= MANY_LARGE else (4.0, 0.75)
     labels = [(r * np.cos(at), r * np.sin(at), kit.format_number(norm)) for norm, r in zip(rings, radii, strict=True)]
     roles = [role._replace(marker="*") for role in sign_roles()]
     return Scene(

@@ -75,10 +75,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("still", r"At $\tau$ = 2 neurons hardly turn until the data are fitted (median angle, degrees; "
                   f"median of {TRIALS} trials)",
-                  "Figure 1(b)", kit.less_than(10.0), np.median([one.turn for one in large])),
+                  "Figure 1(b)", kit.less_than(10.0), np.median([trial.turn for trial in large])),
         kit.claim("recovered", r"At $\tau$ = 0.1 neurons end along those of the teacher (share of $|b| |a|$ within 10 "
                   f"degrees, same sign; median of {TRIALS} trials)", "Figure 1(a)", kit.at_least(0.9),
-                  np.median([one.found for one in small])),
+                  np.median([trial.found for trial in small])),
         kit.claim("costs", r"Lazy training generalises worse (held-out loss at $\tau$ = 1 over that at $\tau$ = 0.03)",
                   "Section 3.1, Figure 1(c)", kit.more_than(1.0), by[1.0].test / first.test),
         kit.claim("rises", r"The held-out loss rises with $\tau$ up to 1 (share of larger $\tau$ with more)",

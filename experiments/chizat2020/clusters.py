@@ -170,13 +170,13 @@ def draw_margin(e: kit.Evidence) -> kit.Drawing:
     layers = ("both layers", e.f1), ("output layer alone", e.f1_output)
     for color, (name, values) in zip(kit.SERIES, layers, strict=False):
         axes.plot(e.at, values.mean(1), color=color, label=name)
-        axes.plot(e.at, values, color=color, ls="", marker="+", ms=5, label="single networks")
+        axes.plot(e.at, values, color=color, ls="", marker="+", ms=5)
+    axes.plot([], [], color=kit.PALETTE.muted, ls="", marker="+", ms=5, label="single networks")
     axes.axhline(e.limit, color="black", ls=":", label="largest found (solver)")
     axes.axhspan(e.limit, e.bound, color=kit.PALETTE.muted, alpha=0.25, lw=0, label="gap of its search")
     axes.set_xscale("log", base=2)
     axes.set(xlabel="neurons, $m$", ylabel=r"$\mathcal{F}_1$ margin")
-    by_label = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    axes.legend(handles=list(by_label.values()))
+    axes.legend()
     return figure
 
 

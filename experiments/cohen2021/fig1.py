@@ -29,23 +29,23 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     # fmt: off
     for key, edges in e.edges.items():
         name = NAMES[key]
-        found += [
+        made += [
             kit.claim(f"{key}-sharpens", rf"{name}: the sharpness begins below $2/\eta$ and rises until it makes the "
                       "loss rise too (of the two steps)", "progressive sharpening (recalled)", kit.exactly(2),
-                      sum(one.first > 0 and one.unstable for one in edges)),
-            *[kit.claim(f"{key}-band-{k + 1}", rf"{name}, $\eta$ = {one.lr:g}: the sharpness then hovers at, or just "
+                      sum(run.first > 0 and run.unstable for run in edges)),
+            *[kit.claim(f"{key}-band-{k + 1}", rf"{name}, $\eta$ = {run.lr:g}: the sharpness then hovers at, or just "
                         r"above, $2/\eta$ (median over $2/\eta$)",
-                        "abstract", BAND, one.band) for k, one in enumerate(edges)],
+                        "abstract", BAND, run.band) for k, run in enumerate(edges)],
             kit.claim(f"{key}-before", f"{name}: before the edge the loss falls at every step (largest share of steps "
-                      "that raise it)", "abstract", kit.exactly(0), max(one.rises_before for one in edges)),
+                      "that raise it)", "abstract", kit.exactly(0), max(run.rises_before for run in edges)),
             kit.claim(f"{key}-after", f"{name}: at the edge the loss does not fall at every step (least share of "
                       "steps that raise it)",
-                      "abstract", kit.at_least(0.05), min(one.rises_after for one in edges)),
+                      "abstract", kit.at_least(0.05), min(run.rises_after for run in edges)),
             kit.claim(f"{key}-falls", f"{name}: the loss falls in the long run (means over ten windows that are below "
-                      "the one before, of 9; the least)", "abstract", kit.at_least(8), min(one.falls for one in edges)),
+                      "the one before, of 9; the least)", "abstract", kit.at_least(8), min(run.falls for run in edges)),
             kit.claim(f"{key}-half", f"{name}: the loss falls far beyond the edge (last window over the loss at the "
                       "crossing; the larger)",
-                      "abstract", kit.less_than(0.5), max(one.share_left for one in edges)),
+                      "abstract", kit.less_than(0.5), max(run.share_left for run in edges)),
         ]
     # fmt: on
     return made

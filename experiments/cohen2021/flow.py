@@ -59,13 +59,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   r"over the smallest $2/\eta$, where it rises so)",
                   "progressive sharpening (recalled)", kit.less_than(1),
                   e.sharpness[0] / min(bounds) if rises else NAN),
-        *[kit.claim(f"follows-{one.edge.lr:g}", rf"$\eta$ = {one.edge.lr:g}: gradient descent follows the flow until "
+        *[kit.claim(f"follows-{path.edge.lr:g}", rf"$\eta$ = {path.edge.lr:g}: gradient descent follows the flow until "
                     r"its sharpness reaches $2/\eta$ (distance there over that moved)", "gradient flow (recalled)",
-                    kit.at_most(0.05), distance_at(one, 1)) for one in e.paths],
-        *[kit.claim(f"leaves-{one.edge.lr:g}", rf"$\eta$ = {one.edge.lr:g}: gradient descent leaves the flow at the "
+                    kit.at_most(0.05), distance_at(path, 1)) for path in e.paths],
+        *[kit.claim(f"leaves-{path.edge.lr:g}", rf"$\eta$ = {path.edge.lr:g}: gradient descent leaves the flow at the "
                     "edge (distance at twice that time over the distance at the crossing)",
                     "gradient flow (recalled)", kit.at_least(5),
-                    distance_at(one, 2) / distance_at(one, 1)) for one in e.paths],
+                    distance_at(path, 2) / distance_at(path, 1)) for path in e.paths],
     ]  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from .corruption import Corrupted, corrupted, smaller
 DECAYS, NOISES, SHARES = (0.0, 5.0, 15.0), (0.1, 0.3, 0.5, 0.7), (0.3, 0.5, 0.7, 0.9)
 RIGHT = 0.9
 """Accuracy from which on a part of the pairs counts as learnt."""
+PHASES = {"M": "memorisation", "C": "coexistence", "P": "partial inversion", "F": "full inversion"}
+"""Letter -> name of the phase."""
 
 
 def phase(net: Corrupted) -> str:
@@ -72,6 +74,11 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             panel.set_ylabel("" if column else r"labels replaced, $\xi$")
             kit.panel_label(panel, 3 * row + column, f"{title}: decay {DECAYS[column]:g}")
     figure.colorbar(image, ax=axes, label="accuracy", fraction=0.03, pad=0.02)
+    keys = [
+        axes[0].plot([], [], ls="", marker=f"${letter}$", color="black", label=name)[0]
+        for letter, name in PHASES.items() if letter in e.letters
+    ]  # fmt: skip
+    kit.figure_legend(figure, keys)
     return figure
 
 

@@ -113,7 +113,7 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("ode", r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100, the "
                   "worse)",
                   "ODE of the order parameters", kit.around(1.0),
-                  max((follows(one) for one in e.curves), key=lambda one: abs(np.log(one)))),
+                  max((follows(run) for run in e.curves), key=lambda run: abs(np.log(run)))),
         kit.claim("specialises", "After the plateau the students specialise and learn the teacher, K = M = 2 without "
                   "noise (last test error over that of the plateau)", "Saad and Solla 1995", kit.at_most(1e-4),
                   first.error[-1] / plateau_theory(2)[0]),

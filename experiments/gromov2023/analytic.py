@@ -56,14 +56,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for color, (p, accuracies) in zip(kit.SERIES, e.accuracy.items(), strict=False):
         accuracy.plot(WIDTHS[p], accuracies.mean(1), color=color, label=f"$p = {p}$")
         accuracy.plot(WIDTHS[p], accuracies, ls="none", marker=".", color=color, ms=3)
-    accuracy.set(xlabel="width $N$", ylabel="accuracy on all pairs", ylim=(0, 1.03))
+    accuracy.set(xscale="log", xlabel="width $N$", ylabel="accuracy on all pairs", ylim=(0, 1.03))
     accuracy.legend(loc="lower right")
     for color, values in zip(kit.SERIES[2:], e.rows, strict=False):  # rows, not the moduli of the first panel
         row.plot(values, color=color, lw=0.9)
         spectrum.plot(np.abs(np.fft.rfft(values)), color=color, marker=".", ms=2, lw=0.9)
     row.set(xlabel="$n$", ylabel="$U_{kn}$")
     spectrum.set(xlabel="frequency", ylabel="Fourier modulus", xlim=(-0.5, 10))
-    kit.panel_labels(figure.axes, "Accuracy", "Two rows of U", "Their spectra")
+    kit.panel_labels(figure.axes, "Accuracy", "Two rows of $U$", "Their spectra")
     return figure
 
 

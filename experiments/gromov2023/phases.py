@@ -43,9 +43,9 @@ def claims(e: Evidence) -> list[kit.Claim]:
         key, net, least = {GD: "gd", ADAMW: "adamw"}[name], e[name], {GD: 0.8, ADAMW: 0.95}[name]
         made += [
             kit.claim(f"{key}-frequency", f"{name}: U, V and W of a neuron have one frequency (share of the neurons)",
-                      "Eq. 12", kit.at_least(least), one.same.mean()),
+                      "Eq. 12", kit.at_least(least), net.same.mean()),
             kit.claim(f"{key}-phases", f"{name}: phases of a neuron add up (share of these within {CLOSE} of 0)",
-                      "Eq. 12; most: more than half", kit.most(), one.close),
+                      "Eq. 12; most: more than half", kit.most(), net.close),
         ]
     return [
         *made,

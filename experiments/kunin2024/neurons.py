@@ -103,9 +103,9 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
     rich = late.at(late.S, 15.0)  # without it nothing is late, and nothing is first
     return [
         kit.claim("conserved", r"Gradient flow conserves $a^2 - |w|^2$ (largest change, all $\delta$)",
-                  "Section 3; tolerance 1e-8 of a step", kit.less_than(1e-6), np.max([one.drift for one in paths])),
+                  "Section 3; tolerance 1e-8 of a step", kit.less_than(1e-6), np.max([p.drift for p in paths])),
         kit.claim("exact", r"Trained neurons follow the exact solution (largest difference of a weight, all $\delta$)",
-                  "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([one.error for one in paths])),
+                  "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([p.error for p in paths])),
         kit.claim("distances", r"The kernel distance ends at its limit, 0.71 at $\delta$ = -2 to 0.0015 at 4 (largest "
                   "difference)", "Figure 3, right; closed form", kit.less_than(1e-3), max(gap)),
         kit.claim("lazy-first", r"Downstream learning is lazy at first (kernel distance at t = 5, $\delta$ = -4)",
@@ -139,9 +139,9 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
     return [
         kit.claim("one-solution", "On white inputs every imbalance learns the same predictor (largest distance from "
                   r"$\beta^*$, $\delta$ -2 to 4)", "Figure 4(a)", kit.less_than(1e-2),
-                  max(float(np.linalg.norm(one.predictor[-1] - one.beta)) for one in white[1:])),
+                  max(float(np.linalg.norm(p.predictor[-1] - p.beta)) for p in white[1:])),
         kit.claim("exact", "White inputs: weights follow the exact solution (largest difference of a weight)",
-                  "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([one.error for one in white])),
+                  "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([p.error for p in white])),
         kit.claim("ends", "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
                   "distance)", "Figure 4(b), Theorem 3.2", kit.less_than(1e-4), max(gaps)),
         kit.claim("fits", "All neurons fit the sample (largest final error)", "Figure 4(b)", kit.less_than(1e-4),

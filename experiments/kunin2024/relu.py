@@ -107,10 +107,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("conserved", "Training conserves the imbalance $a_j^2 - |w_j|^2$ of every neuron (largest change "
                   "until the data are fitted)", "Section 3, gradient flow", kit.less_than(1e-4),
-                  np.max([net.drift for net in one.values()])),
+                  np.max([net.drift for net in nets.values()])),
         kit.claim("signs", r"Output weights keep their signs where $\delta \ge 0$ (signs that changed until the data "
                   "are fitted)", "a_j^2 >= |w_j|^2 along the flow", kit.exactly(0),
-                  sum(one[name].changed for name in ("rich", "upstream", "lazy"))),
+                  sum(nets[name].changed for name in ("rich", "upstream", "lazy"))),
         kit.claim("aligned", "Small and upstream networks turn to the teacher's neurons, large and downstream do not "
                   "(share of $|a| |w|$ within 10 degrees, least of the former less most of the latter)",
                   "Figure 1a", kit.more_than(0), round(min(rich) - max(lazy), 9)),

@@ -102,7 +102,7 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
                   kit.around(1.0), levels[int(np.argmax(np.abs(np.log(levels))))]),
         kit.claim("end", r"From every $\alpha$ the network ends in the least-squares predictor (largest relative "
                   "distance)",
-                  "cell 21, the least-squares lines", kit.less_than(0.01), np.max([one.left for one in e.runs])),
+                  "cell 21, the least-squares lines", kit.less_than(0.01), np.max([run.left for run in e.runs])),
     ]  # fmt: skip
 
 

@@ -51,15 +51,15 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ):  # fmt: skip
             if number < 1e-5 or (key == "squares" and epoch < 1000):
                 continue  # of six digits none or one is left, or the weights have hardly moved
-            measured = getattr(two, key)[there[0]] if len(there) else np.nan
-            found.append(
+            measured = getattr(two, key)[rows[0]] if len(rows) else np.nan
+            made.append(
                 kit.claim(f"{key}-{epoch}", rf"{name} at epoch {epoch}, $\alpha$ = 2", SOURCE,
                           kit.printed(number, 1e-6), measured)
             )  # fmt: skip
     times = np.array([run.learnt for run in e.of.values()], np.float64)
     delays = times[:, 1] / times[:, 0]
     return [
-        *found,
+        *made,
         kit.claim("delayed", rf"At $\alpha$ = 2 the held-out loss is below {LEARNT:g} long after the training loss "
                   "(ratio of epochs)", "Section 3 (recalled)", kit.more_than(10), delays[-1]),
         kit.claim("later", r"The larger $\alpha$, the longer the delay as a ratio of epochs (share of successive "

@@ -77,8 +77,8 @@ def _entrance(run: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
 def _linear(run: kit.Evidence, name: str, title: str) -> kit.Claim:
     """Return that the learned classifier is effectively linear over the data."""
     return kit.claim(f"{name}-linear", f"Digits {title}: the learned classifier is effectively linear over the data "
-                     f"(of {sum(one.sizes.values())} points, those that the network and the classifier "
-                     r"$\bar w - \bar u$ decide differently)", "Section 5.1", kit.exactly(0), one.differ)  # fmt: skip
+                     f"(of {sum(run.sizes.values())} points, those that the network and the classifier "
+                     r"$\bar w - \bar u$ decide differently)", "Section 5.1", kit.exactly(0), run.differ)  # fmt: skip
 
 
 def claims_fig6(e: Evidence) -> list[kit.Claim]:

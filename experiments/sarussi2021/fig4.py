@@ -136,7 +136,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("lemma-6.1", "On a symmetric training set no vector that is right on one class is wrong on a point "
                    "of the other (points for which there is one, of 50)", "Lemma 6.1", kit.exactly(0), exposed),
         kit.claim("symmetric-par", "A network trained on a symmetric set ends in the PAR (smaller share of neurons)",
-                  "Lemma 6.1, Theorem 6.2", kit.exactly(1), min(share[-1] for share in other.par_shares.values())),
+                  "Lemma 6.1, Theorem 6.2", kit.exactly(1), min(s[-1] for s in symmetric_run.par_shares.values())),
         kit.claim("symmetric-directions", "Neurons converge to the directions of the convex program (joint cosine, "
                   "rescaled time)", "Theorem 6.2", kit.more_than(0.9999), symmetric_run.joint_cosine(-1, symmetric)),
     ]  # fmt: skip

@@ -31,9 +31,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     balanced = strength(e.times, S, STARTS[2][0] * STARTS[2][1])
     return [
         kit.theory("conserved", "$a^2 - b^2$ is conserved (largest change)", "Section 1.1, Figure 2",
-                   kit.at_most(1e-7), max(np.ptp(one) for one in kept)),
+                   kit.at_most(1e-7), max(np.ptp(path) for path in kept)),
         kit.theory("learnt", "Trajectories off the line a = -b end on the hyperbola a b = s (largest distance)",
-                   "Figure 2", kit.at_most(1e-3), max(abs(one[-1].prod() - S) for one in e.paths[:3])),
+                   "Figure 2", kit.at_most(1e-3), max(abs(path[-1].prod() - S) for path in e.paths[:3])),
         kit.theory("saddle", "On a = -b trajectories end in the saddle at 0 (largest size of a weight in the end)",
                    "Figure 2", kit.at_most(0.01), np.abs(e.paths[3][-1]).max()),
         kit.theory("logistic", "From a = b the product a b is that of Eq. 12 (largest difference)", "Eq. 12",

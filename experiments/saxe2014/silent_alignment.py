@@ -110,22 +110,22 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("final-2", r"Two matrices: the final kernel is aligned as $L/\sqrt{L^2 + D - 1}$ (largest relative "
                   r"error, $\sigma^2 \le$ 1e-3)", "A, Eq. 10", kit.at_most(0.01),
-                  max(abs(one.final / final_alignment(2) - 1) for one in small)),
+                  max(abs(run.final / final_alignment(2) - 1) for run in small)),
         kit.claim("final-3", r"Three matrices (relative error at $\sigma^2$ = 1e-3)", "A, Eq. 10", kit.at_most(0.02),
                   abs(e.three[-1].final / final_alignment(3) - 1)),
-        *[kit.claim(f"final-{one.depth}", rf"{word} matrices (relative error at $\sigma^2$ = 1e-2)", "A, Eq. 10",
-                    kit.at_most(0.02), abs(one.final / final_alignment(one.depth) - 1))
-          for word, one in zip(("Four", "Five"), e.deeper, strict=True)],
+        *[kit.claim(f"final-{run.depth}", rf"{word} matrices (relative error at $\sigma^2$ = 1e-2)", "A, Eq. 10",
+                    kit.at_most(0.02), abs(run.final / final_alignment(run.depth) - 1))
+          for word, run in zip(("Four", "Five"), e.deeper, strict=True)],
         kit.claim("half", "Two matrices: half the loss when predicted (largest relative error)", "A, C.1",
-                  kit.at_most(0.02), max(abs(one.half / one.predicted - 1) for one in e.two)),
+                  kit.at_most(0.02), max(abs(run.half / run.predicted - 1) for run in e.two)),
         kit.claim("slope", r"Alignment comes later by 1/2 for each unit of $\ln \sigma^{-2}$ (slope)",
                   "A, C.1", kit.near(0.5, 0.01),
-                  -slope(2 * np.log([one.sigma for one in e.two]), np.array([one.half for one in e.two]))),
+                  -slope(2 * np.log([run.sigma for run in e.two]), np.array([run.half for run in e.two]))),
         kit.claim("same", "Alignment comes at the same time for all scales (latest over earliest 90 %, "
                   r"$\sigma^2 \le$ 1e-3)", "A, Section 3", kit.at_most(1.02), np.max(aligned) / np.min(aligned)),
         kit.claim("silent", "Alignment comes while the loss has hardly fallen (least loss over the first then, "
                   r"$\sigma^2 \le$ 1e-3)",
-                  "A, Section 3", kit.more_than(0.9), np.min([one.left for one in small])),
+                  "A, Section 3", kit.more_than(0.9), np.min([run.left for run in small])),
         kit.claim("three-half", r"Three matrices: half the loss at a time $\sim 1/\sigma$ (power of $\sigma$)",
                   "A, Figure 3",
                   kit.near(-1, 0.1), power(e.three, halved)),
@@ -137,7 +137,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "A, Figure 3", kit.less_than(1), np.max(np.divide(turned, halved))),
         kit.claim("anisotropic", "The less white the inputs, the more the kernel moves while the loss falls (range of "
                   r"the alignment after the first tenth, over its end: least growth from one $\gamma$ to the next)",
-                  "A, Figure 4; order", kit.more_than(0), np.diff([one.moves for one in e.anisotropic]).min()),
+                  "A, Figure 4; order", kit.more_than(0), np.diff([run.moves for run in e.anisotropic]).min()),
         kit.claim("relu-last", "A ReLU network on white inputs is regression with its last kernel (relative distance "
                   "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), kit.given(fitted, e.relu_last)),
         kit.claim("relu-first", "A ReLU network is not regression with its first kernel (distance, over that from the "

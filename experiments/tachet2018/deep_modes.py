@@ -112,7 +112,7 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
                   "concave)", source, kit.exactly(len(e.curves)), sum(sigmoidal(c.t, c.P) for c in e.curves)),
         kit.claim("equal-weights", "The weights in a row stay equal while they are trained (largest relative "
                   "difference)", "Appendix B", kit.at_most(1e-8),
-                  if_learnt(reached(e.curves), max(one.imbalance for one in e.curves))),
+                  if_learnt(reached(e.curves), max(curve.imbalance for curve in e.curves))),
         kit.claim("larger-norm", r"Larger $\|x\|$ converge faster: the time to P = 0.99 is as $\|x\|^{-2/N}$ (norm 2 "
                   f"over norm 1, N = {N})", "Section 4, Appendix B; Eq. 5", kit.near(exact[0], 1e-3), gains[0]),
         kit.claim("norm-fades", rf"The effect of $\|x\|$ shrinks as N grows (that ratio over the one for N = {M})",

@@ -157,7 +157,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
                   largest_error(curves)),
         kit.claim("sigmoidal", "All classification curves are sigmoidal: slow, then faster, then saturating (trained "
                   "curves of six that are convex, then concave)", "Abstract; Section 3.2, Figure 2 right",
-                  kit.exactly(len(curves)), sum(sigmoidal(one.t, one.P) for one in curves)),
+                  kit.exactly(len(curves)), sum(sigmoidal(c.t, c.P) for c in curves)),
         kit.claim("sigmoidal-y", "All hidden activations $y_t$ are sigmoidal (trained curves of six)",
                   "Section 1, Figure 2 right", kit.exactly(len(curves)), sum(sigmoidal(c.t, c.y) for c in curves)),
         kit.claim("larger-norm", r"A larger $\|x\|$ converges faster (largest ratio of the times to P = 0.9, $\|x\|$ "

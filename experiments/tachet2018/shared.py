@@ -223,7 +223,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("failure-P", r"Once $\alpha$ is 0 the confidence on $D_1$ is 0.5, from the third start",
                    "Figure 3, caption", kit.exactly(0.5), failed.confidences[0][-1]),
         kit.theory("invariant", "Trajectories stay on their hyperboloid, also after a value has reached 0 (largest "
-                   "relative drift)", "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in (*learning, failed))),
+                   "relative drift)", "Theorem 3.4", kit.at_most(1e-8), max(p.drift for p in (*learning, failed))),
         kit.theory("separatrix", "From the curve $C_c$ neurons go to the stationary point (least distance, Eq. 4)",
                    "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
                    float(np.linalg.norm(e.attracted.path - e.curve[len(e.curve) // 2], axis=1).min())),
@@ -314,12 +314,12 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences)",
                   "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(e.drawn)),
         kit.theory("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
-                   "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in e.drawn)),
+                   "Theorem 3.4", kit.at_most(1e-8), max(p.drift for p in e.drawn)),
         kit.theory("rate", r"$\beta$ falls at least as fast as $\|x_2\|^2 \sqrt{-c}/2$ (least margin; print has c for "
-                   "sqrt(-c))", "A.8, c < 0", kit.at_least(0), min(_slack(one) for one in upper)),
+                   "sqrt(-c))", "A.8, c < 0", kit.at_least(0), min(_slack(p) for p in upper)),
         kit.theory("symmetric", r"With $\alpha$ and $\beta$ exchanged and z negative $D_2$ prevails (share of the "
                    "trajectories on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
-                   float(np.mean([one.winner == 2 for one in lower]))),
+                   float(np.mean([p.winner == 2 for p in lower]))),
     ]  # fmt: skip
 
 

@@ -103,9 +103,9 @@ def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:
     """Compare the trained networks with Eq. 8."""
     return [
         kit.claim("overlay", r"Trained networks follow Eq. 8 (largest difference of both confidences, all $\lambda$)",
-                  "Section 6, Eq. 8; limit of small steps", kit.at_most(1e-3), worst(e, lambda one: one.error)),
+                  "Section 6, Eq. 8; limit of small steps", kit.at_most(1e-3), worst(e, lambda run: run.error)),
         kit.theory("invariant", r"$\alpha^2 + \beta^2 - z^2$ is conserved (largest drift)",
-                   "Eq. 8", kit.at_most(1e-8), max(one.drift for one in e.fine)),
+                   "Eq. 8", kit.at_most(1e-8), max(run.drift for run in e.fine)),
     ]  # fmt: skip
 
 
@@ -165,10 +165,10 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         *claims_of_both(e),
         kit.claim("starvation", "The rare feature lags behind (largest of $P((0, x_2)) - P((x_1, 0))$, all "
                   r"$\lambda$, trained from 90 % on)", "Section 6, Figure 6", kit.less_than(0),
-                  worst(e, lambda one: one.rare - one.frequent)),
+                  worst(e, lambda run: run.rare - run.frequent)),
         kit.claim("bound", "The corrected Theorem D.2 holds for trained networks (largest confidence minus bound, from "
-                  "90 % on)", "proof of Theorem D.2", kit.at_most(1e-12), worst(e, lambda one: one.rare
-                  - corrected_bound(1 - one.frequent, one.lambda_, one.start[0], one.start[1], one.z))),
+                  "90 % on)", "proof of Theorem D.2", kit.at_most(1e-12), worst(e, lambda run: run.rare
+                  - corrected_bound(1 - run.frequent, run.lambda_, run.start[0], run.start[1], run.z))),
         kit.theory("theorem-d2", rf"Theorem D.2 as printed, with $\beta_0 - \alpha_0$, holds (violations in {DRAWS} "
                    r"random cases of $\lambda, \delta, \alpha_0, \beta_0 > 0, z_0$)",
                    "Theorem D.2", kit.exactly(0), violated[0]),
@@ -208,12 +208,12 @@ def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
         *claims_of_both(e),
         kit.claim("bound", r"Eq. 7 holds for trained networks that start at $\beta_0 = \lambda \alpha_0$ (largest "
                   "confidence minus bound, from 90 % on)", "Theorem 6.1", kit.at_most(1e-12),
-                  worst(e, lambda one: one.rare - simple_bound(1 - one.frequent, one.lambda_))),
+                  worst(e, lambda run: run.rare - simple_bound(1 - run.frequent, run.lambda_))),
         kit.claim("example", r"With $\lambda$ = 0.1 and $\delta$ = 1e-4, $P((0, x_2))$ is at most 72 % (trained)",
                   "Section 6", kit.at_most(0.72), example),
         kit.theory("bound-curves", "Eq. 7 holds for the curves of the figure (largest confidence minus bound)",
                    "Theorem 6.1", kit.at_most(1e-12),
-                   max((one.truth - bound).max() for one, bound in zip(e.fine, *e.bounds.values(), strict=True))),
+                   max((run.truth - bound).max() for run, bound in zip(e.fine, *e.bounds.values(), strict=True))),
         kit.theory("random", r"Eq. 7 holds for random starts with $\alpha_0 \ge \beta_0/\lambda > 0$ (violations in "
                    f"{DRAWS} cases)", "Theorem 6.1", kit.exactly(0), violations),
     ]  # fmt: skip

@@ -63,9 +63,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     largest = e.largest[np.isfinite(e.largest)]
     return [
         kit.claim("limit", r"Gradient flow ends in $\arg\min Q$ under $X\beta = y$ (relative distance, $\alpha$ "
-                  f"{RICH[0]:g} to 1)", "Theorem 1", kit.less_than(1e-3), np.max([one.difference for one in e.limits])),
+                  f"{RICH[0]:g} to 1)", "Theorem 1", kit.less_than(1e-3), np.max([end.difference for end in e.limits])),
         kit.claim("conserved", r"u v stays $\alpha^2$ along gradient flow until the samples are fitted (largest "
-                  "relative change)", "Theorem 1, proof", kit.less_than(1e-6), np.max([one.drift for one in e.limits])),
+                  "relative change)", "Theorem 1, proof", kit.less_than(1e-6), np.max([end.drift for end in e.limits])),
         kit.claim("trained", r"Trained from a smaller $\alpha$, networks have a smaller L1 norm (share of smaller "
                   rf"$\alpha$ with less, 1 to {RICH[0]:g})", "Figure 2(b)", kit.exactly(1.0),
                   kit.given(np.isfinite(trained).all(), np.mean(np.diff(trained) > 0))),
@@ -73,15 +73,15 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   r"falls as $\alpha^{-2}$ (power, $\alpha$ 3 to 30)",
                   "linearisation at large alpha", kit.near(-2.0, 0.1),
                   slope),
-        *(kit.theory(f"small-{k + 1}", rf"A small enough $\alpha$ gives $|\beta|_1 \le (1 + e)$ least, e = {one:g} "
+        *(kit.theory(f"small-{k + 1}", rf"A small enough $\alpha$ gives $|\beta|_1 \le (1 + e)$ least, e = {eps:g} "
                      r"(log10 of the largest $\alpha$ that does; theorem: at least)", "Theorem on the limits",
-                     kit.at_least(min(-(2 + one) / (2 * one) * np.log(2 * (1 + one) * e.l1), -DIM / (one * e.l1))
-                                  / np.log(10)), e.logs[e.norms_1 <= (1 + one) * e.l1].max() / 2)
-          for k, one in enumerate(SMALL)),
-        *(kit.theory(f"large-{k + 1}", rf"A large enough $\alpha$ gives $|\beta|_2^2 \le (1 + e)$ least, e = {one:g} "
+                     kit.at_least(min(-(2 + eps) / (2 * eps) * np.log(2 * (1 + eps) * e.l1), -DIM / (eps * e.l1))
+                                  / np.log(10)), e.logs[e.norms_1 <= (1 + eps) * e.l1].max() / 2)
+          for k, eps in enumerate(SMALL)),
+        *(kit.theory(f"large-{k + 1}", rf"A large enough $\alpha$ gives $|\beta|_2^2 \le (1 + e)$ least, e = {eps:g} "
                      r"(log10 of the least $\alpha$ that does; theorem: at most)", "Theorem on the limits",
-                     kit.at_most(np.log10(2 * (1 + one) * (1 + 2 / one) * e.l2) / 2),
-                     e.logs[e.norms_2**2 <= (1 + one) * e.l2**2].min() / 2) for k, one in enumerate(LARGE)),
+                     kit.at_most(np.log10(2 * (1 + eps) * (1 + 2 / eps) * e.l2) / 2),
+                     e.logs[e.norms_2**2 <= (1 + eps) * e.l2**2].min() / 2) for k, eps in enumerate(LARGE)),
         kit.theory("kernel-error", r"Kernel regime: population error $(1 - N/d) + \sigma^2 N/(d - N - 1)$",
                    "least-norm regression on Gaussian inputs", kit.around(kernel), e.errors[0]),
         kit.theory("rich-error", r"Rich regime: the population error is below the paper's threshold ($\arg\min Q$, "
@@ -98,7 +98,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("fewer", r"Fewer samples need a smaller $\alpha$: $\alpha^2$ falls by two decades at least from N "
                    rf"= {COUNTS[-1]} to the least N at which any $\alpha$ does (decades)",
                    "Figure 2(c)", kit.at_least(2.0),
-                   there[-1] - there[0]),
+                   largest[-1] - largest[0]),
         kit.theory("more-samples", r"The largest $\alpha^2$ grows with N (share of pairs of N, ties half)",
                    "Figure 2(c); most: more than half", kit.most(), np.mean(np.sign(later)) / 2 + 0.5),
     ]  # fmt: skip

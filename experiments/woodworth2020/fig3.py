@@ -41,7 +41,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3 and Figure 3."""
     return [
         kit.claim("limit", r"Gradient flow of depth 3 ends in $\arg\min Q_3$ (relative distance)",
-                  "Theorem for D > 2", kit.less_than(1e-3), np.max([one.difference for one in e.limits])),
+                  "Theorem for D > 2", kit.less_than(1e-3), np.max([end.difference for end in e.limits])),
         *(kit.theory(f"ends-{depth}", f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
                      r"vector falls from 1 to $1/\sqrt d$ (share of smaller $\mu$ with less, between 0.99 and 1.01 "
                      "first)",
