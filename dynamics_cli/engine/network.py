@@ -39,7 +39,6 @@ from dynamics_cli.engine.native import (
     unit,
 )
 from dynamics_cli.engine.records import Layer, Network, Task
-from dynamics_cli.engine.subnormals import flush, put_back
 
 # -- a layer
 
@@ -308,7 +307,5 @@ def train_replica(task: Task, r: int) -> None:
 @unit
 def train(task: Task) -> None:
     """Train some of R networks; see the fields of `Task`."""
-    former = flush()
     for r in range(task.first_replica, task.last_replica):
         train_replica(task, r)
-    put_back(former)

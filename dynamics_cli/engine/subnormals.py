@@ -1,8 +1,8 @@
 """Subnormal numbers, those below the smallest normal one, are 0 in training.
 
 A product that is subnormal costs a core of some processors a hundred cycles, and nothing is learned from it. The
-control word of floating point belongs to a thread: every kernel sets it in the threads that it runs on and puts it
-back, so that what measures between two calls sees all numbers.
+control word of floating point belongs to a thread: steppers set it in the threads that they train in and put it back,
+so that what measures between two calls sees all numbers.
 """
 
 from __future__ import annotations
@@ -26,65 +26,48 @@ FLUSHES = 1 << 24 if _ARM else 1 << 15 | 1 << 6 if _X86 else 0
 _I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
 
 
-def _word(builder: Any) -> Any:
-    """Write the reading of the control word of the thread: MXCSR of x86, FPCR of ARM; 0 elsewhere."""
-    if _ARM:
-        return called(builder, "llvm.aarch64.get.fpcr", ir.FunctionType(_I64, []), [])
-    at = slot(builder, _I32)
-    builder.store(ir.Constant(_I32, 0), at)
-    if _X86:
-        called(builder, "llvm.x86.sse.stmxcsr", ir.FunctionType(_VOID, [at.type]), [at])
-    return builder.zext(builder.load(at), _I64)
-
-
-def _put(builder: Any, word: Any) -> Any:
-    """Write the setting of the control word of the thread."""
-    if _ARM:
-        called(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(_VOID, [_I64]), [word])
-    elif _X86:
-        at = slot(builder, _I32)
-        builder.store(builder.trunc(word, _I32), at)
-        called(builder, "llvm.x86.sse.ldmxcsr", ir.FunctionType(_VOID, [at.type]), [at])
-
-
 @intrinsic
-def flush(context: Any) -> Any:
-    """Take subnormal numbers as 0 in this thread from here on; return the former control word, to be put back."""
+def exchange(context: Any, word: Any) -> Any:
+    """Set the control word (MXCSR of x86, FPCR of ARM) of this thread, unless it is negative; return the former one."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        former = _word(builder)
-        _put(builder, builder.or_(former, ir.Constant(_I64, FLUSHES)))
+        former, at = ir.Constant(_I64, 0), slot(builder, _I32)
+        if _ARM:
+            former = called(builder, "llvm.aarch64.get.fpcr", ir.FunctionType(_I64, []), [])
+        elif _X86:
+            called(builder, "llvm.x86.sse.stmxcsr", ir.FunctionType(_VOID, [at.type]), [at])
+            former = builder.zext(builder.load(at), _I64)
+        stays = builder.icmp_signed("<", arguments[0], ir.Constant(_I64, 0))
+        word = builder.select(stays, former, arguments[0])
+        if _ARM:
+            called(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(_VOID, [_I64]), [word])
+        elif _X86:
+            builder.store(builder.trunc(word, _I32), at)
+            called(builder, "llvm.x86.sse.ldmxcsr", ir.FunctionType(_VOID, [at.type]), [at])
         return former
 
-    return types.int64(), written
-
-
-@intrinsic
-def put_back(context: Any, word: Any) -> Any:
-    """Set the control word of this thread."""
-
-    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _put(builder, arguments[0])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), written
+    return types.int64(types.int64), written
 
 
 @unit
-def _read() -> int:
-    former = flush()
-    put_back(former)
-    return int(former)
+def _exchange(word: Ints) -> int:
+    return int(exchange(word[0]))
 
 
-@unit
-def _write(word: Ints) -> None:
-    put_back(word[0])
+def _exchanged(word: int, threads: int = 1) -> int:
+    """Set the control word of the calling thread, or of so many threads of GNU's OpenMP; return the former one."""
+    swap, at = _exchange(np.dtype(np.float64)), ctypes.byref(ctypes.c_int64(word))
+    former = int(swap.call(at))
+    if threads > 1:
+        ctypes.CDLL(None).GOMP_parallel(
+            ctypes.c_void_p(swap.address), at, threads, 0
+        )  # the calling thread is one of them
+    return former
 
 
 def control_word() -> int:
     """Return the control word of the calling thread."""
-    return int(_read(np.dtype(np.float64)).call())
+    return _exchanged(-1)
 
 
 @contextmanager
@@ -93,18 +76,11 @@ def flushed(*, everywhere: bool = False) -> Iterator[None]:
 
     `torch.set_flush_denormal` is for the calling thread alone.
     """
-    former = control_word()
+    torch: Any = sys.modules.get("torch") if everywhere and sys.platform == "linux" else None
+    gnu = torch is not None and hasattr(ctypes.CDLL(None), "GOMP_parallel")  # else torch has another OpenMP
+    threads, former = torch.get_num_threads() if gnu else 1, control_word()
     try:
-        _set(former | FLUSHES, everywhere=everywhere)
+        _exchanged(former | FLUSHES, threads)
         yield
     finally:
-        _set(former, everywhere=everywhere)
-
-
-def _set(word: int, *, everywhere: bool) -> None:
-    write, kept = _write(np.dtype(np.float64)), ctypes.c_int64(word)
-    torch: Any = sys.modules.get("torch") if everywhere and sys.platform == "linux" else None
-    parallel: Any = torch and getattr(ctypes.CDLL(None), "GOMP_parallel", None)  # unless torch has another OpenMP
-    if parallel and (count := torch.get_num_threads()) > 1:
-        parallel(ctypes.c_void_p(write.address), ctypes.byref(kept), count, 0)  # the calling thread is one of them
-    write.call(ctypes.byref(kept))
+        _exchanged(former, threads)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
-from dynamics_cli.engine.subnormals import flush, put_back
 
 Array = NDArray[Any]
 _Decorator = Callable[[Callable[..., Any]], Any]
@@ -119,7 +118,7 @@ def run_full_batches(
     Weights are `W` (R, d, m) and `a` (R, m), data `x` (R or 1, n d) and `y` (R or 1, n). `columns` is a tuple with an
     entry for each column: its length is a constant for the compiler, which unrolls the loops over columns.
     """
-    former, n, count, one = flush(), y.shape[1], losses.shape[1], W.dtype.type(1)
+    n, count, one = y.shape[1], losses.shape[1], W.dtype.type(1)
     z, r, gW = np.empty((n, W.shape[2]), W.dtype), np.empty(n, W.dtype), np.empty(W.shape[1:], W.dtype)
     for q in range(first, last):
         data, step = q if y.shape[0] > 1 else 0, weight * lr[q]
@@ -136,7 +135,6 @@ def run_full_batches(
                 done[q] = t
                 break
             update(W[q], a[q], x[data], columns, z, gW, r, loss, alpha[q], train_output, loss_scaled)
-    put_back(former)
 
 
 # -- sample by sample, from non-zero entries
@@ -192,7 +190,7 @@ def run_samples(
     kind: int, train_output: bool,
 ) -> None:  # fmt: skip
     """Do one update for each of `samples`: only the rows of its non-zero entries change."""
-    former, m, zero, one = flush(), a.shape[0], W.dtype.type(0), W.dtype.type(1)
+    m, zero, one = a.shape[0], W.dtype.type(0), W.dtype.type(1)
     z, ga = np.empty(m, W.dtype), np.empty(m, W.dtype)
     for k in samples:
         preactivations(W, values, indices, starts, k, z)
@@ -205,7 +203,6 @@ def run_samples(
         if train_output:
             for j in range(m):
                 a[j] -= ga[j]
-    put_back(former)
 
 
 @_kernel
@@ -214,11 +211,8 @@ def summed_loss(
     kind: int,
 ) -> Any:  # fmt: skip
     """Return the sum of the losses of samples `first` to `last`, this one excluded, in float64."""
-    former, one = flush(), W.dtype.type(1)
-    z = np.empty(a.shape[0], W.dtype)
-    total = 0.0
+    z, total, one = np.empty(a.shape[0], W.dtype), 0.0, W.dtype.type(1)
     for k in range(first, last):
         preactivations(W, values, indices, starts, k, z)
         total += loss_value(kind, output(a, z, alpha), y[k], one)
-    put_back(former)
     return total

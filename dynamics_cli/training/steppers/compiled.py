@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.engine.native import blocks
+from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of, chosen
@@ -78,10 +79,11 @@ class CompiledStepper(SideBySide):
         """Do `n` updates on single samples, replica by replica."""
         for r, (batches, q) in enumerate(zip(self._batches, self._data_of(), strict=True)):
             samples, _ = chosen(batches, self.iteration, n)
-            run_samples(
-                self._W[r], self._a[r], self._values[q], *self._places, self.y[q], samples, self._lr[r],
-                self._alpha[r], self._loss_number, self._train_output,
-            )  # fmt: skip
+            with flushed():
+                run_samples(
+                    self._W[r], self._a[r], self._values[q], *self._places, self.y[q], samples, self._lr[r],
+                    self._alpha[r], self._loss_number, self._train_output,
+                )  # fmt: skip
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
@@ -90,12 +92,13 @@ class CompiledStepper(SideBySide):
         n = self.x.shape[1]
         block = block_samples(self._W[0].size, self.width)
         totals = np.zeros(len(self.problems))
-        for r, q in enumerate(self._data_of()):
-            for first in range(0, n, block):
-                totals[r] += summed_loss(
-                    self._W[r], self._a[r], self._values[q], *self._places, self.y[q], first,
-                    min(first + block, n), self._alpha[r], self._loss_number,
-                )  # fmt: skip
+        with flushed():
+            for r, q in enumerate(self._data_of()):
+                for first in range(0, n, block):
+                    totals[r] += summed_loss(
+                        self._W[r], self._a[r], self._values[q], *self._places, self.y[q], first,
+                        min(first + block, n), self._alpha[r], self._loss_number,
+                    )  # fmt: skip
         return totals * self.sample_weight
 
     def _data_of(self) -> list[int]:

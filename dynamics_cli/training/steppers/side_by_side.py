@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Loss, Problem
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
 
@@ -49,14 +50,19 @@ class Threads:
         """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
         if self._pool is None or len(works) == 1:
             for work in works:
-                work()
+                _flushed(work)
             return
-        futures = [self._pool.submit(work) for work in works]
+        futures = [self._pool.submit(_flushed, work) for work in works]
         try:
             for future in futures:
                 future.result()
         finally:
             wait(futures)
+
+
+def _flushed(work: Callable[[], None]) -> None:
+    with flushed():
+        work()
 
 
 class SideBySide(Stepper):
