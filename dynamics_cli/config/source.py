@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config.errors import KeyPath, Mistake, key_text
-from dynamics_cli.config.schema import kinds, known_keys
+from dynamics_cli.config.schema import kinds, known_keys, value_at
 
 
 @dataclass(frozen=True)
@@ -79,41 +78,29 @@ class Written:
                 section[key] = {}
                 self.origins[place] = origin
             section = section[key]
-        if key == "kind" and value != section.get("kind"):
-            for stale in unknown_to_kind(place[:-1], section, value):
+        if key == "kind" and value != section.get("kind") and kinds(place[:-1]):
+            known = known_keys(place[:-1], value)
+            for stale in [name for name in section if known is not None and name not in known]:
                 del section[stale]
         section[key] = value
-        for below in [other for other in self.origins if other[: len(place)] == place]:
-            del self.origins[below]
-        self.broken = {other for other in self.broken if other[: len(place)] != place}
+        self.origins = {at: where for at, where in self.origins.items() if at[: len(place)] != place}
+        self.broken = {at for at in self.broken if at[: len(place)] != place}
         self.origins[place] = origin
-
-
-def unknown_to_kind(path: KeyPath, section: Mapping[str, Any], kind: object) -> list[str]:
-    """Return the keys of `section` that `kind` does not know; none when the section or the kind is unknown."""
-    known = known_keys(path, kind) if kinds(path) else None
-    return [] if known is None else [key for key in section if key not in known]
 
 
 def merge(parent: Written, child: Written) -> Written:
     """Return the parent's data with the child's over it, key by key; problems of both are kept."""
-    return Written(
-        data=_merge_sections(parent.data, child.data, ()),
-        origins={**parent.origins, **child.origins},
-        problems=[*parent.problems, *child.problems],
-        broken=parent.broken | child.broken,
-    )
+    _merge_sections(parent, child, (), child.data)
+    parent.origins |= child.origins
+    parent.problems += child.problems
+    parent.broken |= child.broken
+    return parent
 
 
-def _merge_sections(parent: dict[str, Any], child: dict[str, Any], path: KeyPath) -> dict[str, Any]:
-    merged = dict(parent)
-    if "kind" in child and child["kind"] != parent.get("kind"):
-        for stale in unknown_to_kind(path, parent, child["kind"]):
-            del merged[stale]
-    for key, value in child.items():
-        below = merged.get(key)
-        if isinstance(below, dict) and isinstance(value, dict):
-            merged[key] = _merge_sections(below, value, (*path, key))
+def _merge_sections(parent: Written, child: Written, path: tuple[str, ...], section: dict[str, Any]) -> None:
+    for key in sorted(section, key=lambda key: key != "kind"):
+        below = (*path, key)
+        if isinstance(section[key], dict) and isinstance(value_at(below, parent.data), dict):
+            _merge_sections(parent, child, below, section[key])
         else:
-            merged[key] = value
-    return merged
+            parent.assign(below, section[key], child.origin(below))
