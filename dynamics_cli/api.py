@@ -215,7 +215,7 @@ def plan(
     from dynamics_cli.training.session import plan_run
 
     config = load_config(config, overrides, **settings)
-    plan = plan_run(config, None if out is None else Path(out), drawn=False)
+    plan = plan_run(config, None if out is None else Path(out))
     return prospect(plan, resume=resume, force=force)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.kinds import Dataset, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds import Dataset, Samples, Streams, check_size, make_samples
 from dynamics_cli.kinds.arrays import Ints
 from dynamics_cli.kinds.base import Finding, PositiveInt, Sections
 
@@ -95,12 +95,9 @@ class SparseParity(Dataset, kind="sparse_parity"):
         if self.k > self.dim:
             yield ("dataset", "k"), f"must be at most dataset.dim = {self.dim}"
 
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, 1.0)
-
     def load(self, streams: Streams) -> Samples:
         """Draw the signs and multiply them."""
         count = self.n + (self.n_test or 0)
+        check_size(count, self.dim + 1)
         x = streams.rng("data").choice([-1.0, 1.0], (count, self.dim))
         return make_samples(x, x[:, : self.k].prod(axis=1), trained=self.n, append_bias=self.append_bias)

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, make_samples
+from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
 from dynamics_cli.kinds.base import PositiveInt
 
 
@@ -31,10 +31,6 @@ class Clusters(Dataset, kind="clusters"):
     append_bias: bool = False
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""
 
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, 1.0)
-
     def centres(self) -> Floats:
         """Return the places (k^2, 2)."""
         ticks = 3 * np.arange(self.k) / (3 * self.k - 1) - 0.5
@@ -43,6 +39,7 @@ class Clusters(Dataset, kind="clusters"):
     def load(self, streams: Streams) -> Samples:
         """Draw the points; held-out samples follow the training samples."""
         count = self.n + (self.n_test or 0)
+        check_size(count, self.dim + 1)
         labels = np.ones(self.k**2)
         labels[streams.rng("teacher").permutation(self.k**2)[: self.k**2 // 2]] = -1
         rng = streams.rng("data")

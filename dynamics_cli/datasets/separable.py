@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.datasets.points import Coordinates, check_rows
-from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, make_samples
+from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
 from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
 
 
@@ -45,14 +45,10 @@ class Gaussians(Dataset, kind="gaussians"):
             yield ("dataset", "mean"), "must not be 0: both classes would be in one place"
         yield from check_rows("outliers", self.outliers or [], dim, "the mean")
 
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        d, n = (self.dim or len(self.mean)) + self.append_bias, 2 * self.per_class + len(self.outliers or ())
-        return Sizes(n, d, n_test=2 * (self.test_per_class or 0), bias=self.append_bias, labels=1.0)
-
     def load(self, streams: Streams) -> Samples:
         """Return points ordered by class, positives (outliers last) first."""
         dim = self.dim or len(self.mean)
+        check_size(2 * (self.per_class + (self.test_per_class or 0)), dim + 1)
         mean = np.zeros(dim)
         mean[: len(self.mean)] = self.mean
         rng = streams.rng("data") if self.draw is None else np.random.default_rng(self.draw)

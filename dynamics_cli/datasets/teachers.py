@@ -13,7 +13,7 @@ from pydantic import Field
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Dataset, Floats, Initialization, OneOf, Streams, TeacherStreams
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.kinds.data import Samples, Sizes, check_size, make_samples
+from dynamics_cli.kinds.data import Samples, check_size, make_samples
 
 
 class _WithoutSamples(SimpleNamespace):
@@ -87,17 +87,13 @@ class Teacher(Dataset, kind="teacher"):
             weights[next(iter(weights))] /= np.sqrt(self.dim)
         return weights
 
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        outputs = getattr(self.architecture, "outputs", None) or 1
-        label = 1.0 if self.sign and not self.noise else 0.5
-        return Sizes(self.n, self.dim + self.append_bias, outputs, self.n_test or 0, self.append_bias, label)
-
     def load(self, streams: Streams) -> Samples:
         """Draw inputs and label them.
 
         Raises InputError: the teacher does not suit them.
         """
+        outputs = getattr(self.architecture, "outputs", None) or 1
+        check_size(self.n + (self.n_test or 0), self.dim + self.append_bias + outputs)
         streams = streams.by(self.generator)
         phi = self.architecture.function(self.weights(streams))
         rng = streams.rng("data")
@@ -219,13 +215,10 @@ initialization: {kind: unbalanced, scale: 0.01}
         U, V = (np.linalg.qr(rng.standard_normal((side, r)))[0] for side in (self.outputs, self.inputs))
         return U, V
 
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        return Sizes(self.n or self.inputs, self.inputs, self.outputs)
-
     def load(self, streams: Streams) -> Samples:
         """Return inputs of unit covariance, unless they are anisotropic, and their images."""
         n = self.n or self.inputs
+        check_size(n, self.inputs + self.outputs)
         (U, V), rng = self.vectors(streams), streams.rng("data")
         drawn = rng.standard_normal((n, self.inputs))
         x = drawn if self.n is not None else np.sqrt(n) * np.linalg.qr(drawn)[0]

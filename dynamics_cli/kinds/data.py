@@ -17,43 +17,6 @@ from dynamics_cli.memory import refuse_beyond_memory
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How many numbers a data set has, where that is known before they are drawn."""
-
-    n: int
-    """Number of training samples."""
-    d: int
-    """Columns of the inputs, the bias column included."""
-    outputs: int = 1
-    """Numbers of a label."""
-    n_test: int = 0
-    """Number of held-out samples."""
-    bias: bool = False
-    """Whether the last column of the inputs is the constant 1 of a bias."""
-    labels: Floats | float = 0.5
-    """The labels (n,), or a possible value of them."""
-
-    @property
-    def numbers(self) -> int:
-        """Numbers of all samples."""
-        return (self.n + self.n_test) * (self.d + self.outputs)
-
-    def samples(self) -> Samples:
-        """Return samples of these sizes that take no memory, for computations that do not depend on their values.
-
-        Raises InputError: there is no memory for those that will be drawn.
-        """
-        check_size(self.n + self.n_test, self.d + self.outputs)
-
-        def part(n: int, labels: Floats | float) -> tuple[Floats, Floats]:
-            y = np.broadcast_to(np.float64(labels), (n, self.outputs) if self.outputs > 1 else (n,))
-            return np.broadcast_to(np.float64(1.0), (n, self.d)), y
-
-        x_test, y_test = part(self.n_test, np.ravel(self.labels)[0]) if self.n_test else (None, None)
-        return Samples(*part(self.n, self.labels), x_test, y_test, self.bias)
-
-
-@dataclass(frozen=True)
 class Samples:
     """Training samples and, optionally, held-out samples; float64, whatever precision the run uses."""
 
@@ -231,8 +194,6 @@ class Dataset(Kind):
                 or labels that are to be replaced are no classes.
         """
         streams = self.own(streams)
-        if (sizes := self.sizes()) is not None:
-            check_size(sizes.n + sizes.n_test, sizes.d + sizes.outputs)
         samples = self.load(streams)
         if self.whiten:
             samples = samples.whitened()
@@ -264,16 +225,12 @@ class Dataset(Kind):
 
     @abstractmethod
     def load(self, streams: Streams) -> Samples:
-        """Read or draw the samples; draw from `streams.rng("data")`, which depends on the seed alone.
+        """Read or draw the samples, as many for each seed; draw from `streams.rng("data")`, which depends on the seed.
 
         Raises:
             DataMissingError: a file is not there; the message says how to get it.
             InputError: the samples cannot be used, or do not fit into memory.
         """
-
-    def sizes(self) -> Sizes | None:
-        """Return how many numbers the samples have, where all are drawn and none of the inputs is 0; else None."""
-        return None
 
     def resolve(self) -> Self:
         """Return this section with every `auto` replaced by its meaning on this machine."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
@@ -83,12 +84,14 @@ class OfBlocks(Curvature):
         return self.kind if self.blocks is None else f"{self.kind}_by_{'layer' if self.blocks == 'layer' else 'block'}"
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of the blocks; of layers, where the columns of the inputs are known."""
+        """Return the names of the blocks; of layers, unless the network is for images or sequences of one size."""
         if isinstance(self.blocks, dict):
             return list(self.blocks)
-        sizes = None if self.blocks is None else sections["dataset"].sizes()
         architecture = sections["architecture"]
-        return () if sizes is None else trained_among(architecture, architecture.shapes(sizes.d))
+        with suppress(InputError):
+            if self.blocks == "layer":
+                return trained_among(architecture, architecture.shapes(2))  # names do not depend on the columns
+        return ()
 
     def places(self, derivatives: Derivatives) -> list[Ints]:
         """Return the places of the blocks among the trained weights; a single block is the whole.

@@ -136,7 +136,7 @@ class PlannedSweep(list[Job]):
         some, total = self[:: -(-len(self) // LOOKED_AT)], 0.0
         for job in some:
             try:
-                problem = build_problem(job.config, drawn=False)
+                problem = build_problem(job.config)
                 total += estimate(problem, choose([problem])).disk_bytes
             except DynError:  # told when the job is trained
                 pass

@@ -11,18 +11,14 @@ from dynamics_cli.kinds import Loss, Problem, RunConfig, Samples, Streams
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.kinds.registry import blamed
 
-DRAWN = 2**21
-"""Numbers of a data set that are drawn in a moment, 16 MiB."""
-
 
 @blamed()
-def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: bool = True) -> Problem:
+def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     """Load or draw the data and check that it fits the loss, the network and the optimizer; nothing big is allocated.
 
     Args:
         config: the validated config.
         dataset: the config's data set, where it was built before.
-        drawn: without it much random data is not drawn; samples of its sizes stand for it, which take no memory.
 
     Raises:
         DataMissingError: a data file is not there.
@@ -30,7 +26,7 @@ def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: b
 
     """
     config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
-    dataset = samples_of(config, drawn=drawn) if dataset is None else dataset
+    dataset = samples_of(config) if dataset is None else dataset
     loss = config.loss.of(config.architecture)
     check_labels(dataset, loss, config)
     shapes = config.architecture.shapes(dataset.d)
@@ -38,23 +34,19 @@ def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: b
 
 
 @blamed()
-def samples_of(config: RunConfig, *, drawn: bool = True) -> Samples:
-    """Return the data set of a config; unless it is to be `drawn`, one of its sizes for much random data.
+def samples_of(config: RunConfig) -> Samples:
+    """Return the data set of a config.
 
     Raises:
         DataMissingError: a data file is not there.
         InputError: the data cannot be used.
     """
-    sizes = None if drawn else config.dataset.sizes()
-    if sizes is not None and sizes.numbers > DRAWN:
-        return sizes.samples()
     return config.dataset.samples(Streams(config.seed))
 
 
 def label_moments(config: RunConfig) -> tuple[float, float] | None:
     """Return mean and standard deviation of real training labels; None of others, of many, and of missing data."""
-    sizes = config.dataset.sizes()
-    if config.loss.labels != "real" or (sizes is not None and sizes.numbers > DRAWN):
+    if config.loss.labels != "real":
         return None
     with suppress(DataMissingError, InputError):
         y = samples_of(config).y

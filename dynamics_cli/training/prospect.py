@@ -85,7 +85,7 @@ def check_problem(config: RunConfig) -> None:
         InputError: the parts of the config do not fit together.
     """
     with suppress(DataMissingError):
-        problem = build_problem(config, drawn=False)
+        problem = build_problem(config)
         config.architecture.refuse_unknown_weights(problem.shapes)
         if isinstance(config.optimizer, Descent):
             problem.step_factors()

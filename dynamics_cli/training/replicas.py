@@ -46,25 +46,17 @@ class Division:
 
 
 def divide(configs: Sequence[RunConfig]) -> Division:
-    """Sort configs into batches; data are drawn only where nothing else says how many samples a seed has.
-
-    Configs that differ only in seed, learning rate and numbers of the initial weights are asked as one.
-    """
+    """Sort configs into batches; those that differ only in seed, step and numbers of the initial weights are one."""
     texts: dict[tuple[str, int], str] = {}
-    sized: dict[int, bool] = {}
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for k, config in enumerate(configs):
-        data = config.dataset
-        if id(data) not in sized:
-            sized[id(data)] = not data.seeded or data.sizes() is not None
-        own = None if sized[id(data)] else config.seed
-        kinds.setdefault((own, *(_bound(key, value, texts) for key, value in config)), []).append(k)
+        kinds.setdefault(tuple(_bound(key, value, texts) for key, value in config), []).append(k)
     groups: dict[str, list[int]] = {}
     first: dict[str, Problem] = {}
     division = Division([], [], [])
     for places in kinds.values():
         try:
-            problem = build_problem(configs[places[0]], drawn=False)
+            problem = build_problem(configs[places[0]])
             key = batch_key(problem)
         except DynError as error:
             division.refused.append((places, str(error)))

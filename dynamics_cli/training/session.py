@@ -80,23 +80,19 @@ class Obtained:
     """Wall time that obtaining it took now."""
 
 
-def plan_run(config: RunConfig, directory: Path | None = None, *, drawn: bool = True) -> Plan:
+def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
     """Resolve and check everything about a run of one network before it starts.
 
     Args:
         config: the validated config.
         directory: the run directory itself; by default one named after the config under the root of all runs.
-        drawn: without it the plan is the same, but much random data is not drawn for it, so that it cannot be trained.
 
     Raises:
         InputError: the data, the device or the size of the run make it impossible.
         DataMissingError: a data file is not there.
 
     """
-    plan = plan_problems([build_problem(config, drawn=False)], directory)  # refuses what does not fit before any draw
-    if drawn and plan.problem.dataset.x.strides == (0, 0):
-        return plan_problems([build_problem(config)], directory)
-    return plan
+    return plan_problems([build_problem(config)], directory)
 
 
 @blamed()

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Dataset, Floats, PositiveInt, Samples, Sizes, Streams, make_samples
+from dynamics_cli.kinds import Dataset, Floats, PositiveInt, Samples, Streams, check_size, make_samples
 
 _DRAWS = 10_000
 """Points drawn at once, at most."""
@@ -27,10 +27,6 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
     dim: PositiveInt
     """Input dimension."""
 
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        return Sizes(self.n, self.dim, labels=1.0)
-
     def load(self, streams: Streams) -> Samples:
         """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with `<x, z> >= 0`.
 
@@ -40,6 +36,7 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
         """
         if self.dim == 1:
             raise InputError("dataset.dim must be at least 2: in one dimension no point is kept of class -1")
+        check_size(self.n, self.dim)
         rng = streams.rng("data")
         z = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
         x, y = np.empty((0, self.dim)), np.empty(0)

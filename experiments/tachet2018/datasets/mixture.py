@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics_cli.kinds import Dataset, Floats, Positive, PositiveInt, Samples, Sizes, Streams, make_samples
+from dynamics_cli.kinds import Dataset, Floats, Positive, PositiveInt, Samples, Streams, check_size, make_samples
 
 
 class Mixture(Dataset, kind="mixture"):
@@ -24,12 +24,9 @@ class Mixture(Dataset, kind="mixture"):
         angles = 2 * np.pi * np.arange(self.modes) / self.modes
         return self.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
-    def sizes(self) -> Sizes:
-        """Return the sizes of the drawn samples."""
-        return Sizes(self.n, 2, labels=1.0)
-
     def load(self, streams: Streams) -> Samples:
         """Draw the points from the data stream of `seed`; all are labelled 1, real."""
+        check_size(self.n, 2)
         rng = streams.rng("data")
         modes = rng.integers(0, self.modes, self.n)  # (n,)
         x = self.centres()[modes] + self.deviation * rng.standard_normal((self.n, 2))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
 from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
 
 
@@ -55,19 +55,14 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
         Q, _ = np.linalg.qr(streams.rng("teacher").standard_normal((D, D)))
         return np.asarray(Q * self.eigenvalues @ Q.T)
 
-    def sizes(self) -> Sizes | None:
-        """Return the sizes of the drawn samples; tokens end in a 0, which is not drawn."""
-        D = len(self.eigenvalues)
-        columns = {"tokens": 0, "moments": (D + 1) ** 2 + D, "cubic": D**2}[self.features]
-        return Sizes(self.n, columns, n_test=self.n_test or 0) if columns else None
-
     def load(self, streams: Streams) -> Samples:
         """Draw inputs, then task vectors.
 
         Raises InputError: they do not fit into memory.
         """
         D, T = len(self.eigenvalues), self.context + 1
-        check_size(self.n + (self.n_test or 0), T * (D + 1))
+        columns = {"tokens": 0, "moments": (D + 1) ** 2 + D, "cubic": D**2}[self.features]
+        check_size(self.n + (self.n_test or 0), max(columns, T * (D + 1)))
         rng, root = streams.rng("data"), np.linalg.cholesky(self.covariance(streams)).T
 
         def draw(count: int) -> tuple[Floats, Floats]:
