@@ -348,7 +348,7 @@ def _picture(file: str, caption: str) -> str:
 def _cells(one: ClaimOverSeeds) -> list[str]:
     claim = one.first
     statement = f"{plain(claim.statement)} [`{claim.id}`]{{.below}}"
-    return [statement, plain(claim.source), plain(claim.expected), number(one.measured)]
+    return [statement, plain(claim.source), plain(claim.expected), one.shown]
 
 
 def _audit(name: str, document: Mapping[str, Any]) -> str:
@@ -453,7 +453,7 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
     missed, depending = (
         [
             [plain(one.first.statement), f"[{plain(name)}]({key}.md#{name})", plain(one.first.expected),
-             number(one.measured), *rest(key, one)]
+             one.shown, *rest(key, one)]
             for key, entry in PAPERS.items() for name in entry.figures for one in claims.get(name, [])
             if one.verdict == verdict
         ]

@@ -51,7 +51,7 @@ def add_paper(page: Page, key: str) -> None:
         [tag("a", name, href=f"#{name}"), documents[name][1].get("title", ""), summary(of)]
         for name, of in claims.items()
     ]
-    failed = [[Html(in_html(one.first.statement)), name, one.first.source, one.first.expected, number(one.measured)]
+    failed = [[Html(in_html(one.first.statement)), name, one.first.source, one.first.expected, one.shown]
               for name, of in claims.items() for one in of if one.verdict == "not reproduced"]  # fmt: skip
     missing = [one for one in catalogue.figures(key) if one.id not in files]
     page.body.append(
@@ -121,9 +121,9 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     rows = []
     for one in claims:
         said = tag("td", one.verdict, class_="reproduced" if one.verdict == "reproduced" else "failed")
-        cells = [Html(in_html(one.first.statement)), one.first.source, one.first.expected, number(one.measured), said]
+        cells = [Html(in_html(one.first.statement)), one.first.source, one.first.expected, one.shown, said]
         if seeds > 1:
-            each = ", ".join(f"+{k}: {number(of_seed.measured)}" for k, of_seed in enumerate(one.each))
+            each = ", ".join(f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(one.each))
             cells.append(tag("td", folded(one.count, each)))
         rows.append(cells)
     return table(header, rows, KINDS[kind], class_="claims")

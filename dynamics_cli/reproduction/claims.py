@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.mathematics import in_unicode
-from dynamics_cli.text import Table, number, terminal_width, wrapped
+from dynamics_cli.text import Table, terminal_width, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -222,6 +222,11 @@ class ClaimOverSeeds:
         return median(finite) if finite else None
 
     @property
+    def shown(self) -> str:
+        """The measured number as tables write it."""
+        return as_compared(self.measured, self.first.low, self.first.high)
+
+    @property
     def count(self) -> str:
         """`9 of 10 (0.60 to 0.98)`; `of the released draw`; empty for a single seed."""
         if self.first.of_draw:
@@ -242,6 +247,25 @@ class ClaimOverSeeds:
         """Return the claim that `as_dict` wrote."""
         first = Claim(**{one.name: document[one.name] for one in fields(Claim)})
         return cls(tuple(replace(first, **one) for one in document.get("per_seed", [{}])))
+
+
+def as_compared(measured: float | None, low: float | None, high: float | None) -> str:
+    """Return a number with three digits, or as many as its comparison with a range needs; a dash for None.
+
+    Digits before the point are all written, up to six.
+    """
+    if measured is None:
+        return "-"
+    digits = max(3, min(6, len(f"{abs(measured):.0f}")))
+    if low is not None and high is not None and high > low:
+        digits = max(digits, math.ceil(1 + math.log10(max(abs(low), abs(high)) / (high - low))))
+    for more in range(digits, 17):
+        rounded = float(text := f"{measured:.{more}g}")
+        if all(
+            end is None or (rounded < end, rounded > end) == (measured < end, measured > end) for end in (low, high)
+        ):
+            return text
+    return repr(measured)
 
 
 def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
@@ -285,7 +309,7 @@ def claims_rows(claims: Sequence[ClaimOverSeeds]) -> Table:
     return Table(
         {
             "claim": in_unicode(one.first.statement), "source": one.first.source, "paper": one.first.expected,
-            "measured": number(one.measured), "seeds": one.count,
+            "measured": one.shown, "seeds": one.count,
             "verdict": f"{one.verdict} (theory)" if one.first.kind == "theory" else one.verdict,
         }
         for one in _ordered(claims)

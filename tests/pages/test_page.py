@@ -20,8 +20,9 @@ import dynamics_cli as dyn
 from dynamics_cli.cli import main
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Curve
+from dynamics_cli.mathematics import in_html
 from dynamics_cli.pages import Page, document, make
-from dynamics_cli.pages.document import shown, tag
+from dynamics_cli.pages.document import Html, shown, tag
 from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import Sweep
 
@@ -209,7 +210,7 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
 def test_a_figure_has_every_claim_its_picture_and_its_command(figure: Any, outputs: Path) -> None:
     html = dyn.page("boursier2022-fig2").html()
     for one in figure.claims:
-        assert str(tag("th", one.statement, scope="row")) in html
+        assert str(tag("th", Html(in_html(one.statement)), scope="row")) in html
         assert str(tag("td", one.source)) in html
     picture = (outputs / "figures" / "boursier2022-fig2.png").read_bytes()
     assert f"data:image/png;base64,{base64.b64encode(picture).decode()}" in html

@@ -15,6 +15,7 @@ from dynamics_cli.reproduction.claims import (
     ClaimOverSeeds,
     Interval,
     around,
+    as_compared,
     at_least,
     at_most,
     claim,
@@ -83,3 +84,20 @@ def test_claims_are_judged_again_from_their_json_alone(
         document = json.loads(seal(one.as_dict()))
         assert judged(document) == [of_seed.verdict for of_seed in one.each]
         assert ClaimOverSeeds.from_dict(document).as_dict() == one.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("measured", "low", "high", "seen"),
+    [
+        (None, 0.0, 1.0, "-"),
+        (4.88162e-05, None, 0.01, "4.88e-05"),
+        (0.499767, 0.4995, 0.5005, "0.4998"),
+        (10465.3, 9900.0, 12100.0, "10465"),
+        (0.99996, None, math.nextafter(1, 0), "0.99996"),  # 1 would say that it is not below 1
+        (15.0, 15.0, 15.0, "15"),
+    ],
+)
+def test_numbers_have_the_digits_that_are_compared(
+    measured: float | None, low: float | None, high: float | None, seen: str
+) -> None:
+    assert as_compared(measured, low, high) == seen
