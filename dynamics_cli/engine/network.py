@@ -3,7 +3,7 @@
 A network is `h_l = sigma(z_l)`, `z_l = c_l h_{l-1} W_l + b_l`, `f = s (z_L - base)`; matrices stand as (columns, rows)
 of the network's own: `z = h W`. One update of `train`, with the records (`engine/records.py`) that each part reads:
 
-    Task ----> gather_batch         x, y of the batch (or all samples)
+    Task ----> sum_over_chunks      samples of the batch, or all
       |            |
     Network -> forward ----------> forward_layer    z_l = c_l h_{l-1} W_l + b_l
       |            |               activation       h_l = sigma(z_l), sigma'(z_l)
@@ -27,7 +27,6 @@ import numpy as np
 
 from dynamics_cli.engine.native import (
     Floats,
-    Ints,
     Real,
     Reals,
     Unit,
@@ -223,23 +222,6 @@ def diagonal_loss_and_gradient(
 
 
 @piece
-def copy_rows(samples: Ints, size: int, source: Reals, target: Reals, columns: int) -> None:
-    """Copy rows of `source` (n, columns), by their numbers `samples` (size,), to `target`."""
-    for q in range(size):
-        row, own = offset(source, samples[q] * columns), offset(target, q * columns)
-        for i in range(columns):
-            own[i] = row[i]
-
-
-@piece
-def gather_batch(task: Task, x: Reals, y: Reals, base: Reals, samples: Ints, size: int) -> None:
-    """Copy the samples of a batch, by their numbers, to `batch_x`, `batch_y` and `batch_base`."""
-    copy_rows(samples, size, x, task.batch_x, task.columns)
-    copy_rows(samples, size, y, task.batch_y, task.labels)
-    copy_rows(samples, size, base, task.batch_base, task.outputs)
-
-
-@piece
 def sum_over_chunks(
     task: Task, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, y: Reals, base: Reals, size: int, weight: Real
 ) -> Any:
@@ -284,15 +266,13 @@ def train_replica(task: Task, r: int) -> None:
     measured = task.gradients != 0 or task.updates == 0
     task.done[r] = task.count
     for t in range(task.count):
-        xs, ys, bases, size, loss = x, y, base, task.samples, 0.0
+        first, size, loss = 0, task.samples, 0.0
         if not task.full_batch:
-            first = task.batch_ends[t]
-            size = task.batch_ends[t + 1] - first
-            gather_batch(task, x, y, base, offset(task.batches, r * task.batches_step + first), size)
-            xs, ys, bases = task.batch_x, task.batch_y, task.batch_base
+            first, size = task.batch_ends[t], task.batch_ends[t + 1] - task.batch_ends[t]
         if measured:
             each = weight / cast_like(size, weight) if task.mean else weight
-            total = sum_over_chunks(task, sigma, numbers, theta, xs, ys, bases, size, each)
+            xs, ys = offset(x, first * task.columns), offset(y, first * task.labels)
+            total = sum_over_chunks(task, sigma, numbers, theta, xs, ys, offset(base, first * task.outputs), size, each)
             if task.full_batch:
                 losses[t] = total * each if task.updates else total
         if task.updates:

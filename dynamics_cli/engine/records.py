@@ -74,9 +74,7 @@ TASK = Record("Task", [
     ("done", "Ints", "(R,) updates until a replica halted, written"),
     ("levels", "Floats", "(R,) losses at which a replica halts"),
     ("full_batch", "int", "1: every batch has all samples, and losses are recorded"),
-    ("batches", "Ints", "(R, batches_step) samples of the batches"),
-    ("batches_step", "int", ""),
-    ("batch_ends", "Ints", "(count + 1,) batch t is `batches[r, batch_ends[t] : batch_ends[t + 1]]`"),
+    ("batch_ends", "Ints", "(count + 1,) samples `batch_ends[t]` to `batch_ends[t + 1]` are batch t"),
     ("theta", "Reals", "(R, P) weights"),
     ("memory", "Reals", "(R, slots, P) the optimizer's"),
     ("slots", "int", ""),
@@ -91,9 +89,6 @@ TASK = Record("Task", [
     ("rate_factors", "Floats", "(S,) by which the step of a segment is multiplied"),
     ("gradient", "Reals", "(P,)"),
     ("chunk_gradient", "Reals", "(P,)"),
-    ("batch_x", "Reals", "a batch, gathered"),
-    ("batch_y", "Reals", ""),
-    ("batch_base", "Reals", ""),
 ])  # fmt: skip
 
 CURVATURE = Record("Curvature", [

@@ -6,6 +6,7 @@ import ctypes
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from dynamics_cli.training.steppers.span import Span
 
 CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
+GATHERED = 2**18
+"""Numbers of batches that are gathered at once, at most: they stay in the cache."""
 Data = tuple[Weights, ...]
 """Inputs (Q, n, d), labels (Q, n, 1 or C), and the offsets of the outputs (Q, n, C)."""
 _NONE, _NEVER = np.zeros(1, np.int64), np.array([-np.inf])
@@ -73,7 +76,7 @@ class LayersStepper(SideBySide):
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
         self._threads = Threads(max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
         rows = max(self._rows, self._batch_rows)
-        self._buffers = [self._made_buffers(rows, first.batch_size or 0) for _ in range(self._threads.count)]
+        self._buffers = [self._made_buffers(rows) for _ in range(self._threads.count)]
         self._fields = self._common_fields(architectures)
         # of the last full-batch call: the next is alike
         self._last: tuple[Floats, Floats, NDArray[np.int64], list[Any]] | None = None
@@ -109,16 +112,11 @@ class LayersStepper(SideBySide):
         rows = -(-n // chunks_of(n, self.problems[0].multiply_adds))
         return min(rows, max(CHUNK_ROWS, CHUNK_NUMBERS // self._layout.numbers))
 
-    def _made_buffers(self, rows: int, batch: int) -> dict[str, Any]:
+    def _made_buffers(self, rows: int) -> dict[str, Any]:
         """Return the fields of `TASK` that hold the work space of one thread, for chunks of `rows` samples."""
         numbers, P = rows * self._layout.numbers, self._layout.P
-        names = "gradient", "chunk_gradient", "batch_x", "batch_y", "batch_base"
-        sizes = P, P, *(batch * array.shape[2] for array in self._data)
-        *of_network, arrays = (
-            *blocks(self.dtype, numbers, numbers, self._layout.scratch(rows)),
-            blocks(self.dtype, *sizes),
-        )
-        return {"network": self._layout.network(*of_network), **dict(zip(names, arrays, strict=True))}
+        *arrays, g, of_chunk = blocks(self.dtype, numbers, numbers, self._layout.scratch(rows), P, P)
+        return {"network": self._layout.network(*arrays), "gradient": g, "chunk_gradient": of_chunk}
 
     def _common_fields(self, architectures: Sequence[Any]) -> dict[str, Any]:
         """Return the fields of `TASK` that are the same in every call, or in most."""
@@ -138,7 +136,7 @@ class LayersStepper(SideBySide):
             "segments": np.array([[at.start, at.stop] for at in places]), "segment_count": len(places),
             "rate_factors": np.array([factors.get(name, 1.0) for name in names], np.float64),
             "chunk": self._rows, "sample_weight": self.sample_weight, "mean": False, "gradients": True, "updates": True,
-            "iteration": 0, "full_batch": True, "batches": _NONE, "batches_step": 1, "batch_ends": _NONE,
+            "iteration": 0, "full_batch": True, "batch_ends": _NONE,
         }  # fmt: skip
 
     # -- training
@@ -195,37 +193,39 @@ class LayersStepper(SideBySide):
         """Do `n` updates on batches."""
         at, last = self.iteration, self.iteration + n
         while at < last:
-            data, samples, ends = self._next_batches(at, last - at)
-            self._run_batches(at, data, samples, ends)
+            data, ends = self._next_batches(at, last - at)
+            self._run_batches(at, data, ends)
             at += len(ends) - 1
 
-    def _next_batches(self, at: int, most: int) -> tuple[Data, NDArray[np.int64], NDArray[np.int64]]:
-        """Return data, the samples (R, ...) of the batches from iteration `at` on, and where each batch begins."""
-        if not self._fresh:
-            picked = [chosen(batches, at, most) for batches in self._batches]
-            return self._data, np.stack([one for one, _ in picked]), picked[0][1]
-        drawn = [fresh.at(at, most) for fresh in self._fresh]
-        x, y = (np.ascontiguousarray(np.stack(one)) for one in list(zip(*drawn, strict=True))[:2])
-        ends = np.arange(drawn[0][2] + 1) * self._fresh[0].batch_size
-        base = np.zeros((1, x.shape[1], self._data[2].shape[2]), self.dtype)
-        samples = np.tile(np.arange(ends[-1]), (len(drawn), 1))
-        return (x, y.reshape(*y.shape[:2], -1), base), samples, ends
+    def _next_batches(self, at: int, most: int) -> tuple[Data, NDArray[np.int64]]:
+        """Return the samples of batches from iteration `at` on, one after the other, and where each batch begins."""
+        if self._fresh:
+            drawn = [fresh.at(at, most) for fresh in self._fresh]
+            x, y = (np.ascontiguousarray(np.stack(arrays)) for arrays in list(zip(*drawn, strict=True))[:2])
+            base = np.zeros((1, x.shape[1], self._data[2].shape[2]), self.dtype)
+            return (x, y.reshape(*y.shape[:2], -1), base), np.arange(drawn[0][2] + 1) * self._fresh[0].batch_size
+        columns = sum(array.shape[2] for array in self._data)
+        most = max(1, min(most, GATHERED // (columns * self._batches[0].batch_size)))
+        picked = [chosen(batches, at, most) for batches in self._batches]
+        data = tuple(np.empty((len(picked), len(picked[0][0]), array.shape[2]), self.dtype) for array in self._data)
+        for array, gathered in zip(self._data, data, strict=True):
+            for r, (rows, _) in enumerate(picked):
+                array[r % len(array)].take(rows, 0, gathered[r], mode="clip")  # by other modes it is copied twice
+        return data, picked[0][1]
 
-    def _run_batches(self, at: int, data: Data, samples: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-        """Do the updates from iteration `at` on, batch b of `samples[r, ends[b] : ends[b + 1]]`."""
-        n, mean = len(ends) - 1, self.criterion.reduction == "mean"
-        lrs = self._lrs(at, n)
+    def _run_batches(self, at: int, data: Data, ends: NDArray[np.int64]) -> None:
+        """Do the updates from iteration `at` on, batch b of the samples from `ends[b]` to `ends[b + 1]`."""
+        mean, lrs = self.criterion.reduction == "mean", self._lrs(at, len(ends) - 1)
         losses, done = np.zeros(lrs.shape), np.empty(len(lrs), np.int64)
         if not self._splits_batch(self._batch_rows):
             self._train(self._tasks(
                 data, rates=lrs, losses=losses, done=done, sample_weight=1.0, mean=mean, chunk=self._batch_rows,
-                iteration=at, full_batch=False, batches=samples, batches_step=samples.shape[-1], batch_ends=ends,
+                iteration=at, full_batch=False, batch_ends=ends,
             ))  # fmt: skip
             return
-        for t in range(n):
-            rows = samples[0, ends[t] : ends[t + 1]]
-            batch = tuple(array.take(rows, axis=1) for array in data)
-            self._sums(batch, 1.0 / len(rows) if mean else 1.0, self._batch_rows)
+        for t, (first, last) in enumerate(pairwise(ends.tolist())):
+            batch = tuple(array[:, first:last] for array in data)
+            self._sums(batch, 1.0 / (last - first) if mean else 1.0, self._batch_rows)
             self._update(at + t, lrs[:, t : t + 1], losses[:, t : t + 1], levels=_NEVER)
 
     def _splits_batch(self, rows: int) -> bool:
