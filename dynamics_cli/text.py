@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LEAST = 14
-"""Characters that columns keep which give way."""
+"""Characters that a column keeps which gives way."""
 _IN_NUMBER, _HOLD = re.compile(r"(?<=\d) (?=\d|(?:s|min|h|days|B|[KMGTP]iB)\b)"), "\0"
 """The space in `60 000` and `5.2 h`, and the character in its place while lines are broken."""
 _HTML_ROWS, _HTML_CHARACTERS = 50, 200
@@ -70,7 +70,7 @@ class Table(list[dict[str, Any]]):
 def text_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), width: int | None = None
 ) -> str:
-    """Return lines of columns under one line of header; cells are broken into lines so that the table fits.
+    """Return lines of columns under one line of header; cells of the widest column are broken so that the table fits.
 
     Where the columns do not fit beside one another, the cells of a row stand below one another.
 
@@ -88,17 +88,13 @@ def text_table(
     room = (width or terminal_width()) - 2 * (len(header) - 1)
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(len, cells)) for cells in columns]
-    least = []
-    for k, (name, *cells) in enumerate(columns):
-        whole = map(len, cells) if k in right else [*map(_longest_word, cells), min(_LEAST, widths[k])]
-        least.append(max([_longest_word(name), *whole]))
-    if sum(least) > room:
-        named = (zip(header[1:], rest, strict=True) for _, *rest in rows)
-        below = (pairs({name: text for name, text in cells if text}, width=room) for cells in named)
-        return "\n".join(f"{row[0]}\n{textwrap.indent(text, '  ')}" for row, text in zip(rows, below, strict=True))
-    while sum(widths) > room:
-        wide = max((k for k in range(len(widths)) if widths[k] > least[k]), key=widths.__getitem__)
-        widths[wide] -= 1
+    if sum(widths) > room:
+        widest = max((k for k in range(len(widths)) if k not in right), key=widths.__getitem__)
+        widths[widest] -= sum(widths) - room
+        if widths[widest] < max(_LEAST, *(len(word) for text in columns[widest] for word in _held(text).split())):
+            named = (zip(header[1:], cells, strict=True) for _, *cells in rows)
+            below = (pairs({name: text for name, text in row if text}, width=room) for row in named)
+            return "\n".join(f"{row[0]}\n{textwrap.indent(text, '  ')}" for row, text in zip(rows, below, strict=True))
 
     def line(cells: Sequence[str]) -> str:
         placed = [
@@ -135,10 +131,6 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def _held(text: str) -> str:
     return _IN_NUMBER.sub(_HOLD, text)
-
-
-def _longest_word(text: str) -> int:
-    return max(map(len, _held(text).split()), default=0)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:

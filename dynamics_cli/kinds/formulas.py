@@ -284,7 +284,10 @@ _SLOPES: dict[str, Callable[[Expression, Expression], Any]] = {
 
 
 def _partials(node: Expression) -> list[tuple[Expression, Any]]:
-    """Return the arguments that an operation depends on smoothly, each with the derivative by it."""
+    """Return the arguments that an operation depends on smoothly, each with the derivative by it.
+
+    A reduction is the sum of its argument times that derivative, to first order.
+    """
     if node.operation in _SLOPES:
         (z,) = node.arguments
         return [(z, _SLOPES[node.operation](z, node))]
@@ -294,6 +297,12 @@ def _partials(node: Expression) -> list[tuple[Expression, Any]]:
     table = node.table
     if node.operation == "where":
         return [(node.arguments[1], make(table, "where", a, 1, 0)), (b, make(table, "where", a, 0, 1))]
+    if node.operation in SUMS:
+        return [(a, 1.0)]
+    if node.operation == "logsumexp":
+        return [(a, exp(a - node))]
+    if node.operation == "pick":
+        return [(a, where(symbol(table, "number_of_output", EACH) == b, 1, 0))]
     slopes: dict[str, Callable[[], tuple[Any, Any]]] = {
         "add": lambda: (1.0, 1.0),
         "subtract": lambda: (1.0, -1.0),
@@ -309,32 +318,20 @@ def _partials(node: Expression) -> list[tuple[Expression, Any]]:
 def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
     """Return the derivative of an expression as its arguments move in the given directions (forward mode)."""
     table = node.table
-    known: dict[Expression, Expression] = {one: constant(table, to) for one, to in directions.items()}
+    tangents: dict[Expression, Expression] = {at: constant(table, to) for at, to in directions.items()}
 
     def tangent(at: Expression) -> Expression:
-        if at not in known:
-            if at.operation in SUMS:
-                known[at] = _summed(tangent(at.arguments[0]), at.arguments[0].level)
-            elif at.operation == "logsumexp":
-                h = at.arguments[0]
-                known[at] = _summed(exp(h - at) * tangent(h), EACH)
-            elif at.operation == "pick":
-                moved = tangent(at.arguments[0])
-                known[at] = make(table, "pick", moved, at.arguments[1]) if _number(moved) != 0 else moved
-            else:
-                moved = constant(table, 0.0)
-                for argument, slope in _partials(at):
-                    step = tangent(argument)
-                    if _number(step) != 0:
-                        moved = moved + slope * step
-                known[at] = moved
-        return known[at]
+        if at not in tangents:
+            moved = constant(table, 0.0)
+            for argument, slope in _partials(at):
+                step = tangent(argument)
+                if _number(step) != 0:
+                    moved = moved + slope * step
+            reduces = at.operation in _REDUCTIONS and _number(moved) != 0
+            tangents[at] = make(table, "total", moved) if reduces else moved
+        return tangents[at]
 
     return tangent(node)
-
-
-def _summed(node: Expression, level: int) -> Expression:
-    return node if _number(node) == 0 else make(node.table, "total", node)
 
 
 def gradient(node: Expression, by: Expression) -> Expression:
@@ -343,26 +340,17 @@ def gradient(node: Expression, by: Expression) -> Expression:
     Of a `node` of level `EACH` the sum over the outputs is differentiated.
     """
     table = node.table
-    found: dict[Expression, Expression] = {node: constant(table, 1.0)}
+    gradients: dict[Expression, Expression] = {node: constant(table, 1.0)}
     for at in reversed(ordered([node])):
-        arrived = found.get(at)
+        arrived = gradients.get(at)
         if arrived is None or at is by or _number(arrived) == 0:
             continue
-        if at.operation in SUMS:
-            parts = [(at.arguments[0], constant(table, 1.0))]
-        elif at.operation == "logsumexp":
-            parts = [(at.arguments[0], exp(at.arguments[0] - at))]
-        elif at.operation == "pick":
-            h, y = at.arguments
-            parts = [(h, where(symbol(table, "number_of_output", EACH) == y, 1, 0))]
-        else:
-            parts = [(one, constant(table, slope)) for one, slope in _partials(at)]
-        for one, slope in parts:
+        for argument, slope in _partials(at):
             step = arrived * slope
-            if step.level == EACH and one.level < EACH and one.level != NUMBER:
+            if step.level == EACH and argument.level == WHOLE:
                 step = make(table, "total", step)
-            found[one] = found[one] + step if one in found else step
-    return found.get(by, constant(table, 0.0))
+            gradients[argument] = gradients[argument] + step if argument in gradients else step
+    return gradients.get(by, constant(table, 0.0))
 
 
 # -- values
