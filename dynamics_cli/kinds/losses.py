@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import new_class
 from typing import ClassVar, Literal, final
 
@@ -87,16 +87,6 @@ class Loss(Kind):
             yield ("architecture", "outputs"), f"must be the number of classes, >= 2, for the loss {self.kind}, not 1"
         if not (self.many_outputs or self.vector_labels) and outputs is not None and outputs > 1:
             yield ("architecture", "outputs"), f"must be 1 for the loss {self.kind}, not {outputs}"
-
-    def check_written_labels(self, sections: Sections, allowed: Sequence[int] | None, names: str) -> Iterator[Finding]:
-        """Yield the first label written in the config that is not allowed; `names` says which are, None all >= 0."""
-        for key in ("y", "y_test"):
-            labels = getattr(sections.get("dataset"), key, None)
-            for place, label in enumerate(labels if isinstance(labels, list) else ()):
-                # as an integer: a number with a point would be compared with every member of a range
-                if label != int(label) or not (int(label) in allowed if allowed is not None else label >= 0):
-                    yield ("dataset", key, place), f"must be {names} for the loss {self.kind}, not {label:g}"
-                    break
 
     def total(self, h: Array, y: Array) -> Array:
         """Return the reduced loss, shape (...)."""

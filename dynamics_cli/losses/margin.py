@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
-from dynamics_cli.kinds import Array, Finding, Labels, Loss, Sections, formulas, namespace
+from dynamics_cli.kinds import Array, Labels, Loss, formulas, namespace
 
 
 class MarginLoss(Loss):
@@ -16,11 +15,6 @@ class MarginLoss(Loss):
     def predictions(self, h: Array) -> Array:
         """Return the sign of the output."""
         return namespace(h).sign(h)
-
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a mistake unless the network has one output and the labels are signs."""
-        yield from super().check(sections)
-        yield from self.check_written_labels(sections, (-1, 1), "-1 or 1")
 
 
 class Logistic(MarginLoss, kind="logistic"):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
-from dynamics_cli.kinds import Array, Finding, Labels, Loss, Sections, formulas
+from dynamics_cli.kinds import Array, Labels, Loss, formulas
 
 
 class CrossEntropy(Loss, kind="cross_entropy"):
@@ -27,13 +26,3 @@ loss: {kind: cross_entropy}
     def predictions(self, h: Array) -> Array:
         """Return the number of the largest output."""
         return h.argmax(-1)
-
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield whether the network has an output for every class, and the labels are classes."""
-        yield from super().check(sections)
-        outputs = getattr(sections.get("architecture"), "outputs", None) or 1
-        if outputs > 1:
-            names = f"a class, one of the integers 0 to {outputs - 1}"
-            yield from self.check_written_labels(sections, range(outputs), names)
-        else:
-            yield from self.check_written_labels(sections, None, "a class, an integer >= 0")
