@@ -71,7 +71,7 @@ def losses(view: View, at: int | None = None) -> list[Chart]:
             Line(x=run.loss_iterations, y=run.losses, name="training", color="measured"),
             _first(run, "test_loss", name="held-out", color="series-1"),
         ]
-    charts = [Chart(title="Loss", lines=lines, ylabel=NAMES["loss"], log=view.log, marked=True,
+    charts = [Chart(title="Loss", lines=lines, ylabel=NAMES["loss"], log=view.log,
                     plateaus=[Level(p.value, p.first, p.last) for p in plateaus])]  # fmt: skip
     if run.times is not None and (finite := np.isfinite(run.times)).sum() > 1:
         over = Line(x=np.asarray(run.times)[finite], y=np.asarray(run.losses)[finite], color="measured")
@@ -87,7 +87,9 @@ def _first(run: Run, measure: str, **form: Any) -> Line:
 
 def drawn_measures(run: Run) -> list[str]:
     """Return the names of the measures that are curves; others have panels of their own."""
-    return [name for name in run.measures if recorded(run.config, name, lambda one: one.panel) in (None, "measures")]
+    return [
+        name for name in run.measures if recorded(run.config, name, lambda measure: measure.panel) in (None, "measures")
+    ]
 
 
 def no_measures(view: View) -> str | None:
@@ -126,7 +128,7 @@ def _measure(view: View, name: str) -> Chart:
 
 def bound_of(run: Run, name: str) -> tuple[str, float] | None:
     """Return the line that a measure of the config has beside its curve."""
-    return recorded(run.config, name, lambda one: one.bound(dict(run.config)))
+    return recorded(run.config, name, lambda measure: measure.bound(dict(run.config)))
 
 
 def no_density(view: View) -> str | None:
@@ -135,7 +137,7 @@ def no_density(view: View) -> str | None:
 
 
 def _spectral(view: View) -> list[str]:
-    return [name for name in view.run.measures if recorded(view.run.config, name, lambda one: one.of_spectrum)]
+    return [name for name in view.run.measures if recorded(view.run.config, name, lambda measure: measure.of_spectrum)]
 
 
 def density(view: View, at: int | None = None) -> list[Chart]:
@@ -212,8 +214,8 @@ def directions(view: View, at: int | None = None) -> list[Chart]:
         if not view.no_dataset and view.dataset.y.ndim == 1 and not view.classifies:
             named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
         lines = [_by_sign(view, states, np.stack([cosines(w, v) for w in weights]), drawn) for v in named.values()]
-        return [Chart(lines=one, ylabel=name, reach=(-1, 1), log=view.log, linear=True, note=_some(len(drawn), m))
-                for name, one in zip(named, lines, strict=True)]  # fmt: skip
+        return [Chart(lines=curves, ylabel=name, reach=(-1, 1), log=view.log, linear=True, note=_some(len(drawn), m))
+                for name, curves in zip(named, lines, strict=True)]  # fmt: skip
     angles = np.stack([angle_of(w) for w in weights])  # (k, m), in (-180, 180]
     angles[1:][np.abs(np.diff(angles, axis=0)) > 180] = np.nan  # no line from one end of the axis to the other
     points = {}

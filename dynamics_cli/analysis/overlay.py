@@ -24,10 +24,10 @@ def overlay_chart(runs: Sequence[Run], name: str = "loss", log: LogAxes | None =
     """
     lines = []
     for k, (run, label) in enumerate(zip(runs, labels_of(runs), strict=True)):
-        there = overlaid([run])
-        if name not in there:
+        known = overlaid([run])
+        if name not in known:
             raise UsageError(
-                f"{run.path} has no measure {name!r}{did_you_mean(name, there)}; it has {', '.join(there)}"
+                f"{run.path} has no measure {name!r}{did_you_mean(name, known)}; it has {', '.join(known)}"
             )
         x, y = (run.loss_iterations, np.asarray(run.losses)[:, None]) if name == "loss" else measured(run, name)
         if not len(x):
@@ -47,9 +47,9 @@ def overlaid(runs: Sequence[Run]) -> list[str]:
 def labels_of(runs: Sequence[Run]) -> list[str]:
     """Return different labels for runs: the settings that differ when they are few, otherwise their names."""
     differing = [settings_that_differ(runs[0].config, run.config) for run in runs]
-    first = {key: value for one in differing for key, (value, _) in one.items() if key != "name"}
+    first = {key: value for changes in differing for key, (value, _) in changes.items() if key != "name"}
     labels = [run.path.name for run in runs]
     if 0 < len(first) <= MANY_SETTINGS:
-        own = [first | {key: value for key, (_, value) in one.items()} for one in differing]
-        labels = [", ".join(f"{key.rpartition('.')[2]} {one[key]}" for key in first) for one in own]
+        of_run = [first | {key: value for key, (_, value) in changes.items()} for changes in differing]
+        labels = [", ".join(f"{key.rpartition('.')[2]} {settings[key]}" for key in first) for settings in of_run]
     return [label if labels.count(label) == 1 else f"{k + 1}: {label}" for k, label in enumerate(labels)]

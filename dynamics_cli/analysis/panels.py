@@ -6,10 +6,9 @@ one is such a function and a row of `PANELS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
@@ -42,10 +41,6 @@ class Panel:
     needs: tuple[Need, ...]
     charts: ToCharts | None = None
     scene: ToScene | None = None
-    own: bool = False
-    """Whether a figure shows each state of the scene on axes of its own."""
-    look: Mapping[str, Any] = field(default_factory=dict)
-    """Of a figure of states: `aspect`, the height of a panel over its width, and `columns` of the legend."""
 
     def missing(self, view: View) -> str | None:
         """Return why the run does not offer this panel, or None when it does."""
@@ -58,15 +53,15 @@ _PANELS = (
     Panel("spectral_density", "density of the eigenvalues of the Hessian", (curves.no_density,), curves.density),
     Panel(
         "function", "learned function with the data, neurons as stars", (no_data, scenes.not_one_input, no_network),
-        scene=scenes.function_scene, look={"aspect": 1.0, "single": 0.72, "columns": 6},
+        scene=scenes.function_scene,
     ),
     Panel(
         "regions", "output or class over two inputs, with the exact boundary of two classes",
-        (no_data, scenes.not_two_inputs, no_network), scene=scenes.regions_scene, look={"columns": 5},
+        (no_data, scenes.not_two_inputs, no_network), scene=scenes.regions_scene,
     ),
     Panel(
         "rays", "neurons in the plane as rays, on the scale of each state", (no_neurons, scenes.no_plane, no_states),
-        scene=scenes.rays_of_run, own=True, look={"columns": 5},
+        scene=scenes.rays_of_run,
     ),
     Panel("norms", "norms of neurons or layers over training", (no_layers, no_states), curves.norms_over_training),
     Panel("directions", "directions of neurons over training", (no_neurons, no_states), curves.directions),
@@ -85,7 +80,7 @@ def panels_of(run: Run) -> list[Panel]:
 def check_panel(run: Run, name: str, log: LogAxes | None = None) -> None:
     """Raise UsageError when there is no panel `name`, `run` does not offer it, or it has no such logarithmic axes."""
     if _offered(View(run), name).charts is None and log not in (None, "none"):
-        able = ", ".join(one.name for one in panels_of(run) if one.charts)
+        able = ", ".join(panel.name for panel in panels_of(run) if panel.charts)
         raise UsageError(f"the panel {name!r} has no axes {log!r} that could be logarithmic; these have: {able}")
 
 
@@ -119,24 +114,23 @@ def _offered(view: View, name: str) -> Panel:
 
 
 def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
-    """Return a figure of states of a scene in a row, on common axes or each on its own, with one legend."""
+    """Return a figure of states in a row with one legend, on a common window or each on the one that suits it."""
     assert panel.scene is not None
     states = story(view) if iteration is None else [view.run.index_of(iteration)]
     scene = panel.scene(view, states, PRINT)
-    aspect, single = panel.look.get("aspect", 1.05), panel.look.get("single", 1.0)
-    if len(states) == 1:
-        figure, panels = new_figure(width=COLUMN_WIDTH, aspect=single, extra_height=0.28)
-    else:
-        figure, panels = new_figure(len(states), width=ROW_WIDTH * len(states) / 4, aspect=aspect, extra_height=0.28)
+    count = len(states)
+    aspect = 1.05 if count > 1 else 1.0 if scene.square else 0.72
+    width = COLUMN_WIDTH if count == 1 else ROW_WIDTH * count / 4
+    figure, panels = new_figure(count, width=width, aspect=aspect, extra_height=0.28)
     handles: list[Artist] = []
     for axes, state in zip(panels, states, strict=True):
-        drawn = draw_scene(axes, scene, state, own=panel.own)
+        drawn = draw_scene(axes, scene, state, fitted=True)
         axes.set_title(f"iteration {format_number(int(view.iterations[state]))}")
         handles += drawn.handles
-        if len(states) == 1:
+        if count == 1:
             continue
         axes.set_xlabel(axes.get_xlabel().replace("  (", "\n("))  # the panels of a row are narrow
-        if panel.own:
+        if scene.window_of is not None:
             axes.locator_params(nbins=3)
         elif axes is not panels[0]:
             axes.set_ylabel("")
@@ -145,8 +139,8 @@ def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
             drawn.right.set_ylabel("")
             drawn.right.tick_params(labelright=False)
     order = [name for layer in scene.layers for name in (layer.name, *(role.name for role in layer.roles))]
-    handles.sort(key=lambda one: order.index(str(one.get_label())))
-    figure_legend(figure, handles, columns=panel.look.get("columns", 4))
+    handles.sort(key=lambda handle: order.index(str(handle.get_label())))
+    figure_legend(figure, handles, columns=5)
     return figure
 
 

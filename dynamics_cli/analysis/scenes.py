@@ -216,5 +216,5 @@ def rays_of_run(view: View, states: Sequence[int], detail: Detail) -> Scene:
     )
     where = "the plane of their weights" if d == 2 else "the plane of the two leading directions of the last weights"
     title = "Neurons in the plane" if d == 2 else "Neurons along principal directions"
-    says = f"{len(drawn)} of {m} neurons in {where}, coloured by the sign of their output weight, with their paths."
+    says = f"{len(drawn)} of {m} neurons in {where}, coloured by the sign of their output weight."
     return replace(scene, title=title, alternative=says)

@@ -49,7 +49,7 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
     """
     for section, part in run.config:
         loaded(part, section)
-    missing, found = _missing(run), []
+    missing, predicted = _missing(run), []
     for cls in all_kinds("theory").values():
         theory = cls()
         assert isinstance(theory, Theory)
@@ -59,7 +59,8 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
                 continue
             if not len(run.losses):
                 raise LookupError(missing)
-            found.append(Prediction(theory, violated, _curves(run, theory) if _asked(theory, violated, anyway) else {}))
+            asked = theory.kind in anyway or not violated
+            predicted.append(Prediction(theory, violated, _curves(run, theory) if asked else {}))
         except ValueError as error:
             raise InputError(f"the theory {theory.kind} does not apply to this run: {error}") from error
         except (DynError, LookupError) as error:
@@ -67,18 +68,14 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
                 raise
             if theory.kind in anyway:
                 raise InputError(f"the theory {theory.kind} does not apply to this run. It needs {missing}") from error
-            found.append(Prediction(theory, [missing], {}))
-    names = [one.name for one in found]
+            predicted.append(Prediction(theory, [missing], {}))
+    names = [prediction.name for prediction in predicted]
     if not names:
         raise UsageError("no theory applies to this run; `dyn list kinds` has all of them, `dyn explain` an example")
     for name in set(anyway) - {*names}:
-        there = f"it is about {', '.join(names)}"
-        raise UsageError(f"no theory {name!r} applies to this run{did_you_mean(name, names)}; {there}")
-    return found
-
-
-def _asked(theory: Theory, violated: Sequence[str], anyway: Sequence[str]) -> bool:
-    return theory.kind in anyway or not violated
+        close = did_you_mean(name, names)
+        raise UsageError(f"no theory {name!r} applies to this run{close}; it is about {', '.join(names)}")
+    return predicted
 
 
 def _missing(run: Run) -> str:
@@ -93,8 +90,8 @@ def _missing(run: Run) -> str:
 
 def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
     return {
-        name: one if isinstance(one, Curve) else _beside(run, theory, name, np.asarray(one, np.float64))
-        for name, one in theory.predict(run).items()
+        name: curve if isinstance(curve, Curve) else _beside(run, theory, name, np.asarray(curve, np.float64))
+        for name, curve in theory.predict(run).items()
     }
 
 
@@ -105,8 +102,8 @@ def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve
     elif name in run.measures:
         x, measured, label = run.snapshot_iterations, run.measures[name], called(name)
     else:
-        there = ", ".join(["loss", *run.measures])
-        raise InputError(f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has {there}")
+        known = ", ".join(["loss", *run.measures])
+        raise InputError(f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has {known}")
     values = np.asarray(measured, np.float64)
     if predicted.shape != values.shape:
         raise InputError(f"the theory {theory.kind} predicts {name!r} of shape {predicted.shape}, not {values.shape}")

@@ -218,5 +218,5 @@ def no_layers(view: View) -> str | None:
 
 def _there(view: View) -> str:
     """Return which weights are recorded, to end a message on missing weights."""
-    there = ", ".join(view.run.parameters)
-    return f"; there are {there}" if there else " (see record.parameters in its config)"
+    names = ", ".join(view.run.parameters)
+    return f"; there are {names}" if names else " (see record.parameters in its config)"

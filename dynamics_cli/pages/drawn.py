@@ -27,7 +27,7 @@ DRAWN_DATA = 1500
 """Points that do not move, such as data, which a picture shows at most."""
 MOST_ALIKE = 24
 """Curves of one look that a chart shows at most."""
-SENT = ("form", "z", "moves", "right", "rim", "option", "size", "hollow", "alpha", "shade", "paths")
+SENT = ("form", "z", "moves", "right", "rim", "size", "hollow", "alpha", "shade")
 """The fields of a layer that the script reads as they are."""
 DASHES: dict[str, list[int]] = {"": [], "dashed": [8, 3], "dotted": [2, 3]}
 """Pixels drawn and left out in turn."""
@@ -82,7 +82,7 @@ def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:
         right_label=in_unicode(scene.right_label), x=in_unicode(scene.xlabel), y=in_unicode(scene.ylabel),
         square=scene.square, zero=scene.zero, texts=scene.texts, framed=scene.framed,
         remarks=[scene.remark(i) for i in states], at=kept if len(kept) < len(shown) else None,
-        own=page.array([scene.own(i) for i in states]) if scene.own else None,
+        windows=page.array([scene.window_of(i) for i in states]) if scene.window_of else None,
         layers=sorted(layers, key=lambda layer: layer["z"]), legend=[entry for entries in legend for entry in entries],
     )  # fmt: skip
 

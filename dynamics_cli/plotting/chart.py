@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.layout import figure_legend, format_number, note, panel_label, place_legend, text_size
+from dynamics_cli.plotting.layout import figure_legend, format_number, note, panel_label, place_legend
 from dynamics_cli.plotting.scene import DASHES
 from dynamics_cli.plotting.style import MARKER, PALETTE, SERIES, SMALL, new_figure, styled
 from dynamics_cli.plotting.time_axis import (
@@ -37,14 +37,10 @@ Floats = NDArray[np.float64]
 
 LOG_RANGE = 20.0
 """A positive curve whose largest value is so many times its smallest is drawn on a log axis."""
-EARLY = 0.02
-"""Share of the iterations that a linear axis hardly shows."""
 BANDS_FROM = 5
 """Values at one place that quantiles need; of fewer each is drawn."""
 QUANTILES = ((0.05, 0.95), (0.25, 0.75))
 """The ends of each band."""
-MANY = 200
-"""More curves of one look than this are thinner."""
 LABEL_HEIGHT = 9.0
 """Distance in points that keeps two labels at the right edge apart."""
 ROW_WIDTH = 7.0
@@ -107,10 +103,8 @@ class Chart:
     levels: Mapping[str, float] = field(default_factory=dict)
     """Values of y that a dashed line marks, by their names."""
     plateaus: Sequence[Level] = ()
-    marked: bool = False
-    """Whether marks say from where on a curve is exactly 0, on a log axis, or not finite."""
     scale_x: TimeScale | None = None
-    """The scale of x unless one is asked for; by default logarithmic where x is time, and the curves change early."""
+    """The scale of x unless one is asked for; linear by default."""
     ticks: Mapping[float, str] = field(default_factory=dict)
     """Names of places on the x axis; by default they are numbers."""
     note: str = ""
@@ -126,17 +120,13 @@ class Chart:
         """Whether y is, or would be, logarithmic; not by default where that would hide plateaus."""
         every = np.concatenate([np.zeros(0), *(line.columns.ravel() for line in self.lines)])
         high = float(np.nanmax(every, initial=0.0, where=np.isfinite(every)))
-        flat = self.log is None and sum(one.value > high / LOG_RANGE for one in self.plateaus) > 1
+        flat = self.log is None and sum(plateau.value > high / LOG_RANGE for plateau in self.plateaus) > 1
         return not (self.linear or flat) and value_scale(every, self.log) == "log"
 
     @property
     def log_x(self) -> bool:
         """Whether x is logarithmic."""
-        if self.scale_x or not self.lines or self.xlabel not in ("iteration", "time"):
-            return scale_of("x", self.log, self.scale_x == "log") == "log"
-        first = np.asarray(self.lines[0].x)
-        together = [line.y for line in self.lines if np.array_equal(line.x, first)]
-        return time_scale(first, *together, asked=self.log) == "log"
+        return scale_of("x", self.log, self.scale_x == "log") == "log"
 
 
 def look(k: int) -> dict[str, Any]:
@@ -156,30 +146,6 @@ def value_scale(values: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
     return scale_of("y", asked, suits)
 
 
-def time_scale(iterations: ArrayLike, *curves: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
-    """Return `log` when most of the change of `curves` over `iterations` (k,) is over after `EARLY` of them.
-
-    Each of `curves` is (k,) or (k, m). Their change is the total variation, of the logarithm where `value_scale` is
-    logarithmic; several curves have equal weight, the m columns of one count by their variation. Non-finite values are
-    skipped. `asked` comes first.
-    """
-    steps = np.asarray(iterations, dtype=np.float64)
-    if asked is not None or len(steps) < 8 or steps[-1] <= 100:
-        return scale_of("x", asked, False)
-    early = steps[1:] <= steps[0] + EARLY * (steps[-1] - steps[0])
-    changes = [_variation(np.asarray(curve, dtype=np.float64).reshape(len(steps), -1)) for curve in curves]
-    shares = [change[early].sum() / change.sum() for change in changes if change.sum() > 0]
-    return "log" if shares and float(np.mean(shares)) > 0.5 else "linear"
-
-
-def _variation(array: Floats) -> Floats:
-    """Return how much the columns of (k, m) change from row to row, together (k - 1,)."""
-    if value_scale(array) == "log":
-        array = np.log(np.where(array > 0, array, np.nan))
-    change: Floats = np.abs(np.diff(np.where(np.isfinite(array), array, np.nan), axis=0))
-    return np.asarray(np.nan_to_num(change, nan=0.0).sum(axis=1), dtype=np.float64)
-
-
 @styled
 def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
     """Draw a chart, and return the handles of a legend; long curves are decimated without losing their extremes.
@@ -195,10 +161,9 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
     if chart.ticks:
         axes.set_xticks([*chart.ticks], labels=[*chart.ticks.values()])
         axes.set_xticks([], minor=True)
-    for plateau in chart.plateaus if not log else [one for one in chart.plateaus if one.value > 0]:
-        _draw_plateau(axes, plateau)
-    for line in lines if chart.marked else ():
-        _mark_unseen(axes, line, log=log)
+    for plateau in chart.plateaus:
+        if plateau.value > 0 or not log:
+            _draw_plateau(axes, plateau)
     _draw_levels(axes, chart.levels)
     if chart.note:
         note(axes, chart.note)
@@ -244,33 +209,11 @@ def _draw_plateau(axes: Axes, plateau: Level) -> None:
     axes.plot([first, last], [value, value], **look)
     text, scale = format_number(value), 72 / axes.figure.dpi
     box = axes.get_window_extent()
-    ends = axes.transData.transform([(first, value), (last, value)]) * scale
+    height = axes.transData.transform((first, value))[1] * scale
     place: dict[str, Any] = {"xy": ((first + last) / 2, value), "xytext": (0, 3.5), "ha": "left", "va": "bottom"}
-    if box.y1 * scale - ends[0, 1] <= 12:
-        fits = ends[1, 0] - box.x0 * scale > text_size(text, SMALL)[0]
-        edge, side = (last, "right") if fits else (first, "left")
-        place = {"xy": (edge, value), "xytext": (0, -4.0), "ha": side, "va": "top"}
+    if box.y1 * scale - height <= 12:
+        place = {"xy": (last, value), "xytext": (0, -4.0), "ha": "right", "va": "top"}
     axes.annotate(text, textcoords="offset points", fontsize=SMALL, color=PALETTE.theory, **place)
-
-
-def _mark_unseen(axes: Axes, line: Line, *, log: bool) -> None:
-    """Mark where a curve first is exactly 0 (log axis only, at its foot) and where not finite (at its top)."""
-    x, y = as_times(line.x), line.columns[:, 0]
-    cases = [(~np.isfinite(y), "not finite", 1.0, "x", -9.0)]
-    if log:
-        cases.append((y == 0, "exactly 0", 0.0, "v", 5.0))
-    for hit, words, height, marker, rise in cases:
-        if not hit.any():
-            continue
-        at, color = x[int(np.argmax(hit))], PALETTE.color(line.color)
-        transform = axes.get_xaxis_transform()
-        axes.plot([at], [height], marker, color=color, ms=5, transform=transform, clip_on=False, zorder=4)
-        left = at <= x[0] + 0.55 * (x[-1] - x[0])
-        axes.annotate(
-            f"{words} from {format_number(at)}", (at, height), xycoords=transform,
-            xytext=(5 if left else -12, rise), textcoords="offset points", ha="left" if left else "right",
-            fontsize=SMALL, color=color,
-        )  # fmt: skip
 
 
 def _draw_levels(axes: Axes, levels: Mapping[str, float]) -> None:
@@ -298,7 +241,7 @@ def draw_charts(charts: Sequence[Chart], mark: float | None = None) -> Figure:
     width = ROW_WIDTH if columns == 3 else None
     figure, panels = new_figure(columns, rows, width=width, aspect=0.72 if len(charts) == 1 else 0.85, extra_height=0.2)
     legends = [draw_chart(axes, chart) for axes, chart in zip(panels, charts, strict=False)]
-    labels = [[str(one.get_label()) for one in handles] for handles in legends]
+    labels = [[str(handle.get_label()) for handle in handles] for handles in legends]
     longest = max((len(label) for of_chart in labels for label in of_chart), default=0) + 5
     same = len(charts) > 1 and all(of_chart == labels[0] for of_chart in labels)
     if same:

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
@@ -101,12 +100,3 @@ def figure_legend(figure: Figure, handles: Sequence[Artist], *, columns: int = 4
     if not ordered:
         return None
     return figure.legend(handles=ordered, loc="outside lower center", ncols=min(columns, len(ordered)))
-
-
-@styled
-def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, float]:
-    """Return the width and height in points that `text` (mathtext and line breaks allowed) takes at font `size`."""
-    figure = Figure(dpi=300)
-    canvas = FigureCanvasAgg(figure)
-    box = figure.text(0, 0, text, fontsize=size, fontweight=weight).get_window_extent(canvas.get_renderer())  # type: ignore[no-untyped-call]
-    return box.width * 72 / 300, box.height * 72 / 300

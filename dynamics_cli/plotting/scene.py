@@ -69,8 +69,6 @@ class SceneLayer:
     """Whether y belongs to the axis on the right."""
     rim: bool = False
     """Whether x and y are shares of the half-width of a window about 0."""
-    option: str = ""
-    """On a page: the name of a box that shows the layer when it is ticked."""
     size: float = 1.6
     """Diameter of markers, or width of lines, in points."""
     hollow: bool = False
@@ -79,8 +77,6 @@ class SceneLayer:
     """A key of `DASHES`."""
     shade: tuple[float, float] = (1.0, 0.0)
     """Strength of the colours of pixels: its least, and how much the largest absolute value adds."""
-    paths: bool = False
-    """Whether a page offers the way of each point through earlier states."""
 
     def seen(self, rows: NDArray[Any]) -> list[bool]:
         """Return which of the roles the rows of a state have."""
@@ -93,7 +89,7 @@ class SceneLayer:
         """Return the entries of a legend, of roles that are `seen`."""
         if self.name:
             return [Role("theory", self.name, self.roles[0].marker)] * any(seen)
-        return [role for role, there in zip(self.roles, seen, strict=False) if there and role.name]
+        return [role for role, present in zip(self.roles, seen, strict=False) if present and role.name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +103,7 @@ class Scene:
     window: Window
     xlabel: str = "$x_1$"
     ylabel: str = "$x_2$"
-    own: Callable[[int], Window] | None = None
+    window_of: Callable[[int], Window] | None = None
     """The window that suits a single state."""
     right: Limits | None = None
     """Limits of an axis on the right."""
@@ -145,11 +141,14 @@ def tint(color: Any, strength: float = 0.3) -> tuple[float, float, float]:
 class DrawnScene:
     """The artists of a scene; `move` shows another state."""
 
-    def __init__(self, axes: Axes, scene: Scene, right: Axes | None) -> None:
-        """Add the artists of all layers, without a state."""
-        self.axes, self.scene, self.right = axes, scene, right
-        self._window: Window | None = None
-        self._xlabel = ""
+    def __init__(self, axes: Axes, scene: Scene, right: Axes | None, window: Window) -> None:
+        """Add the artists of all layers, without a state, on the axes of a window."""
+        self.axes, self.scene, self.right, self.window = axes, scene, right, window
+        axes.set(xlim=window[:2], ylim=window[2:])
+        if scene.framed:
+            set_axis_label(axes.xaxis, scene.xlabel, window[:2])
+            set_axis_label(axes.yaxis, scene.ylabel, window[2:])
+        self._xlabel = axes.get_xlabel()
         self._remark: Text | None = None
         self._drawn = [(layer, self._add(layer)) for layer in sorted(scene.layers, key=lambda layer: layer.z)]
         self.handles: list[Artist] = []
@@ -175,11 +174,10 @@ class DrawnScene:
         return [top.plot([], [], **_look(layer, role), **look)[0] for role in layer.roles]
 
     @styled
-    def move(self, i: int, window: Window | None = None) -> None:
-        """Show state `i`, on the present axes or on the axes of a `window`."""
-        self._place(window or self.scene.window)
+    def move(self, i: int) -> None:
+        """Show state `i`."""
         handles: dict[int, list[Artist]] = {}
-        half = (window or self.scene.window)[1]
+        half = self.window[1]
         for layer, artists in self._drawn:
             rows = layer.at(i)
             if layer.form in ("field", "classes"):
@@ -194,17 +192,6 @@ class DrawnScene:
             self._remark.remove()
         words = self.scene.remark(i)
         self._remark = note(self.axes, words) if words else None
-
-    def _place(self, window: Window) -> None:
-        if window == self._window:
-            return
-        self._window = window
-        self.axes.set(xlim=window[:2], ylim=window[2:])
-        if not self.scene.framed:
-            return
-        set_axis_label(self.axes.xaxis, self.scene.xlabel, window[:2])
-        set_axis_label(self.axes.yaxis, self.scene.ylabel, window[2:])
-        self._xlabel = self.axes.get_xlabel()
 
 
 def _look(layer: SceneLayer, role: Role) -> dict[str, Any]:
@@ -256,8 +243,8 @@ def _paint(image: Any, layer: SceneLayer, pixels: NDArray[Any]) -> None:
 
 
 @styled
-def draw_scene(axes: Axes, scene: Scene, i: int, *, own: bool = False) -> DrawnScene:
-    """Draw state `i` of a scene; on its `own` window where the scene has such."""
+def draw_scene(axes: Axes, scene: Scene, i: int, *, fitted: bool = False) -> DrawnScene:
+    """Draw state `i` of a scene, where asked for on the window that suits this state."""
     for name, line in (("y", axes.axhline), ("x", axes.axvline)):
         if name in scene.zero:
             line(0, color=PALETTE.faint, lw=0.7, zorder=0)
@@ -278,6 +265,7 @@ def draw_scene(axes: Axes, scene: Scene, i: int, *, own: bool = False) -> DrawnS
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
         look: dict[str, Any] = {"fontsize": SMALL, "color": PALETTE.unsigned, "bbox": box, "zorder": 2}
         axes.text(x, y, text, ha="center", va="center", **look)
-    drawn = DrawnScene(axes, scene, right)
-    drawn.move(i, scene.own(i) if own and scene.own is not None else None)
+    window = scene.window_of(i) if fitted and scene.window_of is not None else scene.window
+    drawn = DrawnScene(axes, scene, right, window)
+    drawn.move(i)
     return drawn

@@ -181,7 +181,7 @@ def decimate(
     if len(x) <= 4 * columns:
         return x, y
     scales = (False, True) if log is None else (log,)
-    keep = np.unique(np.concatenate([_kept(_column_of(x, columns, log=one), y) for one in scales]))
+    keep = np.unique(np.concatenate([_kept(_column_of(x, columns, log=scale), y) for scale in scales]))
     return x[keep], y[keep]
 
 

@@ -272,7 +272,7 @@ def loss_chart(curve: LossCurve, plateaus: Sequence[kit.Level] = (), name: str =
     """Chart the loss on linear axes."""
     line = kit.Line(x=curve.iterations, y=curve.losses, name=name, color="measured")
     label = r"training loss $L(\theta^t)$"
-    return kit.Chart(lines=[line], ylabel=label, xlabel=curve.xlabel, log="none", plateaus=plateaus, marked=True)
+    return kit.Chart(lines=[line], ylabel=label, xlabel=curve.xlabel, log="none", plateaus=plateaus)
 
 
 def draw_profile(axes: kit.Axes, panel: int, curve: LossCurve, saddle: kit.Plateau | None) -> None:

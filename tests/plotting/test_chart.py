@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.plotting.chart import Chart, Level, Line, draw_chart, draw_charts, look, time_scale
+from dynamics_cli.plotting.chart import Chart, Level, Line, draw_chart, draw_charts, look
 from dynamics_cli.plotting.chart import value_scale as scale_of_values
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
@@ -34,20 +34,6 @@ def words(axes: Any) -> list[str]:
 ])  # fmt: skip
 def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(values: list[float], scale: str) -> None:
     assert scale_of_values(values) == scale
-
-
-def test_what_is_over_at_once_is_drawn_over_log_time() -> None:
-    early, late = 1 + np.exp(-T / 5), 10 + 0.05 * T / 1000
-    assert time_scale(T, np.exp(-T / 300)) == "linear"
-    assert time_scale(T, early) == "log"
-    assert time_scale(T, np.exp(-T / 5)) == "linear"  # its logarithm falls at a steady pace
-    assert time_scale(T, np.ones(1000)) == "linear"
-    assert time_scale(T, np.stack([early, late], axis=1)) == "log"  # columns count by their variation
-    assert time_scale(T, early, late, late) == "linear"  # curves count alike
-    assert time_scale(T[:7] * 1000, 1 + np.exp(-T[:7])) == "linear"  # few
-    assert time_scale(T[:100], early[:100]) == "linear"  # short
-    early[[500, 700]] = np.nan, np.inf
-    assert time_scale(T, early) == "log"
 
 
 def test_curve_plateaus_and_labels() -> None:

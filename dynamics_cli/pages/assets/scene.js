@@ -2,15 +2,12 @@
 "use strict";
 // Scenes: pictures of one state of training, drawn from layers of numbers with roles (dynamics_cli/plotting/scene.py).
 
-/** @typedef {{form: string, moves: boolean, right: boolean, rim: boolean, option: string, size: number, hollow: boolean, alpha: number, dash: number[], shade: number[],
- *   paths: boolean, colors: string[], markers: string[], rows: Stored, counts: Stored, columns: number}} StoredLayer */
+/** @typedef {{form: string, moves: boolean, right: boolean, rim: boolean, size: number, hollow: boolean, alpha: number, dash: number[], shade: number[],
+ *   colors: string[], markers: string[], rows: Stored, counts: Stored, columns: number}} StoredLayer */
 /** @typedef {StoredLayer & {numbers: Numbers, first: number[]}} Layer */
 
 /** Pixels of a screen to a point of paper, of lines and of markers, which are looked at from farther away. */
 const [POINT, MARKER_POINT] = [4 / 3, 1.8];
-const [OWN_SCALE, PATHS] = ["scale of this state", "paths"];
-/** More numbers of paths are not drawn before they are asked for, and more corners not at all. */
-const [MANY_STEPS, MOST_STEPS] = [60000, 30000];
 const ZERO = 128;
 /** Corners of markers of radius 1; others are circles. @type {{[marker: string]: number[][]}} */
 const MARKERS = {
@@ -26,16 +23,13 @@ async function setUpScene(place, panel) {
     for (const count of await numbers(layer.counts)) first.push(first[first.length - 1] + count);
     return { ...layer, numbers: await numbers(layer.rows), first };
   }));
-  const own = panel.own ? await numbers(panel.own) : null;
-  const ticked = new Set(layers.filter((layer) => layer.paths && layer.numbers.length / layer.columns <= MANY_STEPS).map(() => PATHS));
-  const boxes = [...(own ? [OWN_SCALE] : []), ...(layers.some(({ paths }) => paths) ? [PATHS] : []), ...layers.map(({ option }) => option).filter(Boolean)];
-  let now = -1;
-  const toggle = (/** @type {string} */ name) => (/** @type {boolean} */ on) => {
-    if (on) ticked.add(name);
-    else ticked.delete(name);
+  const windows = panel.windows ? await numbers(panel.windows) : null;
+  let [now, scaled] = [-1, false];
+  const scale = (/** @type {boolean} */ on) => {
+    scaled = on;
     draw(now);
   };
-  if (boxes.length) place.append(make("div", { class: "settings" }, ...boxes.map((name) => ticker(name, ticked.has(name), toggle(name)))));
+  if (windows) place.append(make("div", { class: "settings" }, ticker("scale of this state", scaled, scale)));
   const drawing = new Drawing(place, panel.alternative, panel.square ? 1 : 0.72, { equal: panel.square, right: !!panel.right, x: panel.x, y: panel.y });
   place.append(make("p", { class: "legend" }, ...panel.legend.map((/** @type {string[]} */ [name, sign, text]) => {
     const key = make("span", { "aria-hidden": "true" }, sign);
@@ -46,7 +40,7 @@ async function setUpScene(place, panel) {
   if (panel.remarks.some(Boolean)) place.append(remark);
   const draw = (/** @type {number} */ k) => {
     now = k;
-    drawing.begin(own && ticked.has(OWN_SCALE) ? [...own.slice(4 * k, 4 * k + 4)] : panel.window);
+    drawing.begin(windows && scaled ? [...windows.slice(4 * k, 4 * k + 4)] : panel.window);
     const { ctx, box } = drawing;
     drawing.inside(() => {
       ctx.strokeStyle = color("faint");
@@ -57,10 +51,8 @@ async function setUpScene(place, panel) {
       ctx.textAlign = "center";
       for (const [x, y, text] of panel.texts) ctx.fillText(text, drawing.px(x), drawing.py(y));
       for (const layer of layers) {
-        if (layer.option && !ticked.has(layer.option)) continue;
         ctx.globalAlpha = layer.alpha;
         ctx.lineWidth = layer.size * POINT;
-        if (layer.paths && ticked.has(PATHS)) drawPaths(drawing, layer, k);
         if (layer.form === "field" || layer.form === "classes") drawPixels(drawing, panel, layer, k);
         else drawRows(drawing, panel, layer, k);
         ctx.globalAlpha = 1;
@@ -117,34 +109,6 @@ function drawMarker(drawing, layer, marker, x, y) {
   ctx.lineWidth = layer.hollow ? 1.2 : 0.5;
   if (layer.hollow || (layer.size > 2 && layer.alpha === 1)) ctx.stroke();
   [ctx.strokeStyle, ctx.fillStyle] = [stroke, fill];
-}
-
-/** Draw the ways of points up to a state, each in its colour of now. @param {Drawing} drawing @param {Layer} layer @param {number} k */
-function drawPaths(drawing, layer, k) {
-  const { ctx } = drawing;
-  const { numbers: rows, columns } = layer;
-  const m = layer.first[1];
-  const every = Math.max(1, Math.ceil((m * (layer.first.length - 1)) / MOST_STEPS));
-  ctx.save();
-  [ctx.lineWidth, ctx.globalAlpha] = [0.7, 0.45];
-  layer.colors.forEach((name, role) => {
-    ctx.strokeStyle = roleColor(name);
-    ctx.beginPath();
-    for (let j = 0; j < m; j += every) {
-      if (rows[(k * m + j) * columns + columns - 1] !== role) continue;
-      let [lastX, lastY] = [NaN, NaN];
-      for (let i = 0; i <= k; i++) {
-        const at = (i * m + j) * columns;
-        const [x, y] = [drawing.px(rows[at]), drawing.py(rows[at + 1])];
-        if (i < k && Math.abs(x - lastX) + Math.abs(y - lastY) < 1) continue;
-        if (i) ctx.lineTo(x, y);
-        else ctx.moveTo(x, y);
-        [lastX, lastY] = [x, y];
-      }
-    }
-    ctx.stroke();
-  });
-  ctx.restore();
 }
 
 /** Draw the pixels of a state over the whole window. @param {Drawing} drawing @param {Panel} panel @param {Layer} layer @param {number} k */

@@ -67,15 +67,15 @@ def rays_scene(
     roles = sign_roles(sign_names)
     tips, lost = by_sign(weights, signs)
 
-    def own(i: int) -> Window:
+    def window_of(i: int) -> Window:
         return _square_window(round_up(float(np.nanmax(np.hypot(*tips(i).T[:2]), initial=0.0))))
 
     rim = circle(RIM)
     size, alpha, pale = (1.6, 0.4, 0.06) if many else (3.2, 1.0, 0.55)
     layers = [
-        SceneLayer(form="points", roles=roles, at=tips, z=3, paths=True, size=size, alpha=alpha),
+        SceneLayer(form="points", roles=roles, at=tips, z=3, size=size, alpha=alpha),
         SceneLayer(
-            form="segments", roles=[Role(role.color) for role in roles], z=2, option="rays", size=0.9,
+            form="segments", roles=[Role(role.color) for role in roles], z=2, size=0.9,
             at=lambda i: np.insert(tips(i), [0, 0], 0.0, axis=1), alpha=pale,
         ),
         SceneLayer(form="line", roles=[Role("faint")], at=fixed(rim), moves=False, rim=True, z=-2, size=0.7),
@@ -87,7 +87,7 @@ def rays_scene(
         layers.append(SceneLayer(form="points", roles=groups, at=fixed(on_rim), moves=False, rim=True, z=4, size=6.0))
     return Scene(
         title="Neurons in the plane", alternative="Neurons in the plane, by the sign of their output weight.",
-        layers=layers, window=_square_window(limit), own=own, xlabel=names[0], ylabel=names[1], zero="xy",
+        layers=layers, window=_square_window(limit), window_of=window_of, xlabel=names[0], ylabel=names[1], zero="xy",
         remark=lost,
     )  # fmt: skip
 

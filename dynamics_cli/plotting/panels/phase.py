@@ -35,7 +35,7 @@ def draw_phase_diagram(
     equal = high - low <= EQUAL * max(abs(low), abs(high))
     ends = (low - (0.1 * abs(low) or 1.0), high + (0.1 * abs(high) or 1.0)) if equal else (low, high)
     log = low > 0 and high / low >= LOG_FROM
-    edges = [_edges(one, log=scale == "log") for one, scale in zip((xs, ys), scales, strict=True)]
+    edges = [_edges(centres, log=scale == "log") for centres, scale in zip((xs, ys), scales, strict=True)]
     norm = LogNorm(*ends) if log else Normalize(*ends)
     mesh = axes.pcolormesh(*edges, shown, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
     axes.set(xscale=scales[0], yscale=scales[1], xlabel=labels[0], ylabel=labels[1])
