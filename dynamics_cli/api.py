@@ -176,14 +176,14 @@ def train(
         measures: recorded beside the weights, instead of the config's: names, or functions of a state
             (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
-        messages: told that another process is waited for, and which usual measures are not recorded.
+        messages: told that another process is waited for.
         settings: top-level settings, such as `seed=3, device="cpu", backend="torch", dtype="float64"`.
 
     Raises:
         ConfigError: the config is not valid; all problems at once.
         DynError: any other mistake that a user can mend.
     """
-    from dynamics_cli.training.session import obtain_run, plan_run, unrecorded
+    from dynamics_cli.training.session import obtain_run, plan_run
 
     loaded = load_config(config, overrides, **settings)
     if measures is not None:
@@ -193,8 +193,6 @@ def train(
         record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
         loaded = loaded.model_copy(update={"record": record})
     plan = plan_run(loaded, None if out is None else Path(out))
-    if messages is not None and (note := unrecorded(plan)) is not None:
-        messages(note)
     return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages).run
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -39,7 +40,7 @@ def guarded(run: Callable[[], Any]) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         _show_traceback()
         _say(str(error.__cause__ or error) or "interrupted")  # click raises Abort from an error that says more
-        return 128 + stop.number
+        return 128 + (stop.received or signal.SIGINT)
     except OSError as error:
         if (text := _explained(error)) is None:
             raise

@@ -92,7 +92,7 @@ def _obtain(
     plan: Plan, tell: Callable[[str], None], *, resume: bool, force: bool, wait: bool, quiet: bool, as_json: bool
 ) -> Run:
     """Train or reuse the run, under a progress bar."""
-    from dynamics_cli.training.session import obtain_run, unrecorded
+    from dynamics_cli.training.session import obtain_run
     from dynamics_cli.training.signals import Interrupted
 
     try:
@@ -111,8 +111,6 @@ def _obtain(
         raise
     if obtained.reused:
         tell("this run was finished before and is reused; --force trains it again")
-    elif (note := unrecorded(plan)) is not None:
-        tell(note)
     return obtained.run
 
 

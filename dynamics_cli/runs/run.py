@@ -141,6 +141,11 @@ class Run(Exported):
         return self.info.get("hash")
 
     @property
+    def ended(self) -> bool:
+        """Whether nothing can continue the run."""
+        return self.status in ("complete", "diverged")
+
+    @property
     def finished(self) -> bool:
         """Whether the writer ended in order, so that the number of rows of every array is known."""
         return isinstance(self.info.get("rows"), dict)

@@ -22,9 +22,8 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.workers import Processes, run_by_executor
 from dynamics_cli.training.loop import Progress
-from dynamics_cli.training.prospect import found_run
 from dynamics_cli.training.replicas import batch_key, build_problems
-from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_problems, plan_run
+from dynamics_cli.training.session import Obtained, Plan, begun_run, obtain_run, plan_problems, plan_run
 from dynamics_cli.training.signals import Interrupted
 
 LONG_WORK = 2**34
@@ -130,8 +129,8 @@ def _is_long(plan: Plan, *, force: bool) -> bool:
     """Whether a run that is still to be trained is worth a process with a core of its own."""
     if len(plan.problems) > 1 or plan.choice.device != "cpu" or os.cpu_count() == 1:
         return False
-    run = None if force else found_run(plan)
-    return plan.needs.multiply_adds > LONG_WORK and (run is None or run.status not in ("complete", "diverged"))
+    run = None if force else begun_run(plan)
+    return plan.needs.multiply_adds > LONG_WORK and (run is None or not run.ended)
 
 
 def _train_here(

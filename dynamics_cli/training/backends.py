@@ -27,7 +27,7 @@ _PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacemen
 
 @dataclass(frozen=True)
 class Choice:
-    """A resolved device and backend."""
+    """A device and a backend."""
 
     device: str
     backend: str
@@ -44,8 +44,8 @@ def choose(problems: Sequence[Problem]) -> Choice:
     problem = problems[0]
     device, backend = problem.config.device, problem.config.backend
     able = {name for name, can in (("torch", by_torch(problem)), ("compiled", by_compiled(problem))) if can}
+    kind = problem.config.optimizer.kind
     if not able:
-        kind = problem.config.optimizer.kind
         raise UsageError(f"optimizer.kind {kind}: no stepper supports this optimizer; derive it from `Descent`")
     if device == "cuda" and not cuda_available():
         raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")

@@ -64,9 +64,9 @@ class Fresh:
         self._x = self._y = np.empty(0)
 
     def at(self, iteration: int, most: int = 1) -> tuple[Weights, Weights, int]:
-        """Return the samples of up to `most` updates from state `iteration` on, and how many updates they are for.
+        """Return samples for k <= `most` updates starting at `iteration`, and k.
 
-        `x (k b, d)` and `y (k b,)` or `(k b, C)`, in the precision of the run.
+        They are `x (k b, d)` and `y (k b,)` or `(k b, C)`, in the precision of the run.
         """
         number, first = divmod(iteration, self._updates)
         if number != self._number:

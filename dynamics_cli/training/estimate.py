@@ -12,8 +12,8 @@ from dynamics_cli.training.backends import Choice, multiply_adds
 from dynamics_cli.training.measuring import recorded_iterations
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
-_GRIDS = 4
-"""Arrays of the times of a gradient flow that there are at once."""
+_TIME_BYTES = 32
+"""Of a state of a gradient flow: four arrays hold its time at once."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,10 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     at_once = min(batch, problem.block_samples(choice.device)) if by_torch else batch
     # weights, gradients and update; pre-activations and activations, the gradients of one layer; data twice
     held = 2 * at_once * (sum(sizes) + max(sizes, default=0))
-    memory = item * (4 * problem.parameter_count + held + 2 * n * d) + _times_bytes(problem)
+    memory = item * (4 * problem.parameter_count + held + 2 * n * d)
+    memory += _TIME_BYTES * total if problem.config.optimizer.is_flow else 0
     disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
-    work = total * multiply_adds(problem)
-    return Estimate(total, problem.parameter_count, snapshots, memory, disk, work)
-
-
-def _times_bytes(problem: Problem) -> int:
-    """Return the memory for the times of a gradient flow's states, which are known up front."""
-    return _GRIDS * 8 * problem.iterations if problem.config.optimizer.is_flow else 0
+    return Estimate(total, problem.parameter_count, snapshots, memory, disk, total * multiply_adds(problem))
 
 
 def refuse_if_too_large(problem: Problem, needs: Estimate, *, available_bytes: int | None = None) -> None:
@@ -94,9 +89,9 @@ def refuse_if_too_large(problem: Problem, needs: Estimate, *, available_bytes: i
         InputError: more memory is needed than the machine has, or more disk than `record.limit_gib` allows.
 
     """
-    of_times = _times_bytes(problem) > needs.memory_bytes / 2
-    remedy = "take fewer optimizer.points" if of_times else "take a smaller width or batch"
-    remedy = f": the network has {needs.parameters:.3g} weights; {remedy}"
+    of_times = problem.config.optimizer.is_flow and _TIME_BYTES * needs.iterations > needs.memory_bytes / 2
+    smaller = "take fewer optimizer.points" if of_times else "take a smaller width or batch"
+    remedy = f": the network has {needs.parameters:.3g} weights; {smaller}"
     refuse_beyond_memory(needs.memory_bytes, "the run needs about", remedy, available=available_bytes)
     limit = problem.config.record.limit_gib
     if needs.disk_bytes > limit * GIB:

@@ -25,28 +25,17 @@ Progress = Callable[[int, float], None]
 """Called with the iteration reached and the last loss."""
 
 CALL_SECONDS = 0.1
-"""Aimed duration of one call of `advance`, so that signals are heard."""
+"""Aimed duration of one call of `advance`, so that a signal takes effect quickly."""
 CHECKPOINT_SECONDS = 10.0
 """Time between two checkpoints: the most that a kill can cost."""
+FIRST_CHECKPOINT_SECONDS = 1.0
+"""Time until the first checkpoint, before which an unfinished run reads as empty."""
 HELD_SECONDS, HELD_BYTES = 0.1, 2**20
 """Rows are held so long, and so many bytes of them, before they are written: a write takes as long as many updates."""
 _CLOCK = "clock/time"
 _MEASURE = "measure/"
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 """Recorded weights and measures of one state."""
-
-
-@dataclass(frozen=True)
-class TrainingEnd:
-    """How a training loop ended."""
-
-    status: Literal["complete", "diverged", "interrupted"]
-    iterations: int
-    final_loss: float
-    stopped: bool = False
-    """Whether the run is complete because its loss reached `stop_below`."""
-    signal: int | None = None
-    """The signal that came: it interrupted the training, unless that was at its end."""
 
 
 @dataclass
@@ -84,13 +73,17 @@ class RecordBuffer:
             rows = iterations[kept], values[kept], *(() if times is None else (times[kept],))
             self._losses.append(rows)
             self.loss_at = int(rows[0][-1])
-            self._hold(sum(one.nbytes for one in rows))
+            self._hold(sum(array.nbytes for array in rows))
 
-    def snapshot(self, iteration: int, seen: Seen) -> None:
-        """Record a state."""
-        self._snapshots.append((iteration, seen))
-        self.snapshot_at = iteration
-        self._hold(sum(one.nbytes for part in seen for one in part.values()))
+    def snapshot(self, stepper: Stepper) -> None:
+        """Record the current weights and measures, unless that has been done."""
+        if self.snapshot_at == stepper.iteration:
+            return
+        weights = stepper.parameters()
+        seen = {name: weights[name] for name in self.parameters}, self.measuring.at(weights, stepper.iteration)
+        self._snapshots.append((stepper.iteration, seen))
+        self.snapshot_at = stepper.iteration
+        self._hold(sum(array.nbytes for part in seen for array in part.values()))
 
     def _hold(self, size: int) -> None:
         self._bytes += size
@@ -104,18 +97,12 @@ class RecordBuffer:
         """
         losses, snapshots, self._losses, self._snapshots, self._bytes = self._losses, self._snapshots, [], [], 0
         if losses:
-            self.writer.append_losses(*(np.concatenate(one) for one in zip(*losses, strict=True)))
+            self.writer.append_losses(*map(np.concatenate, zip(*losses, strict=True)))
         if snapshots:
             parts = [[seen[k] for _, seen in snapshots] for k in (0, 1)]
-            stacked = ({name: np.stack([one[name] for one in part]) for name in part[0]} for part in parts)
+            stacked = ({name: np.stack([state[name] for state in part]) for name in part[0]} for part in parts)
             self.writer.append_snapshots([iteration for iteration, _ in snapshots], *stacked)
         self._written = time.monotonic()
-
-    def look_at(self, stepper: Stepper) -> Seen:
-        """Return the current weights and their measures; nothing is written."""
-        weights = stepper.parameters()
-        measures = self.measuring.at(weights, stepper.iteration)
-        return {name: weights[name] for name in self.parameters}, measures
 
 
 @dataclass
@@ -134,7 +121,7 @@ class TrainingLoop:
 
     def __post_init__(self) -> None:
         self._writer = self.recorder.writer
-        self._watch = SignalWatch()
+        self.watch = SignalWatch()
         self._began = time.monotonic()
         self._before = 0.0
 
@@ -142,20 +129,20 @@ class TrainingLoop:
         """Return the wall time of the training so far, that before interruptions included."""
         return self._before + max(0.0, time.monotonic() - self._began)
 
-    def run(self) -> TrainingEnd:
-        """Train to the end, from the writer's checkpoint where it has one."""
-        with SignalWatch() as self._watch:
+    def run(self) -> Literal["complete", "diverged", "interrupted"]:
+        """Train to the end, from the writer's checkpoint where it has one; return how it ended."""
+        with SignalWatch() as self.watch:
             try:
                 self._start()
                 self._train()
                 if self.stepper.halted or self.stepper.iteration == self.total:
-                    return self._end()
+                    self._end()
+                    return "diverged" if self.stepper.halted == "diverged" else "complete"
             except Exception:  # such as that of a measure: the rows before it are kept
                 self.recorder.write()
                 raise
             self._checkpoint()
-            signal = self._watch.received
-            return TrainingEnd("interrupted", self.stepper.iteration, self.recorder.last_loss, signal=signal)
+            return "interrupted"
 
     def _start(self) -> None:
         resumed = self._writer.resumed
@@ -166,8 +153,7 @@ class TrainingLoop:
                 problem = "its contents are not the state of this run"
                 file = self._writer.directory / layout.CHECKPOINT
                 raise CorruptRunError(file, problem, "start again with --force") from error
-        at = self.stepper.iteration
-        self._record(snapshot_due=resumed is None or next_after(self.snapshots, at - 1) == at)
+        self._record()
 
     def _restore(self, resumed: Checkpoint) -> None:
         self._before = float(resumed.meta["seconds"])
@@ -175,7 +161,7 @@ class TrainingLoop:
         if self.recorder.clock is not None:
             self.recorder.clock.time = float(state.pop(_CLOCK))
         remembered = {key: state.pop(key) for key in list(state) if key.startswith(_MEASURE)}
-        self.recorder.measuring.load_state_dict({key[len(_MEASURE) :]: one for key, one in remembered.items()})
+        self.recorder.measuring.load_state_dict({key[len(_MEASURE) :]: value for key, value in remembered.items()})
         self.stepper.load_state_dict(state)
         self.stepper.halted = resumed.meta.get("halted")
         last_loss = resumed.meta.get("last_loss")
@@ -185,9 +171,8 @@ class TrainingLoop:
             raise ValueError(self.stepper.iteration)
 
     def _train(self) -> None:
-        """Train until the end, a halt or a signal."""
-        chunk, saved = 1, time.monotonic()
-        while not self.stepper.halted and self.stepper.iteration < self.total and self._watch.received is None:
+        chunk, saved = 1, time.monotonic() + FIRST_CHECKPOINT_SECONDS - CHECKPOINT_SECONDS
+        while not self.stepper.halted and self.stepper.iteration < self.total and self.watch.received is None:
             began, first = time.monotonic(), self.stepper.iteration
             self._advance(chunk)
             now = time.monotonic()
@@ -202,23 +187,22 @@ class TrainingLoop:
     def _advance(self, chunk: int) -> None:
         """Do up to `chunk` updates, not past the next recording point, and record."""
         stepper, first = self.stepper, self.stepper.iteration
-        due = next_after(self.snapshots, first)
-        target = min(self.total, first + chunk, due)
+        target = min(self.total, first + chunk, next_after(self.snapshots, first))
         if not stepper.full_batch:
             target = min(target, (first // self.recorder.loss_every + 1) * self.recorder.loss_every)
         losses = stepper.advance(target - first)
         if stepper.full_batch:
             self.recorder.losses(first, losses, last_state=stepper.halted is not None)
-        self._record(snapshot_due=stepper.iteration == due)
+        self._record()
 
-    def _record(self, *, snapshot_due: bool) -> None:
+    def _record(self) -> None:
         """Record the loss and the snapshot of the current state that are due and not recorded yet."""
         i = self.stepper.iteration
         looked_at = self.stepper.full_batch or self.stepper.halted or self.recorder.loss_at == i
         if not looked_at and (i % self.recorder.loss_every == 0 or i == self.total):
             self._look()
-        if snapshot_due and (not self.stepper.halted or i == 0):
-            self._snapshot()
+        if next_after(self.snapshots, i - 1) == i and (not self.stepper.halted or i == 0):
+            self.recorder.snapshot(self.stepper)
 
     def _look(self) -> None:
         """Record the loss of the current state, which no update gave; the stepper halts where that ends the run."""
@@ -226,21 +210,12 @@ class TrainingLoop:
         if self.recorder.loss_at < self.stepper.iteration:
             self.recorder.losses(self.stepper.iteration, loss, last_state=True)
 
-    def _snapshot(self) -> None:
-        """Record the current weights and measures, unless that has been done."""
-        if self.recorder.snapshot_at < self.stepper.iteration:
-            self.recorder.snapshot(self.stepper.iteration, self.recorder.look_at(self.stepper))
-
-    def _end(self) -> TrainingEnd:
+    def _end(self) -> None:
         """Record the loss and the snapshot of the last state."""
         if self.stepper.full_batch and not self.stepper.halted:
             self._look()
-        self._snapshot()
+        self.recorder.snapshot(self.stepper)
         self.recorder.write()
-        halted, signal = self.stepper.halted, self._watch.received
-        status: Literal["complete", "diverged"] = "diverged" if halted == "diverged" else "complete"
-        stopped = halted == "stopped"
-        return TrainingEnd(status, self.stepper.iteration, self.recorder.last_loss, stopped=stopped, signal=signal)
 
     def _checkpoint(self) -> None:
         self.recorder.write()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial, reduce
 from types import MappingProxyType
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, Parameters, Problem, State, read_only
-from dynamics_cli.kinds.registry import KindError, is_foreign, loaded_kinds
+from dynamics_cli.kinds.registry import KindError, loaded_kinds
 from dynamics_cli.recording.snapshots import Iterations, snapshot_iterations
 
 _SHAPE = "shape of a state"
@@ -32,30 +30,18 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
     """
     wanted = problem.config.record.measures
     if wanted is None:
-        return default_measures(problem)
-    for one in wanted:
-        if not one.offered(problem):
-            offered = [name for name, cls in loaded_kinds("measure").items() if _offers(problem, cls)]
-            why = f", it needs {one.needs}" if one.needs else ""
-            raise InputError(f"record.measures: no measure {one.kind!r} here{why}; there are {', '.join(offered)}")
-    named = {one.name: one for one in wanted}
-    if len(named) < len(wanted):
-        twice = next(name for name in named if sum(one.name == name for one in wanted) > 1)
-        raise InputError(f"record.measures: {twice} is there twice")
+        kinds = [cls for cls in loaded_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
+        usual = [cls() for cls in kinds]
+        return {measure.name: measure for measure in usual if measure.offered(problem) and measure.usual(problem)}
+    named: dict[str, Measure] = {}
+    for measure in wanted:
+        if not measure.offered(problem):
+            why = f", it needs {measure.needs}" if measure.needs else ""
+            raise InputError(f"record.measures: no measure {measure.kind!r} here{why}")
+        if measure.name in named:
+            raise InputError(f"record.measures: {measure.name} is there twice")
+        named[measure.name] = measure
     return named
-
-
-def default_measures(problem: Problem) -> dict[str, Measure]:
-    """Return the measures that a problem records where its config names none, by name."""
-    kinds = [cls for cls in loaded_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
-    return {one.name: one for one in (cls() for cls in kinds) if one.offered(problem) and one.usual(problem)}
-
-
-def _offers(problem: Problem, cls: type) -> bool:
-    """Return whether a problem offers a measure that needs no settings."""
-    with suppress(InputError):
-        return not any(field.is_required() for field in cls.model_fields.values()) and cls().offered(problem)  # type: ignore[attr-defined]
-    return False
 
 
 def recorded_iterations(problem: Problem) -> Iterations:
@@ -64,9 +50,8 @@ def recorded_iterations(problem: Problem) -> Iterations:
     Raises:
         InputError: these would be too many to be recorded.
     """
-    schedules = [problem.config.record.snapshots, *(one.at for one in chosen_measures(problem).values())]
-    listed = [snapshot_iterations(one, problem.iterations) for one in schedules if one is not None]
-    return reduce(np.union1d, listed)
+    schedules = [problem.config.record.snapshots, *(measure.at for measure in chosen_measures(problem).values())]
+    return reduce(np.union1d, [snapshot_iterations(at, problem.iterations) for at in schedules if at is not None])
 
 
 class Measuring:
@@ -76,11 +61,10 @@ class Measuring:
         self._problems = [_read_only(problem) for problem in problems]
         self._measures = chosen_measures(problems[0])  # replicas have equal ones
         self._starts = [cache(partial(_start, problem)) for problem in problems]  # drawn once, if a measure asks
-        first = problems[0]
         self._due = {
-            name: snapshot_iterations(one.at, first.iterations)
-            for name, one in self._measures.items()
-            if one.at is not None
+            name: snapshot_iterations(measure.at, problems[0].iterations)
+            for name, measure in self._measures.items()
+            if measure.at is not None
         }
         self.memories: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in problems]
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -101,35 +85,33 @@ class Measuring:
             each.append(numbers)
             memories.append(memory)
         self.memories = memories  # only now: a signal may have the state measured again
-        return {name: np.stack([one[name] for one in each]) for name in each[0]} if several else each[0]
+        return {name: np.stack([numbers[name] for numbers in each]) for name in each[0]} if several else each[0]
 
     def _measure(self, r: int, weights: Weights, iteration: int) -> Any:
         problem = self._problems[r]
         parameters, shared = read_only(weights, problem.shapes), dict[str, Any]()
         numbers, memories = {}, {}
-        for name, one in self._measures.items():
+        for name, measure in self._measures.items():
             memories[name] = dict(self.memories[r].get(name, {}))
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:
                 state = State(problem, parameters, self._starts[r], iteration, memories[name], shared)
-                numbers[name] = self._numbers(name, one, state)
+                numbers[name] = self._numbers(name, measure, state)
             else:
                 numbers[name] = np.full(self._shapes[name], np.nan)
         return numbers, memories
 
     def _numbers(self, name: str, measure: Measure, state: State) -> Floats:
         """Return the numbers that a measure gives of a state, in the shape that it gave before."""
-        with _unshared() if is_foreign(type(measure)) else nullcontext():
-            given = measure.measure(state)
+        given = measure.measure(state)
         array = np.empty(0, object)
         with suppress(TypeError, ValueError, RuntimeError):  # lists of several lengths, tensors with a gradient
             array = np.asarray(given)
         numeric = array.dtype.kind in "buif"
         if numeric and self._shapes.setdefault(name, array.shape) == array.shape:
             return array.astype(np.float64)
-        expected = (
-            f"numbers of shape {self._shapes[name]} as before" if name in self._shapes else "a number or an array"
-        )
+        shape = self._shapes.get(name)
+        expected = "a number or an array" if shape is None else f"numbers of shape {shape} as before"
         told = f"shape {array.shape}" if numeric else f"{type(given).__name__} {given!r:.60}"
         raise KindError(f"measure.kind {measure.kind!r} gives {told}, not {expected}")
 
@@ -146,11 +128,11 @@ class Measuring:
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a former `state_dict()`."""
         for key, value in state.items():
-            r, name, own = key.split("/", 2)
-            if own == _SHAPE:
+            r, name, remembered = key.split("/", 2)
+            if remembered == _SHAPE:
                 self._shapes[name] = tuple(value.tolist())
             else:
-                self.memories[int(r)].setdefault(name, {})[own] = np.array(value)
+                self.memories[int(r)].setdefault(name, {})[remembered] = np.array(value)
 
 
 def _read_only(problem: Problem) -> Problem:
@@ -162,19 +144,3 @@ def _read_only(problem: Problem) -> Problem:
 
 def _start(problem: Problem) -> Parameters:
     return read_only(problem.initial_parameters(), problem.shapes)
-
-
-@contextmanager
-def _unshared() -> Iterator[None]:
-    """Have torch refuse to share the memory of read-only arrays: it would warn once and then write to it."""
-    torch = sys.modules.get("torch")
-    always = torch is not None and torch.is_warn_always_enabled()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", "The given NumPy array is not writable")
-        try:
-            if torch is not None:
-                torch.set_warn_always(True)
-            yield
-        finally:
-            if torch is not None:
-                torch.set_warn_always(always)

@@ -37,9 +37,7 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
 def samples_of(config: RunConfig) -> Samples:
     """Return the data set of a config.
 
-    Raises:
-        DataMissingError: a data file is not there.
-        InputError: the data cannot be used.
+    Raises as `build_problem`.
     """
     return config.dataset.samples(Streams(config.seed))
 
@@ -67,26 +65,24 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
     Raises InputError: there are others.
     """
     kind = config.loss.kind
-    outputs, columns = (
-        getattr(config.architecture, "outputs", None) or 1,
-        1 if dataset.y.ndim == 1 else dataset.y.shape[1],
-    )
-    if loss.labels == "real" and outputs != columns:
-        vectors = "vectors of as many numbers (dataset.one_hot: true makes them of classes), or one output"
-        needed = f"architecture.outputs: {columns}" if columns > 1 else vectors
-        raise InputError(
-            f"dataset: labels of {columns} numbers beside {outputs} outputs; the {kind} loss needs {needed}"
-        )
-    if loss.labels != "real" and columns > 1:
+    outputs = getattr(config.architecture, "outputs", None) or 1
+    columns = 1 if dataset.y.ndim == 1 else dataset.y.shape[1]
+    if loss.labels == "real":
+        if outputs != columns:
+            vectors = "vectors of as many numbers (dataset.one_hot: true makes them of classes), or one output"
+            needed = f"architecture.outputs: {columns}" if columns > 1 else vectors
+            beside = f"labels of {columns} numbers beside {outputs} outputs"
+            raise InputError(f"dataset: {beside}; the {kind} loss needs {needed}")
+        return
+    if columns > 1:
         raise InputError(f"dataset: labels are vectors of {columns} numbers, the {kind} loss needs one label a sample")
-    for y, name in ((dataset.y, "y"), (dataset.y_test, "y_test")):
-        if y is None or loss.labels == "real":
+    signs = loss.labels == "signs"
+    needed = "-1 or 1" if signs else f"a class number 0..{outputs - 1}"
+    for name in ("y", "y_test"):
+        y = getattr(dataset, name)
+        if y is None:
             continue
-        if loss.labels == "signs":
-            allowed, needed = np.isin(y, [-1.0, 1.0]), "-1 or 1"
-        else:
-            C = outputs
-            allowed, needed = (y >= 0) & (y < C) & (y == np.floor(y)), f"a class number 0..{C - 1}"
+        allowed = np.isin(y, [-1.0, 1.0] if signs else np.arange(outputs))
         if not allowed.all():
             k = int(np.argmin(allowed))
             raise InputError(f"dataset: {name}[{k}] is {y[k]:g}, the {kind} loss needs {needed}")

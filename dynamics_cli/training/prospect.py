@@ -11,46 +11,29 @@ from dynamics_cli.errors import DataMissingError
 from dynamics_cli.kinds import Descent, RunConfig
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.tracing import obstacle
-from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store.layout import is_run
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.writer import check_space
 from dynamics_cli.training.estimate import recorded_parameters
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.session import Plan
+from dynamics_cli.training.session import Plan, begun_run, obstacle_of
 
 
 @dataclass(frozen=True)
 class Prospect:
-    """A plan, and the run that stands in its way."""
+    """A plan, and the action of training it now."""
 
     plan: Plan
     status: str | None
     """Status of the run that is there; None without one."""
     action: str
-    """The action of training now, in words."""
+    """In words."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON of `--json`: the run, the action, and the needs (see `Estimate`)."""
-        return {
-            "path": self.plan.directory,
-            "hash": self.plan.hash,
-            "status": self.status,
-            "action": self.action,
-            "device": self.plan.choice.device,
-            "backend": self.plan.choice.backend,
-            **asdict(self.plan.needs),
-        }
-
-
-def found_run(plan: Plan) -> Run | None:
-    """Return the run in the directory of a plan; None where there is no run.
-
-    Raises:
-        RunError: it is damaged.
-    """
-    return Run(plan.directory) if is_run(plan.directory) else None
+        plan = self.plan
+        run = {"path": plan.directory, "hash": plan.hash, "status": self.status, "action": self.action}
+        return {**run, **asdict(plan.choice), **asdict(plan.needs)}
 
 
 def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospect:
@@ -60,21 +43,19 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         RunError: the disk has less room than the run needs, or the run that is there is damaged.
     """
     check_space(plan.directory, plan.needs.disk_bytes, force=force)
-    run = found_run(plan)
+    run = begun_run(plan)
     if run is None:
         return Prospect(plan, None, "train from iteration 0")
     if is_locked(plan.directory):
         action = "wait for another process that holds the directory"
     elif force:
         action = f"delete the {run.status} run that is there and train from iteration 0"
-    elif run.hash != plan.hash:
-        action = "refuse: the directory holds a run of another config (--force would replace it)"
-    elif run.status in ("complete", "diverged"):
+    elif obstacle := obstacle_of(plan, run, resume=resume):
+        action = f"refuse: {obstacle}"
+    elif run.ended:
         action = f"reuse the {run.status} run that is there"
-    elif resume:
-        action = "continue the unfinished run that is there from its last checkpoint"
     else:
-        action = "refuse: the run that is there is unfinished (--resume continues it, --force starts over)"
+        action = "continue the unfinished run that is there from its last checkpoint"
     return Prospect(plan, run.status, action)
 
 

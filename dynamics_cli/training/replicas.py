@@ -15,13 +15,11 @@ from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import build_problem, samples_of
 
 BATCH_BYTES = 256 * 2**20
-"""Weights, gradients and recorded numbers of one batch stay below about this size."""
+"""Most bytes of weights, gradients and recorded numbers of a batch, about."""
 BATCH_SIZE = 4096
-"""Most replicas of a run: the most that a kill between two checkpoints costs, and the rows of a table of settings."""
-MOST_BATCHES = 48
-"""Batches that networks of one shape are cut into, where there is memory for it: each is a directory of some files."""
+"""Most networks of a batch."""
 BATCH_WORK = 2**43
-"""Multiply-adds of a batch, at most: minutes, so that tasks of a cluster, and workers, end at about the same time."""
+"""Most multiply-adds of a batch: minutes, so that tasks of a cluster end at about the same time."""
 _FREE: dict[str, Any] = {
     "seed": True,
     "name": True,
@@ -51,8 +49,7 @@ def divide(configs: Sequence[RunConfig]) -> Division:
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for k, config in enumerate(configs):
         kinds.setdefault(tuple(_bound(key, value, texts) for key, value in config), []).append(k)
-    groups: dict[str, list[int]] = {}
-    first: dict[str, Problem] = {}
+    groups: dict[str, tuple[Problem, list[int]]] = {}
     division = Division([], [], [])
     for places in kinds.values():
         try:
@@ -64,30 +61,26 @@ def divide(configs: Sequence[RunConfig]) -> Division:
         if key is None:
             division.singles.extend(places)
         else:
-            groups.setdefault(key, []).extend(places)
-            first.setdefault(key, problem)
-    for key, group in groups.items():
+            groups.setdefault(key, (problem, []))[1].extend(places)
+    for problem, group in groups.values():
+        group.sort()
+        size = batch_size(problem, len(group))
         if len(group) == 1:
             division.singles.extend(group)
-            continue
-        group.sort()
-        size = batch_size(first[key], len(group))
-        division.batches.extend(group[k : k + size] for k in range(0, len(group), size))
+        else:
+            division.batches.extend(group[k : k + size] for k in range(0, len(group), size))
     division.singles.sort()
     return division
 
 
 def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
-    """Return what a top-level key of a config says beside numbers that may differ among networks trained together.
-
-    `texts` has what sections say that several configs share.
-    """
+    """Return a top-level key as text, kept in `texts`, without numbers that may differ in a batch."""
     if not isinstance(value, Section):
         return "" if key in ("seed", "name") else repr(value)
     if (key, id(value)) not in texts:
         plain = value.model_dump(mode="json")
         if key == "initialization":
-            plain = {name: one for name, one in plain.items() if type(one) not in (int, float)}
+            plain = {name: setting for name, setting in plain.items() if type(setting) not in (int, float)}
         elif key == "optimizer":
             plain.pop("lr", None)
         texts[key, id(value)] = repr(plain)
@@ -101,7 +94,14 @@ def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
         DynError: there is no such problem.
     """
     datasets: dict[str, Samples] = {}
-    return [build_problem(config, dataset=_dataset_of(config, datasets)) for config in configs]
+    problems = []
+    for config in configs:
+        section = config.dataset
+        key = f"{section.model_dump_json()} {config.seed if section.seeded else None}"
+        if key not in datasets:
+            datasets[key] = samples_of(config)
+        problems.append(build_problem(config, datasets[key]))
+    return problems
 
 
 @blamed()
@@ -113,15 +113,13 @@ def batch_key(problem: Problem) -> str | None:
 
     """
     config = problem.config
-    optimizer = config.optimizer
-    stops_in_batches = problem.batch_size is not None and optimizer.stop_below is not None
-    alone = stops_in_batches or getattr(optimizer, "loss_scaled", False)
+    stops_in_batches = problem.batch_size is not None and config.optimizer.stop_below is not None
+    alone = stops_in_batches or getattr(config.optimizer, "loss_scaled", False)
     way = None if alone else _way(problem)
     if way is None:
         return None
-    common = config.model_dump_json(
-        exclude={key: of for key, of in _FREE.items() if (way, key) != ("torch", "architecture")}
-    )
+    free = {key: settings for key, settings in _FREE.items() if (way, key) != ("torch", "architecture")}
+    common = config.model_dump_json(exclude=free)
     return f"{way} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
 
 
@@ -139,19 +137,9 @@ def _way(problem: Problem) -> str | None:
     return "torch" if stackable(problem) else None
 
 
-def _dataset_of(config: RunConfig, there: dict[str, Samples]) -> Samples:
-    """Return the data set of a config (see `samples_of`), built unless it is there."""
-    section = config.dataset
-    key = f"{section.model_dump_json()} {config.seed if section.seeded else None}"
-    if key not in there:
-        there[key] = samples_of(config)
-    return there[key]
-
-
 def batch_size(problem: Problem, total: int) -> int:
     """Return how many of `total` networks like this one are trained together, by memory and work."""
     bytes_each = 8 * problem.dtype.itemsize * problem.parameter_count + 1024
     work = max(1, problem.iterations * multiply_adds(problem))
-    most = min(max(BATCH_SIZE, -(-total // MOST_BATCHES)), BATCH_BYTES // bytes_each, BATCH_WORK // work)
-    most = max(1, most)
+    most = max(1, min(BATCH_SIZE, BATCH_BYTES // bytes_each, BATCH_WORK // work))
     return -(-total // -(-total // most))  # batches of about one size

@@ -23,6 +23,7 @@ from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import KindError, blamed
 from dynamics_cli.recording.derivatives import outputs_of
 from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.info import Status
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
@@ -36,8 +37,8 @@ from dynamics_cli.training.estimate import (
     recorded_parameters,
     refuse_if_too_large,
 )
-from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingEnd, TrainingLoop
-from dynamics_cli.training.measuring import Measuring, chosen_measures, default_measures, recorded_iterations
+from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingLoop
+from dynamics_cli.training.measuring import Measuring, recorded_iterations
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 
@@ -105,7 +106,6 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
     """
     first = problems[0]
     choice = choose(problems)
-    chosen_measures(first)
     needs = estimate(first, choice)
     refuse_if_too_large(first, needs)
     identity = identity_of([p.config for p in problems], choice.device, choice.backend)
@@ -147,47 +147,50 @@ def obtain_run(
     with files.continued_by(remedy), run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         if force:
             clear_run(plan.directory)
-        if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
-            run = _recorded(plan)
-            if run.hash != plan.hash:
-                raise UsageError(
-                    f"{plan.directory} holds a run of another config: "
-                    "give --out another directory, or --force to replace it"
-                )
-            if run.info["status"] in ("complete", "diverged"):
-                run.check_all(usable="--force trains the run again")
-                return Obtained(run, reused=True, seconds=time.monotonic() - began)
-            if not resume and not waited:
-                raise UsageError(
-                    f"{plan.directory} holds an unfinished run{_reached(run)}: "
-                    "--resume continues it, --force starts over"
-                )
-            writer = RunWriter.reopen(plan.directory)
-        else:
+        if (run := begun_run(plan)) is None:
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
+        elif obstacle := obstacle_of(plan, run, resume=resume or waited):
+            raise UsageError(obstacle)
+        elif run.ended:
+            run.check_all(usable="--force trains the run again")
+            return Obtained(run, reused=True, seconds=time.monotonic() - began)
+        else:
+            writer = RunWriter.reopen(plan.directory)
         _train(plan, writer, progress, remedy)
-        run, seconds = _recorded(plan), time.monotonic() - began
+        run = begun_run(plan)
+        assert run is not None
+        seconds = time.monotonic() - began
         run.check_all()  # while the lock is held: whoever waits for it may start the run over
         return Obtained(run, reused=False, seconds=seconds)
 
 
-def _recorded(plan: Plan) -> Run:
-    """Return the run in the directory of a plan, which reads data files where the plan finds them.
+def begun_run(plan: Plan) -> Run | None:
+    """Return the run in the directory of a plan, with the plan's config where both are the same run; None without one.
 
     The config that the run recorded may name files of a checkout that moved; equal identities mean equal contents.
+
+    Raises RunError: it is damaged.
     """
+    if not (is_run(plan.directory) and (plan.directory / layout.INFO).exists()):
+        return None
     run = Run(plan.directory)
     if run.hash == plan.hash:
         run.config = plan.config
     return run
 
 
-def _reached(run: Run) -> str:
-    """Say how far a run has come; after a power cut, its last rows may be damaged, and resuming drops them."""
+def obstacle_of(plan: Plan, run: Run, *, resume: bool) -> str | None:
+    """Return why the run that is there keeps a plan from being trained; None where it does not."""
+    if run.hash != plan.hash:
+        another = "give --out another directory, or --force to replace it"
+        return f"{plan.directory} holds a run of another config: {another}"
+    if resume or run.ended:
+        return None
     try:
-        return f" at iteration {run.iterations}"
-    except CorruptRunError as error:
-        return f" ({error})"
+        reached = f" at iteration {run.iterations}"
+    except CorruptRunError as error:  # as after a power cut; resuming drops the damaged rows
+        reached = f" ({error})"
+    return f"{plan.directory} holds an unfinished run{reached}: --resume continues it, --force starts over"
 
 
 def _make_directory(directory: Path) -> None:
@@ -206,24 +209,18 @@ def _info(plan: Plan) -> dict[str, Any]:
     about: dict[str, Any] = {"hash": plan.hash, "device": plan.choice.device, "backend": plan.choice.backend}
     if len(plan.problems) == 1:
         return about | {"estimate": asdict(plan.needs)}
-    return about | {"replicas": [differences(plan.problem.config, other.config) for other in plan.problems]}
+    return about | {"replicas": [differences(plan.problem.config, problem.config) for problem in plan.problems]}
 
 
-def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:
-    """Return the top-level keys of `other` that differ from `base`, as plain data."""
-    pairs = zip(base, other, strict=True)  # most sections are shared: comparing them takes long
-    keys = {key for (key, one), (_, another) in pairs if one is not another and one != another}
-    return other.model_dump(include=keys, exclude_none=True) if keys else {}
+def differences(base: RunConfig, config: RunConfig) -> dict[str, Any]:
+    """Return the top-level keys of `config` that differ from `base`, as plain data."""
+    pairs = zip(base, config, strict=True)  # most sections are shared: comparing them takes long
+    keys = {key for (key, old), (_, new) in pairs if new is not old and new != old}
+    return config.model_dump(include=keys, exclude_none=True) if keys else {}
 
 
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str) -> None:
-    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues an interrupted run.
-
-    Raises:
-        RunError: the run could not go on; it has ended as failed.
-        Interrupted: SIGINT or SIGTERM came; the state is saved.
-
-    """
+    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues an interrupted run."""
     problem, loop = plan.problem, None
     recorder = RecordBuffer(
         writer,
@@ -233,7 +230,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         clock=problem.config.optimizer.clock(problem.iterations),
     )
     try:
-        with blamed(), np.errstate(all="ignore"):  # a loss that is not finite is told of in words
+        with blamed(), np.errstate(all="ignore"):  # a message tells of a loss that is not finite
             loop = TrainingLoop(
                 build_stepper(plan.problems, plan.choice),
                 recorder,
@@ -241,8 +238,8 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
                 snapshots=recorded_iterations(problem),
                 progress=progress,
             )
-            end = loop.run()
-    except KeyboardInterrupt:  # before the loop watches, or a second one
+            status = loop.run()
+    except KeyboardInterrupt:  # before the loop watches, or at the second signal
         raise KeyboardInterrupt(f"interrupted; the run is in {writer.directory}: {remedy} continues it") from None
     # torch tells of too little memory with a RuntimeError
     except (KindError, MemoryError, RuntimeError, ArithmeticError) as error:
@@ -250,39 +247,29 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         why = str(error) or type(error).__name__
         writer.finish("failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why])
         raise RunError(f"{writer.directory}: the run failed at iteration {reached}: {why}") from error
-    _finish(plan, writer, loop, end)
-    if end.signal is None:
+    _finish(plan, writer, loop, status)
+    if loop.watch.received is None:
         return
-    said = f"interrupted; the run in {writer.directory} had come to its end"  # in the last moment of the training
-    if end.status == "interrupted":
-        saved = f"interrupted at iteration {end.iterations}; the state is saved in {writer.directory}"
-        said = f"{saved}: {remedy} continues it"
-    raise Interrupted(said, end.signal)
+    told = f"interrupted; the run in {writer.directory} had come to its end"  # in the last moment of the training
+    if status == "interrupted":
+        saved = f"interrupted at iteration {loop.stepper.iteration}; the state is saved in {writer.directory}"
+        told = f"{saved}: {remedy} continues it"
+    raise Interrupted(told, loop.watch.received)
 
 
-def unrecorded(plan: Plan) -> str | None:
-    """Return a note where a config names measures and thereby leaves out those that are recorded by default."""
-    problem, chosen = plan.problem, chosen_measures(plan.problem)
-    left_out = [name for name in default_measures(problem) if name not in chosen]
-    if not left_out or problem.config.record.measures is None:
-        return None
-    are = "is" if len(left_out) == 1 else "are"
-    return f"note: record.measures names other measures: {', '.join(left_out)} {are} not recorded"
-
-
-def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, end: TrainingEnd) -> None:
-    numbers: dict[str, Any] = {"final_loss": end.final_loss, **loop.stepper.numbers()}
+def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, status: Status) -> None:
+    stepper, iteration, messages = loop.stepper, loop.stepper.iteration, list[str]()
+    numbers: dict[str, Any] = {"final_loss": loop.recorder.last_loss, **stepper.numbers()}
     if len(plan.problems) == 1:
-        numbers["stopped_early"] = end.stopped
-    elif end.status == "interrupted":
+        numbers["stopped_early"] = stepper.halted == "stopped"
+    elif status == "interrupted":
         numbers["replica_statuses"] = ["interrupted"] * len(plan.problems)
-    messages = []
-    if end.status == "diverged":
-        diverged = f"the loss is not finite at iteration {end.iterations}; everything up to it is kept."
+    if status == "diverged":
+        diverged = f"the loss is not finite at iteration {iteration}; everything up to it is kept."
         messages = [f"{diverged} {plan.problem.config.optimizer.advice()}"]
-    if end.status == "complete" and end.iterations > 0:
-        messages = _lost(plan.problems, loop.stepper.parameters())
-    writer.finish(end.status, iterations=end.iterations, seconds=loop.seconds(), messages=messages, **numbers)
+    if status == "complete" and iteration > 0:
+        messages = _lost(plan.problems, stepper.parameters())
+    writer.finish(status, iterations=iteration, seconds=loop.seconds(), messages=messages, **numbers)
 
 
 def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating]]) -> list[str]:
@@ -291,10 +278,10 @@ def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating
     for r, problem in enumerate(problems):
         some = slice(None, None, -(-problem.dataset.n // problem.block_samples("cpu")))  # for a tenth of a second
         x, y = problem.dataset.x[some], problem.dataset.y[some]
-        own = weights if len(problems) == 1 else {name: weight[r] for name, weight in weights.items()}
+        trained = weights if len(problems) == 1 else {name: weight[r] for name, weight in weights.items()}
         if np.ptp(y, axis=0).any() and np.ptp(x, axis=0).any():
             with np.errstate(all="ignore"):
-                h = outputs_of(problem.config.architecture, own, x)
+                h = outputs_of(problem.config.architecture, trained, x)
             lost += bool((h == h[:1]).all())
     if not lost:
         return []

@@ -13,12 +13,7 @@ EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
-    """A run was stopped by a signal; its state is saved.
-
-    Attributes:
-        number: the signal.
-        exit_code: of the program.
-    """
+    """A run was stopped by the signal `number`; its state is saved."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message, number)  # both, so that it can be sent from one process to another
@@ -29,8 +24,14 @@ class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
         return str(self.args[0])
 
 
-class _Handler:
-    """Handles SIGINT and SIGTERM while it is entered, in the main thread alone; ignored signals stay ignored."""
+class SignalWatch:
+    """Notes the first SIGINT or SIGTERM while it is entered, so that work is finished and saved; a second acts at once.
+
+    Only the main thread watches; ignored signals stay ignored.
+    """
+
+    received: int | None = None
+    """The signal that came."""
 
     def __init__(self) -> None:
         self._before: dict[signal.Signals, Any] = {}
@@ -43,7 +44,8 @@ class _Handler:
         return self
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        raise NotImplementedError
+        self._restore()
+        self.received = number
 
     def _restore(self) -> None:
         for number, handler in self._before.items():
@@ -54,23 +56,9 @@ class _Handler:
         self._restore()
 
 
-class SignalWatch(_Handler):
-    """Notes the first signal, so that the work under way can be finished and saved; a second one acts at once."""
-
-    received: int | None = None
-    """The signal that came."""
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._restore()
-        self.received = number
-
-
-class SignalStop(_Handler):
+class SignalStop(SignalWatch):
     """Raises `KeyboardInterrupt` at each signal, so that a command ends with temporary files removed."""
 
-    number: int = signal.SIGINT
-    """The signal that came."""
-
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.number = number
+        self.received = number
         raise KeyboardInterrupt

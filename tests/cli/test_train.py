@@ -103,8 +103,8 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
     dyn("train", "toy.yaml", "--out", "here")
     assert would() == ("complete", "reuse the complete run that is there")
     assert would("--force") == ("complete", "delete the complete run that is there and train from iteration 0")
-    other = "refuse: the directory holds a run of another config (--force would replace it)"
-    assert would("--seed", 1) == ("complete", other)
+    another = "refuse: here holds a run of another config: give --out another directory, or --force to replace it"
+    assert would("--seed", 1) == ("complete", another)
     with pytest.raises(Interrupted):
         api.train("toy.yaml", out="cut", progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
     assert dyn("train", "toy.yaml", "--out", "cut", "--dry-run", "--json").json["status"] == "interrupted"
@@ -113,7 +113,7 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
     assert "--resume continues it, --force starts over" in unfinished.err
     for option, action in (
         ("--resume", "continue the unfinished run"),
-        ("-q", "refuse: the run that is there is"),
+        ("-q", "refuse: cut holds an unfinished run"),
     ):
         told = dyn("train", "toy.yaml", "--out", "cut", "--dry-run", "--json", option).json["action"]
         assert told.startswith(action)
@@ -129,10 +129,3 @@ def test_a_network_whose_neurons_all_died_is_told_of(dyn: Dyn) -> None:
     assert dyn("show", answer.json["path"], "--json").json["messages"] == [answer.err[len("note: ") : -1]]
     alive = dyn("train", "toy.yaml", "--json")
     assert (alive.err, dyn("show", alive.json["path"], "--json").json["messages"]) == ("", [])
-
-
-def test_measures_that_are_left_out_are_told_once(dyn: Dyn) -> None:
-    words = ("train", "toy.yaml", "--set", "loss.kind=logistic", "--set", "record.measures=[weight_norm]")
-    assert dyn(*words).err == "note: record.measures names other measures: train_accuracy is not recorded\n"
-    assert "train_accuracy" not in dyn(*words).err
-    assert dyn(*words[:4]).err == ""

@@ -62,7 +62,6 @@ WRITING = {
     "a weight": 'w = state.parameters["hidden_weight"]; w -= w.mean()',
     "the start": 'state.start["hidden_weight"][0] = 0',
     "inputs": "np.negative(state.problem.dataset.x, out=state.problem.dataset.x)",
-    "a tensor of a weight": 'torch.from_numpy(state.parameters["hidden_weight"]).zero_()',
 }
 
 
