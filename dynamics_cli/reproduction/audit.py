@@ -129,37 +129,36 @@ class Audit:
 
     def survivors(self, null: str) -> list[str]:
         """Return the ids of claims that still hold under a null, and do not say why."""
-        excused = {one.id for one in self.claims if one.always}
-        return [key for one in self.outcomes if one.null == null for key, held in one.held.items()
-                if held and key not in excused and key not in one.why]  # fmt: skip
+        excused = {claim.id for claim in self.claims if claim.always}
+        return [key for outcome in self.outcomes if outcome.null == null for key, held in outcome.held.items()
+                if held and key not in excused and key not in outcome.why]  # fmt: skip
 
     def unfalsified(self) -> dict[str, str]:
         """Return the claims that break the rule for claims, and how: id -> reason.
 
         A claim fails under each null of `MUST_FAIL` and under a null beside `untrained`, or says why it must hold.
         """
-        further = [one.held for one in self.outcomes if one.null != "untrained" and one.held]
-        never = [one.id for one in self.claims if not one.always and one.verdict == "reproduced"
-                 and all(held[one.id] for held in further)]  # fmt: skip
+        further = [outcome.held for outcome in self.outcomes if outcome.null != "untrained" and outcome.held]
+        asked = [claim.id for claim in self.claims if not claim.always and claim.verdict == "reproduced"]
+        never = [key for key in asked if all(held[key] for held in further)]
         broken = {key: why for null, why in MUST_FAIL.items() for key in self.survivors(null)}
         return {**broken, **dict.fromkeys(never, NEVER)}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null; a dash where the null or the verdict leaves nothing to ask."""
         words = {None: "–", True: "HOLDS", False: "fails"}
-        rows = [[one.id, *(words[outcome.held.get(one.id)] for outcome in self.outcomes), self._why(one)]
-                for one in self.claims]  # fmt: skip
-        return ["claim", *(one.null for one in self.outcomes), "why it holds"], rows
-
-    def _why(self, claim: Claim) -> str:
-        under = (f"{one.null}: {one.why[claim.id]}" for one in self.outcomes if claim.id in one.why)
-        return "; ".join(filter(None, (claim.always, *under)))
+        rows = []
+        for claim in self.claims:
+            held = [words[outcome.held.get(claim.id)] for outcome in self.outcomes]
+            why = [f"{outcome.null}: {outcome.why[claim.id]}" for outcome in self.outcomes if claim.id in outcome.why]
+            rows.append([claim.id, *held, "; ".join(filter(None, (claim.always, *why)))])
+        return ["claim", *(outcome.null for outcome in self.outcomes), "why it holds"], rows
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
         return {
-            "figure": self.figure, "claims": [one.as_dict() for one in self.claims],
-            "nulls": [asdict(one) for one in self.outcomes],
+            "figure": self.figure, "claims": [claim.as_dict() for claim in self.claims],
+            "nulls": [asdict(outcome) for outcome in self.outcomes],
         }  # fmt: skip
 
 
@@ -171,9 +170,9 @@ def read_audit(path: Path) -> Audit | None:
         RunError: another version of dyn wrote it.
     """
     try:
-        found = read_sealed(path)
-        claims = [Claim(**one) for one in found["claims"]]
-        return Audit(found["figure"], claims, [NullOutcome(**one) for one in found["nulls"]])
+        document = read_sealed(path)
+        claims = [Claim(**claim) for claim in document["claims"]]
+        return Audit(document["figure"], claims, [NullOutcome(**outcome) for outcome in document["nulls"]])
     except FileNotFoundError:
         return None
     except (LookupError, TypeError) as error:
@@ -192,7 +191,7 @@ def audit(
     wanted = {role: replace(run, overrides=(*run.overrides, *changes)) for role, run in asked.wanted(preset).items()}
     planned = {null: _under(known[null], wanted) for null in nulls or known} if wanted else {}
     source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
-    claims = [claim for claim in asked.claims(_evidence(asked, source, wanted)) if claim.kind == "claim"]
+    claims = [claim for claim in _claims(asked, source, wanted) if claim.kind == "claim"]
     reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
     audited = Audit(asked.id, claims, outcomes)
@@ -204,40 +203,41 @@ def audit(
 def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
     """Return the runs of a figure under a null, or why it does not apply to them."""
     changed, same = {}, True
-    for role, one in wanted.items():
-        path = CONFIGS / one.config
+    for role, run in wanted.items():
+        path = CONFIGS / run.config
         try:
-            before = load_config(path, one.overrides)
-            changed[role] = replace(one, overrides=(*one.overrides, *change(before)))
+            before = load_config(path, run.overrides)
+            changed[role] = replace(run, overrides=(*run.overrides, *change(before)))
             same = same and load_config(path, changed[role].overrides) == before
         except ConfigError as error:
             return str(error).splitlines()[-1].strip()
     return "it changes no run of this figure" if same else changed
 
 
-def _evidence(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -> Any:
-    return figure.evidence(by_role(source.obtain(wanted)))
+def _claims(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -> list[Claim]:
+    return figure.claims(figure.evidence(by_role(source.obtain(wanted))))
 
 
 def _outcome(
-    figure: Figure, source: RunSource, null: str, runs: Mapping[str, Wanted] | str, claims: Sequence[str]
+    figure: Figure, source: RunSource, null: str, runs: Mapping[str, Wanted] | str, ids: Sequence[str]
 ) -> NullOutcome:
     if isinstance(runs, str):
         return NullOutcome(null, {}, runs)
     try:
         with warnings.catch_warnings(action="ignore"):
-            found = {one.id: one.verdict == "reproduced" for one in figure.claims(_evidence(figure, source, runs))}
+            verdicts = {claim.id: claim.verdict for claim in _claims(figure, source, runs)}
     except Interrupted:
         raise
     except Exception as error:  # evidence may well not exist: a run diverged, a plateau was never reached
         reason = f"{type(error).__name__}: {error}".splitlines()[0].replace(f"{outputs_root()}/", "")
-        return NullOutcome(null, dict.fromkeys(claims, False), reason)
-    held = {key: found.get(key, False) for key in claims}
+        return NullOutcome(null, dict.fromkeys(ids, False), reason)
+    held = {key: verdicts.get(key) == "reproduced" for key in ids}
     return NullOutcome(null, held, why=reasons(figure, null, held))
 
 
 def reasons(figure: Figure, null: str, held: Mapping[str, bool]) -> dict[str, str]:
     """Return why claims that hold under a null do: id -> sentence of the figure."""
-    said = figure.passes.get(null, {})
-    ids = [key for key, holds in held.items() if holds]
-    return {key: why for patterns, why in said.items() for one in patterns.split() for key in fnmatch.filter(ids, one)}
+    ids, why = [key for key, holds in held.items() if holds], dict[str, str]()
+    for patterns, sentence in figure.passes.get(null, {}).items():
+        why |= {key: sentence for pattern in patterns.split() for key in fnmatch.filter(ids, pattern)}
+    return why

@@ -80,7 +80,8 @@ def figures(paper: str | None = None) -> list[CatalogueEntry]:
 
 def figure_names(paper: str | None = None) -> dict[str, str]:
     """Return the names of figures and of their variants, each with the id of its figure."""
-    return {f"{one.id}{v}": one.id for one in figures(paper) for v in ("", *(f"-{name}" for name in one.variants))}
+    entries = figures(paper)
+    return {"-".join([entry.id, *end]): entry.id for entry in entries for end in ([], *([v] for v in entry.variants))}
 
 
 def load_figure(figure_id: str) -> Figure:

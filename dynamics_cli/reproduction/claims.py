@@ -187,7 +187,7 @@ class ClaimOverSeeds:
     @property
     def held(self) -> int:
         """Number of seeds in which the claim came out."""
-        return sum(one.verdict == "reproduced" for one in self.each)
+        return sum(claim.verdict == "reproduced" for claim in self.each)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -218,7 +218,7 @@ class ClaimOverSeeds:
     @property
     def measured(self) -> float | None:
         """The median over the seeds that gave a finite number; None without any."""
-        finite = [one.measured for one in self.each if one.measured is not None]
+        finite = [claim.measured for claim in self.each if claim.measured is not None]
         return median(finite) if finite else None
 
     @property
@@ -238,15 +238,15 @@ class ClaimOverSeeds:
         """Return the claim, its median and its verdict; with several seeds also the result of each."""
         document = self.first.as_dict() | {"measured": self.measured, "verdict": self.verdict}
         if len(self.each) > 1:
-            per_seed = [{name: getattr(one, name) for name in PER_SEED} for one in self.each]
+            per_seed = [{name: getattr(claim, name) for name in PER_SEED} for claim in self.each]
             document |= {"held": self.held, "interval": list(self.interval), "per_seed": per_seed}
         return document
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
         """Return the claim that `as_dict` wrote."""
-        first = Claim(**{one.name: document[one.name] for one in fields(Claim)})
-        return cls(tuple(replace(first, **one) for one in document.get("per_seed", [{}])))
+        first = Claim(**{field.name: document[field.name] for field in fields(Claim)})
+        return cls(tuple(replace(first, **of_seed) for of_seed in document.get("per_seed", [{}])))
 
 
 def as_compared(measured: float | None, low: float | None, high: float | None) -> str:
@@ -278,15 +278,12 @@ def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
     ids = [claim.id for claim in claims[0]]
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise InputError(f"several claims have the id {', '.join(repeated)}; the ids of claims must be unique")
-    by_id = [{one.id: one for one in of_seed} for of_seed in claims]
-    return [
-        ClaimOverSeeds((one,) if one.of_draw else tuple(of_seed.get(one.id) or _missing(one) for of_seed in by_id))
-        for one in claims[0]
-    ]
-
-
-def _missing(claim: Claim) -> Claim:
-    return replace(claim, measured=None, verdict="not reproduced", low=None, high=None)
+    by_id, joined = [{claim.id: claim for claim in of_seed} for of_seed in claims], []
+    for claim in claims[0]:
+        missing = replace(claim, measured=None, verdict="not reproduced", low=None, high=None)
+        each = [claim] if claim.of_draw else [of_seed.get(claim.id, missing) for of_seed in by_id]
+        joined.append(ClaimOverSeeds(tuple(each)))
+    return joined
 
 
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
@@ -295,12 +292,12 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
     Lines are at most `width` wide, by default as the terminal, where words allow it.
     """
     width, lines = width or terminal_width(), []
-    for row, one in zip(claims_rows(claims), _ordered(claims), strict=True):
-        numbers = [f"expected {row['paper']}", f"{'median' if len(one.each) > 1 else 'measured'} {row['measured']}"]
+    for row, claim in zip(claims_rows(claims), _ordered(claims), strict=True):
+        numbers = [f"expected {row['paper']}", f"{'median' if len(claim.each) > 1 else 'measured'} {row['measured']}"]
         verdict = row["verdict"] if row["verdict"] != "reproduced" else ""
         below = " · ".join(filter(None, [row["source"], *numbers, verdict, row["seeds"]]))
         indented = wrapped(row["claim"], width - 2) + wrapped(below, width - 2)
-        lines += [f"{'  ' if k else MARKS.get(one.verdict, '?') + ' '}{line}" for k, line in enumerate(indented)]
+        lines += [f"{'  ' if k else MARKS.get(claim.verdict, '?') + ' '}{line}" for k, line in enumerate(indented)]
     return "\n".join(lines)
 
 
@@ -308,25 +305,25 @@ def claims_rows(claims: Sequence[ClaimOverSeeds]) -> Table:
     """Return the rows of the table of claims, then theory."""
     return Table(
         {
-            "claim": in_unicode(one.first.statement), "source": one.first.source, "paper": one.first.expected,
-            "measured": one.shown, "seeds": one.count,
-            "verdict": f"{one.verdict} (theory)" if one.first.kind == "theory" else one.verdict,
+            "claim": in_unicode(claim.first.statement), "source": claim.first.source, "paper": claim.first.expected,
+            "measured": claim.shown, "seeds": claim.count,
+            "verdict": f"{claim.verdict} (theory)" if claim.first.kind == "theory" else claim.verdict,
         }
-        for one in _ordered(claims)
+        for claim in _ordered(claims)
     )  # fmt: skip
 
 
 def _ordered(claims: Sequence[ClaimOverSeeds]) -> list[ClaimOverSeeds]:
-    return sorted(claims, key=lambda one: KINDS.index(one.first.kind))
+    return sorted(claims, key=lambda claim: KINDS.index(claim.first.kind))
 
 
 def summary(claims: Sequence[ClaimOverSeeds]) -> str:
     """Return `7 of 8 claims reproduced on one seed, 2 of 2 of theory`."""
-    stated, theory = ([one for one in claims if one.first.kind == kind] for kind in KINDS)
+    stated, theory = ([claim for claim in claims if claim.first.kind == kind] for kind in KINDS)
     parts = []
     if stated or not theory:
         parts.append(f"{_share(stated)} claim{'s' * (len(stated) != 1)} reproduced{_on(stated)}")
-    if depend := sum(one.verdict == "depends on the seed" for one in stated):
+    if depend := sum(claim.verdict == "depends on the seed" for claim in stated):
         parts.append(f"{depend} depend{'s' * (depend == 1)} on the seed")
     if theory:
         parts.append(f"{_share(theory)} of theory" + " reproduced" * (not stated))
@@ -334,12 +331,12 @@ def summary(claims: Sequence[ClaimOverSeeds]) -> str:
 
 
 def _share(claims: Sequence[ClaimOverSeeds]) -> str:
-    return f"{sum(one.holds for one in claims)} of {len(claims)}"
+    return f"{sum(claim.holds for claim in claims)} of {len(claims)}"
 
 
 def _on(claims: Sequence[ClaimOverSeeds]) -> str:
     """Return ` on 10 seeds` where all claims have the same number of them."""
-    counts = {len(one.each) for one in claims if not one.first.of_draw}
+    counts = {len(claim.each) for claim in claims if not claim.first.of_draw}
     if len(counts) != 1:
         return ""
     (count,) = counts

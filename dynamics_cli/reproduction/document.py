@@ -47,12 +47,12 @@ def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path]
 
     Raises RunError: it cannot be written.
     """
-    described = [run.as_dict() for run in runs]
+    described = [{**run.as_dict(), "path": _place(run.run.path, path.parent)} for run in runs]
     obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described]
     document = {
         **about, "provenance": {**about["provenance"], "obtained": obtained},
         "files": [file.name for file in written], "sha256": {file.name: sha256(file) for file in written},
-        "runs": [{**one, "path": _place(run.run.path, path.parent)} for one, run in zip(described, runs, strict=True)],
+        "runs": described,
     }  # fmt: skip
     write_sealed(path, document)
     return path
@@ -85,8 +85,8 @@ def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     """
     if not (file := beside(path, SEEDS)).exists():
         return []
-    found = [ClaimOverSeeds.from_dict(one) for one in read_document(file)["claims"]]
-    return found if [one.first.as_dict() for one in found] == document["claims"] else []
+    claims = [ClaimOverSeeds.from_dict(claim) for claim in read_document(file)["claims"]]
+    return claims if [claim.first.as_dict() for claim in claims] == document["claims"] else []
 
 
 def run_path(document_file: Path, path: str) -> Path:
@@ -137,11 +137,11 @@ def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[
         except OSError as error:
             yield Finding(picture, f"it cannot be read: {error.strerror} ({again})")
     for what, read in ((AUDIT, read_sealed), (SEEDS, read_document)):
-        if (other := beside(file, what)).exists():
+        if (extra := beside(file, what)).exists():
             try:
-                runs += read(other).get("runs", [])
+                runs += read(extra).get("runs", [])
             except RunError as error:
-                yield Finding.of(error, other)
+                yield Finding.of(error, extra)
     for directory, identity in dict.fromkeys((run_path(file, run["path"]), run["hash"]) for run in runs):
         if not directory.exists():
             yield Finding(directory, "this run of the figure is not there any more: was it moved or deleted?")
@@ -191,6 +191,5 @@ def _everything() -> list[Path]:
 
 def figures_in(folder: str | Path) -> list[Path]:
     """Return the JSON files of the figures in a folder: those beside which a picture of their name may stand."""
-    others = {f"{what}.json" for what in (AUDIT, SEEDS)}
-    found = (file for file in Path(folder).glob("*.json") if not file.name.startswith("."))
-    return sorted(file for file in found if "".join(file.suffixes[-2:]) not in others)
+    extra = (f"{AUDIT}.json", f"{SEEDS}.json")
+    return sorted(file for file in Path(folder).glob("[!.]*.json") if not file.name.endswith(extra))

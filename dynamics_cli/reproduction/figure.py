@@ -105,14 +105,13 @@ class Figure:
 
         Raises InputError: the module lacks a function that every figure has; the message names it.
         """
-        ending, own = self.id.split("-", 1)[-1].replace("-", "_"), vars(module)
-        found: dict[str, Any] = {}
+        ending, functions = self.id.split("-", 1)[-1].replace("-", "_"), dict[str, Any]()
         for name in ("evidence", "claims", "draw", "table", "numbers"):
             if (given := getattr(self, name)) in (_of_module, None):
-                found[name] = own.get(f"{name}_{ending}", own.get(name))
-                if found[name] is None and given is _of_module:
+                functions[name] = getattr(module, f"{name}_{ending}", getattr(module, name, None))
+                if functions[name] is None and given is _of_module:
                     raise InputError(f"{module.__name__} has no {name}_{ending} and no {name} for {self.id}")
-        return replace(self, module=module.__name__, **found)
+        return replace(self, module=module.__name__, **functions)
 
     def wanted(self, preset: str = "default", *, first_seed: bool = True) -> dict[str, Wanted]:
         """Return the runs by role that a preset needs; a preset that the figure does not have is the default."""
@@ -139,4 +138,4 @@ class Figure:
 
 def by_id(*figures: Figure) -> dict[str, Figure]:
     """Return the figures of a module that holds several, as its `FIGURES`."""
-    return {one.id: one for one in figures}
+    return {figure.id: figure for figure in figures}

@@ -54,12 +54,12 @@ class FigureResult:
     @property
     def claims(self) -> list[Claim]:
         """The claims as the seeds that the configs name gave them."""
-        return [one.first for one in self.over_seeds]
+        return [claim.first for claim in self.over_seeds]
 
     @property
     def reproduced(self) -> bool:
         """Whether all claims and all theory came out, over the seeds where there are several."""
-        return all(one.holds for one in self.over_seeds)
+        return all(claim.holds for claim in self.over_seeds)
 
     @property
     def chosen_by_outcome(self) -> list[str]:
@@ -69,7 +69,7 @@ class FigureResult:
     @property
     def rows(self) -> Table:
         """A row a claim: statement, source, expected and measured numbers, verdict; with the results of all seeds."""
-        return Table(one.as_dict() for one in self.over_seeds)
+        return Table(claim.as_dict() for claim in self.over_seeds)
 
     def _repr_html_(self) -> str:
         table = claims_rows(self.over_seeds)
@@ -79,7 +79,7 @@ class FigureResult:
         """Return the figure's entry in the output of `--json`."""
         return {
             "figure": self.figure, "files": [str(path) for path in self.files],
-            "claims": [one.as_dict() for one in self.over_seeds], "runs": [run.as_dict() for run in self.runs],
+            "claims": [claim.as_dict() for claim in self.over_seeds], "runs": [run.as_dict() for run in self.runs],
             "numbers": self.numbers, "seconds": self.seconds,
         }  # fmt: skip
 
@@ -126,10 +126,10 @@ def reproduce(
             written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
         pictures = list(written)
         if len(claims) > 1:
-            over = {**about, "seeds": len(claims), "claims": [one.as_dict() for one in joined]}
+            over = {**about, "seeds": len(claims), "claims": [claim.as_dict() for claim in joined]}
             written.append(write_document(beside(file, SEEDS), over, [], [*runs, *more]))
         took = {"provenance": {**about["provenance"], "seconds": round(of_one, 1)}}
-        of_first = {**about, **described, **took, "claims": [one.first.as_dict() for one in joined]}
+        of_first = {**about, **described, **took, "claims": [claim.first.as_dict() for claim in joined]}
         written.append(write_document(file, of_first, pictures, runs))
     seconds = time.monotonic() - began
     return FigureResult(chosen.id, written, joined, [*runs, *more], table, numbers, seconds)

@@ -21,7 +21,7 @@ def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
     A line `# chosen by outcome (fig2, fig3): step` is about the settings that these figures change; of a `figure`,
     lines about others are left out.
     """
-    found: list[tuple[str, str]] = []
+    origins: list[tuple[str, str]] = []
     taken = False
     for line in config.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -30,10 +30,10 @@ def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
             origin, only, text = match.groups()
             ending = figure.partition("-")[2] + "-"  # of a variant `fig2-flow-`
             taken = not (figure and only) or any(ending.startswith(f"{name}-") for name in only.split(", "))
-            found += [(origin, text)] if taken else []
-        elif taken and found:
-            found[-1] = found[-1][0], f"{found[-1][1]} {line.removeprefix('#').strip()}"
-    return found
+            origins += [(origin, text)] if taken else []
+        elif taken and origins:
+            origins[-1] = origins[-1][0], f"{origins[-1][1]} {line.removeprefix('#').strip()}"
+    return origins
 
 
 def origins_of(figure: str, configs: Iterable[str]) -> list[list[str]]:

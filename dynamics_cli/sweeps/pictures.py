@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -234,10 +235,10 @@ def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> 
     charts = []
     for title in _spaced([*outer], MOST_CHARTS):
         rows = table.families([lines] if lines else [], outer[title])
-        curves = [(one, *_curve(table, rows[one], x, measure)) for one in _spaced([*rows], MOST_LINES)]
-        own = [Line(x=xs, y=ys, name=one, bands=True, points=words is not None or len(xs) < 3, **look(k))
-               for k, (one, xs, ys) in enumerate(curves)]  # fmt: skip
-        charts.append(Chart(lines=own, ylabel=name, title=title, **axes))
+        curves = [(family, *_curve(table, rows[family], x, measure)) for family in _spaced([*rows], MOST_LINES)]
+        drawn = [Line(x=xs, y=ys, name=family, bands=True, points=words is not None or len(xs) < 3, **look(k))
+                 for k, (family, xs, ys) in enumerate(curves)]  # fmt: skip
+        charts.append(Chart(lines=drawn, ylabel=name, title=title, **axes))
     return charts
 
 
@@ -246,17 +247,15 @@ def _curve(table: SweepTable, rows: Sequence[int], x: str, measure: str) -> tupl
     if x:
         at, numbers = table.places(x)[0][rows], table.column(measure)[rows]
         xs = np.unique(at[np.isfinite(at)])
-        found = [(np.flatnonzero(at == value), numbers[at == value]) for value in xs]
-        grid = np.full((len(xs), max((len(one) for _, one in found), default=0)), np.nan)
-        for k, (_, one) in enumerate(found):
-            grid[k, : len(one)] = one
-        return xs, grid
-    curves = [one for row in rows if len((one := table.curve(row, measure))[0])]
+        return xs, _filled([numbers[at == value] for value in xs])
+    curves = [curve for row in rows if len((curve := table.curve(row, measure))[0])]
     xs = max((steps for steps, _ in curves), key=len, default=np.zeros(0))
-    grid = np.full((len(xs), len(curves)), np.nan)
-    for column, (_, values) in enumerate(curves):
-        grid[: len(values), column] = values
-    return xs, grid
+    return xs, _filled([values for _, values in curves]).T
+
+
+def _filled(rows: Sequence[Floats]) -> Floats:
+    """Return rows of unequal lengths as an array, filled with NaN."""
+    return np.array([*zip_longest(*rows, fillvalue=np.nan)], np.float64).reshape(-1, len(rows)).T
 
 
 def _spaced(names: Sequence[str], most: int) -> list[str]:

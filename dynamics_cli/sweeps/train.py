@@ -107,7 +107,7 @@ def train_all(
         yield k, ended
     elif apart:
         places, kinds = list(apart), os.environ.get(WITH, "")
-        orders = ((kinds, str(one.directory), [to_plain(c) for c in one.configs], force) for one in apart.values())
+        orders = ((kinds, str(t.directory), [to_plain(c) for c in t.configs], force) for t in apart.values())
         shown = progress("long runs", len(places)) if progress else nullcontext()
         with shown as report, nullcontext(executor) if executor else Processes(workers) as running:
             for done, (place, why) in enumerate(run_by_executor(orders, call=work, executor=running), start=1):

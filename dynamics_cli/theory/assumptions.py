@@ -61,7 +61,7 @@ def largest_step(run: Any, states: int = MET) -> float:
     largest = 0.0
     for i in np.unique(np.linspace(0, len(steps) - 1, MET).astype(int))[:states]:
         weights = run.state(i)
-        if not all(np.isfinite(one).all() for one in weights.values()):
+        if not all(np.isfinite(weight).all() for weight in weights.values()):
             continue
         before = max(int(steps[i]) - 1, 0)
         time = float(np.diff(times_of(run, [before, before + 1]))[0])
@@ -73,19 +73,19 @@ def largest_step(run: Any, states: int = MET) -> float:
 
 def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> list[str]:
     """Return in which respects a run is not gradient flow of a squared loss; steps are checked at `states`."""
-    found, loss, optimizer = [], run.config.loss, run.config.optimizer
+    violations, loss, optimizer = [], run.config.loss, run.config.optimizer
     if squared and loss.kind not in ("mse", "half_mse"):
-        found.append(f"the loss is squared: loss.kind is {loss.kind}")
+        violations.append(f"the loss is squared: loss.kind is {loss.kind}")
     elif squared and loss.missing is not None and (part := float(np.mean(run.dataset().y == loss.missing))) > 0:
-        found.append(f"all labels are known: loss.missing hides {part:.2g} of them")
-    found += descent_violations(optimizer, "training follows gradient flow", ("gd", "gradient_flow"))
+        violations.append(f"all labels are known: loss.missing hides {part:.2g} of them")
+    violations += descent_violations(optimizer, "training follows gradient flow", ("gd", "gradient_flow"))
     if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > SMALL:
-        found.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")
-    return found
+        violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")
+    return violations
 
 
 def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
     """Return in which respects an optimizer differs from these kinds; `what` names the expected optimizer."""
-    found = [] if optimizer.kind in kinds else [f"{what}: optimizer.kind is {optimizer.kind}"]
+    violations = [] if optimizer.kind in kinds else [f"{what}: optimizer.kind is {optimizer.kind}"]
     keys = [key for key in ("momentum", "weight_decay", "label_noise", "layer_lr") if getattr(optimizer, key, None)]
-    return [*found, *(f"{what}: optimizer.{key} is {getattr(optimizer, key)}" for key in keys)]
+    return [*violations, *(f"{what}: optimizer.{key} is {getattr(optimizer, key)}" for key in keys)]

@@ -37,7 +37,7 @@ def linear_mode(t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda
         with np.errstate(over="ignore"):
             return np.asarray(s / (lambda_ + (s / start - lambda_) * np.exp(-2.0 * s * times[:, None])))
     powers = 1.0 - 2.0 / depth
-    found = solve_ivp(
+    solution = solve_ivp(
         lambda _, v: depth * np.exp(powers * v) * (s - lambda_ * np.exp(v)),
         (0.0, max(float(times[-1]), 1e-300)),
         np.log(start),
@@ -46,7 +46,7 @@ def linear_mode(t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda
         rtol=1e-9,
         atol=1e-11,
     )
-    return np.asarray(np.exp(found.y.T))
+    return np.asarray(np.exp(solution.y.T))
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class LinearSetting:
     """(K, r) measured `a^T W_N ... W_1 b`."""
     depth: int
     violations: list[str]
-    rest: float
+    unexplained: float
     """Mean square of the labels that no mode explains, `tr S_yy - sum s^2 / lambda`."""
 
 
@@ -81,18 +81,18 @@ def read_setting(run: Any) -> LinearSetting:
         product = W @ product
     strengths = np.einsum("or,koi,ir->kr", A, product, B)
     first = [W[0] for W in layers]
-    found = []
+    violations = []
     if (part := _size(S_xx @ B - B * lambda_, S_xx @ B)) > TOLERANCE:
-        found.append(f"inputs are uncorrelated along the modes: {part:.2g} of their second moment is not")
+        violations.append(f"inputs are uncorrelated along the modes: {part:.2g} of their second moment is not")
     if (part := _size(product[0] - A * strengths[0] @ B.T, product[0])) > TOLERANCE:
-        found.append(f"the network starts along the modes: {part:.2g} of W_N ... W_1 does not")
+        violations.append(f"the network starts along the modes: {part:.2g} of W_N ... W_1 does not")
     gap = float(imbalances(first).max())
     if (part := gap / max(float(np.linalg.norm(W)) ** 2 for W in first)) > TOLERANCE:
-        found.append(f"layers are balanced: they differ by {part:.2g} of their squares")
+        violations.append(f"layers are balanced: they differ by {part:.2g} of their squares")
     if (strengths[0] <= 0).any():
-        found.append(f"modes start above 0: {int((strengths[0] <= 0).sum())} of {r} do not")
-    rest = float(np.sum(y**2) / samples.n - np.sum(s**2 / lambda_))
-    return LinearSetting(s, lambda_, strengths, len(layers), found, rest)
+        violations.append(f"modes start above 0: {int((strengths[0] <= 0).sum())} of {r} do not")
+    unexplained = float(np.sum(y**2) / samples.n - np.sum(s**2 / lambda_))
+    return LinearSetting(s, lambda_, strengths, len(layers), violations, unexplained)
 
 
 def _size(part: Floats, whole: Floats) -> float:
@@ -118,9 +118,9 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
         if not linear or not deep or getattr(net, "bias", False):
             return None
         setting = read_setting(run)
-        found = plain_violations(net)
+        violations = plain_violations(net)
         squared = run.config.loss.kind in ("mse", "half_mse")
-        return [*found, *(setting.violations if squared else ()), *flow_violations(run)]
+        return [*violations, *(setting.violations if squared else ()), *flow_violations(run)]
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the strengths of all modes, and the loss."""
@@ -135,5 +135,5 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
         missing = setting.lambda_ * (u(run.loss_iterations) - setting.s / setting.lambda_) ** 2
         return {
             "modes": Curve("strengths of the modes", steps, setting.strengths, u(steps)),
-            "loss": 0.5 * c * (setting.rest + missing.sum(1)),
+            "loss": 0.5 * c * (setting.unexplained + missing.sum(1)),
         }

@@ -69,17 +69,19 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
         """Return which assumptions fail; None unless the network has two layers and one output."""
         if not _two_layers(run):
             return None
-        found = flow_violations(run, states=0)  # steps of any size are predicted
+        violations = flow_violations(run, states=0)  # steps of any size are predicted
         if (n := run.dataset().n) > LARGE:
-            found.append(f"the kernel is solved within a minute: {n} samples are more than {LARGE}")
+            violations.append(f"the kernel is solved within a minute: {n} samples are more than {LARGE}")
         elif run.config.loss.kind in ("mse", "half_mse"):
             values, moved, _, _ = _linearisation(run)
             step = getattr(run.config.optimizer, "lr", 0.0) * loss_factor(run) * float(values[-1]) / n
             if step >= 2:
-                found.append(f"the linearised model converges: lr x its largest curvature is {step:.3g}, at least 2")
+                violations.append(
+                    f"the linearised model converges: lr x its largest curvature is {step:.3g}, at least 2"
+                )
             if moved > LAZY:
-                found.append(f"weights hardly move: the linearised model moves them by {moved:.2g} of their norm")
-        return found
+                violations.append(f"weights hardly move: the linearised model moves them by {moved:.2g} of their norm")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the loss, and the held-out loss where the run has measured it."""

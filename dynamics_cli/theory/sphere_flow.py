@@ -208,16 +208,16 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
         net = run.config.architecture
         if not is_relu_network(net):
             return None
-        found = [*plain_violations(net), *flow_violations(run, squared=False, states=1)]
+        violations = [*plain_violations(net), *flow_violations(run, squared=False, states=1)]
         samples, loss, start = run.dataset(), run.config.loss, run.state(0)
         pulls, now = (loss.derivatives(h, samples.y) for h in (np.zeros(samples.n), run.network(0)(samples.x)))
         if (part := float(np.abs(now - pulls).max() / np.abs(pulls).max())) > QUIET:
-            found.append(f"the network starts near 0: it changes the forces on its neurons by {part:.2g}")
+            violations.append(f"the network starts near 0: it changes the forces on its neurons by {part:.2g}")
         sizes = norms(start["hidden_weight"])
         largest = np.maximum(sizes, np.finfo(float).tiny)  # a neuron may have no weights at all
         if (part := float((np.abs(np.abs(start["output_weight"]) - sizes) / largest).max())) > QUIET:
-            found.append(f"neurons start balanced: |a_j| and ||w_j|| differ by up to {part:.2g} of ||w_j||")
-        return found
+            violations.append(f"neurons start balanced: |a_j| and ||w_j|| differ by up to {part:.2g} of ||w_j||")
+        return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the cosines of the first neurons, until the loss has fallen by 1 %."""
@@ -232,7 +232,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
         flow = sphere_flow(samples.x, pulls, W, a, times)
         ends = flow.directions[-1]
         turned = directions(np.asarray(run.parameters["hidden_weight"][: len(early), :SHOWN], np.float64))
-        cosines = [np.einsum("kjd,jd->kj", one, ends) for one in (turned, flow.directions[:-1])]
+        cosines = [np.einsum("kjd,jd->kj", path, ends) for path in (turned, flow.directions[:-1])]
         return {"cosines": Curve("cosine with its limit", early.astype(float), *cosines)}
 
 
