@@ -7,8 +7,7 @@ few products of matrices (Pearlmutter 1994, Fast Exact Multiplication by the Hes
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +17,12 @@ from dynamics_cli.engine.layout import Layout, some
 from dynamics_cli.engine.native import Floats, address_of, blocks, call, offset, piece, unit
 from dynamics_cli.engine.network import loss_and_gradient
 from dynamics_cli.engine.records import CURVATURE, Curvature, Network
-from dynamics_cli.engine.units import activation_unit, label_unit, loss_curvature_unit
+from dynamics_cli.engine.units import activation_unit, loss_curvature_unit
 
 if TYPE_CHECKING:
     from dynamics_cli.kinds import Problem
 
 Vector = NDArray[np.float64]
-Layers = list[tuple[NDArray[np.floating], NDArray[np.floating]]]
 REAL = np.dtype(np.float64)
 
 
@@ -127,10 +125,6 @@ class Work:
             REAL, N, N, layout.scratch(n), N, N, P, P, n * layout.sizes[-1]
         )
         self.net, self._layout = layout.network(h, delta, scratch, first, second), layout
-        ends = np.cumsum([0, *(n * m for m in layout.sizes[1:])]).tolist()
-        parts = [slice(*pair) for pair in pairwise(ends)]
-        self.layers: Layers = [(h[at].reshape(n, -1), delta[at].reshape(n, -1)) for at in parts]
-        """Of every layer `h_l` (n, m_l) and `dF/dz_l`, as they were evaluated."""
         theta, x_at, y_at, base, g = (address_of(one) for one in (self.theta, x, y, self.base, self.gradient))
         numbers = address_of(engine.sigma_numbers)
         self._arguments = ctypes.addressof(self.net), engine.sigma, numbers, theta, x_at, y_at, base, n, weight, g
@@ -158,8 +152,6 @@ class Engine:
         numbered = self.layout.views(np.arange(float(self.layout.P)))
         self.places = np.concatenate([numbered[name].ravel() for name in names]).astype(np.int64)
         """Where the trained weights are among all of the layout."""
-        self.learning = [(layer, *learns) for layer, learns in enumerate(self.layout.learns) if any(learns)]
-        """Numbers of the layers that are trained, and whether weights and biases are."""
         architecture: Any = problem.config.architecture
         samples, sigma = problem.dataset, activation_unit(architecture.sigma, REAL, 2)
         self.sigma, self.sigma_numbers = sigma.address, some(sigma.numbers)
@@ -187,13 +179,3 @@ class Engine:
         """Return the work of `n` samples, which are still to be filled in, with the mean of their losses."""
         x, y = self.work.x, self.work.y
         return Work(self, np.empty((n, *x.shape[1:])), np.empty((n, *y.shape[1:])), 1 / n)
-
-    def pulled(self, parameters: Mapping[str, Any], x: Vector) -> Iterator[Layers]:
-        """Yield for every output the `Work.layers` of F, the sum of this output over samples `x`."""
-        n, C, samples = len(x), self.layout.sizes[-1], np.array(x, np.float64, order="C")
-        for k in range(C):
-            work = Work(self, samples, np.tile(np.eye(C)[k], n), 1.0)
-            work.write(parameters)
-            work.net.loss = label_unit().address
-            work.evaluate()
-            yield work.layers

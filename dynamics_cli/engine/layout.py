@@ -39,8 +39,8 @@ class Layout:
         self.sizes = [sides[0][1], *(rows for rows, _ in sides)]
         """Inputs, then the outputs of every layer."""
         biases = [name.replace("weight", "bias") for name in weights]
-        self.learns = [(w in trained, b in trained) for w, b in zip(weights, biases, strict=True)]
-        """Of every layer whether its weights and its bias, where it has one, are trained."""
+        learning = (k for k, pair in enumerate(zip(weights, biases, strict=True)) if set(pair) & set(trained))
+        self._lowest = next(learning, 0)
         self._scale = float(architecture.output_scale or 1.0)
         self._shifts = bool(architecture.output_scale or architecture.centered)
         self._loss = loss_unit(problem.loss, dtype)
@@ -68,14 +68,13 @@ class Layout:
         `derivatives` are arrays for first and second ones; without, the first stand in `deltas`.
         """
         first, second = derivatives or (deltas, deltas)
-        learning = [k for k, learns in enumerate(self.learns) if any(learns)]
         gradient = network.diagonal_loss_and_gradient if self.depth else network.loss_and_gradient
         return NETWORK(
             loss_and_gradient=gradient(self.dtype).address, forward_layer=network.forward_layer(self.dtype).address,
             backward_layer=network.backward_layer(self.dtype).address,
             weight_gradient=network.weight_gradient(self.dtype).address, product=product(self.dtype).address,
             dots=dots(self.dtype).address, loss=self._loss.address, loss_numbers=some(self._loss.numbers),
-            layers=self._layers, layer_count=len(self._layers), lowest=min(learning, default=0), depth=self.depth,
+            layers=self._layers, layer_count=len(self._layers), lowest=self._lowest, depth=self.depth,
             columns=self.sizes[0], shifts_outputs=self._shifts, output_scale=self._scale, activations=activations,
             deltas=deltas, derivatives=first, second_derivatives=second, keeps_derivatives=bool(derivatives),
             scratch=scratch,

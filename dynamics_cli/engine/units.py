@@ -277,12 +277,6 @@ def loss_curvature_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     return _unit(dtype, trace, _filled(_LOSS_CURVATURE, whole=whole, each=each, product=product))
 
 
-def label_unit() -> Native:
-    """Return a loss in float64 whose `delta` is `weight y`, so that backward passes begin at `y`."""
-    holes = {"whole": (), "sum_of_sample": (), "each": (), "sum_of_output": (), "slope": "weight * y[q * C + c]"}
-    return _compiled(np.dtype(np.float64), _filled(_LOSS, **holes))
-
-
 # -- updates
 
 _UPDATE = """

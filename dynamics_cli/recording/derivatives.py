@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State
+from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State, tracing
 from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.lanczos import largest_eigenvalues
@@ -208,18 +208,32 @@ class ByEngine(Derivatives):
         """Return `J^T (d2L/df2) J v`, (P,)."""
         return self._evaluated.multiply(v, whole=False)
 
+    def _layers(self, x: Floats, slopes: Floats) -> Iterator[tuple[Floats, Floats, bool, bool]]:
+        """Yield the inputs of each layer (n, m), and the derivatives of F by its preactivations, the last layer first.
+
+        `slopes` (n, C) are those by the outputs. With them, whether weights and biases of the layer are trained.
+        """
+        c: Any = self.problem.config.architecture
+        layers, hidden = layers_of(c, self._state.parameters), features_of(c, self._state.parameters, x)
+        delta = slopes * (c.output_scale or 1.0)
+        for k in reversed(range(len(layers))):
+            name = c.matrices[k]
+            trained = name in self.names, name.replace("weight", "bias") in self.names
+            yield (hidden[k - 1][1] if k else x), delta, *trained
+            if k:
+                delta = (delta @ layers[k][0]) * tracing.slopes(c.sigma, hidden[k - 1][0], 1)
+
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""
-        x, engine = self.problem.dataset.x[:count], self._engine
-        outputs = list(engine.pulled(self._state.parameters, x))
-        n, C = len(x), len(outputs)
+        x, C = self.problem.dataset.x[:count], getattr(self.problem.config.architecture, "outputs", None) or 1
+        n, outputs = len(x), [list(self._layers(x, np.tile(row, (len(x), 1)))) for row in np.eye(C)]
         K = np.zeros((n, C, n, C))
-        for layer, weight, bias in engine.learning:
-            h = x if layer == 0 else outputs[0][layer - 1][0]
+        for of_layer in zip(*outputs, strict=True):
+            h, _, weight, bias = of_layer[0]
             inner = weight * (h @ h.T) + bias
             for a in range(C):
                 for b in range(C):
-                    K[:, a, :, b] += inner * (outputs[a][layer][1] @ outputs[b][layer][1].T)
+                    K[:, a, :, b] += inner * (of_layer[a][1] @ of_layer[b][1].T)
         return K.reshape(n * C, n * C)
 
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
@@ -228,12 +242,11 @@ class ByEngine(Derivatives):
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-        engine, x, n = self._engine, self.problem.dataset.x, self.problem.dataset.n
-        layers, summed = self._evaluated.work.layers, np.zeros(n)
-        for layer, weight, bias in engine.learning:
-            h = x if layer == 0 else layers[layer - 1][0]
-            summed += (layers[layer][1] ** 2).sum(1) * (weight * (h**2).sum(1) + bias)
-        return np.asarray(summed / self.problem.loss.sample_weight(n) ** 2)
+        samples, loss = self.problem.dataset, self.problem.loss
+        slopes = loss.derivatives(self._state.network(samples.x), samples.y)
+        layers = self._layers(samples.x, slopes.reshape(samples.n, -1))
+        parts = [(delta**2).sum(1) * (weight * (h**2).sum(1) + bias) for h, delta, weight, bias in layers]
+        return np.asarray(np.sum(parts, 0))
 
     def potential(self, count: int, labels: Floats) -> Potential:
         """Return the mean loss, and its gradient, by the engine."""
