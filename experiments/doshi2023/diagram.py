@@ -75,7 +75,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             kit.panel_label(panel, 3 * row + column, f"{title}: decay {DECAYS[column]:g}")
     figure.colorbar(image, ax=axes, label="accuracy", fraction=0.03, pad=0.02)
     keys = [
-        axes[0].plot([], [], ls="", marker=f"${letter}$", color="black", label=name)[0]
+        axes[0].plot([], [], ls="", marker=rf"$\mathrm{{{letter}}}$", ms=5, mew=0.2, color="black", label=name)[0]
         for letter, name in PHASES.items() if letter in e.letters
     ]  # fmt: skip
     kit.figure_legend(figure, keys)

@@ -10,6 +10,7 @@ from .theory.analytic import analytic_weights, outputs, participation
 
 WIDTHS = {31: (15, 30, 45, 60, 90, 150, 300), 97: (24, 48, 96, 144, 192, 288, 500)}
 """p -> widths N."""
+TICKS = (20, 100, 500)
 DRAWS = 5
 """Draws of the phases."""
 
@@ -57,6 +58,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         accuracy.plot(WIDTHS[p], accuracies.mean(1), color=color, label=f"$p = {p}$")
         accuracy.plot(WIDTHS[p], accuracies, ls="none", marker=".", color=color, ms=3)
     accuracy.set(xscale="log", xlabel="width $N$", ylabel="accuracy on all pairs", ylim=(0, 1.03))
+    accuracy.set_xticks(TICKS, labels=[str(N) for N in TICKS])
+    accuracy.minorticks_off()
     accuracy.legend(loc="lower right")
     for color, values in zip(kit.SERIES[2:], e.rows, strict=False):  # rows, not the moduli of the first panel
         row.plot(values, color=color, lw=0.9)
