@@ -20,20 +20,15 @@ one sample of the class per update. A full batch with mean loss is the same, wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import quad, solve_ivp
 from scipy.special import expit
 
-from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.two_layer import preactivations
-from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, plain_violations, times_of
 
 FAR = 700.0
 """Progress beyond which `exp(-tau)` is as good as 0; only a mode on the line towards the origin gets there."""
@@ -228,46 +223,3 @@ def hinge_death_time(
     """
     mode = Mode.of(y0, z0, norm, p, label)
     return np.where(mode.outcome == Outcome.DIES, mode.last_progress / mode.rate, np.inf)
-
-
-class ModeLogits(Theory, kind="independent_modes"):
-    """Logit of each class where one neuron is active on one point of it alone (Tachet des Combes et al. 2018)."""
-
-    example = """\
-dataset: {kind: points, x: [[1.0, 0.0], [0.0, 2.0]], y: [1, -1]}
-architecture: {kind: two_layer, width: 2}
-initialization: {kind: independent_modes, y: [[0.2], [0.4]], z: [[0.2], [0.2]]}
-loss: {kind: logistic}
-optimizer: {kind: gd, lr: 1.0e-3, iterations: 24000}
-"""
-
-    def applies(self, run: Any) -> list[str] | None:
-        """Return which assumptions fail; None unless two ReLU layers learn signs by logistic or hinge loss."""
-        net, loss = run.config.architecture, run.config.loss
-        if not is_relu_network(net) or loss.kind not in ("logistic", "hinge"):
-            return None
-        samples = run.dataset()
-        violations = [*plain_violations(net), *flow_violations(run, squared=False)]
-        if samples.n != 2 or set(samples.y) != {1.0, -1.0}:
-            violations.append(f"each class is one point: there are {samples.n} points")
-        gram = samples.x @ samples.x.T
-        if np.abs(gram - np.diag(np.diag(gram))).max() > 1e-9 * gram.max():
-            violations.append("inputs of the classes are orthogonal: they are not")
-        active = preactivations(samples.x, run.state(0)["hidden_weight"]) > 0
-        if (active.sum(1) != 1).any() or (active.sum(0) > 1).any():
-            violations.append("each class has one neuron of its own (H1 to H3): not at the start")
-        return violations
-
-    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return the logits of all points over the snapshots."""
-        samples, start, steps = run.dataset(), run.state(0), np.asarray(run.snapshot_iterations, np.float64)
-        z = preactivations(samples.x, start["hidden_weight"])  # (n, m)
-        neurons, t = z.argmax(axis=1), times_of(run, run.snapshot_iterations)
-        mode = logistic_mode if run.config.loss.kind == "logistic" else hinge_mode
-        weight = run.config.loss.sample_weight(samples.n)
-        paths = [
-            mode(t, z[k, j], start["output_weight"][j], float(np.linalg.norm(x)), p=weight, label=int(y))
-            for k, (j, x, y) in enumerate(zip(neurons, samples.x, samples.y, strict=True))
-        ]
-        measured = np.array([run.network(i)(samples.x) for i in range(len(steps))])
-        return {"logits": Curve("logits of the points", steps, measured, np.stack([path.u for path in paths], axis=1))}

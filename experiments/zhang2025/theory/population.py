@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
-from dynamics_cli.kinds import Curve, Streams, Theory
+from dynamics_cli.kinds import Streams
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.theory.assumptions import descent_violations, loss_factor, plain_violations
+from dynamics_cli.theory.assumptions import loss_factor
 
 
 def moments(eigenvalues: ArrayLike, N: int) -> tuple[Floats, Floats]:
@@ -85,49 +85,3 @@ def setting(run: Any) -> tuple[Floats, int, float]:
     data: Any = run.config.dataset
     covariance = data.covariance(data.own(Streams(run.config.seed)))
     return covariance, data.context, run.config.optimizer.lr * loss_factor(run) / 2
-
-
-class InContextPopulation(Theory, kind="in_context_population"):
-    """Linear attention on infinitely many sequences: loss, and strengths of the eigenvectors (Zhang et al. 2025).
-
-    It starts from the weights of the run. A strength is the share of an eigenvector's part of in-context regression.
-    """
-
-    example = """\
-dataset:
-  {kind: in_context_regression, n: 20000, context: 31, eigenvalues: [0.6, 0.4], exact_moments: true, features: moments}
-architecture: {kind: linear_attention, heads: 3, key_query: separate, rank: 1}
-initialization: {kind: unbalanced, scale: 0.2, scales: {weight_key_label: 0.0, weight_value_input: 0.0}}
-optimizer: {kind: gd, lr: 5.0e-3, iterations: 200}
-record: {snapshots: {kind: every, interval: 10}}
-"""
-
-    def applies(self, run: Any) -> list[str] | None:
-        """Return which assumptions fail; None unless linear attention learns regression in context."""
-        data, net, optimizer = run.config.dataset, run.config.architecture, run.config.optimizer
-        if data.kind != "in_context_regression" or net.kind != "linear_attention":
-            return None
-        violations = [*plain_violations(net), *descent_violations(optimizer, "training is full-batch descent", ("gd",))]
-        if run.config.loss.kind not in ("mse", "half_mse"):
-            violations.append(f"the loss is squared: loss.kind is {run.config.loss.kind}")
-        if (schedule := getattr(optimizer, "schedule", None)) is not None:
-            violations.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
-        violations += [f"sequences and labels are as drawn: dataset.{key} is {getattr(data, key)}"
-                  for key in ("whiten", "random_labels", "replaced_labels") if getattr(data, key)]  # fmt: skip
-        return violations + [f"the other blocks begin at 0: {name} does not" for name, value in run.state(0).items()
-                        if name.endswith(("_label", "_input")) and np.any(value)]  # fmt: skip
-
-    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return the loss, and the strengths of all eigenvectors; ValueError unless steps have one size."""
-        if run.config.optimizer.kind != "gd":
-            raise ValueError(f"descent of full batches is iterated, not optimizer.kind {run.config.optimizer.kind}")
-        covariance, N, step = setting(run)
-        steps, at = np.asarray(run.loss_iterations), np.asarray(run.snapshot_iterations)
-        every = np.union1d(steps, at)
-        losses, M = descent(run.state(0), covariance, N, step, every)
-        measured = strengths(run.config.architecture.regression(run.parameters), covariance, N)
-        predicted = strengths(M, covariance, N)[np.searchsorted(every, at)]
-        return {
-            "strengths": Curve("strengths of the eigenvectors", at.astype(np.float64), measured, predicted),
-            "loss": losses[np.searchsorted(every, steps)] * loss_factor(run) / 2,
-        }
