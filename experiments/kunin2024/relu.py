@@ -152,7 +152,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             axis.set_yticks(e.deltas, ["" for _ in e.deltas], minor=True)
             axis.set_yticks([-1, 0, 1], ["$-1$", "$0$", "$1$"] if k == 0 else ["", "", ""])
             axis.set_xlabel(r"scale $\tau$")
-            kit.panel_label(axis, 4 + row * count + k, f"$t={time_label(int(e.times[k]))}$")
+            kit.panel_label(axis, 4 + row * count + k, f"$t=10^{round(np.log10(e.times[k]))}$")
         group[0].set_ylabel(r"imbalance $\delta$", labelpad=0)
         figure.colorbar(image, ax=group, aspect=14, pad=0.03).set_label(label)
     dots = kit.MARKER + "-"
@@ -162,11 +162,6 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     handles += axes[0].plot([], [], color="black", lw=0.8, ls=":", label=r"radius $\tau^2$, the start")
     kit.figure_legend(figure, handles)
     return figure
-
-
-def time_label(t: int) -> str:
-    """Return 100 as `10^2`."""
-    return f"10^{round(np.log10(t))}"
 
 
 def edges(places: kit.Floats) -> kit.Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .shared import States, read_states, slope
-from .theory.cones import DEAD, MINUS, PLUS, centres, correlation, misplaced, regions
+from .theory.cones import MINUS, PLUS, centres, correlation, misplaced, regions
 from .theory.history import alignment_history
 
 SEEDS = 200
@@ -125,13 +125,9 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
     for label, marker in ((1, "^"), (-1, "v")):
         look: dict[str, Any] = {"ls": "none", "marker": marker, "ms": 6, "color": kit.PALETTE.function, "mec": "white"}
         axes.plot(*x[np.sign(y) == label].T, zorder=4, **look)
-    axes.text(0.02, 0.01, _scale_text(largest), transform=axes.transAxes, fontsize=kit.SMALL)
-
-
-def _scale_text(largest: float) -> str:
     power = int(np.floor(np.log10(largest) + 1e-9))
     number = f"{largest:g}" if -2 <= power <= 2 else rf"{largest / 10.0**power:g}\cdot 10^{{{power}}}"
-    return rf"rim: $\|w_j\|={number}$"
+    axes.text(0.02, 0.01, rf"rim: $\|w_j\|={number}$", transform=axes.transAxes, fontsize=kit.SMALL)
 
 
 ALIGNED, END = 3300, 30000
@@ -150,13 +146,6 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
         stable_rank=alignment_history(states.W, states.v, *centres(states.x, states.y)).stable_rank,
         flow_reached=regions(flow.x, flow.y, flow.W), networks=moments_of(runs["seeds"], ALIGNED),
     )  # fmt: skip
-
-
-def _departures(reached: kit.Ints, v: kit.Floats) -> int:
-    """Return how often a neuron left the region of its sign, or S_dead, between two recorded states."""
-    home = np.where(v > 0, PLUS, MINUS)
-    inside = (reached == home) | (reached == DEAD)
-    return int(np.count_nonzero(inside[:-1] & (reached[1:] != reached[:-1])))
 
 
 def _drops(states: States) -> list[int]:
@@ -186,6 +175,8 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     )
     cosines = np.nan_to_num(cosines, nan=-1.0)  # no neuron there: none is aligned
     flow_wrong = np.count_nonzero(misplaced(e.flow_reached[-1], e.flow.v[-1]))
+    inside = ~misplaced(e.flow_reached, e.flow.v)
+    departures = np.count_nonzero(inside[:-1] & (e.flow_reached[1:] != e.flow_reached[:-1]))
     return [
         kit.theory("assumption-1", r"The data satisfy Assumption 1 ($\mu$)",
                   "Appendix A.1", kit.more_than(0.0), correlation(x, y).mu),
@@ -209,7 +200,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
                   "Theorem 1", kit.exactly(0), flow_wrong),
         kit.claim("flow-stays", "Balanced gradient flow: no neuron ever leaves S+, S- and Sdead (departures)",
                   "Theorem 1, Lemma 12", kit.exactly(0),
-                  kit.given(flow_wrong == 0, _departures(e.flow_reached, e.flow.v))),
+                  kit.given(flow_wrong == 0, departures)),
         kit.claim("flow-rate", "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the "
                   "flow)", "Theorem 1", kit.at_most(-1.0), slope(e.flow, e.flow.loss_iterations[-1] * 0.7)),
     ]  # fmt: skip

@@ -57,11 +57,6 @@ def smoothed_margin(loss: kit.Floats) -> kit.Floats:
         return -loss - np.log(-np.expm1(-loss))  # of exp(L) - 1 = exp(L) (1 - exp(-L)), safe for large L
 
 
-def largest_fall(values: kit.Floats) -> float:
-    """Return the largest fall from a value (k,) to the next, relative to it; 0 without any, NaN of no values."""
-    return float(np.max(-np.diff(values) / np.abs(values[:-1]), initial=0.0)) if len(values) else float("nan")
-
-
 def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
     """Return the `normalised` and `smoothed` margins of a run (K,) at the recorded `iterations` (K,).
 
@@ -108,6 +103,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     plain, plain_angle = cosine(means.joint, predicted.joint), degrees(cosine(means.boundary, predicted.boundary))
     excellent = min(1.0, svm, plain_angle)
     margins, symmetric_run = e.limit_margins, e.symmetric
+    smoothed = margins.smoothed[margins.late]
     exposed = int(agreement.wrongly_classifiable(symmetric_run.data.x, symmetric_run.data.y).sum())
     symmetric = agreement.perfect_agreement_directions(symmetric_run.data.x, symmetric_run.data.y, symmetric_run.alpha)
     return [
@@ -128,7 +124,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("margin-grows", "The smoothed margin never falls once the summed loss is below log 2 "
                   "(largest relative fall between recorded states, rescaled time; rounding allowed)",
                   "Eq. 6, Appendix G.1 after Lyu and Li (2020), Theorem A.7", kit.at_most(1e-12),
-                  largest_fall(margins.smoothed[margins.late])),
+                  np.max(-np.diff(smoothed) / np.abs(smoothed[:-1]), initial=0.0) if len(smoothed) else np.nan),
         kit.claim("margin-largest", r"The normalised margin tends to the largest of the PAR, $v \sqrt k/\|(w, u)\|$ "
                   "(share, rescaled time; more than neurons along the class means have)", "Eqs. 5 and 8, Theorem 6.2",
                   kit.Interval(np.nextafter(e.plain_margin, 1), 1.0 + 1e-9, f"{e.plain_margin:.4g} to 1"),

@@ -37,11 +37,6 @@ def trained(run: kit.Run) -> tuple[float, float]:
     return modes.depth * time(-1, U), float(np.abs(np.array(ratios) - 1).max())
 
 
-def arrival(run: kit.Run) -> float:
-    """Return the iteration at which a run stopped for its loss was small enough; infinity where it never was."""
-    return float(run.iterations) if run.final_loss <= ARRIVED else np.inf
-
-
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Integrate Eq. 15, iterate descent, and time the modes of networks.
 
@@ -50,7 +45,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     n times the time to U, and at both steps the largest relative deviation of a mode's half time from Eq. 15.
     """
     deep = [[runs[DEEP(N - 1, c)] for c in LARGE_STEPS] for N in LAYERS]
-    took = np.array([min(arrival(run) for run in some) for some in deep])
+    took = np.array([min(run.iterations if run.final_loss <= ARRIVED else np.inf for run in some) for some in deep])
     networks = np.array([[trained(runs[f"n = {n}, step {lr:g}"]) for lr in STEPS] for n in TRAINED])
     steps = [descent(N - 1, RATES / (N - 1), U0, U, S, limit=3000) for N in LAYERS]
     return kit.Evidence(

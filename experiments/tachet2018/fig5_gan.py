@@ -120,7 +120,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     shown = {"data": e.data, **{loss: histories[0].samples for loss, histories in e.histories.items()}}
     titles = {"data": "data", **LOSSES}
     for k, (name, samples) in enumerate(shown.items()):
-        _draw_samples(axes[k], e, samples, COLORS.get(name, kit.PALETTE.data))
+        color = COLORS.get(name, kit.PALETTE.data)
+        axes[k].plot(*samples.T, ".", ms=1.2, color=color, alpha=0.5, mec="none", rasterized=True)
+        axes[k].plot(*e.centres.T, "+", ms=4, color=kit.PALETTE.theory, mew=0.6)
+        _square(axes[k], e.extent)
         kit.panel_label(axes[k], k, titles[name])
         image = axes[3 + k].imshow(
             e.densities[name], origin="lower", extent=(-e.extent, e.extent) * 2, cmap="viridis", norm=scale,
@@ -153,12 +156,6 @@ def _square(axes: Axes, extent: float) -> None:
     axes.set(xlim=(-extent, extent), ylim=(-extent, extent), box_aspect=1, xticks=(-1, 0, 1), yticks=(-1, 0, 1))
     axes.set_xlabel("$x_1$")
     axes.set_ylabel("$x_2$")
-
-
-def _draw_samples(axes: Axes, e: kit.Evidence, samples: kit.Floats, color: str) -> None:
-    axes.plot(*samples.T, ".", ms=1.2, color=color, alpha=0.5, mec="none", rasterized=True)
-    axes.plot(*e.centres.T, "+", ms=4, color=kit.PALETTE.theory, mew=0.6)
-    _square(axes, e.extent)
 
 
 def _draw_history(axes: Axes, e: kit.Evidence, measure: str) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from dynamics_cli import kit
 
 from .theory.confidence_times import cross_entropy_time, hinge_time
-from .trained import ModeCurve, crossing, draw_trained, largest_error, mode_curve, trained_handle
+from .trained import crossing, draw_trained, largest_error, mode_curve, trained_handle
 
 CONFIG = "tachet2018/two_classes.yaml"
 U0 = 0.04
@@ -64,7 +63,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for (times, name, color), trained, curve in zip(series, e.trained, e.curves, strict=True):
         lines += axes.plot(e.confidence, times, color=color, label=name)
         draw_trained(axes, LEVELS, trained, color, size=3, edge=0.9)
-        _draw_curve(inset, curve, color)
+        inset.plot(np.append(curve.t, END), np.append(curve.P_theory, curve.P_theory[-1]), color=color, lw=1.1)
+        dots = np.searchsorted(curve.t, np.arange(0.2, END, 0.7))
+        dots = dots[dots < len(curve.t)]
+        draw_trained(inset, curve.t[dots], curve.P[dots], color, size=2, edge=0.7)
     axes.set(xlim=(0.5, 1.005), ylim=(0, 30), xlabel=r"confidence $\delta$", ylabel=r"time $t^*$ to reach $\delta$")
     inset.set(xlim=(0, END), ylim=(0, 1.05), xticks=[0, 5, 10], yticks=[0, 0.5, 1])
     inset.tick_params(labelsize=6.5)
@@ -72,13 +74,6 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     inset.set_ylabel(r"$P_t$ or $u_t$", fontsize=7, labelpad=1)
     kit.figure_legend(figure, [*lines, trained_handle()], columns=3)
     return figure
-
-
-def _draw_curve(axes: Axes, curve: ModeCurve, color: str) -> None:
-    axes.plot(np.append(curve.t, END), np.append(curve.P_theory, curve.P_theory[-1]), color=color, lw=1.1)
-    dots = np.searchsorted(curve.t, np.arange(0.2, END, 0.7))
-    dots = dots[dots < len(curve.t)]
-    draw_trained(axes, curve.t[dots], curve.P[dots], color, size=2, edge=0.7)
 
 
 FIGURE = kit.Figure(

@@ -32,11 +32,6 @@ ALIGNMENTS = 40.0
 """Times `1 / ||D||` after which all neurons are aligned."""
 
 
-def growth_rate(x: ArrayLike, y: ArrayLike, sign: int, *, loss_factor: float = 1.0) -> float:
-    """Return `2 ||D_sign|| loss_factor`, the rate at which `u = sum_j ||w_j||^2` grows while it is small."""
-    return 2.0 * loss_factor * float(np.linalg.norm(D_sign(x, y, sign)))
-
-
 def growth_limit(x: ArrayLike, y: ArrayLike, sign: int) -> float:
     """Return U, where `u` ends: `n^3 ||D||^3 / sum y_k^2 ||x_k||^4`, for orthonormal inputs `n ||D||`.
 
@@ -60,7 +55,7 @@ def logistic_growth(
     """
     U = growth_limit(x, y, sign)
     times = as_floats(t, "t", axes=0, batched=True)
-    decay = np.exp(-growth_rate(x, y, sign, loss_factor=loss_factor) * times)
+    decay = np.exp(-2.0 * loss_factor * float(np.linalg.norm(D_sign(x, y, sign))) * times)
     return np.asarray(U / (1.0 + (U / u_0 - 1.0) * decay))
 
 
