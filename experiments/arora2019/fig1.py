@@ -52,7 +52,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(evidence: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Figure 1."""
     e = evidence.solutions
     falls = [np.diff([s.error for s in pick(e, "few further", depth)]) < 0 for depth in OVER_SCALES]
     # fmt: off
@@ -89,7 +88,6 @@ def _over_counts(e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "
 
 @kit.styled
 def draw(evidence: kit.Evidence) -> kit.Drawing:
-    """Draw the error against the number of entries for both ranks, and against the size of the start."""
     e = evidence.solutions
     figure, (left, middle, right) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
     handles: list[kit.Artist] = []

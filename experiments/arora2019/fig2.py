@@ -24,7 +24,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(evidence: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Figure 2, and the convex program with its certificate."""
     e = evidence.solutions
     two, three = (pick(e, "few further", depth)[-1] for depth in OVER_SCALES)
     least, truth = (pick(e, "few further", depth)[0] for depth in (0, -1))
@@ -62,7 +61,6 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(evidence: kit.Evidence) -> kit.Drawing:
-    """Draw error, nuclear norm and effective rank for many and few entries."""
     e = evidence.solutions
     figure, axes = kit.new_figure(3, 2, aspect=1.0, extra_height=0.3)
     handles = []

@@ -80,7 +80,6 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Figure 3 and the theorem on singular values."""
     single, two, three = e.descents
     ranks = [effective_rank(run.values[-1]) for run in e.descents]
     same = [kit.around(x) if N == 1 else kit.Interval(x / FACTOR, x * FACTOR) for N, x in PRINTED.items()]
@@ -112,7 +111,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the largest singular values by depth, and the sizes of `U^T grad L V`."""
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
     for k, run in enumerate(e.descents):
         for r in range(SHOWN - 1, -1, -1):

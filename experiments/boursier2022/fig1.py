@@ -81,7 +81,6 @@ def _aligned(run: kit.Run, setting: kit.Evidence) -> float:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare the measured times with Lemmas 2 to 4."""
     s, eps = e.setting, e.epsilon
     _, aligned, positive, _, negative, _ = e.ends
     first, second = e.leading
@@ -139,7 +138,6 @@ FORMULAS = {
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the measured phases as a bar and the predicted times below, labels in rows of their own."""
     figure, (axes,) = kit.new_figure(width=kit.TEXT_WIDTH, aspect=0.42)
     end = float(np.nanmax([*e.ends, 1.0]))
 

@@ -41,7 +41,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare the loss curve with Sections 4.2 and 5."""
     curve, start, (first, second) = e.curve, e.curve.start, e.left
     flat = np.abs(curve.losses[curve.iterations <= 4000] / start - 1).max()
     saddle = curve.plateau(8000, NEAR) if curve.iterations[-1] >= 8000 else None
@@ -112,7 +111,6 @@ def local_pl(e: kit.Evidence) -> tuple[float, float]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw measured and predicted loss, with the iterations at which the saddles are left."""
     figure, (axes,) = kit.new_figure(extra_height=0.25)
     curve = e.curve
     handles = kit.draw_chart(axes, loss_chart(curve, name="measured"))

@@ -58,7 +58,6 @@ def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare the states and the loss with Appendix A.1."""
     _, early, saddle, leaving, end = e.states
     visible = kit.significant(early.W, VISIBLE)
     to_limit = np.degrees(np.arccos(kit.cosines(early.W[visible], e.limits[visible])))
@@ -109,7 +108,6 @@ def numbers_fig4(e: kit.Evidence) -> dict[str, float]:
 
 
 def draw_fig4(e: kit.Evidence) -> kit.Drawing:
-    """Draw panels a to e on common axes and the loss as panel f."""
     titles = ["Initialisation", "End of early alignment", "Intermediate saddle", "Growth, realignment", "Final state"]
 
     def loss_panel(axes: kit.Axes) -> None:
@@ -157,7 +155,6 @@ def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Appendix A.1."""
     first, last, curve = e.first, e.last, e.curve
     within = (float(e.x[:, 0].min()), float(e.x[:, 0].max()))
     grid = np.linspace(*within, 2001)
@@ -187,7 +184,6 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig5(e: kit.Evidence) -> kit.Drawing:
-    """Draw the first and the last state, and over the last state the kernel's interpolator."""
     titles = ["Initialisation", "End of training"]
     states = [e.first, e.last]
     return draw_states(states, titles, e.x[:, 0], e.y, overlay=e.interpolator, overlay_label="NTK interpolator")

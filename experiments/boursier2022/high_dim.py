@@ -60,7 +60,6 @@ def directions(W: kit.Floats, state: NetworkState, relative_norm: float = 0.0) -
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare clusters with Appendix A.2."""
     _, aligned, growing, last = e.states
     mass = {s: float(np.sum(growing.norms[last.signs == s] ** 2)) for s in (1, -1)}
     sign = 1 if mass[1] >= mass[-1] else -1  # of the cluster that grows first
@@ -100,7 +99,6 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig6(e: kit.Evidence) -> kit.Drawing:
-    """Draw panels a to d; the outer ring is the same norm in all of them."""
     titles = ["Initialisation", "End of alignment phase", "Growth of first cluster", "Final state"]
     figure, axes = kit.new_figure(2, 2, aspect=0.9, extra_height=0.25)
     last = e.states[-1]
@@ -165,7 +163,6 @@ def flattest(curve: LossCurve) -> tuple[float, float]:
 
 
 def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare loss and spectrum with Appendix A.2."""
     curve, two = e.curve, float(e.ratios[:2].sum())
     return [
         kit.claim("saddle", "The dynamics goes through an intermediate saddle (share by which the loss falls in 4000 "
@@ -210,7 +207,6 @@ def draw_explained_variance(axes: kit.Axes, ratios: kit.Floats) -> None:
 
 
 def draw_fig7(e: kit.Evidence) -> kit.Drawing:
-    """Draw the loss and the bars of explained variance."""
     figure, axes = kit.new_figure(2, 1, aspect=0.72)
     draw_profile(axes[0], 0, e.curve, e.plateau)
     draw_explained_variance(axes[1], e.ratios)

@@ -101,7 +101,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare the states with Sections 4.2 and 5."""
     s, (start, aligned, fitted, after) = e.setting, e.states
     plus, minus = least_cosines(s, aligned)
     first = s.y > 0 if np.linalg.norm(s.D_plus) > np.linalg.norm(s.D_minus) else s.y < 0  # labels fitted first
@@ -155,7 +154,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw panels a to d on common axes."""
     titles = ["Initialisation", "End of first phase", "End of second phase", "End of third phase"]
     inputs = e.setting.x[:, 0]
     figure = draw_states(e.states, titles, inputs, e.setting.y)

@@ -65,7 +65,6 @@ def _scale(run: kit.Run, tau: float) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 3 and Figure 1."""
     small, large = e.plane.values()
     by = {point.tau: point for point in e.scales}
     first, lazy = by[SCALES[0]], [point for point in e.scales if point.tau >= 1]
@@ -96,7 +95,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the paths of neurons at both scales in the trial of the most different teacher, and the held-out loss."""
     figure, axes = kit.new_figure(3, 1, aspect=1.05, extra_height=0.25)
     teachers = [trial.teacher for trial in next(iter(e.plane.values()))]
     shown = int(np.argmin([np.max((T @ T.T)[np.triu_indices(3, 1)]) for T in teachers]))

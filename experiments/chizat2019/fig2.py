@@ -51,7 +51,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 3 and Figure 2."""
     ratio = dict(zip(e.widths.tolist(), e.test["1/m"] / e.test["1/sqrt(m)"], strict=True))
     online = dict(zip(e.taus.tolist(), e.online, strict=True))
     learnt = online[0.1] < FITTED  # before, all scales are on their way
@@ -70,7 +69,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw losses against the width and against the scale, in the units of the paper."""
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
     names = {"1/sqrt(m)": (r"output times $1/\sqrt{m}$", "black"), "1/m": ("output times $1/m$", kit.PALETTE.muted)}
     handles: list[kit.Artist] = []

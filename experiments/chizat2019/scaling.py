@@ -100,7 +100,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw distances against alpha for both activations, with the powers of the theorem."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.45)
     names = {
         "moved": r"$\Vert w-w_0\Vert$", "weights": r"$\Vert w-w_{\rm lin}\Vert$",

@@ -60,7 +60,6 @@ def _claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def claims_samples(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare errors along the number of samples."""
     fits, both, output = bool(e.fits.all()), e.both.mean(1), e.output.mean(1)
     falls = np.diff(both) < 0
     return [
@@ -80,7 +79,6 @@ def ratios(margins: kit.Floats) -> kit.Floats:
 
 
 def claims_dimension(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare errors and margins along the dimension."""
     fits, both, output = bool(e.fits.all()), e.both.mean(1), e.output.mean(1)
     return [
         *_claims(e),
@@ -111,7 +109,6 @@ def evidence_margin(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_margin(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare margins along the width."""
     fits = bool(e.fits[-1].all())
     return [
         kit.claim("grows", "The margin of both layers grows with every doubling of the width (share, mean)",
@@ -150,7 +147,6 @@ def _draw(e: kit.Evidence, label: str) -> kit.Drawing:
 
 @kit.styled
 def draw_samples(e: kit.Evidence) -> kit.Drawing:
-    """Draw errors and margins against the number of samples."""
     figure = _draw(e, "samples, $n$")
     for axes in figure.axes:
         axes.set_xscale("log", base=2)
@@ -159,13 +155,11 @@ def draw_samples(e: kit.Evidence) -> kit.Drawing:
 
 @kit.styled
 def draw_dimension(e: kit.Evidence) -> kit.Drawing:
-    """Draw errors and margins against the input dimension."""
     return _draw(e, "input dimension with the bias, $d$")
 
 
 @kit.styled
 def draw_margin(e: kit.Evidence) -> kit.Drawing:
-    """Draw margins against the width, and the largest of any network."""
     figure, (axes,) = kit.new_figure(1, aspect=0.75)
     layers = ("both layers", e.f1), ("output layer alone", e.f1_output)
     for color, (name, values) in zip(kit.SERIES, layers, strict=False):

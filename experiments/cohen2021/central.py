@@ -69,7 +69,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw losses, top eigenvalues and distances."""
     figure, (loss, top, away) = kit.new_figure(3, aspect=0.95, extra_height=0.5)
     c, steps = e.central, np.arange(len(e.losses))
     colors = {"descent": kit.PALETTE.measured, "flow": kit.PALETTE.muted, "central": kit.PALETTE.rank}

@@ -53,7 +53,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw losses above sharpness, one column for each network."""
     figure, axes = kit.new_figure(3, 2, aspect=0.9)
     for column, (key, edges) in enumerate(e.edges.items()):
         loss, sharp = axes[column], axes[3 + column]

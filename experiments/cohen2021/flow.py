@@ -48,7 +48,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 3.1."""
     bounds = [path.edge.bound for path in e.paths]
     rises = e.sharpness.max() > max(bounds)
     return [
@@ -71,7 +70,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw sharpness and distance over time."""
     figure, (sharp, away) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
     sharp.plot(e.times, e.sharpness, color=kit.PALETTE.theory, label="gradient flow")
     for color, path in zip(kit.SERIES, e.paths, strict=False):

@@ -23,7 +23,6 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
-    """Compare with the bounds of both kinds."""
     made = []
     # fmt: off
     for (kind, beta), run in e.items():
@@ -42,7 +41,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
-    """Draw the sharpness of either kind, at both momenta."""
     figure, axes = kit.new_figure(2, aspect=0.8)
     for panel, kind in enumerate(("polyak", "nesterov")):
         mine = {beta: run for (of, beta), run in e.items() if of == kind}

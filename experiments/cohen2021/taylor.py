@@ -57,7 +57,6 @@ def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the quadratic model and the new bound."""
     b, p, later = e.before, e.peak, e.later
     exceeds = np.flatnonzero(p.losses > GROWTH * p.losses[0])
     reached, diverges = np.isfinite(e.run.crossing), len(exceeds) and e.run.unstable
@@ -85,7 +84,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the models beside the loss before and at the edge, and the sharpness around the cut."""
     figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.3)
     for panel, (model, title) in enumerate(((e.before, "Before the edge"), (e.peak, "At the edge"))):
         shown = model.losses[: int(np.argmax(model.losses > GROWTH * model.losses[0])) or None]

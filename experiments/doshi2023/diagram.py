@@ -37,7 +37,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the phases of the paper, in words."""
     none, some = (e.test[k] > RIGHT for k in range(2))
     fitted = e.train[0].min() > RIGHT  # else test accuracies say nothing of generalisation
     return [
@@ -60,7 +59,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw training above test accuracies, a column for each decay, with the letters of the phases."""
     figure, axes = kit.new_figure(3, 2, aspect=0.95, extra_height=0.35)
     for row, (title, accuracy) in enumerate((("Training", e.train), ("Test", e.test))):
         for column, values in enumerate(accuracy):

@@ -44,7 +44,6 @@ def reached(name: str, run: Corrupted) -> list[tuple[int, str, float]]:
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
-    """Compare with the abstract and with the printed numbers."""
     coexist, partial, full, forget, batches = (e[name] for name in (COEXIST, PARTIAL, FULL, FORGET, BATCHES))
     learnt = {name: run.test[-1] > 0.9 for name, run in e.items()}
     return [
@@ -89,7 +88,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
-    """Draw the accuracies of each panel, with the printed numbers."""
     figure, axes = kit.new_figure(3, 2, aspect=0.8, extra_height=0.45)
     for k, (name, run) in enumerate(e.items()):
         draw_parts(axes[k], run.epochs, vars(run), run.plateau)

@@ -86,7 +86,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the accuracies against the share of pruned neurons from both ends, and the ratios of all neurons."""
     figure, (low, high, neurons) = kit.new_figure(3, aspect=0.95, extra_height=0.45)
     for axes, end in ((low, LOWEST), (high, HIGHEST)):
         draw_parts(axes, e.curves[end]["share"], e.curves[end], e.run.plateau)

@@ -107,7 +107,6 @@ def alignment(end: Order) -> float:
 
 
 def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the ODE, its plateau, and the specialisation that ends it."""
     first = e.curves[0]
     return [
         kit.claim("ode", r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100, the "
@@ -129,7 +128,6 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
-    """Draw test errors and the overlaps of the first run, crosses trained, lines the ODE."""
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
     for k, run in enumerate(e.curves):
@@ -188,7 +186,6 @@ def claims_size(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_size(e: kit.Evidence) -> kit.Drawing:
-    """Draw the deviation against N with the fitted line."""
     figure, (axes,) = kit.new_figure(1, 1, extra_height=0.2)
     (dots,) = axes.plot(e.sizes, e.rms, kit.MARKER, color=kit.SERIES[0], label="simulation less ODE")
     slope, constant = e.line
@@ -237,7 +234,6 @@ def medians(trained: Mapping[str, kit.Floats]) -> dict[str, kit.Floats]:
 
 
 def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the abstract and with gradient noise at the minimum."""
     formula = [expected(K, shared=False) for K in STUDENTS]
     median = medians(e.trained)
     soft, both = median["soft"], median["both"]
@@ -264,7 +260,6 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_overparam(e: kit.Evidence) -> kit.Drawing:
-    """Draw trained networks from random starts on the left, the ODE from informed starts with its formulas right."""
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
     for k, (layers, name) in enumerate((("soft", "soft committee"), ("both", "both layers"))):

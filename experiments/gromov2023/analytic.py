@@ -38,7 +38,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with what the construction promises."""
     p, N = 97, WIDTHS[97][-1]
     return [
         kit.theory("solves", f"Analytic weights of N = {N} solve addition modulo {p} (least accuracy of {DRAWS} draws)",
@@ -52,7 +51,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw accuracy over width, and two rows with their spectra."""
     figure, (accuracy, row, spectrum) = kit.new_figure(3, aspect=0.95)
     for color, (p, accuracies) in zip(kit.SERIES, e.accuracy.items(), strict=False):
         accuracy.plot(WIDTHS[p], accuracies.mean(1), color=color, label=f"$p = {p}$")

@@ -32,7 +32,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
-    """Draw losses above accuracies, a column for each optimizer."""
     figure, axes = kit.new_figure(3, 2, aspect=0.85, extra_height=0.3)
     for column, (name, run) in enumerate(e.items()):
         looks = (("training pairs", kit.PALETTE.measured, run.train_loss, run.train),

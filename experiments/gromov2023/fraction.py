@@ -50,7 +50,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw epochs and final accuracies against the share, and accuracy against epochs for each decay."""
     figure, (times, final, decay) = kit.new_figure(3, aspect=1.0, extra_height=0.4)
     for color, (name, of) in zip(kit.SERIES, e.shares.items(), strict=False):
         x = list(of)

@@ -11,7 +11,6 @@ from .theory.analytic import participation
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
-    """Compare with the paper's order parameter."""
     made = []
     # fmt: off
     for name, run in e.items():
@@ -32,7 +31,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
-    """Draw accuracy with IPR, a row of U and its spectrum at both ends, and the histogram, for AdamW."""
     run = e[ADAMW]
     figure, axes = kit.new_figure(2, 2, aspect=0.72)
     curve, row, spectrum, histogram = axes

@@ -36,7 +36,6 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
-    """Compare trained networks with the analytic solution."""
     exact, made = e["analytic"], []
     # fmt: off
     for name in (ADAMW, GD):
@@ -57,7 +56,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
-    """Draw the histogram of the sums for each."""
     figure, axes = kit.new_figure(3, aspect=0.9)
     for panel, (name, net) in enumerate(e.items()):
         axes[panel].hist(net.total[net.same > 0], bins=np.linspace(-np.pi, np.pi, 32).tolist(), color=kit.SERIES[panel])

@@ -94,7 +94,6 @@ def evidence(runs: kit.Runs) -> list[NeuronPath]:
 
 
 def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
-    """Compare with Section 3."""
     by = dict(zip(DELTAS, paths, strict=True))
     limits = {delta: last_distance(delta, float(np.linalg.norm(p.beta))) for delta, p in by.items()}
     gap = [abs(p.S[-1] - limits[delta]) for delta, p in by.items() if delta >= -2]
@@ -133,7 +132,6 @@ def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Flo
 
 
 def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
-    """Compare with Section 3 and Figure 4."""
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
     gaps = [float(np.abs(p.predictor[-1] - end_of_one_sample(p.delta, p.w[0], p.beta)).max()) for p in single]
     return [
@@ -155,7 +153,6 @@ def _color(delta: float) -> str:
 
 
 def draw_fig3(paths: list[NeuronPath]) -> kit.Drawing:
-    """Draw signed size, alignment and kernel distance over time, the exact solution dashed."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     handles = []
     for neuron in paths:
@@ -188,7 +185,6 @@ def draw_fig3(paths: list[NeuronPath]) -> kit.Drawing:
 
 
 def draw_fig4(paths: list[NeuronPath]) -> kit.Drawing:
-    """Draw paths of the predictor in the plane, on white inputs and on one sample."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     handles = []
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]

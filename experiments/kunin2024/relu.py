@@ -92,7 +92,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Figure 1 as the released notebooks print and draw it, means over 16 seeds there."""
     nets, drawn = e.plane, "Figure 1b, map drawn by the released notebook"
 
     def at(values: kit.Floats, time: int, delta: float) -> float:  # at the smallest tau
@@ -135,7 +134,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw `|a_j| w_j` of the four networks, then maps of the held-out loss and of the kernel distance."""
     count = len(e.times)
     figure, axes = kit.new_figure(4, 1 + (2 * count + 3) // 4, aspect=1.08, extra_height=0.25)
     for k, (name, net) in enumerate(e.plane.items()):

@@ -54,7 +54,6 @@ def _at(e: kit.Evidence, values: kit.Floats, epoch: int) -> kit.Floats:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the printed losses, and with the order and the bounds of the theory."""
     counts = [(_at(e, e.amplitudes, epoch) / e.sizes >= 0.5).sum() for epoch in (*SHOWN, int(e.epochs[-1]))]
     complete = np.isfinite(e.times).all()
     active = e.spectra[e.norms >= 1]
@@ -82,7 +81,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the loss, the amplitudes of modes, an output at four epochs, and the spectra of the output weights."""
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.35)
     epochs = np.arange(1, len(e.losses) + 1)
     look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.0}

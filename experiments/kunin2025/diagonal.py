@@ -107,7 +107,6 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
 
 
 def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the printed order and times."""
     ends = np.abs(e.limit.betas[-1]) / 2
     firsts = [np.flatnonzero(np.abs(row) >= end)[:1] for row, end in zip(e.runs[-1].beta.T, ends, strict=True)]
     order = np.argsort([passed[0] if len(passed) else np.inf for passed in firsts])
@@ -120,7 +119,6 @@ def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the printed times, and with a neuron that becomes dormant."""
     least, (_, first, second, third) = e.runs[-1], e.limit.times
     made, turn = bool(np.isfinite(least.jumps).all()), (second + third) / 2
     crossed = least.t[1:][(least.s[:-1, 0] > 0) & (least.s[1:, 0] <= 0)]
@@ -177,7 +175,6 @@ TIME = r"time over $\ln(1/\alpha)$"
 
 
 def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
-    """Draw losses, coefficients, accumulated forces, and how much later than predicted networks jump."""
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.45)
     t, smallest = np.geomspace(1e-3, 1e3, 4000), e.runs[-1]
     handles = _draw_loss(axes[0], e, t)
@@ -206,7 +203,6 @@ def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
 
 
 def draw_dormant(e: kit.Evidence) -> kit.Drawing:
-    """Draw losses, paths in the plane over the loss, and accumulated forces."""
     figure, axes = kit.new_figure(3, 1, aspect=1.0, extra_height=0.6)
     handles = _draw_loss(axes[0], e, np.linspace(0.0, 4.5, 2000))
     axes[0].set(xlim=(0, 4.5), ylim=(1e-3, 5))

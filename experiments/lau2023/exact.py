@@ -53,7 +53,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the exact values, and with half the rank of the Hessian."""
     fitted, ratio, k = bool(np.isfinite(e.mean).all()), e.mean / e.exact, len(PRINTED)
     within = np.abs(e.mean - e.exact) <= SPREADS * e.spread
     exact = [dln_learning_coefficient(min(sizes), sizes)[0] == value for sizes, value, _ in PRINTED.values()]
@@ -80,7 +79,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw estimates against exact values, and by network beside half the Hessian's rank and half the weights."""
     figure, axes = kit.new_figure(2, 1, aspect=0.95, extra_height=0.55)
     k, ends = len(PRINTED), np.array([0.8, 1.2]) * [np.min(e.exact), np.max(e.exact)]
     line = axes[0].plot(ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), label="exact")[0]

@@ -82,7 +82,6 @@ def _means(estimates: kit.Floats, losses: kit.Floats) -> tuple[float, float, flo
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the dimensions of the saddles, and with the numbers that the released notebook printed."""
     released, fine = (e.within[name][:, 0] for name in SAMPLERS)
     losses, source = e.within["llc_released"][:, 2], "DLN_phase_transition.ipynb, output of cell 2"
     return [
@@ -115,7 +114,6 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the loss, the estimates along training, and those at the saddles by rank."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     axes[0].plot(e.steps, e.losses, color=kit.SERIES[0])
     axes[0].set(xscale="log", yscale="log", xlabel="SGD step", ylabel="training loss", ylim=(0.1, 3e3))

@@ -25,7 +25,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the printed losses, and with the shapes of the letters."""
     low, fits = int(e.test.argmin()), e.train < FITTED
     source, paper = "released notebook, output of cell 2", "Section 2 (recalled)"
     fell = bool(fits.any())
@@ -48,7 +47,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw both losses against the radius."""
     figure, (axes,) = kit.new_figure(1, aspect=0.75)
     axes.loglog(ALPHAS, e.train + FITTED, kit.MARKER + "-", ms=4, color=kit.SERIES[0], label=r"training $+\,10^{-5}$")
     axes.loglog(ALPHAS, e.test, kit.MARKER + "-", ms=4, color=kit.SERIES[1], label="held out")

@@ -24,7 +24,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare large with default weights."""
     usual, eight = e.of[1.0], e.of[8.0]
     source = "Figure 3 (recalled), released notebook"
     fitted, learnt = bool(eight.train[-1] >= FITS), bool(usual.test[-1] > 0.5)
@@ -43,7 +42,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw accuracies and norms of both."""
     figure, axes = kit.new_figure(3, aspect=0.9, extra_height=0.25)
     for color, (factor, run) in zip(kit.SERIES, e.of.items(), strict=False):
         panel = axes[0] if factor == 1 else axes[1]

@@ -41,7 +41,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the printed numbers, and learning times between the alphas."""
     two, made = e.of[2.0], list[kit.Claim]()
     for epoch, printed in PRINTED.items():
         rows = np.flatnonzero(two.epochs == epoch)
@@ -76,7 +75,6 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw losses of each alpha with the printed numbers, and the squares of the weights."""
     figure, (losses, weights) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
     for color, (alpha, run) in zip(kit.SERIES, e.of.items(), strict=False):
         losses.loglog(run.epochs[1:], run.train[1:], color=color, ls=":")

@@ -125,7 +125,6 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw correlations, alignment, convergence and pictures."""
     figure, axes = kit.new_figure(2, 2, aspect=0.76)
     _heat_map(figure, axes[0], e.products)
     _alignment(axes[1], e)

@@ -37,7 +37,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 3.3."""
     source = "Section 3.3, Figure 4"
     last = e.patterns[-1]
     arrived = len(e.changes) > 0 and (np.array_equal(last, e.y > 0) or not last.any())
@@ -52,7 +51,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw a column of points for every pattern, filled where active."""
     figure, (axes,) = kit.new_figure(1, width=4.6, aspect=0.55, extra_height=0.35)
     times = [0.0, *e.changes.tolist()]
     for k, pattern in enumerate(e.patterns):

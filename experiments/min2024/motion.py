@@ -69,7 +69,6 @@ def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the loss (left axis), and both changes (right axes), leaving out epoch 0."""
     figure, (axes,) = kit.new_figure(1, width=4.6, aspect=0.6, extra_height=0.2)
     epochs, kept = e.epochs[1:], slice(1, None)
     right, far = axes.twinx(), axes.twinx()

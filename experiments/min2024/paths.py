@@ -103,7 +103,6 @@ def _path(
 
 
 def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare measured paths with the definition and the travel time of Appendix C.2 (Figure 14)."""
     source = "Appendix C.2, Figure 14"
     return [
         kit.theory("paths", "Every live positive neuron follows a path or dies (neurons that do neither)",
@@ -117,7 +116,6 @@ def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare the maximal path with Appendix C.2 (Figure 15)."""
     source = "Appendix C.2, Figure 15"
     slowest, t1 = max(path.time for path in e.paths), e.constants.t1
     return [
@@ -177,7 +175,6 @@ def _draw_both(axes: kit.Axes, e: kit.Evidence, measured: str, largest: str) -> 
 
 @kit.styled
 def draw_fig14(e: kit.Evidence) -> kit.Drawing:
-    """Draw three measured paths with their times."""
     figure, axes = _grid(0.35)
     for k, path in enumerate(e.paths[:: max(1, len(e.paths) // 3)][:3]):
         label = f"reaches $S_+$ at {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound))}"
@@ -188,7 +185,6 @@ def draw_fig14(e: kit.Evidence) -> kit.Drawing:
 
 @kit.styled
 def draw_fig15(e: kit.Evidence) -> kit.Drawing:
-    """Draw the longest measured path and the maximal one with their times."""
     figure, axes = _grid(0.3)
     path = e.paths[0]
     measured = f"measured: {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound))}"

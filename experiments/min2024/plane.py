@@ -158,7 +158,6 @@ def _drops(states: States) -> list[int]:
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Appendix A.1, Figure 6 and Theorem 1."""
     source = "Appendix A.1, Figure 6"
     x, y = e.states.x, e.states.y
     x_plus, x_minus = centres(x, y)
@@ -207,7 +206,6 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig6(e: kit.Evidence) -> kit.Drawing:
-    """Draw the three moments."""
     return draw_moments(e.states, e.moments, ("Initialisation", "End of alignment", "End of training"))
 
 
@@ -281,7 +279,6 @@ def _common(e: kit.Evidence, source: str, angle: float, *, aligned: int = 1) -> 
 
 
 def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the caption of Figure 7 and the text."""
     source = "Appendix A.2, Figure 7"
     return [
         *_common(e, source, 0.1),
@@ -291,7 +288,6 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the caption of Figure 8 and the text."""
     source = "Appendix A.2, Figure 8"
     middle, late = np.where(e.converged, e.others[1:], 0)
     return [
@@ -306,7 +302,6 @@ def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the caption of Figure 9 and the text."""
     source = "Appendix A.3, Figure 9"
     last, converged = e.moments[2], e.states.losses[-1] < FITTED
     strays, inside = last.W[last.strays], last.W[last.plus & (last.reached == PLUS)]
@@ -327,7 +322,6 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the three moments."""
     return draw_moments(e.states, e.moments, ("Initialisation", "Alignment", "Late"), count_strays=True)
 
 

@@ -73,7 +73,6 @@ def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
 
 @kit.styled
 def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
-    """Draw the field, and how far descent is from w(0)."""
     figure, axes = kit.new_figure(2, aspect=0.8)
     _draw_scene(axes[0], PUSHED)
     for k, (step, path) in enumerate(zip(STEPS, e, strict=True)):
@@ -93,7 +92,6 @@ def evidence_fig21(_: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Appendix E.4."""
     source = "Appendix E.4, Figure 21"
     ends = [path[-1] for path in e.paths]
     apart = min(np.linalg.norm(a - b) for k, a in enumerate(ends) for b in ends[:k])
@@ -109,7 +107,6 @@ def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw_fig21(e: kit.Evidence) -> kit.Drawing:
-    """Draw the field, and the first coordinate over time."""
     figure, axes = kit.new_figure(2, aspect=0.8)
     _draw_scene(axes[0], FREE)
     axes[0].plot(*e.paths[0][:, :2].T, color=kit.SERIES[0], lw=1.6, zorder=5)

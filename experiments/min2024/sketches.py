@@ -85,7 +85,6 @@ def evidence_fig1(_: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the caption and Eq. 4."""
     turn = e.measured @ e.x_a / (MOMENT * np.linalg.norm(e.x_a))
     error = np.linalg.norm(e.measured / MOMENT - e.predicted) / np.linalg.norm(e.predicted)
     return [
@@ -102,7 +101,6 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw_fig1(e: kit.Evidence) -> kit.Drawing:
-    """Draw the data, the neuron, x_a and the motion."""
     figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
     plain(axes, 1.75, (-1.0, 1.45))
     half_plane(axes, W_1, 1.75)
@@ -161,7 +159,6 @@ def _ends(limits: kit.Floats) -> kit.Ints:
 
 
 def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the caption and Theorem 1."""
     active = activation_counts(TOY_X, TOY_Y, e.W)[:, 0] > 0
     from_minus = e.ends[regions(TOY_X, TOY_Y, e.W) == MINUS]
     arcs = [e.cones[name] for name in ("plus", "minus")]
@@ -182,7 +179,6 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
-    """Draw cones, data and tracks, each track on a circle of its own."""
     figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.84)
     plain(axes, 1.62, (-1.55, 1.15))
     shades = {"plus": kit.PALETTE.positive, "minus": kit.PALETTE.negative, "dead": kit.PALETTE.muted}
@@ -249,7 +245,6 @@ def evidence_fig3(_: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Eq. 7."""
     floor = correlation(TOY_X, TOY_Y).mu ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
     return [
         kit.theory("inward", "At every boundary the flow of a live positive neuron points inward (boundaries where "
@@ -262,7 +257,6 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
-    """Draw one neuron at a boundary."""
     figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
     plain(axes, 1.6, (-0.85, 1.45))
     point = TOY_X[SAMPLE] / np.linalg.norm(TOY_X[SAMPLE])
@@ -332,7 +326,6 @@ def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the data, the boundary, the flow on its two sides and the path."""
     figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.82)
     plain(axes, 1.4, (-0.55, 1.75))
     half_plane(axes, e.x[0], 1.8)

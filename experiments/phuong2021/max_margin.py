@@ -176,7 +176,6 @@ def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 5.1."""
     return [
         *data_claims(e.directions),
         *layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
@@ -196,7 +195,6 @@ def numbers_fig1(e: kit.Evidence) -> dict[str, float]:
 
 
 def draw_fig1(e: kit.Evidence) -> kit.Drawing:
-    """Draw panels a to c."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
     rays = kit.project(e.directions.rays, e.layer.basis)
     draw_values(axes[0], e.layer.values)
@@ -242,7 +240,6 @@ def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 5.2."""
     stated = [
         claim
         for k, layer in enumerate(e.layers, 1)
@@ -264,7 +261,6 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
-    """Draw panels a to g: spectra above, planes below, the histogram on the right."""
     columns = len(e.layers) + 1
     figure, axes = kit.new_figure(columns, 2, width=7.2, aspect=1.0)
     for k, layer in enumerate(e.layers):

@@ -41,7 +41,6 @@ def evidence_table1(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the architecture of Appendix D."""
     kinds = [len(layer.weight) for layer in e.layers]
     rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
     return [
@@ -65,7 +64,6 @@ def table_table1(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
 
 
 def draw_table1(e: kit.Evidence) -> kit.Drawing:
-    """Draw the table."""
     return kit.table_figure(*table_table1(e), align="lllllr")
 
 
@@ -152,7 +150,6 @@ def evidence_fig4(runs: kit.Runs) -> Connected:
 
 
 def claims_fig4(e: Connected) -> list[kit.Claim]:
-    """Compare with Appendix D."""
     lengths = kit.norms(e.points)
     outer = e.outer()
     near = lengths < NEAR * lengths.max()
@@ -171,7 +168,6 @@ def claims_fig4(e: Connected) -> list[kit.Claim]:
 
 
 def draw_fig4(e: Connected) -> kit.Drawing:
-    """Draw panels a and b."""
     figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.25)
     draw_values(axes[0], e.values)
     draw_plane(axes[1], e.points, two_colors(e.signs))
@@ -238,7 +234,6 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Appendix D."""
     gaps, right = gaps_of(e.before), right_of(e.before)
     across, within = places(e.before, "across"), [places(e.before, key) for key in CLASSES]
     last = len(gaps) - 1
@@ -266,7 +261,6 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
-    """Draw one panel for the input and each layer."""
     columns = 4
     figure, axes = kit.new_figure(columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
     for k, products in enumerate(e.before):

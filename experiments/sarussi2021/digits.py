@@ -50,7 +50,6 @@ def wanted(pair: str, *more: str) -> kit.Wanted:
 
 
 def claims_fig2(e: Evidence) -> list[kit.Claim]:
-    """Compare the last shares with Section 5.1."""
     listed = []
     # fmt: off
     for name, title in PAIRS.items():
@@ -82,7 +81,6 @@ def _linear(run: kit.Evidence, name: str, title: str) -> kit.Claim:
 
 
 def claims_fig6(e: Evidence) -> list[kit.Claim]:
-    """Compare the last shares with Appendix D.2."""
     listed = []
     # fmt: off
     for name, title in MORE_PAIRS.items():
@@ -98,7 +96,6 @@ def claims_fig6(e: Evidence) -> list[kit.Claim]:
 
 
 def claims_fig7(e: Evidence) -> list[kit.Claim]:
-    """Compare both measures with Appendix D.3."""
     listed = []
     # fmt: off
     for name, title in PAIRS.items():
@@ -131,7 +128,6 @@ def share_curves(shown: Mapping[str, kit.Evidence]) -> list[list[EpochCurve]]:
 
 
 def draw_fig2(e: Evidence) -> kit.Drawing:
-    """Draw ratio, shares, and the dependence on the slope."""
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.3)
     draw_ratios(axes, {f"digits {title}": e[name] for name, title in PAIRS.items()})
     train, test = zip(*share_curves({title: e[name] for name, title in PAIRS.items()}), strict=True)
@@ -150,7 +146,6 @@ def draw_fig2(e: Evidence) -> kit.Drawing:
 
 
 def draw_fig6(e: Evidence) -> kit.Drawing:
-    """Draw ratio, shares, and shares for the second slope."""
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.45)
     usual = {title: e[name] for name, title in MORE_PAIRS.items()}
     steeper = {title: e[steep(name)] for name, title in MORE_PAIRS.items()}
@@ -163,7 +158,6 @@ def draw_fig6(e: Evidence) -> kit.Drawing:
 
 
 def draw_fig7(e: Evidence) -> kit.Drawing:
-    """Draw the ratio on the left, the angle on the right."""
     figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
     shown = {f"digits {title}": e[name] for name, title in PAIRS.items()}
     lines = draw_ratios(axes, shown)

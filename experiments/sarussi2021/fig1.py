@@ -71,7 +71,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw regions above, neurons below."""
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = []
     for k, (net, name) in enumerate(((e.large, "large"), (e.small, "small"))):

@@ -95,7 +95,6 @@ def degrees(cos: float) -> float:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare learned and predicted directions, and margins, with Theorem 6.2 and Figure 4."""
     sgd, limit, predicted, source = e.plane.groups, e.limit, e.predicted, "Theorem 6.2, Figure 4"
     x, y, shares = sgd.data.x, sgd.data.y, sgd.par_shares
     svm = degrees(cosine(least_distance(y[:, None] * x).w, predicted.boundary))
@@ -139,7 +138,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw boundaries, weights, and the margins against steps of rescaled time."""
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
     look: dict[str, Any] = {"color": kit.PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
     handles = draw_scene(axes[0], e.plane.regions, 0).handles

@@ -24,7 +24,6 @@ def evidence_fig8(runs: kit.Runs) -> Mapping[int, kit.Evidence]:
 
 
 def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
-    """Compare the last shares with Appendix I."""
     return [
         kit.claim(f"{kind}-{dim}", f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at "
                   "the end)", "Appendix I, Figure 8", kit.exactly(1), share[-1])
@@ -33,7 +32,6 @@ def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
 
 
 def draw_fig8(e: Mapping[int, kit.Evidence]) -> kit.Drawing:
-    """Draw the shares of neurons w on the left, u on the right."""
     figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
     styles = ("-", DASHED, (0, (1, 1.2)))
     for k, kind in enumerate(("w", "u")):
@@ -88,7 +86,6 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare accuracy, agreement and shares with Appendix J."""
     groups: Groups = e.plane.groups
     x, y = groups.data.x, groups.data.y
     accuracy = float(np.mean(outputs(x, *groups.network, groups.alpha) * y > 0))
@@ -109,7 +106,6 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig9(e: kit.Evidence) -> kit.Drawing:
-    """Draw regions, directions, disagreements and shares."""
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = draw_scene(axes[0], e.plane.regions, 0).handles
     kit.panel_label(axes[0], 0, "decision regions")

@@ -60,7 +60,6 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
 
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
-    """Check Figure 3, Corollary 6.1 and Theorem 5.1."""
     return [
         kit.theory("boundary", "The decision boundary is a straight line (bend in degrees)",
                   "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(H_3, A_3, ALPHA_3)),
@@ -80,7 +79,6 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
-    """Draw level sets and the two directions."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9)
     draw_scene(axes[0], e.sets, 0)
     kit.panel_label(axes[0], 0, "level sets of $N(x)$, every 0.5")
@@ -130,7 +128,6 @@ def best_linear(signs: kit.Floats) -> float:
 
 
 def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare both boundaries with Appendix D.1."""
     between = float(np.degrees(np.arccos(H_5[0] @ H_5[1] / np.linalg.norm(H_5[0]) / np.linalg.norm(H_5[1]))))
     zero = e.signs == 0
     least = min(best_linear(np.where(zero, label, e.signs)) for label in (1.0, -1.0))
@@ -146,7 +143,6 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig5(e: kit.Evidence) -> kit.Drawing:
-    """Draw the regions of both networks with their neurons."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     left, right = (draw_scene(axes[k], scene, 0).handles for k, scene in enumerate((e.leaky, e.relu)))
     kit.panel_labels(axes, "leaky ReLU", "ReLU")

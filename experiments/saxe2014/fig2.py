@@ -26,7 +26,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 1.1."""
     kept = [path[:, 0] ** 2 - path[:, 1] ** 2 for path in e.paths]
     balanced = strength(e.times, S, STARTS[2][0] * STARTS[2][1])
     return [
@@ -43,7 +42,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the field with the hyperbola of solutions."""
     figure, (axes,) = kit.new_figure(1, aspect=1.0, extra_height=0.1)
     a, b = np.meshgrid(np.linspace(-2, 2, 50), np.linspace(-2, 2, 50))
     axes.streamplot(a, b, b * (S - a * b), a * (S - a * b), color=kit.PALETTE.faint, density=1.0, linewidth=0.7,

@@ -55,7 +55,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Eq. 12 and Figure 3."""
     chosen = np.array(MODES) - 1
     linear, tanh = (e.delays[kind].mean(0) for kind in KINDS)
     exact = e.paths["decoupled"]
@@ -79,7 +78,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the strengths, and the delays."""
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.25)
     colors = {"linear": kit.SERIES[0], "tanh": kit.SERIES[2]}
     linear = e.paths["linear"]

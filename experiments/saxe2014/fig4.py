@@ -89,7 +89,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw times and steps over depth."""
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.25)
     left.semilogx(LAYERS, e.flow, color=kit.PALETTE.theory, marker=kit.MARKER, label=r"flow, step $1/(n s^{2-2/n})$")
     left.plot(LAYERS, e.best, color=kit.PALETTE.measured, marker=kit.MARKER, label="descent, best step")

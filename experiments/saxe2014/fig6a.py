@@ -67,7 +67,6 @@ def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: Mapping[str, kit.Evidence]) -> kit.Drawing:
-    """Draw iterations over depth, and losses of the deepest networks."""
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
     for color, (name, run) in zip(kit.SERIES, e.items(), strict=False):
         left.loglog(run.depths, run.iterations, color=color, marker=kit.MARKER, label=f"{name} weights")

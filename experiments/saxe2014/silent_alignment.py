@@ -103,7 +103,6 @@ def power(runs: list[kit.Evidence], times: list[float]) -> float:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with the theory of the paper, its misprints corrected."""
     small = e.two[1:]  # sigma^2 <= 1e-3
     halved, turned = ([getattr(run, name) for run in e.three] for name in ("half", "turned"))
     aligned, fitted = [run.aligned for run in small], e.fitted < 0.01
@@ -147,7 +146,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw loss and alignment over time for two and three matrices, the end over depth, and anisotropic inputs."""
     figure, axes = kit.new_figure(2, 2, aspect=0.68, extra_height=0.3)
     for panel, runs in enumerate((e.two, e.three)):
         for color, run in zip(kit.SERIES, runs, strict=False):

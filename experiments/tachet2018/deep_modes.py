@@ -125,17 +125,14 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
 
 
 def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 4."""
     return _claims(e, "Section 4")
 
 
 def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Appendix B."""
     return _claims(e, "Section 4, Appendix B")
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw logits and confidences, a colour per depth and norm."""
     figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
     lines, end = [], min(float(curve.t[-1]) for curve in e.curves)
     for k, curve in enumerate(e.curves):

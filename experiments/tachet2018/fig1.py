@@ -32,7 +32,6 @@ def evidence(_: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 3."""
     d, h, _ = e.widths
     return [
         kit.theory("formula", r"The network computes $Z^\top (W x)_+$ (largest difference on 50 random points)",
@@ -44,7 +43,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the network: units by layer, the graph of the ReLU in hidden units, a line for every weight."""
     figure, (axes,) = kit.new_figure(width=kit.COLUMN_WIDTH, aspect=0.62)
     places = [np.column_stack([np.full(n, float(k)), np.arange(n) - (n - 1) / 2]) for k, n in enumerate(e.widths)]
     for left, right in pairwise(places):

@@ -114,7 +114,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw samples, their densities, and both measures against steps."""
     figure, axes = kit.new_figure(3, 3, aspect=0.96)
     scale = PowerNorm(0.5, 0.0, float(max(counts.max() for counts in e.densities.values())))
     shown = {"data": e.data, **{loss: histories[0].samples for loss, histories in e.histories.items()}}

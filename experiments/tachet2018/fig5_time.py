@@ -31,7 +31,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 5."""
     entropy, hinge = e.curves
     with np.errstate(invalid="ignore"):  # times that were not reached are infinite
         ratios = (e.trained[1] / e.trained[0])[LEVELS >= 0.8]
@@ -55,7 +54,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw times against confidence, and the two solutions as an inset."""
     figure, (axes,) = kit.new_figure(aspect=0.78, extra_height=0.15)
     inset = axes.inset_axes((0.14, 0.5, 0.48, 0.44))
     lines = []

@@ -80,7 +80,6 @@ def wanted(config: str, *overrides: str) -> dict[str, kit.Wanted]:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Table 2."""
     real, test, control = (e.accuracy[part] for part in ("real", "test", "control"))
     where = "Table 2, there for cats and dogs" if e.substitute else "Table 2"
     noise = 2 * 0.5 / float(np.sqrt(real.images))  # two standard deviations of a coin's accuracy
@@ -118,7 +117,6 @@ def table(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the table."""
     header, rows = table(e)
     return kit.table_figure(header, rows, align="l" + "r" * (len(header) - 1))
 

@@ -141,7 +141,6 @@ def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare training with Sections 3.2, 3.3 and A.3."""
     grid, curves = e.diagram.grid, e.diagram.curves
     late = [crossing(curve.t, curve.P, 0.9) for curve in curves]
     y, z = grid.cases.w[..., 0], grid.cases.z
@@ -183,7 +182,6 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
-    """Draw the diagram on the left, y and P on the right."""
     figure, axes = draw_diagram(e.diagram, ("Phase diagram", "Preactivation", "Confidence"), label="$P_t$")
     axes[1].set_ylim(0, None)
     axes[2].set_ylim(0.5, 1.005)
@@ -243,7 +241,6 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 5 and Appendix C."""
     grid, curves = e.diagram.grid, e.diagram.curves
     z3, y3 = CASES["c_3"]
     return [
@@ -266,7 +263,6 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig9(e: kit.Evidence) -> kit.Drawing:
-    """Draw the diagram on the left, y and the output on the right."""
     titles = ("Initialisations", "Preactivation", "Output")
     figure, axes = draw_diagram(e.diagram, titles, label="output $|u_t|$", until=5.0)
     for panel in axes[1:]:

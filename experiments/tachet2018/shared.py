@@ -197,7 +197,6 @@ def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
 
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Theorem 3.4 and the caption."""
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
     return [
@@ -231,7 +230,6 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
-    """Draw the hyperboloid and the three learning curves."""
     figure, (flat, *axes) = kit.new_figure(2, 2, aspect=0.85, extra_height=0.42)
     flat.remove()
     sheet: Axes3D = figure.add_subplot(2, 2, 1, projection="3d")
@@ -305,7 +303,6 @@ def _slack(path: Trajectory) -> float:
 
 
 def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Theorem 3.4 for c <= 0."""
     upper, lower = e.drawn[: len(STARTS)], e.drawn[len(STARTS) :]
     return [
         kit.claim("winner", r"On the sheet with z > 0 $\beta$ always reaches 0: $D_1$ prevails (share of trained "
@@ -324,7 +321,6 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig7(e: kit.Evidence) -> kit.Drawing:
-    """Draw both sheets and the trajectories."""
     figure, (flat,) = kit.new_figure(1, 1, width=kit.COLUMN_WIDTH, aspect=0.95, extra_height=0.3)
     flat.remove()
     axes: Axes3D = figure.add_subplot(projection="3d")

@@ -119,7 +119,6 @@ def worst(e: kit.Evidence, measure: Callable[[kit.Evidence], kit.Floats | float]
 
 
 def draw(e: kit.Evidence, columns: int) -> kit.Drawing:
-    """Draw truth (lines), trained networks (dots) and bounds (dashed, dotted)."""
     figure, (axes,) = kit.new_figure(aspect=0.92, extra_height=0.3)
     handles: list[Line2D] = []
     looks: list[dict[str, Any]] = [{"ls": (0, (4, 2)), "lw": 1.2}, {"ls": (0, (1, 1.2)), "lw": 1.4}]
@@ -154,7 +153,6 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Section 6 and Appendix D."""
     cases, negative = e.cases["positive"], e.cases["negative"]
     about = (cases.delta, cases.lambda_, cases.alpha0, cases.beta0)
     violated = [
@@ -200,7 +198,6 @@ def evidence_fig10(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Theorem 6.1."""
     cases, late = e.cases["strong"], e.trained["late"]
     violations = (cases.stop.rare > simple_bound(cases.delta, cases.lambda_) + 1e-12).sum()
     example = kit.given(late.frequent.max() >= 0.9999, np.interp(0.9999, late.frequent, late.rare))
@@ -241,7 +238,6 @@ CONFIDENCES = tuple(f"{100 * value:g} %" for value in TABLE_1_CONFIDENCES)
 
 
 def claims_table1(e: kit.Floats) -> list[kit.Claim]:
-    """Compare all eight cells."""
     return [
         *(kit.theory(f"cell-{i + 1}-{j + 1}", rf"Confidence {CONFIDENCES[i]}, $\lambda$ = {LAMBDAS[j]:g} (rounded "
                      "percentage)", "Table 1, Eq. 7", kit.exactly(float(PRINTED[i, j])), float(np.rint(e[i, j])))
@@ -260,7 +256,6 @@ def table_table1(e: kit.Floats) -> tuple[list[str], list[list[str]]]:
 
 
 def draw_table1(e: kit.Floats) -> kit.Drawing:
-    """Render the table."""
     header = ["confidence on $x_1$", *(rf"$\lambda={value:g}$" for value in LAMBDAS)]
     return kit.table_figure(header, table_table1(e)[1], align="lrrrr")
 

@@ -52,7 +52,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Theorem 1, the theorem on its limits, and Figure 2."""
     kernel = (1 - SAMPLES / DIM) + NOISE**2 * SAMPLES / (DIM - SAMPLES - 1)
     scales, moves = ([getattr(end, key) for end in e.lazy] for key in ("alpha", "movement"))
     slope = float(np.polyfit(np.log(scales), np.log(moves), 1)[0])
@@ -105,7 +104,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the population error, the excess norms, the sample complexity, and trained networks beside argmin Q."""
     figure, axes = kit.new_figure(2, 2, aspect=0.72, extra_height=0.3)
     alpha = 10.0 ** (e.logs / 2)
     look: dict[str, Any] = {"ls": (0, (4, 2)), "lw": 1.0}

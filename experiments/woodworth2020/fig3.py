@@ -38,7 +38,6 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare with Theorem 3 and Figure 3."""
     return [
         kit.claim("limit", r"Gradient flow of depth 3 ends in $\arg\min Q_3$ (relative distance)",
                   "Theorem for D > 2", kit.less_than(1e-3), np.max([end.difference for end in e.limits])),
@@ -61,7 +60,6 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw q_D, the ratio of its values, and the largest mu by depth."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
     z, handles = np.linspace(-10, 10, 401), list[kit.Artist]()
     for k, depth in enumerate(DEPTHS):

@@ -126,7 +126,6 @@ def evidence_features(runs: kit.Runs) -> kit.Evidence:
 
 
 def claims_features(e: kit.Evidence) -> list[kit.Claim]:
-    """Compare the three curves with each other, and their ends with linear regression on the features."""
     attention, frozen, features = (e.losses[role] for role in ("attention", "blocks at 0", "features"))
     down = features[-1] < e.levels.mean()
     apart = np.abs(np.log(attention / features))
@@ -147,7 +146,6 @@ def claims_features(e: kit.Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw_features(e: kit.Evidence) -> kit.Drawing:
-    """Draw the curves and their differences."""
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.2)
     attention, frozen, features = (e.losses[role] for role in ("attention", "blocks at 0", "features"))
     left.plot(attention, color=kit.PALETTE.measured, lw=1.2, label="linear attention")

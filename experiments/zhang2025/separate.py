@@ -135,7 +135,6 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw losses over the levels from both starts, and the strengths of the first network beside the theory's."""
     figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.25)
     first = e.networks[RELEASED][0]
     for panel, role in zip(axes, (RELEASED, LARGER), strict=False):
