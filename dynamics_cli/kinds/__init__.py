@@ -5,7 +5,7 @@ Every room imports from here, as does code of others: `from dynamics_cli.kinds i
 `tracing` how one text of a formula becomes values, derivatives and compiled code.
 """
 
-from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Labels, Parameters, Shapes, namespace
+from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Labels, Parameters, Shapes
 from dynamics_cli.kinds.base import Finding, Fraction, Kind, NonNegative, Positive, PositiveInt, Section, Sections
 from dynamics_cli.kinds.clocks import Clock, GridClock, RescaledClock
 from dynamics_cli.kinds.data import Dataset, Samples, check_size, make_samples
@@ -23,7 +23,7 @@ __all__ = [
     "Fraction", "FreshStreams", "GridClock", "Initialization", "Kind", "Labels", "Loss", "Measure", "Minibatch",
     "NonNegative", "OneOf", "Optimizer", "Parameters", "Positive", "PositiveInt", "Problem", "Record", "RescaledClock",
     "RunConfig", "Samples", "Schedule", "Section", "Sections", "Shapes", "Snapshots", "State", "Streams",
-    "TeacherStreams", "Theory", "all_kinds", "check_size", "get_kind", "make_samples", "namespace", "read_only",
+    "TeacherStreams", "Theory", "all_kinds", "check_size", "get_kind", "make_samples", "read_only",
     "stream",
 ]
 # fmt: on

@@ -10,8 +10,8 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from dynamics_cli.errors import InputError, alternatives
-from dynamics_cli.kinds import formulas, tracing
-from dynamics_cli.kinds.arrays import Array, Labels, automatic, like
+from dynamics_cli.kinds import tracing
+from dynamics_cli.kinds.arrays import Array, Labels
 from dynamics_cli.kinds.base import Finding, Kind, Sections
 from dynamics_cli.kinds.networks import Architecture
 from dynamics_cli.kinds.registry import all_kinds
@@ -59,19 +59,8 @@ class Loss(Kind):
 
     @final
     def derivatives(self, h: Array, y: Array) -> Array:
-        """Return `dl/dh` per sample, of the shape of `h`."""
-        try:
-            return tracing.loss_slopes(self, h, y)
-        except formulas.NotAFormulaError:
-            return automatic(lambda at: self.values(at, like(at, y)), h, 1)
-
-    @final
-    def bends(self, h: Array, y: Array, v: Array) -> Array:
-        """Return `d2l/dh2 v` per sample, of the shape of `h` and `v`."""
-        try:
-            return tracing.loss_bends(self, h, y, v)
-        except formulas.NotAFormulaError:
-            return automatic(lambda at: self.derivatives(at, like(at, y)) * like(at, v), h, 1)
+        """Return `dl/dh` per sample, of the shape of `h`; `NotAFormulaError` where the loss is no formula."""
+        return tracing.loss_slopes(self, h, y)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a mistake unless the network has a single output or, for losses of `many_outputs`, several."""

@@ -13,8 +13,8 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import formulas, tracing
-from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes, automatic
+from dynamics_cli.kinds import tracing
+from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes
 from dynamics_cli.kinds.base import Kind, Positive
 
 if TYPE_CHECKING:
@@ -41,16 +41,16 @@ class Activation(Kind):
     def value(self, z: Array) -> Array:
         """Return `sigma(z)`, of the shape of `z`: a formula, from which derivatives and the compiled form are made.
 
-        A value that is no formula is differentiated automatically, and trains by autograd.
+        A value that is no formula trains by autograd.
         """
 
     @final
     def derivative(self, z: Array, order: int = 1) -> Array:
-        """Return `sigma'(z)`, or a higher derivative, of the shape of `z`, an array or a tensor; of kinks it is 0."""
-        try:
-            return tracing.slopes(self, z, order)
-        except formulas.NotAFormulaError:
-            return automatic(self.value, z, order)
+        """Return `sigma'(z)`, or a higher derivative, of the shape of `z`, an array or a tensor; of kinks it is 0.
+
+        Raises `NotAFormulaError`: the value is no formula.
+        """
+        return tracing.slopes(self, z, order)
 
 
 class Architecture(Kind):

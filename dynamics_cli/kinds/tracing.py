@@ -158,17 +158,8 @@ def loss_slopes(loss: Any, h: Any, y: Any) -> Any:
 
     Raises NotAFormulaError: the loss is no formula.
     """
-    return _of_samples(loss, lambda kind, trace: loss_and_slope(kind, trace)[1:2], h, y)
-
-
-def loss_bends(loss: Any, h: Any, y: Any, v: Any) -> Any:
-    """Return `d2l/dh2 v`, of the shape of the outputs `h` and of `v`, as `loss_slopes`."""
-    return _of_samples(loss, bend, h, y, v=v)
-
-
-def _of_samples(loss: Any, formula: Callable[[Any, Trace], Sequence[Expression]], h: Any, y: Any, **more: Any) -> Any:
-    nodes, trace = traced(loss, formula)
-    given = {"h": h, "y": y, "number_of_output": formulas.numbered(h), **more, **trace.values}
+    nodes, trace = traced(loss, lambda kind, trace: loss_and_slope(kind, trace)[1:2])
+    given = {"h": h, "y": y, "number_of_output": formulas.numbered(h), **trace.values}
     (value,) = formulas.evaluated(nodes, given)
     return value + formulas.zeros_like(h)
 

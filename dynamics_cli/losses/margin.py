@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dynamics_cli.kinds import Array, Labels, Loss, formulas, namespace
+from dynamics_cli.kinds import Array, Labels, Loss, formulas
 
 
 class MarginLoss(Loss):
@@ -14,7 +14,7 @@ class MarginLoss(Loss):
 
     def predictions(self, h: Array) -> Array:
         """Return the sign of the output."""
-        return namespace(h).sign(h)
+        return formulas.sign(h)
 
 
 class Logistic(MarginLoss, kind="logistic"):

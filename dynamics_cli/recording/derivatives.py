@@ -445,8 +445,11 @@ class ByAutograd(Derivatives):
                 return self._outputs(weights, x)
 
             h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
-            bent = weight * loss.bends(*(one.detach().cpu().numpy() for one in (h, y, moved)))
-            (back,) = torch.func.vjp(outputs, weights)[1](torch.from_numpy(bent).to(h))
+            with torch.enable_grad():
+                at = h.detach().requires_grad_()
+                (slope,) = torch.autograd.grad(loss.values(at, y).sum(), at, create_graph=True)
+                bent = torch.autograd.grad((slope * moved).sum(), at)[0] if slope.requires_grad else 0 * h
+            (back,) = torch.func.vjp(outputs, weights)[1](weight * bent)
             return self._flat(list(back.values()))
 
         return reduce(np.add, [product(x, y) for x, y in self._blocks()])

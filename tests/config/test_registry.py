@@ -62,7 +62,7 @@ class Sine(kinds.Activation, kind="sine"):
     omega: float = 1.0
 
     def value(self, z):
-        return kinds.namespace(z).sin(self.omega * z)
+        return kinds.formulas.sin(self.omega * z)
 
 
 class Ones(kinds.Initialization, kind="ones"):
