@@ -13,7 +13,7 @@ from dynamics_cli.analysis.view import Detail, spread
 from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.pages.document import Html, Page, tag
-from dynamics_cli.plotting.chart import BANDS_FROM, QUANTILES, Chart, Line
+from dynamics_cli.plotting.chart import BANDS_FROM, QUANTILES, Chart, Line, quantiles
 from dynamics_cli.plotting.scene import Scene, SceneLayer
 from dynamics_cli.text import cell
 
@@ -61,7 +61,7 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
         x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
         middle = page.curve(x, np.nanmedian(y, axis=1), in_unicode(line.name), width=line.width, **form)
         if y.shape[1] >= BANDS_FROM:
-            low, high = np.nanquantile(y, QUANTILES[0], axis=1)
+            low, high = quantiles(y, QUANTILES[0])
             yield {**middle, "low": page.array(low), "high": page.array(high)}
             return
         yield middle

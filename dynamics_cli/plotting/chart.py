@@ -35,6 +35,8 @@ from dynamics_cli.plotting.time_axis import (
 
 Floats = NDArray[np.float64]
 
+EARLY = 0.02
+"""Share of the iterations that a linear axis hardly shows."""
 LOG_RANGE = 20.0
 """A positive curve whose largest value is so many times its smallest is drawn on a log axis."""
 BANDS_FROM = 5
@@ -104,7 +106,7 @@ class Chart:
     """Values of y that a dashed line marks, by their names."""
     plateaus: Sequence[Level] = ()
     scale_x: TimeScale | None = None
-    """The scale of x unless one is asked for; linear by default."""
+    """The scale of x unless one is asked for."""
     ticks: Mapping[float, str] = field(default_factory=dict)
     """Names of places on the x axis; by default they are numbers."""
     note: str = ""
@@ -125,8 +127,11 @@ class Chart:
 
     @property
     def log_x(self) -> bool:
-        """Whether x is logarithmic."""
-        return scale_of("x", self.log, self.scale_x == "log") == "log"
+        """Whether x is logarithmic: over time by default where curves change mostly before `EARLY`."""
+        log_y, over_time = self.log_y, self.xlabel in ("iteration", "time") and self.scale_x is None
+        shares = [share for line in self.lines if over_time and np.isfinite(share := _early(line, log_y))]
+        suits = self.scale_x == "log" or (len(shares) > 0 and float(np.mean(shares)) > 0.5)
+        return scale_of("x", self.log, suits) == "log"
 
 
 def look(k: int) -> dict[str, Any]:
@@ -144,6 +149,21 @@ def value_scale(values: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
     positive = array[array > 0]
     suits = len(positive) > 0 and not (array < 0).any() and float(positive.max()) > LOG_RANGE * float(positive.min())
     return scale_of("y", asked, suits)
+
+
+def _early(line: Line, log: bool) -> float:
+    """Return the share of the total variation of a line before `EARLY`; NaN for short and for constant lines."""
+    x, y = np.asarray(line.x, np.float64), visible(line.columns, log=log)
+    if len(x) < 8 or x[-1] <= 100:
+        return np.nan
+    change = np.nansum(np.abs(np.diff(np.log(y) if log else y, axis=0)), axis=1)
+    total = float(change.sum())
+    return float(change[x[1:] <= x[0] + EARLY * (x[-1] - x[0])].sum()) / total if total > 0 else np.nan
+
+
+def quantiles(y: Floats, ends: Sequence[float]) -> Floats:
+    """Return quantiles (len(ends), k) of each row of (k, m); NaN does not count."""
+    return np.asarray(np.quantile(y, ends, axis=1) if np.isfinite(y).all() else np.nanquantile(y, ends, axis=1))
 
 
 @styled
@@ -187,7 +207,7 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
         if m >= BANDS_FROM:
             for ends in QUANTILES:
-                low, high = np.nanquantile(y, ends, axis=1)
+                low, high = quantiles(y, ends)
                 axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
         else:
             draw_curves(axes, x, y, log_time=scale == "log", colors=color, linewidths=0.5, alpha=0.6)

@@ -36,6 +36,22 @@ def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(values: list[f
     assert scale_of_values(values) == scale
 
 
+def test_what_is_over_at_once_is_drawn_over_log_time() -> None:
+    early, late = 1 + np.exp(-T / 5), 10 + 0.05 * T / 1000
+
+    def scale(*curves: Any, x: Any = T) -> str:
+        return "log" if Chart(lines=[Line(x=x, y=y) for y in curves], ylabel="y").log_x else "linear"
+
+    assert scale(early) == "log"
+    assert scale(np.exp(-T / 300)) == scale(np.exp(-T / 5)) == "linear"  # its logarithm falls at a steady pace
+    assert scale(np.ones(1000)) == "linear"
+    assert scale(np.stack([early, late], axis=1)) == "log"  # columns count by their variation
+    assert scale(early, late, late) == "linear"  # curves count alike
+    assert scale(early[:100], x=T[:100]) == "linear"  # short
+    early[[500, 700]] = np.nan, np.inf
+    assert scale(early) == "log"
+
+
 def test_curve_plateaus_and_labels() -> None:
     x = np.arange(0, 20_001, 50)
     plateaus = [Level(0.5, 0, 9000), Level(0.1, 9000, 20_000)]
