@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.engine.layout import Layout, some
-from dynamics_cli.engine.native import Floats, address_of, blocks, call, offset, piece, unit
+from dynamics_cli.engine.layout import Layout
+from dynamics_cli.engine.native import Floats, address_of, blocks, call, call_number, offset, piece, unit
 from dynamics_cli.engine.network import loss_and_gradient
 from dynamics_cli.engine.records import CURVATURE, Curvature, Network
 from dynamics_cli.engine.units import activation_unit, loss_curvature_unit
@@ -60,7 +60,7 @@ def loss_tangents(state: Curvature, net: Network, at: int, C: int) -> None:
     for k in range(n * C):
         z[k] *= scale
     given = offset(net.activations, at), state.y, z, delta, n, C, state.sample_weight, net.loss_numbers
-    call(state.loss_curvature, given)
+    call_number(state.loss_curvature, given)
     for k in range(n * C):
         delta[k] *= scale
 
@@ -154,7 +154,7 @@ class Engine:
         """Where the trained weights are among all of the layout."""
         architecture: Any = problem.config.architecture
         samples, sigma = problem.dataset, activation_unit(architecture.sigma, REAL, 2)
-        self.sigma, self.sigma_numbers = sigma.address, some(sigma.numbers)
+        self.sigma, self.sigma_numbers = sigma.address, sigma.numbers
         x, y = (np.array(one, np.float64, order="C") for one in (samples.x, samples.y))
         weight = float(problem.loss.sample_weight(samples.n))
         self.work = Work(self, x, y, weight)

@@ -73,7 +73,7 @@ class Layout:
             loss_and_gradient=gradient(self.dtype).address, forward_layer=network.forward_layer(self.dtype).address,
             backward_layer=network.backward_layer(self.dtype).address,
             weight_gradient=network.weight_gradient(self.dtype).address, product=product(self.dtype).address,
-            dots=dots(self.dtype).address, loss=self._loss.address, loss_numbers=some(self._loss.numbers),
+            dots=dots(self.dtype).address, loss=self._loss.address, loss_numbers=self._loss.numbers,
             layers=self._layers, layer_count=len(self._layers), lowest=self._lowest, depth=self.depth,
             columns=self.sizes[0], shifts_outputs=self._shifts, output_scale=self._scale, activations=activations,
             deltas=deltas, derivatives=first, second_derivatives=second, keeps_derivatives=bool(derivatives),
@@ -96,8 +96,3 @@ class Layout:
             part = flat[..., where].reshape(*flat.shape[:-1], *self.shapes[name][::-1])
             found[name] = part.swapaxes(-1, -2) if len(self.shapes[name]) == 2 else part
         return found
-
-
-def some(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers, at least one, so that they have an address."""
-    return numbers if len(numbers) else np.zeros(1)

@@ -130,7 +130,7 @@ def output_loss(net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: 
             if s == 0:
                 base[k] = f[k]
             f[k] = s * (f[k] - base[k])
-    return call_number(net.loss, (f, y, delta, n, C, weight, net.loss_numbers))
+    return call_number(net.loss, (f, y, f, delta, n, C, weight, net.loss_numbers))
 
 
 @piece

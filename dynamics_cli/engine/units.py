@@ -1,7 +1,7 @@
 """Compiled units: activations, losses and updates, made from the formulas of their kinds.
 
 A formula is traced (`kinds/tracing.py`), and its operations are written into the holes of a template, `_ACTIVATION`,
-`_LOSS`, `_LOSS_CURVATURE` or `_UPDATE`: a function whose source lies beside numba's cache, where numba keeps compiled
+`_LOSS` or `_UPDATE`: a function whose source lies beside numba's cache, where numba keeps compiled
 code. The kernels of networks call units by address, so that a new kind costs the compilation of a small function, and
 no kernel is compiled again. Numbers of a kind (a slope, a momentum) are arguments of its unit: many values share it.
 """
@@ -45,7 +45,7 @@ class Unit:
 
     native: Native
     numbers: NDArray[np.float64]
-    """(q,), its last argument."""
+    """(q,), its last argument; at least one, so that they have an address."""
 
     @property
     def address(self) -> int:
@@ -146,7 +146,7 @@ def _numbers(trace: Trace) -> dict[str, str]:
 
 
 def _unit(dtype: np.dtype[Any], trace: Trace, source: str) -> Unit:
-    return Unit(_compiled(dtype, source), np.array(list(trace.numbers.values()), np.float64))
+    return Unit(_compiled(dtype, source), np.array([*trace.numbers.values()] or [0.0]))
 
 
 @cache
@@ -204,77 +204,52 @@ def activation_unit(sigma: Activation, dtype: np.dtype[Any], order: int = 1) -> 
 # -- losses
 
 _LOSS = """
-def loss(f: Reals, y: Reals, delta: Reals, n: int, C: int, weight: Real, numbers: Floats) -> float:
+def loss(f: Reals, y: Reals, v: Reals, delta: Reals, n: int, C: int, weight: Real, numbers: Floats) -> float:
     summed = 0.0
     for q in range(n):
         {whole}
-        {sum_of_sample}
+        {of_sample}
         for c in range(C):
             {each}
-            {sum_of_output}
-            delta[q * C + c] = {slope}
+            seen = {seen}
+            {of_output}
+            delta[q * C + c] = weight * {slope} if seen else real(0)
     return summed
 """
-_LOSS_CURVATURE = """
-def loss_curvature(
-    f: Reals, y: Reals, v: Reals, out: Reals, n: int, C: int, weight: Real, numbers: Floats
-) -> None:
-    for q in range(n):
-        {whole}
-        for c in range(C):
-            {each}
-            out[q * C + c] = {product}
-"""
-
-
-def _loss_writer(loss: Loss, trace: Trace) -> Writer:
-    names = {
-        "h": "f[q * C + c]", "v": "v[q * C + c]", "number_of_output": "c",
-        "y": "y[q]" if loss.labels == "classes" else "y[q * C + c]",
-    }  # fmt: skip
-    return Writer(names | _numbers(trace), lambda lines: ["for c in range(C):", *_indented(lines)], wide=False)
 
 
 def loss_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
-    """Return `(f, y, delta, n, C, weight, numbers)`, which fills `delta` (n, C) and returns the summed losses.
+    """Return `_LOSS`, which fills `delta` (n, C) with `weight dl/df` and returns the summed losses.
 
-    `delta` is `weight dl/df`; where a real label is NaN, the loss is 0.
+    Where a real label is NaN, the loss is 0. `v` is not read.
 
     Raises:
         NotAFormulaError: the loss is no formula.
     """
-    nodes, trace = traced(loss, lambda kind, trace: loss_and_slope(kind, trace)[:2])
-    (value, slope), writer = nodes, _loss_writer(loss, trace)
-    whole = writer.whole(nodes)
-    if value.level == EACH:
-        each, (term, derivative) = writer.each(nodes)
-        sums = {
-            "sum_of_sample": [],
-            "sum_of_output": [
-                "seen = not np.isnan(y[q * C + c])", f"summed += np.float64({term}) if seen else 0.0",
-            ],
-        }  # fmt: skip
-        derivative = f"weight * {derivative} if seen else real(0)"
-    else:
-        each, (derivative,) = writer.each([slope])
-        sums = {"sum_of_sample": [f"summed += {writer.name(value)}"], "sum_of_output": []}
-        derivative = f"weight * {derivative}"
-    return _unit(dtype, trace, _filled(_LOSS, whole=whole, each=each, slope=derivative, **sums))
+    return _loss_unit(loss, dtype, lambda kind, trace: loss_and_slope(kind, trace)[1::-1])
 
 
 def loss_curvature_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
-    """Return `(f, y, v, out, n, C, weight, numbers)`, which fills `out` (n, C) with `weight d2l/df2 v`.
+    """Return `_LOSS`, which fills `delta` (n, C) with `weight d2l/df2 v` and returns 0; as `loss_unit`."""
+    return _loss_unit(loss, dtype, bend)
 
-    Raises:
-        NotAFormulaError: the loss is no formula.
-    """
-    nodes, trace = traced(loss, bend)
-    writer = _loss_writer(loss, trace)
-    whole, (each, (value,)) = writer.whole(nodes), writer.each(nodes)
-    product = f"weight * {value}"
-    if loss.labels != "classes":
-        product = f"real(0) if np.isnan(y[q * C + c]) else {product}"
-    return _unit(dtype, trace, _filled(_LOSS_CURVATURE, whole=whole, each=each, product=product))
+
+def _loss_unit(loss: Loss, dtype: np.dtype[Any], formula: Callable[[Any, Trace], Sequence[Expression]]) -> Unit:
+    (slope, *value), trace = traced(loss, formula)
+    classes = loss.labels == "classes"
+    names = {
+        "h": "f[q * C + c]", "v": "v[q * C + c]", "number_of_output": "c", "y": "y[q]" if classes else "y[q * C + c]",
+    }  # fmt: skip
+    writer = Writer(names | _numbers(trace), lambda lines: ["for c in range(C):", *_indented(lines)], wide=False)
+    whole = writer.whole([slope, *value])
+    each, (derivative, *term) = writer.each([slope, *(node for node in value if node.level == EACH)])
+    of_sample = [] if term else [f"summed += {writer.name(node)}" for node in value]
+    of_output = [f"summed += np.float64({name}) if seen else 0.0" for name in term]
+    seen = "True" if classes else "not np.isnan(y[q * C + c])"
+    source = _filled(
+        _LOSS, whole=whole, of_sample=of_sample, each=each, seen=seen, of_output=of_output, slope=derivative
+    )
+    return _unit(dtype, trace, source)
 
 
 # -- updates

@@ -79,17 +79,12 @@ def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss)
     for h, y in ((f, labels), (at.detach(), torch.from_numpy(labels))):
         np.testing.assert_allclose(0.5 * loss.derivatives(h, y), slope.detach().numpy(), rtol=1e-13, atol=1e-15)
     delta, out, given = np.empty_like(f), np.empty_like(f), labels.astype(np.float64)
-    unit, pointers = loss_unit(loss, f.dtype), [ctypes.c_void_p] * 3
-    ends = (ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_void_p)
-    numbers = unit.numbers.ctypes.data
-    summed = ctypes.CFUNCTYPE(ctypes.c_double, *pointers, *ends)(unit.address)(
-        f.ctypes.data, given.ctypes.data, delta.ctypes.data, n, C, 0.5, numbers
-    )
+    of_loss, of_curvature = loss_unit(loss, f.dtype), loss_curvature_unit(loss, f.dtype)
+    f_at, y_at, v_at, numbers = (array.ctypes.data for array in (f, given, v, of_loss.numbers))
+    summed = of_loss.native.call(f_at, y_at, v_at, delta.ctypes.data, n, C, 0.5, numbers)
     assert summed == pytest.approx(float(values.detach().sum()), rel=1e-14)
     np.testing.assert_allclose(delta, slope.detach().numpy(), rtol=1e-13, atol=1e-15)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, *pointers, *ends)(loss_curvature_unit(loss, f.dtype).address)(
-        f.ctypes.data, given.ctypes.data, v.ctypes.data, out.ctypes.data, n, C, 0.5, numbers
-    )
+    of_curvature.native.call(f_at, y_at, v_at, out.ctypes.data, n, C, 0.5, numbers)
     np.testing.assert_allclose(out, bent.detach().numpy(), rtol=1e-13, atol=1e-15)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.engine import network, units
-from dynamics_cli.engine.layout import Layout, some
+from dynamics_cli.engine.layout import Layout
 from dynamics_cli.engine.native import blocks
 from dynamics_cli.engine.records import TASK
 from dynamics_cli.engine.subnormals import flushed
@@ -122,7 +122,7 @@ class LayersStepper(SideBySide):
         """Return the fields of `TASK` that are the same in every call, or in most."""
         sigmas = [c.sigma for c in architectures]
         curves = [None if is_identity(sigma) else units.activation_unit(sigma, self.dtype) for sigma in sigmas]
-        numbers = [np.zeros(1) if curve is None else some(curve.numbers) for curve in curves]
+        numbers = [np.zeros(1) if curve is None else curve.numbers for curve in curves]
         most = max(len(row) for row in numbers)
         names, factors = trained_names(self.problems[0]), self.problems[0].step_factors()
         places = [self._layout.at[name] for name in names]
@@ -132,7 +132,7 @@ class LayersStepper(SideBySide):
             "slots": len(self._update_unit.slots), "activation_numbers_step": most,
             "activation_units": np.array([0 if curve is None else curve.address for curve in curves]),
             "activation_numbers": np.array([np.pad(row, (0, most - len(row))) for row in numbers]),
-            "update": self._update_unit.address, "update_numbers": some(self._update_unit.numbers),
+            "update": self._update_unit.address, "update_numbers": self._update_unit.numbers,
             "segments": np.array([[at.start, at.stop] for at in places]), "segment_count": len(places),
             "rate_factors": np.array([factors.get(name, 1.0) for name in names], np.float64),
             "chunk": self._rows, "sample_weight": self.sample_weight, "mean": False, "gradients": True, "updates": True,
