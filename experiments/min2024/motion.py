@@ -1,6 +1,6 @@
 """Figures 12 and 13: changes in norms and in directions under SGD, at the ends of epochs (Appendix A.5).
 
-`--preset full` takes all 12 665 images in batches of 2 000 (about 2 min for Figure 12).
+`--preset full` takes all 12 665 images in batches of 2 000.
 """
 
 from __future__ import annotations

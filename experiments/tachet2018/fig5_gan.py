@@ -1,6 +1,6 @@
 """Figure 5 left: a GAN on eight Gaussians, trained with cross-entropy and with the hinge loss.
 
-`--preset full` trains five seeds for 20 000 steps: 15 min on two cores.
+`--preset full` trains five seeds for 20 000 steps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Table 2: accuracies of a network trained on images with the light effect, cats and dogs or two digits of MNIST.
 
-Cats and dogs need `dyn data add dogs-vs-cats PATH`, and 30 s on 2002 images; `--preset full` is for all 25 000: larger
+Cats and dogs need `dyn data add dogs-vs-cats PATH`; `--preset full` is for all 25 000: larger
 images and a wider network. The digits run everywhere.
 """
 
