@@ -216,7 +216,6 @@ FIGURES = kit.by_id(
         ),
         configs=_samples(*SAMPLES),
         presets={"full": _samples(*SAMPLES, 512, full=True)},
-
     ),
     kit.Figure(
         id="chizat2020-dimension",
@@ -227,7 +226,6 @@ FIGURES = kit.by_id(
         ),
         configs=_dimensions(),
         presets={"full": _dimensions(full=True)},
-
     ),
     kit.Figure(
         id="chizat2020-margin",
@@ -239,6 +237,5 @@ FIGURES = kit.by_id(
         ),
         configs=_widths(*WIDTHS),
         presets={"full": _widths(*WIDTHS, 512, 1024, full=True)},
-
     ),
 )  # fmt: skip

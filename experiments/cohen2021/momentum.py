@@ -63,13 +63,9 @@ FIGURE = kit.Figure(
     configs={
         " ".join((kind, beta)): kit.Wanted(
             "cohen2021/chebyshev.yaml",
-            (
-                f"optimizer.lr={lr}",
-                f"optimizer.momentum={beta}",
-                f"optimizer.iterations={ITERATIONS}",
-                *(("optimizer.nesterov=true",) if kind == "nesterov" else ()),
-            ),
+            (f"optimizer.lr={lr}", f"optimizer.momentum={beta}", f"optimizer.iterations={ITERATIONS}",
+             *(("optimizer.nesterov=true",) if kind == "nesterov" else ())),
         )
         for (kind, beta), lr in STEPS.items()
     },
-)
+)  # fmt: skip

@@ -104,16 +104,12 @@ def grokking(run: kit.Run) -> Grokking:
     states = [layers(run, i) for i in range(len(epochs))]
     p = states[0][0].shape[1]
     return Grokking(
-        p=p,
-        epochs=epochs,
-        train=np.asarray(run.measures["train_accuracy"]),
-        test=np.asarray(run.measures["test_accuracy"]),
+        p=p, epochs=epochs, first=states[0], last=states[-1],
+        train=np.asarray(run.measures["train_accuracy"]), test=np.asarray(run.measures["test_accuracy"]),
         train_loss=np.asarray(run.losses)[np.searchsorted(run.loss_iterations, epochs)] / p,
         test_loss=np.asarray(run.measures["test_loss"]) / p,
         ipr=np.array([[participation(rows).mean() for rows in (U, V, W.T)] for U, V, W in states]),
-        first=states[0],
-        last=states[-1],
-    )
+    )  # fmt: skip
 
 
 Evidence = dict[str, Grokking]

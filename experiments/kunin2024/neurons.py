@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -156,16 +156,7 @@ def draw_fig3(paths: list[NeuronPath]) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     handles = []
     for neuron in paths:
-        exact = NeuronPath(
-            neuron.delta,
-            neuron.t,
-            neuron.exact_w,
-            neuron.exact_a,
-            neuron.S,
-            neuron.exact_w,
-            neuron.exact_a,
-            neuron.beta,
-        )
+        exact = replace(neuron, w=neuron.exact_w, a=neuron.exact_a)
         exact_S = kernel_distance(neuron.exact_w, neuron.exact_a, neuron.w[0], float(neuron.a[0]))
         for k, (measured, theory) in enumerate((
             (neuron.a * np.linalg.norm(neuron.w, axis=1), exact.a * np.linalg.norm(exact.w, axis=1)),

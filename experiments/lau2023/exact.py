@@ -90,14 +90,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         look["label"] = f"estimate, {name}"
         handles.append(axes[0].errorbar(e.exact[part], e.mean[part], SPREADS * e.spread[part], **look))
         axes[1].errorbar(at[part], (e.mean / e.exact)[part], SPREADS * (e.spread / e.exact)[part], **look)
-    cross: dict[str, Any] = {
-        "ls": "",
-        "marker": "x",
-        "ms": 5,
-        "color": "black",
-        "label": "printed estimate",
-        "zorder": 3,
-    }
+    cross: dict[str, Any] = {"ls": "", "marker": "x", "ms": 5, "color": "black", "zorder": 3}
+    cross["label"] = "printed estimate"
     handles += axes[0].plot(e.exact[:k], e.printed, **cross)
     axes[1].plot(at[:k] + 0.3, e.printed / e.exact[:k], **cross)
     axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), zorder=1)

@@ -102,7 +102,6 @@ FIGURES = kit.by_id(
         configs={"sgd": "min2024/sgd_both.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
         passes={"linear": {"order *-rest loss-late": "From a small start linear networks turn before they grow too."}},
-
     ),
     kit.Figure(
         id="min2024-fig13",
@@ -115,6 +114,5 @@ FIGURES = kit.by_id(
         passes={"linear": {
             "norms-first directions-first together": "Fixed output weights take the phases from linear networks too.",
         }},
-
     ),
 )  # fmt: skip

@@ -37,15 +37,10 @@ def read_states(run: kit.Run) -> States:
         raise kit.InputError(f"{run.path}: the figures of min2024 need architecture.kind two_layer")
     dataset = run.dataset()
     return States(
-        x=dataset.x,
-        y=dataset.y,
-        iterations=np.array(run.snapshot_iterations),
-        W=parameters["hidden_weight"],
-        v=parameters["output_weight"],
-        loss_iterations=np.array(run.loss_iterations),
-        losses=np.array(run.losses, dtype=np.float64),
-        lr=float(getattr(run.config.optimizer, "lr", 1.0)),
-    )
+        x=dataset.x, y=dataset.y, iterations=np.array(run.snapshot_iterations), W=parameters["hidden_weight"],
+        v=parameters["output_weight"], loss_iterations=np.array(run.loss_iterations),
+        losses=np.array(run.losses, dtype=np.float64), lr=float(getattr(run.config.optimizer, "lr", 1.0)),
+    )  # fmt: skip
 
 
 def first_at(iterations: kit.Ints, holds: kit.Bools) -> float:

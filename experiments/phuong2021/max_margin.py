@@ -179,13 +179,8 @@ def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     return [
         *data_claims(e.directions),
         *layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
-        *end_claims(
-            e.correlations,
-            "The correlation with the respective max-margin direction is high for most neurons",
-            "Section 5.1",
-            "Figure 1c",
-            e.loss,
-        ),
+        *end_claims(e.correlations, "The correlation with the respective max-margin direction is high for most neurons",
+                    "Section 5.1", "Figure 1c", e.loss),
     ]  # fmt: skip
 
 
@@ -250,14 +245,9 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     return [
         *data_claims(e.directions),
         *stated,
-        *end_claims(
-            e.correlations,
-            "First-layer rows align with the closest max-margin direction",
-            "Section 5.2",
-            "Figure 2g",
-            e.loss,
-        ),
-    ]
+        *end_claims(e.correlations, "First-layer rows align with the closest max-margin direction", "Section 5.2",
+                    "Figure 2g", e.loss),
+    ]  # fmt: skip
 
 
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:

@@ -181,25 +181,13 @@ def _wanted() -> dict[str, str | kit.Wanted]:
     return {
         **{f"2 {s}": kit.Wanted(config, (f"initialization.scale={s}",)) for s in SMALL},
         **{f"3 {s}": kit.Wanted(config, (deep([50, 50]), f"initialization.scale={s}", *ends[s])) for s in DEEP},
-        **{
-            f"{L} matrices": kit.Wanted(
-                config, (deep([50] * (L - 1)), "initialization.scale=0.1", *more, "record.snapshots.interval=50")
-            )
-            for L, more in DEEPER.items()
-        },
-        **{
-            f"gamma {gamma}": kit.Wanted(
-                config,
-                (
-                    f"dataset.anisotropy={gamma}",
-                    "initialization.scale=0.01",
-                    "optimizer={kind: gd, lr: 0.02, iterations: 2000}",
-                ),
-            )
-            for gamma in GAMMAS
-        },
+        **{f"{L} matrices": kit.Wanted(config, (deep([50] * (L - 1)), "initialization.scale=0.1", *more,
+                                                "record.snapshots.interval=50")) for L, more in DEEPER.items()},
+        **{f"gamma {gamma}": kit.Wanted(config, (f"dataset.anisotropy={gamma}", "initialization.scale=0.01",
+                                                 "optimizer={kind: gd, lr: 0.02, iterations: 2000}"))
+           for gamma in GAMMAS},
         "relu": kit.Wanted(config, relu),
-    }
+    }  # fmt: skip
 
 
 FIGURE = kit.Figure(

@@ -124,14 +124,6 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
-    return _claims(e, "Section 4")
-
-
-def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
-    return _claims(e, "Section 4, Appendix B")
-
-
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
     lines, end = [], min(float(curve.t[-1]) for curve in e.curves)
@@ -157,16 +149,15 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
-def _figure(number: int, depths: tuple[int, int]) -> kit.Figure:
+def _figure(number: int, source: str, depths: tuple[int, int]) -> kit.Figure:
     return kit.Figure(
         id=f"tachet2018-fig{number}",
         caption=(
             "Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial logit 0.05; crosses: "
             "where the deeper network of the same norm gets ahead."
         ),
-        configs={f"N = {depth}": _wanted(depth) for depth in depths},
-
+        configs={f"N = {depth}": _wanted(depth) for depth in depths}, claims=lambda e: _claims(e, source),
     )  # fmt: skip
 
 
-FIGURES = kit.by_id(_figure(4, (2, 4)), _figure(8, (4, 8)))
+FIGURES = kit.by_id(_figure(4, "Section 4", (2, 4)), _figure(8, "Section 4, Appendix B", (4, 8)))

@@ -212,14 +212,9 @@ GENERAL = kit.Wanted(
 """A class of three points in general position (C.2)."""
 CASE_3 = kit.Wanted(
     "tachet2018/phase.yaml",
-    (
-        *HINGE,
-        "initialization.hidden_weight=[[0.5]]",
-        "initialization.output_weight=[-0.8]",
-        "optimizer.lr=1.0e-3",
-        "record.snapshots.interval=10",
-    ),
-)
+    (*HINGE, "initialization.hidden_weight=[[0.5]]", "initialization.output_weight=[-0.8]", "optimizer.lr=1.0e-3",
+     "record.snapshots.interval=10"),
+)  # fmt: skip
 
 
 def evidence_fig9(runs: kit.Runs) -> kit.Evidence:

@@ -131,16 +131,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     trained = sorted([*e.limits, *e.lazy], key=lambda end: end.alpha)
     at = [end.alpha for end in trained]
     axes[3].plot(*e.path, color=kit.SERIES[0], label=r"$\arg\min Q_\alpha$")
-    axes[3].plot(
-        at,
-        [end.norm for end in trained],
-        kit.MARKER,
-        ms=4,
-        color=kit.PALETTE.highlight,
-        mec="black",
-        mew=0.6,
-        label="trained network",
-    )
+    axes[3].plot(at, [end.norm for end in trained], kit.MARKER, ms=4, color=kit.PALETTE.highlight, mec="black", mew=0.6,
+                 label="trained network")  # fmt: skip
     axes[3].set(xscale="log", ylabel=r"$\Vert\beta\Vert_1$ over the least")
     kit.place_legend(axes[3], list(axes[3].lines), "inside")
     for panel in (axes[0], axes[1], axes[3]):

@@ -179,6 +179,5 @@ FIGURES = kit.by_id(
             "their relative difference, also with the blocks of attention that begin at 0 kept there."
         ),
         configs={"attention": MERGED, "blocks at 0": kit.Wanted(MERGED, FROZEN), "features": FEATURES},
-
     ),
 )  # fmt: skip

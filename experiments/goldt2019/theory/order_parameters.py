@@ -119,13 +119,9 @@ def integrate(start: Order, times: ArrayLike, eta: float, *, eta_v: float = 0.0,
 
     solution = solve_ivp(
         lambda _, y: np.concatenate([slope.ravel() for slope in slopes(unpack(y), eta, eta_v, sigma)]),
-        (0.0, float(t[-1])),
-        np.concatenate([start.Q.ravel(), start.R.ravel(), start.v]),
-        t_eval=t,
-        method="LSODA",
-        rtol=1e-7,
-        atol=1e-12,
-    )
+        (0.0, float(t[-1])), np.concatenate([start.Q.ravel(), start.R.ravel(), start.v]), t_eval=t, method="LSODA",
+        rtol=1e-7, atol=1e-12,
+    )  # fmt: skip
     if solution.y.shape[1] != len(t):
         raise ArithmeticError(f"order parameters: {solution.message}")
     return [unpack(y) for y in solution.y.T]
