@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -26,21 +27,6 @@ GROUP = "dyn"
 """Entry points of this group add papers and kinds."""
 EXPERIMENTS = "dynamics_cli._bundled.experiments"
 """Package of the bundled papers."""
-
-
-@dataclass(frozen=True)
-class CatalogueEntry:
-    """A figure as the catalogue lists it."""
-
-    id: str
-    paper: str
-    title: str
-    seconds: float
-    """Expected time on two CPU cores, training included."""
-    module: str
-    """Module to import, in full."""
-    variants: tuple[str, ...] = ()
-    """Names of its variants."""
 
 
 def papers() -> dict[str, PaperEntry]:
@@ -64,7 +50,7 @@ def papers() -> dict[str, PaperEntry]:
     return known
 
 
-def figures(paper: str | None = None) -> list[CatalogueEntry]:
+def figures(paper: str | None = None) -> list[FigureEntry]:
     """Return the figures of a paper, or of all papers, in the order of the index.
 
     Raises:
@@ -91,19 +77,15 @@ def load_figure(figure_id: str) -> Figure:
         UsageError: there is no such figure; the message names the closest.
         InputError: the module of another package cannot be imported, or does not hold the figure.
     """
+    from dynamics_cli.kinds.registry import importing
     from dynamics_cli.reproduction.figure import Figure
 
     listed = find(figure_id)
-    if listed.module.startswith(f"{EXPERIMENTS}."):
-        module = importlib.import_module(listed.module)
-    else:
-        from dynamics_cli.kinds.registry import importing
-
-        try:
-            with importing():
-                module = importlib.import_module(listed.module)
-        except InputError as error:
-            raise InputError(f"the figure {figure_id}: {error}") from error
+    try:
+        with nullcontext() if listed.module.startswith(f"{EXPERIMENTS}.") else importing():
+            module = importlib.import_module(listed.module)
+    except InputError as error:
+        raise InputError(f"the figure {figure_id}: {error}") from error
     several = getattr(module, "FIGURES", None)
     figure = several.get(figure_id) if isinstance(several, Mapping) else getattr(module, "FIGURE", None)
     if not isinstance(figure, Figure) or figure.id != figure_id:
@@ -111,7 +93,7 @@ def load_figure(figure_id: str) -> Figure:
     return replace(figure.bound(module), title=listed.title)
 
 
-def find(figure_id: str) -> CatalogueEntry:
+def find(figure_id: str) -> FigureEntry:
     """Return how the catalogue lists a figure.
 
     Raises UsageError: there is no such figure; the message names the closest.
@@ -133,9 +115,9 @@ def _bundled() -> dict[str, PaperEntry]:
     return index
 
 
-def _listed(paper: str, figure_id: str, entry: FigureEntry) -> CatalogueEntry:
+def _listed(paper: str, figure_id: str, entry: FigureEntry) -> FigureEntry:
     module = f"{EXPERIMENTS}.{entry.module}" if paper in _bundled() else entry.module
-    return CatalogueEntry(figure_id, paper, entry.title, entry.seconds, module, entry.variants)
+    return entry._replace(module=module, id=figure_id, paper=paper)
 
 
 def list_figures(paper: str | None = None) -> Table:

@@ -20,6 +20,9 @@ class FigureEntry(NamedTuple):
     """Module with the `Figure` as `FIGURE`, or under its id in `FIGURES`; of bundled papers, below `experiments`."""
     variants: tuple[str, ...] = ()
     """Names of the figure's variants."""
+    id: str = ""
+    paper: str = ""
+    """Its id and the key of its paper, which the catalogue fills in."""
 
 
 class PaperEntry(NamedTuple):

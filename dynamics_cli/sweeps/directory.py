@@ -71,15 +71,6 @@ def read_sweep(directory: Path) -> dict[str, Any]:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
 
 
-def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
-    """Write the description of a sweep, with a checksum, in one indivisible step.
-
-    Raises:
-        RunError: it cannot be written.
-    """
-    write_sealed(directory / SWEEP, described, indent=None)
-
-
 def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> None:
     """Write the table of a sweep whose jobs have all ended: as CSV, then with its checksum into the description.
 
@@ -89,7 +80,7 @@ def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> N
     names, values = rows.columns, [[*row.values()] for row in rows]
     path = files.save_csv(directory / RESULTS, names, ([*map(text_of, row)] for row in values))
     table = {"columns": names, "rows": values, "sha256": hashlib.sha256(files.read(path)).hexdigest()}
-    write_sweep(directory, {**described, "table": table})
+    write_sealed(directory / SWEEP, {**described, "table": table}, indent=None)
 
 
 class Batch(NamedTuple):
@@ -277,16 +268,12 @@ class Sweep:
             problem = f"it holds another run than that of job {row['job']} of this sweep; was it moved there?"
             raise CorruptRunError(path, problem, f"move or delete it; {_TRAINED}")
 
-    def check_table(self) -> None:
-        """Raise `CorruptRunError` unless the CSV file of a finished sweep is the file that the sweep wrote."""
+    def table_is_intact(self) -> bool:
+        """Whether the CSV file is the file that the sweep wrote, if it has written one."""
         if self._table is None:
-            return
-        try:
-            intact = hashlib.sha256(files.read(self.table)).hexdigest() == self._table["sha256"]
-        except OSError:
-            intact = False
-        if not intact:
-            raise CorruptRunError(self.table, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
+            return True
+        data = files.read(self.table) if files.exists(self.table) else b""
+        return bool(hashlib.sha256(data).hexdigest() == self._table["sha256"])
 
     def to_pandas(self) -> DataFrame:
         """Return `rows` as a `pandas.DataFrame`.
@@ -313,7 +300,8 @@ def verify_sweep(directory: Path) -> list[Finding]:
                     wrong[directory / row["path"]] = [Finding.of(error, directory)]
         failed = [row for row in sweep.rows if row["status"] == "failed"]
         findings = [Finding(directory / row["path"], f"job {row['job']} failed: {row['message']}") for row in failed]
-        sweep.check_table()
+        if not sweep.table_is_intact():
+            findings.append(Finding(sweep.table, f"it is not the table that the sweep wrote ({_AGAIN})"))
     except RunError as error:
         findings.append(Finding.of(error, directory))
     return [*findings, *chain(*wrong.values())]

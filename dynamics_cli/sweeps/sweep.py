@@ -11,6 +11,7 @@ from typing import Any
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.runs.store.sealed import write_sealed
 from dynamics_cli.sweeps.directory import (
     SWEEP,
     Batch,
@@ -19,7 +20,6 @@ from dynamics_cli.sweeps.directory import (
     ended_run,
     read_sweep,
     rows_of,
-    write_sweep,
     write_table,
 )
 from dynamics_cli.sweeps.jobs import PlannedSweep
@@ -29,15 +29,12 @@ from dynamics_cli.training.replicas import divide
 from dynamics_cli.training.session import identity_of
 from dynamics_cli.training.signals import Interrupted
 
-Shard = tuple[int, int]
-"""`(3, 50)`: the third of fifty parts of a sweep."""
-
 
 def run_sweep(
     planned: PlannedSweep,
     *,
     out: Path | None = None,
-    shard: Shard | None = None,
+    shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
     report: Callable[[int], object] | None = None,
@@ -65,12 +62,12 @@ def run_sweep(
             division = divide([job.config for job in planned])
             together = [*division.batches, *(numbers for numbers, _ in division.refused if len(numbers) > 1)]
             described = {**planned.described(), "batches": together}
-            write_sweep(directory, described)
+            write_sealed(directory / SWEEP, described, indent=None)
         (part, parts), datasets, failed = shard or (1, 1), dict[int, Any](), dict[str, str]()
         batches = batches_of(described)[part - 1 :: parts]
         todo = [batch for batch in batches if not _is_done(directory, batch, planned, datasets)]
         if described.pop("table", None) and todo:
-            write_sweep(directory, described)
+            write_sealed(directory / SWEEP, described, indent=None)
         ended = sum(len(batch.numbers) for batch in batches) - sum(len(batch.numbers) for batch in todo)
         if report is not None:
             report(ended)

@@ -58,7 +58,9 @@ def run_by_executor(todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Ex
                 if not running:
                     return
                 for future in wait(running, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
-                    k, ended = running.pop(future), _result(future)
+                    k, error = running.pop(future), future.exception()
+                    killed = type(error).__name__ == "KilledWorker"  # of Dask, after some tries
+                    ended = KILLED if killed else future.result()
                     if isinstance(ended, int):
                         number = ended
                     else:
@@ -69,15 +71,6 @@ def run_by_executor(todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Ex
         for future in running:
             future.cancel()
     raise Interrupted(STOPPED, number)
-
-
-def _result(future: Future[str | int]) -> str | int:
-    try:
-        return future.result()
-    except Exception as error:
-        if type(error).__name__ == "KilledWorker":  # of Dask, after some tries
-            return KILLED
-        raise
 
 
 class Processes(ThreadPoolExecutor):

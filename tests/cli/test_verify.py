@@ -42,9 +42,7 @@ def small(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         table=lambda losses: (["loss"], [[f"{losses[-1]:.3f}"]]),
     )  # fmt: skip
     monkeypatch.setattr(reproduce, "load_figure", lambda figure_id: figure)
-    monkeypatch.setattr(
-        catalogue, "find", lambda figure_id: catalogue.CatalogueEntry(figure_id, "small", "Small", 1.0, "")
-    )
+    monkeypatch.setattr(catalogue, "find", lambda id_: catalogue.FigureEntry("Small", 1.0, "", id=id_, paper="small"))
     return figure.id
 
 

@@ -11,7 +11,8 @@ import yaml
 
 from dynamics_cli._bundled import CONFIGS, ROOT
 from dynamics_cli.config import load_config
-from dynamics_cli.reproduction.catalogue import CatalogueEntry, figures, load_figure, papers
+from dynamics_cli.reproduction.catalogue import figures, load_figure, papers
+from dynamics_cli.reproduction.entries import FigureEntry
 from dynamics_cli.version import __version__
 
 IDS = [listed.id for listed in figures()]
@@ -62,7 +63,7 @@ def test_every_config_that_a_figure_names_is_valid(figure_id: str, preset: str, 
 
 
 @pytest.mark.parametrize("listed", figures(), ids=lambda listed: listed.id)
-def test_variants_are_listed_and_replace_runs_of_the_figure(listed: CatalogueEntry) -> None:
+def test_variants_are_listed_and_replace_runs_of_the_figure(listed: FigureEntry) -> None:
     figure = load_figure(listed.id)
     assert tuple(figure.variants) == listed.variants
     for variant in figure.variants.values():
