@@ -48,7 +48,7 @@ def explain(error: ValidationError, source: Written) -> list[Mistake]:
 
 
 def _message(detail: ErrorDetails, path: KeyPath, data: dict[str, Any]) -> tuple[KeyPath, str]:
-    found = detail["input"]
+    given = detail["input"]
     match detail["type"]:
         case "extra_forbidden":
             return path, _unknown_key(path, data)
@@ -57,18 +57,18 @@ def _message(detail: ErrorDetails, path: KeyPath, data: dict[str, Any]) -> tuple
         case "union_tag_not_found":
             return (*path, "kind"), f"is missing; allowed are {_general(kinds(path, data))}"
         case "union_tag_invalid":
-            kind, path = (found, path) if isinstance(found, str) else (found["kind"], (*path, "kind"))
+            kind, path = (given, path) if isinstance(given, str) else (given["kind"], (*path, "kind"))
             allowed = kinds(path[:-1] if path[-1] == "kind" else path, data)
             close = did_you_mean(str(kind), allowed)
             return path, f"unknown kind {kind!r}; allowed are {_general(allowed)}{close}{OTHERS}"
-    if isinstance(found, str) and found in kinds(path, data):
+    if isinstance(given, str) and given in kinds(path, data):
         return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
     expected = re.sub(r"^\w+ should", "must", detail["msg"].partition(" after validation")[0])
     for theirs, ours in WORDS.items():
         expected = expected.replace(theirs, ours)
     words = re.findall("'([^']*)'", expected) if detail["type"] == "literal_error" else []
-    close = did_you_mean(found, words) if isinstance(found, str) else ""
-    return path, f"{expected}, not {show(found)}{close}"
+    close = did_you_mean(given, words) if isinstance(given, str) else ""
+    return path, f"{expected}, not {show(given)}{close}"
 
 
 def _general(known: dict[str, bool]) -> str:

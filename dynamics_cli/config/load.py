@@ -112,11 +112,9 @@ def load_sweep(
     if (data := plain.data.get(SWEEP)) is None:
         return None, plain
     try:
-        return SweepSection.model_validate(data), plain
+        return TypeAdapter(dict[str, SweepSection]).validate_python({SWEEP: data})[SWEEP], plain
     except ValidationError as error:
-        lines = [{**line, "loc": (SWEEP, *line["loc"])} for line in error.errors(include_url=False)]
-        raised = ValidationError.from_exception_data(error.title, lines)  # type: ignore[arg-type]
-        raise ConfigError(_in_order([*plain.problems, *explain(raised, plain)])) from error
+        raise ConfigError(_in_order([*plain.problems, *explain(error, plain)])) from error
 
 
 def _make_paths_absolute(source: Written) -> None:
@@ -156,10 +154,10 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
     """
     above: dict[KeyPath, Mapping[str, Any]] = {(): sections}
     for path, kind in kinds_in(sections):
-        above[path] = {name: one for name, one in kind if isinstance(one, Kind)}
-        own = above.get(path[:-1], {}) if len(path) > 1 else {}
-        for place, message in kind.check({**sections, **own}):
-            yield (*(path[:-1] if place[0] in own else ()), *place), message
+        above[path] = {name: value for name, value in kind if isinstance(value, Kind)}
+        beside = above.get(path[:-1], {}) if len(path) > 1 else {}
+        for place, message in kind.check({**sections, **beside}):
+            yield (*(path[:-1] if place[0] in beside else ()), *place), message
 
 
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:
@@ -187,5 +185,5 @@ def _in_order(problems: Iterable[Mistake]) -> list[Mistake]:
     ordered = sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or 0))
     if len(ordered) <= MAX_TOLD:
         return ordered
-    rest = Mistake(ordered[MAX_TOLD].file, None, "", f"and {len(ordered) - MAX_TOLD} more problems")
-    return [*ordered[:MAX_TOLD], rest]
+    more = Mistake(ordered[MAX_TOLD].file, None, "", f"and {len(ordered) - MAX_TOLD} more problems")
+    return [*ordered[:MAX_TOLD], more]

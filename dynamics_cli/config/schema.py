@@ -69,11 +69,11 @@ def _made(known: tuple[tuple[str, str, type[Kind]], ...]) -> dict[str, Node]:
 
 def _docstrings(cls: type[Section]) -> dict[str, str]:
     """Return the text below each field of a section, its bases' included; pydantic's own way slows every start."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, Section):
-            found |= _written(base.__module__).get(base.__qualname__, {})
-    return found
+            texts |= _written(base.__module__).get(base.__qualname__, {})
+    return texts
 
 
 @cache
@@ -83,15 +83,15 @@ def _written(module: str) -> dict[str, dict[str, str]]:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, SyntaxError, KeyError):  # typed into a console
         return {}
-    found: dict[str, dict[str, str]] = {}
+    classes: dict[str, dict[str, str]] = {}
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
-            fields = found.setdefault(node.name, {})
+            fields = classes.setdefault(node.name, {})
             for field, text in pairwise(node.body):
                 match field, text:
                     case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(value=ast.Constant(value=str(written))):
                         fields[key] = inspect.cleandoc(written)
-    return found
+    return classes
 
 
 def _chosen(node: Any, kinds: Mapping[str, list[type[Kind]]]) -> Any:
@@ -105,11 +105,11 @@ def _chosen(node: Any, kinds: Mapping[str, list[type[Kind]]]) -> Any:
         return node
     if not isinstance(section := node.get("kinds"), str):
         return {key: _chosen(value, kinds) for key, value in node.items() if key != "required"}
-    rest = {key: value for key, value in node.items() if key not in ("kinds", "word")}
+    about = {key: value for key, value in node.items() if key not in ("kinds", "word")}
     choice = [{"$ref": f"#/$defs/{section}.{cls.model_fields['kind'].default}"} for cls in kinds[section]]
     plain = [cls for cls in kinds[section] if not any(field.is_required() for field in cls.model_fields.values())]
     words = [{"enum": [cls.model_fields["kind"].default for cls in plain], "type": "string"}] if node["word"] else []
-    return rest | {"anyOf": [*words, *choice]}
+    return about | {"anyOf": [*words, *choice]}
 
 
 def section_schema(cls: type[Section]) -> Node:

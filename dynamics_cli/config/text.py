@@ -61,19 +61,19 @@ def _plural(node: dict[str, Any]) -> str:
     return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", describe(node))
 
 
-def show(found: object) -> str:  # noqa: PLR0911 - one return a type
+def show(value: object) -> str:  # noqa: PLR0911 - one return a type
     """Return a value in short, with its type where the type is the mistake."""
-    match found:
+    match value:
         case None:
             return "empty (null)"
         case bool():
-            return "true" if found else "false"
+            return "true" if value else "false"
         case str():
-            return f"the text {found[:60]!r}" + ("..." if len(found) > 60 else "")
+            return f"the text {value[:60]!r}" + ("..." if len(value) > 60 else "")
         case int() | float():
-            return repr(found) if not isinstance(found, int) or abs(found) < 10**30 else "an integer of many digits"
+            return repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "an integer of many digits"
         case list():
-            return "an empty list" if not found else f"a list of {len(found)}"
+            return "an empty list" if not value else f"a list of {len(value)}"
         case dict():
             return "a mapping"
-    return f"a {type(found).__name__}"
+    return f"a {type(value).__name__}"

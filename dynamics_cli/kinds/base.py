@@ -120,9 +120,9 @@ def _add(cls: type[Kind], name: str) -> None:
     for method in vars(cls):
         if any(getattr(vars(base).get(method), "__final__", False) for base in cls.__mro__[1:]):
             raise TypeError(f"{cls.section}.kind {name!r} defines {method}, which dyn derives from the formula")
-    there = _KINDS.setdefault(cls.section, {}).get(name)
-    if there is not None and there.__module__ != cls.__module__:
-        taken = f"{there.__module__}.{there.__qualname__} has this name"
+    known = _KINDS.setdefault(cls.section, {}).get(name)
+    if known is not None and known.__module__ != cls.__module__:
+        taken = f"{known.__module__}.{known.__qualname__} has this name"
         raise InputError(f"{cls.section}.kind {name!r} is taken: {taken}; give the kind of {cls.__qualname__} another")
     _KINDS[cls.section][name] = cls
     if (module := cls.__module__.partition(".")[0]) != "dynamics_cli":

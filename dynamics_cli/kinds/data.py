@@ -182,7 +182,7 @@ class Dataset(Kind):
     def _relabelled(self) -> bool:
         return self.random_labels is not None or self.replaced_labels is not None
 
-    def own(self, streams: Streams) -> Streams:
+    def streams_of(self, streams: Streams) -> Streams:
         """Return the streams of `seed`, by default the run's."""
         return streams if self.seed is None else replace(streams, seed=self.seed)
 
@@ -193,7 +193,7 @@ class Dataset(Kind):
             InputError: see `load`; or they do not fit into memory, the inputs span too few directions to be whitened,
                 or labels that are to be replaced are no classes.
         """
-        streams = self.own(streams)
+        streams = self.streams_of(streams)
         samples = self.load(streams)
         if self.whiten:
             samples = samples.whitened()

@@ -39,8 +39,8 @@ class NotAFormulaError(TypeError):
 def _operators(operation: str) -> tuple[Any, Any]:
     """Return the methods of an operation of two numbers: `self` first, and `self` second."""
     return (
-        lambda self, other: make(self.table, operation, self, other),
-        lambda self, other: make(self.table, operation, other, self),
+        lambda self, number: make(self.table, operation, self, number),
+        lambda self, number: make(self.table, operation, number, self),
     )
 
 
@@ -84,18 +84,18 @@ class Expression:
 
 def make(table: dict[Any, Expression], operation: str, *arguments: Any) -> Expression:
     """Return the expression of an operation, simplified where a number is 0 or 1."""
-    given = [constant(table, one) for one in arguments]
-    if all(one.operation == "constant" for one in given) and operation not in _REDUCTIONS:
-        return constant(table, float(_OPERATIONS[operation](*(np.float64(one.arguments[0]) for one in given))))
+    given = [constant(table, argument) for argument in arguments]
+    if all(node.operation == "constant" for node in given) and operation not in _REDUCTIONS:
+        return constant(table, float(_OPERATIONS[operation](*(np.float64(node.arguments[0]) for node in given))))
     simple = _simplified(operation, given)
     if simple is not None:
         return simple
-    level = WHOLE if operation in _REDUCTIONS else max(one.level for one in given)
+    level = WHOLE if operation in _REDUCTIONS else max(argument.level for argument in given)
     return _entry(table, operation, tuple(given), level)
 
 
 def _entry(table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int) -> Expression:
-    key = (operation, *(id(one) if isinstance(one, Expression) else repr(one) for one in arguments))
+    key = (operation, *(id(node) if isinstance(node, Expression) else repr(node) for node in arguments))
     if key not in table:
         table[key] = Expression(table, operation, arguments, level)
     return table[key]
@@ -116,8 +116,8 @@ def symbol(table: dict[Any, Expression], name: str, level: int) -> Expression:
     return _entry(table, "symbol", (name,), level)
 
 
-def _number(one: Expression) -> float | None:
-    return one.arguments[0] if one.operation == "constant" else None
+def _number(node: Expression) -> float | None:
+    return node.arguments[0] if node.operation == "constant" else None
 
 
 def _simplified(operation: str, given: Sequence[Expression]) -> Expression | None:
@@ -152,14 +152,14 @@ def _simplified(operation: str, given: Sequence[Expression]) -> Expression | Non
 def _torch_of(arrays: Iterable[Any]) -> ModuleType | None:
     """Return torch where one of the arrays is a tensor; it is never imported here."""
     torch = sys.modules.get("torch")
-    return torch if torch is not None and any(isinstance(one, torch.Tensor) for one in arrays) else None
+    return torch if torch is not None and any(isinstance(array, torch.Tensor) for array in arrays) else None
 
 
 def _apply(name: str, *arguments: Any) -> Any:
     """Return a function of numbers, arrays, tensors or expressions."""
-    for one in arguments:
-        if isinstance(one, Expression):
-            return make(one.table, name, *arguments)
+    for argument in arguments:
+        if isinstance(argument, Expression):
+            return make(argument.table, name, *arguments)
     torch = _torch_of(arguments)
     return _OPERATIONS[name](*arguments) if torch is None else _of_tensors(torch, name)(*arguments)
 
@@ -201,7 +201,7 @@ SUMS = ("total", "total_of_all")
 
 def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
     """Return an operation on tensors; at kinks it differentiates as `derivative` does."""
-    own: dict[str, Callable[..., Any]] = {
+    of_tensors: dict[str, Callable[..., Any]] = {
         "power": operator.pow,
         "maximum": lambda a, b: torch.where((a > b) | (a != a), a, b),  # noqa: PLR0124 - NaN stays
         "minimum": lambda a, b: torch.where((a < b) | (a != a), a, b),  # noqa: PLR0124
@@ -210,31 +210,43 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "logsumexp": lambda h: torch.logsumexp(h, -1),
         "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1),
     }
-    return own.get(name) or _OF_BOTH.get(name) or getattr(torch, name)
+    return of_tensors.get(name) or _OF_BOTH.get(name) or getattr(torch, name)
 
 
-def _named(name: str, doc: str) -> Callable[..., Array]:
+_SLOPES: dict[str, Callable[[Expression, Expression], Any]] = {"negative": lambda z, f: -1.0}
+"""Derivatives of the operations of a single argument `z`, also given their value `f`."""
+_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
+def _named(name: str, doc: str, slope: Callable[[Any, Any], Any] | None = None) -> Callable[..., Array]:
+    """Return an operation as a function, and keep its derivative, of the argument and the value."""
+
     def function(*arguments: Array) -> Array:
         return _apply(name, *arguments)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
+    if slope is not None:
+        _SLOPES[name] = slope
     return function
 
 
-exp = _named("exp", "Return `e^z`.")
-expm1 = _named("expm1", "Return `e^z - 1`, exact for small z.")
-log = _named("log", "Return the natural logarithm.")
-log1p = _named("log1p", "Return `log(1 + z)`, exact for small z.")
-sqrt = _named("sqrt", "Return the square root.")
-tanh = _named("tanh", "Return `tanh(z)`.")
-sin = _named("sin", "Return `sin(z)`.")
-cos = _named("cos", "Return `cos(z)`.")
-erf = _named("erf", "Return the error function, `2/sqrt(pi)` times the integral of `exp(-t^2)` from 0 to z.")
-sigmoid = _named("sigmoid", "Return `1 / (1 + exp(-z))`, without overflow.")
-softplus = _named("softplus", "Return `log(1 + exp(z))`, without overflow.")
-abs = _named("abs", "Return `|z|`; its derivative at 0 is 0.")  # its name in `numpy` and `torch`
-sign = _named("sign", "Return -1, 0 or 1.")
+# fmt: off
+exp = _named("exp", "Return `e^z`.", lambda z, f: f)
+expm1 = _named("expm1", "Return `e^z - 1`, exact for small z.", lambda z, f: f + 1)
+log = _named("log", "Return the natural logarithm.", lambda z, f: 1 / z)
+log1p = _named("log1p", "Return `log(1 + z)`, exact for small z.", lambda z, f: 1 / (1 + z))
+sqrt = _named("sqrt", "Return the square root.", lambda z, f: 0.5 / f)
+tanh = _named("tanh", "Return `tanh(z)`.", lambda z, f: 1 - f * f)
+sin = _named("sin", "Return `sin(z)`.", lambda z, f: _apply("cos", z))
+cos = _named("cos", "Return `cos(z)`.", lambda z, f: -sin(z))
+erf = _named("erf", "Return the error function, `2/sqrt(pi)` times the integral of `exp(-t^2)` from 0 to z.",
+             lambda z, f: _TWO_OVER_ROOT_PI * exp(-(z * z)))
+sigmoid = _named("sigmoid", "Return `1 / (1 + exp(-z))`, without overflow.", lambda z, f: f * _apply("sigmoid", -z))
+softplus = _named("softplus", "Return `log(1 + exp(z))`, without overflow.", lambda z, f: sigmoid(z))
+abs = _named("abs", "Return `|z|`; its derivative at 0 is 0.", lambda z, f: _apply("sign", z))
+sign = _named("sign", "Return -1, 0 or 1.", lambda z, f: 0.0)
+# fmt: on
 maximum = _named("maximum", "Return the larger of two; where they are equal, the derivative is that of the second.")
 minimum = _named("minimum", "Return the smaller of two; where they are equal, the derivative is that of the second.")
 where = _named("where", "Return the second argument where the first, a comparison, holds, the third elsewhere.")
@@ -262,25 +274,6 @@ def numbered(h: Array) -> Array:
 
 
 # -- derivatives
-
-_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
-_SLOPES: dict[str, Callable[[Expression, Expression], Any]] = {
-    "negative": lambda z, f: -1.0,
-    "abs": lambda z, f: sign(z),
-    "sign": lambda z, f: 0.0,
-    "sqrt": lambda z, f: 0.5 / f,
-    "exp": lambda z, f: f,
-    "expm1": lambda z, f: f + 1,
-    "log": lambda z, f: 1 / z,
-    "log1p": lambda z, f: 1 / (1 + z),
-    "tanh": lambda z, f: 1 - f * f,
-    "sin": lambda z, f: cos(z),
-    "cos": lambda z, f: -sin(z),
-    "erf": lambda z, f: _TWO_OVER_ROOT_PI * exp(-(z * z)),
-    "sigmoid": lambda z, f: f * sigmoid(-z),
-    "softplus": lambda z, f: sigmoid(z),
-}
-"""Derivatives of the functions of a single argument `z`, also given their value `f`."""
 
 
 def _partials(node: Expression) -> list[tuple[Expression, Any]]:
@@ -360,7 +353,7 @@ def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any
     """Return the values of expressions on arrays or tensors that stand for their symbols."""
     values: dict[Expression, Any] = {}
     torch: Any = _torch_of(given.values())
-    array: Any = next((one for one in given.values() if getattr(one, "ndim", 0)), None)
+    array: Any = next((array for array in given.values() if getattr(array, "ndim", 0)), None)
 
     def typed(number: float) -> Any:
         """Return a number in the precision of the arrays."""
@@ -373,18 +366,18 @@ def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any
             if at.operation == "constant":
                 values[at] = typed(at.arguments[0])
             elif at.operation == "symbol":
-                found = given[at.arguments[0]]
-                values[at] = typed(found) if isinstance(found, float) else found
+                argument = given[at.arguments[0]]
+                values[at] = typed(argument) if isinstance(argument, float) else argument
             else:
                 mixed = at.level == EACH and at.operation not in _REDUCTIONS
                 values[at] = _apply(
                     at.operation,
-                    *(value(one)[..., None] if mixed and one.level == WHOLE else value(one) for one in at.arguments),
+                    *(value(a)[..., None] if mixed and a.level == WHOLE else value(a) for a in at.arguments),
                 )
         return values[at]
 
     with np.errstate(over="ignore", under="ignore"):  # inner overflows end as 0 or infinity
-        return [value(one) for one in nodes]
+        return [value(node) for node in nodes]
 
 
 def ordered(nodes: Iterable[Expression]) -> list[Expression]:
@@ -393,9 +386,9 @@ def ordered(nodes: Iterable[Expression]) -> list[Expression]:
 
     def visit(at: Expression) -> None:
         if at not in order:
-            for one in at.arguments:
-                if isinstance(one, Expression):
-                    visit(one)
+            for argument in at.arguments:
+                if isinstance(argument, Expression):
+                    visit(argument)
             order[at] = None
 
     for node in nodes:

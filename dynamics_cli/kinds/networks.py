@@ -141,8 +141,8 @@ class Architecture(Kind):
         """
         for name in self.train or ():
             if name not in names:
-                there = f"it has {', '.join(names)}"
-                raise InputError(f"architecture.train: the network has no weight {name!r}; {there}")
+                told = f"the network has no weight {name!r}; it has {', '.join(names)}"
+                raise InputError(f"architecture.train: {told}")
 
     def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
         """Return the network as it is trained, with its initial weights: scaled, centred, some weights frozen.

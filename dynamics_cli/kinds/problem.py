@@ -102,7 +102,7 @@ class Measure(Kind):
         """Return whether a problem that offers a measure recorded by default records it."""
         return True
 
-    def doubt(self, found: Floats) -> str | None:
+    def doubt(self, numbers: Floats) -> str | None:
         """Return why measured numbers cannot be trusted, if they cannot."""
         return None
 
@@ -223,22 +223,16 @@ class Problem:
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""
-        own = self.config.initialization.seed
-        drawn = self.config.initialization.draw(self, Streams(self.config.seed if own is None else own))
-        if wrong := _wrong_weights(self.shapes, drawn):
-            raise InputError(f"initialization.kind {self.config.initialization.kind}: {wrong}")
-        times = self.config.initialization.rescale or 1.0
+        section = self.config.initialization
+        drawn = section.draw(self, Streams(self.config.seed if section.seed is None else section.seed))
+        for name, shape in self.shapes.items():
+            if name not in drawn:
+                raise InputError(f"initialization.kind {section.kind}: it gives no {name}")
+            if np.shape(drawn[name]) != shape:
+                told = f"it gives {name} the shape {np.shape(drawn[name])}, the network needs {shape}"
+                raise InputError(f"initialization.kind {section.kind}: {told}")
+        times = section.rescale or 1.0
         return {name: (times * np.asarray(drawn[name], np.float64)).astype(self.dtype) for name in self.shapes}
-
-
-def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, NDArray[np.floating]]) -> str:
-    """Return the mistakes of initial weights; empty when each has the shape that the network needs."""
-    for name, shape in shapes.items():
-        if name not in drawn:
-            return f"it gives no {name}"
-        if np.shape(drawn[name]) != shape:
-            return f"it gives {name} the shape {np.shape(drawn[name])}, the network needs {shape}"
-    return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -267,8 +261,8 @@ class State:
             architecture = self.problem.config.architecture
             start = self.start if architecture.centered else None
             self.shared["network"] = architecture.function(self.parameters, start)
-        found: Callable[[Floats], Floats] = self.shared["network"]
-        return found
+        network: Callable[[Floats], Floats] = self.shared["network"]
+        return network
 
     @property
     def start(self) -> Parameters:

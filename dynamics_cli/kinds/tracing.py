@@ -115,10 +115,10 @@ def _facts_or_obstacle(kind: Any) -> Facts | str:
 def curve(sigma: Any, trace: Trace, order: int = 1) -> list[Expression]:
     """Return sigma(z) and its derivatives up to some order."""
     z = symbol(trace.table, "z", EACH)
-    found = [formulas.constant(trace.table, sigma.value(z))]
+    derivatives = [formulas.constant(trace.table, sigma.value(z))]
     for _ in range(order):
-        found.append(formulas.along(found[-1], {z: 1.0}))
-    return found
+        derivatives.append(formulas.along(derivatives[-1], {z: 1.0}))
+    return derivatives
 
 
 def is_identity(sigma: Any) -> bool:
@@ -221,7 +221,7 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     if not optimizer.by_formula:
         raise NotAFormulaError(f"{type(optimizer).__name__} is no formula of a weight")
     weight, memory, whole = update(optimizer, trace)
-    found = [weight, *memory.values(), *whole.values()]
-    if {one.operation for one in formulas.ordered(found)}.issuperset(formulas.SUMS):
+    nodes = [weight, *memory.values(), *whole.values()]
+    if {node.operation for node in formulas.ordered(nodes)}.issuperset(formulas.SUMS):
         raise InputError(f"optimizer.kind {optimizer.kind!r}: an update has `total` or `total_of_all`, not both")
-    return found
+    return nodes

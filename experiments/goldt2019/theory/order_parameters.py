@@ -130,7 +130,7 @@ def integrate(start: Order, times: ArrayLike, eta: float, *, eta_v: float = 0.0,
 def measured(run: Any) -> list[Order]:
     """Return the order parameters of all recorded states of a student of a teacher whose inputs are divided."""
     dataset = run.config.dataset
-    teacher = dataset.weights(dataset.own(Streams(run.config.seed)))
+    teacher = dataset.weights(dataset.streams_of(Streams(run.config.seed)))
     B, A = (np.asarray(teacher[name], np.float64) for name in ("hidden_weight", "output_weight"))
     W, v = (np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight"))
     return [Order(w @ w.T, w @ B.T, B @ B.T, v_k, A) for w, v_k in zip(W, v, strict=True)]

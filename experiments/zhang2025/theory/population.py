@@ -83,5 +83,5 @@ def descent(start: Mapping[str, Floats], covariance: Floats, N: int, step: float
 def setting(run: Any) -> tuple[Floats, int, float]:
     """Return `Lambda` (D, D), N, and the step on the loss without a factor, of a run on `in_context_regression`."""
     data: Any = run.config.dataset
-    covariance = data.covariance(data.own(Streams(run.config.seed)))
+    covariance = data.covariance(data.streams_of(Streams(run.config.seed)))
     return covariance, data.context, run.config.optimizer.lr * loss_factor(run) / 2
