@@ -66,9 +66,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
     from dynamics_cli.config.dump import to_plain
     from dynamics_cli.config.load import load_sweep
     from dynamics_cli.reproduction.catalogue import config_file
-    from dynamics_cli.training.problem import label_moments
 
-    moments = ""
     try:
         file = config_file(text)
     except ConfigError as error:
@@ -76,8 +74,6 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
     if (section := load_sweep(file, overrides)[0]) is None:
         config = read_config(text, overrides)
         plain, jobs = to_plain(config), ""
-        if not as_json and (labels := label_moments(config)) is not None:
-            moments = "# labels: mean {}, standard deviation {}".format(*map(cell, labels))
     else:
         planned = api.plan_sweep(text, overrides=overrides, record="config")
         try:
@@ -87,7 +83,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
         plain = {**to_plain(config), "sweep": section.model_dump(exclude_unset=True)}
         points, seeds = len(planned) // planned.seeds, planned.seeds
         jobs = f"# points x seeds: {points} x {seeds} = {len(planned)} jobs, which `dyn sweep` trains"
-    emit_either(plain, f"{to_yaml(plain, terminal_width())}{jobs}{moments}".rstrip("\n"), as_json=as_json)
+    emit_either(plain, f"{to_yaml(plain, terminal_width())}{jobs}".rstrip("\n"), as_json=as_json)
 
 
 def _run_text(run: Run) -> str:

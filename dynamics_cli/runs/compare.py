@@ -7,14 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import flat
 from dynamics_cli.runs.run import Run, final_numbers
 from dynamics_cli.text import Table
-
-Steps = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,8 @@ class Comparison:
         rows = Table()
         for what, sides in (("setting", self.settings), ("final", self.final)):
             rows += [{"what": what, "name": name, "a": a, "b": b} for name, (a, b) in sides.items()]
-        for name, one in {"loss": self.loss, **self.parameters}.items():
-            rows.append({"what": "recorded", "name": name, "difference": one.relative, "iteration": one.iteration})
+        for name, apart in {"loss": self.loss, **self.parameters}.items():
+            rows.append({"what": "recorded", "name": name, "difference": apart.relative, "iteration": apart.iteration})
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -63,7 +60,7 @@ class Comparison:
             "runs": [{"path": run.path, "hash": run.hash, **final_numbers(run)} for run in (self.a, self.b)],
             "settings": {key: list(values) for key, values in self.settings.items()},
             "loss": asdict(self.loss),
-            "parameters": {name: asdict(one) for name, one in self.parameters.items()},
+            "parameters": {name: asdict(difference) for name, difference in self.parameters.items()},
         }
 
     def __repr__(self) -> str:
@@ -75,8 +72,9 @@ class Comparison:
 
 def compare_runs(a: Run, b: Run) -> Comparison:
     """Compare two runs: their settings, final numbers, losses and weights."""
-    settings = settings_that_differ(a.config, b.config)
-    return Comparison(a, b, settings, loss_difference(a, b), parameter_differences(a, b))
+    names = dict.fromkeys([*a.parameters, *b.parameters])
+    parameters = {name: _difference(a, b, name) for name in names}
+    return Comparison(a, b, settings_that_differ(a.config, b.config), _difference(a, b), parameters)
 
 
 def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any]]:
@@ -85,53 +83,33 @@ def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any
     return {key: (x, y) for key, (x, y) in _side_by_side(left, right).items() if x != y}
 
 
-def loss_difference(a: Run, b: Run) -> Difference:
-    """Compare the losses at the iterations that both runs recorded."""
-    steps, i, j = np.intersect1d(a.loss_iterations, b.loss_iterations, return_indices=True)
-    return _difference(steps, a.losses, b.losses, (i, j))
-
-
-def parameter_differences(a: Run, b: Run) -> dict[str, Difference]:
-    """Compare each parameter at the snapshots that both runs have."""
-    steps, i, j = np.intersect1d(a.snapshot_iterations, b.snapshot_iterations, return_indices=True)
-    names = dict.fromkeys([*a.parameters, *b.parameters])
-    return {name: _parameter(name, (a, b), steps, (i, j)) for name in names}
-
-
-def _parameter(name: str, runs: tuple[Run, Run], steps: Steps, rows: tuple[Steps, Steps]) -> Difference:
-    for run in runs:
-        if name not in run.parameters:
+def _difference(a: Run, b: Run, parameter: str | None = None) -> Difference:
+    """Compare a parameter, or the losses, at the iterations that both runs recorded, in blocks that fit in memory."""
+    for run in (a, b):
+        if parameter is not None and parameter not in run.parameters:
             return Difference(0, None, None, f"{run.path} has not recorded it")
-    left, right = (run.parameters[name] for run in runs)
+    left, right = (run.losses if parameter is None else run.parameters[parameter] for run in (a, b))
     if left.shape[1:] != right.shape[1:]:
         return Difference(0, None, None, f"shapes {left.shape[1:]} and {right.shape[1:]}")
-    return _difference(steps, left, right, rows)
-
-
-def _difference(steps: Steps, a: NDArray[Any], b: NDArray[Any], rows: tuple[Steps, Steps]) -> Difference:
-    """Compare some rows of `a` (K, ...) with some of `b` (L, ...), a block at a time: long runs fit in memory."""
+    at_a, at_b = (run.loss_iterations if parameter is None else run.snapshot_iterations for run in (a, b))
+    steps, i, j = np.intersect1d(at_a, at_b, return_indices=True)
     if len(steps) == 0:
         return Difference(0, None, None, "no iteration was recorded by both")
-    block = max(1, 2**22 // max(1, int(np.prod(a.shape[1:]))))  # rows a block: 32 MiB
+    block = max(1, 2**22 // max(1, int(np.prod(left.shape[1:]))))  # rows a block: 32 MiB
     apart, scale = np.empty(len(steps)), 0.0
     for first in range(0, len(steps), block):
         part = slice(first, first + block)
-        left, right = (np.asarray(x[i[part]], np.float64) for x, i in zip((a, b), rows, strict=True))
-        apart[part] = _distances(left, right)
-        both = np.abs(np.concatenate([left, right]))
+        x, y = np.asarray(left[i[part]], np.float64), np.asarray(right[j[part]], np.float64)  # (k, ...)
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        with np.errstate(invalid="ignore", over="ignore"):
+            distances = np.where(same, 0.0, np.abs(x - y))
+        distances[np.isnan(distances)] = np.inf  # only one of the two is finite
+        apart[part] = distances.reshape(len(x), -1).max(axis=1)
+        both = np.abs(np.stack([x, y]))
         scale = max(scale, float(np.max(both, where=np.isfinite(both), initial=0.0)))
     k = int(np.argmax(apart))
     relative = 0.0 if apart[k] == 0 else float(apart[k]) / scale if scale > 0 else float("inf")
     return Difference(len(steps), relative, int(steps[k]))
-
-
-def _distances(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return max |left - right| of each row (k, ...) -> (k,); infinite where only one value is finite."""
-    same = (left == right) | (np.isnan(left) & np.isnan(right))
-    with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.where(same, 0.0, np.abs(left - right))
-    apart[np.isnan(apart)] = np.inf
-    return np.asarray(apart.reshape(len(apart), -1).max(axis=1))
 
 
 def _side_by_side(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

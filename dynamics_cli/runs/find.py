@@ -37,8 +37,9 @@ def summarize(path: Path) -> dict[str, Any]:
 
     A run that cannot be read has the status `damaged`, and `problem` says why. Arrays are not read.
     """
-    found = [status for file, status in files.sizes(path).items() if file.name != layout.LOCK]
-    about = {"size": sum(one.st_size for one in found), "modified": max((one.st_mtime for one in found), default=0.0)}
+    held = [status for file, status in files.sizes(path).items() if file.name != layout.LOCK]
+    modified = max((status.st_mtime for status in held), default=0.0)
+    about = {"size": sum(status.st_size for status in held), "modified": modified}
     try:
         run = Run(path, any_config=True)
         end = {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss}

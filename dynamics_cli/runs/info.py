@@ -27,6 +27,7 @@ STATUSES: tuple[str, ...] = get_args(Status)
 Info = dict[str, Any]
 """The contents of `run.json`; docs/reference/run-files.md lists the entries."""
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 _ARRAYS = "the arrays are files of their own, which numpy.load reads"
 
 
@@ -97,7 +98,7 @@ def provenance() -> dict[str, Any]:
     The threads of torch are given when torch is loaded; nothing heavy is imported here.
     """
     return {
-        "started": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions(), "commit": _own_commit(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions(), "commit": commit(),
         "platform": platform.platform(), "threads": threads(),
     }  # fmt: skip
 
@@ -105,11 +106,11 @@ def provenance() -> dict[str, Any]:
 @cache
 def versions() -> Mapping[str, str]:
     """Versions of dyn, Python and the installed numerical packages, loaded or not."""
-    found = {"dyn": __version__, "python": platform.python_version()}
+    installed = {"dyn": __version__, "python": platform.python_version()}
     for name in ("numpy", "scipy", "torch", "numba", "llvmlite"):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            installed[name] = version(name)
+    return installed
 
 
 def threads() -> int | None:
@@ -122,11 +123,7 @@ def threads() -> int | None:
 
 
 @cache
-def _own_commit() -> str | None:
-    return commit(Path(__file__).resolve().parents[2])
-
-
-def commit(root: Path) -> str | None:
+def commit(root: Path = CHECKOUT) -> str | None:
     """Commit checked out in `root`, with `-dirty` when files differ from it; `None` outside a checkout."""
     if not (root / ".git").exists():
         return None

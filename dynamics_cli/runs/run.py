@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import cache, cached_property
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.kinds import Samples, Streams
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.runs.columns import column_names
@@ -51,8 +51,8 @@ class Arrays(Mapping[str, Array]):
         Raises NotRecordedError: there is none of this name; the message lists those that there are.
         """
         if name not in self._names:
-            there = ", ".join(self._names) or "nothing"
-            raise NotRecordedError(f"{name!r} was not recorded{did_you_mean(str(name), self._names)}; there is {there}")
+            meant = did_you_mean(str(name), self._names)
+            raise NotRecordedError(f"{name!r} was not recorded{meant}; there is {', '.join(self._names) or 'nothing'}")
         return self._load(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -242,22 +242,14 @@ class Run(Exported):
         architecture, state = loaded(self.config.architecture, "architecture"), self.state(i)
         h = architecture.function(state, self.state(0) if architecture.centered else None)
 
-        @cache
-        def takes(d: int) -> bool:
-            with suppress(DynError):
-                shapes = architecture.shapes(d)
-                return all(shapes.get(name) == weight.shape for name, weight in state.items())
-            return False
-
         def network(x: Array) -> Array:
             x = np.asarray(x)
             if x.ndim != 2:
                 raise UsageError(f"inputs have the shape {x.shape}, a network takes (samples, columns)")
-            if takes(x.shape[1]):
-                return h(x)
-            bias = ": the last one is the constant 1 of the bias, np.column_stack([x, np.ones(len(x))])"
-            why = bias if takes(x.shape[1] + 1) else ""
-            raise UsageError(f"inputs have {x.shape[1]} columns, this network takes another number of them{why}")
+            if any(architecture.shapes(x.shape[1])[name] != weight.shape for name, weight in state.items()):
+                bias = "np.column_stack([x, np.ones(len(x))]) adds the constant 1 of `append_bias`"
+                raise UsageError(f"inputs have {x.shape[1]} columns, this network takes another number of them; {bias}")
+            return h(x)
 
         return network
 
@@ -305,15 +297,15 @@ class Run(Exported):
 
     def _folder(self, folder: str) -> Mapping[str, Array]:
         names = [name for name in self.array_names if name.startswith(f"{folder}/")]
-        found = [name.removeprefix(f"{folder}/") for name in names if name != layout.SNAPSHOT_ITERATIONS]
-        return Arrays(found, lambda name: self._read(f"{folder}/{name}"))
+        inside = [name.removeprefix(f"{folder}/") for name in names if name != layout.SNAPSHOT_ITERATIONS]
+        return Arrays(inside, lambda name: self._read(f"{folder}/{name}"))
 
 
 def end_of(run: Run) -> dict[str, Any]:
     """Return status, iterations, final loss, seconds, device and backend by name; None for unknown values."""
-    told = {name: run.info.get(name) for name in ("seconds", "device", "backend")}
     known = run.status == "diverged" or not math.isnan(run.final_loss)
-    return {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss if known else None, **told}
+    end = {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss if known else None}
+    return end | {name: run.info.get(name) for name in ("seconds", "device", "backend")}
 
 
 def final_measures(run: Run) -> dict[str, float]:
@@ -365,5 +357,5 @@ def describe(run: Run) -> dict[str, Any]:
 
 def file_sizes(directory: Path) -> dict[str, int]:
     """Return the size in bytes of every file below a run directory, without the lock."""
-    found = files.sizes(directory).items()
-    return {path.relative_to(directory).as_posix(): s.st_size for path, s in found if path.name != layout.LOCK}
+    sizes = {path: status.st_size for path, status in files.sizes(directory).items() if path.name != layout.LOCK}
+    return {path.relative_to(directory).as_posix(): size for path, size in sizes.items()}

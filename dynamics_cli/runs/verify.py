@@ -34,10 +34,10 @@ def verify_run(path: str | Path) -> list[Finding]:
     """Compare every file of a run directory with its checksum; return the faults."""
     directory = Path(path)
     before = stamp(directory)
-    found = list(_faults(directory))
-    if found and is_rewritten(directory, before):
+    findings = list(_faults(directory))
+    if findings and is_rewritten(directory, before):
         return [Finding(directory, "another process is writing it, so that it could not be checked")]
-    return found
+    return findings
 
 
 def _faults(directory: Path) -> Iterator[Finding]:
@@ -67,13 +67,13 @@ def _faults(directory: Path) -> Iterator[Finding]:
 
 
 def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
-    """Yield which copies of the sources of foreign kinds have changed."""
+    """Yield a finding for each copied source of foreign kinds that has changed."""
     for origin, place, sha256 in {(kind["from"], kind["copy"], kind["sha256"]) for kind in kinds.values()}:
         folder = directory / layout.PARTS / Path(place).name
         try:
-            there = {file.relative_to(folder).as_posix(): files.read(file) for file in sorted(folder.rglob("*.py"))}
+            copied = {file.relative_to(folder).as_posix(): files.read(file) for file in sorted(folder.rglob("*.py"))}
         except OSError as error:
             yield Finding(folder, f"it cannot be read ({error.strerror})")
             continue
-        if KindSource(origin, there).sha256 != sha256:
+        if KindSource(origin, copied).sha256 != sha256:
             yield Finding(folder, "the copied source is not the one that the run used")

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.kinds.registry import KindSource, foreign_sources
+from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_info, write_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter
@@ -70,8 +70,12 @@ class RunWriter:
         writer = cls(directory, config, content)
         files.save(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
         _make_folders(directory)
-        if sources := foreign_sources(config):
-            content["kinds"] = keep_sources(directory, sources)
+        for kind, source in foreign_sources(config).items():
+            copy = f"{layout.PARTS}/{source.folder}"
+            for name, contents in source.files.items():
+                files.save(directory / copy / name, contents)
+            kept = {"from": source.origin, "sha256": source.sha256, "copy": copy}
+            content.setdefault("kinds", {})[kind] = kept
         writer._check_lock()
         write_info(directory, content)
         return writer
@@ -91,15 +95,15 @@ class RunWriter:
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)
-        found = saved or load_checkpoint(directory, info)
+        checkpoint = saved or load_checkpoint(directory, info)
         for key in ("rows", "crc32", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
         info["resumptions"] = [*info.get("resumptions", []), provenance()]
-        writer = cls(directory, config, info, found)
+        writer = cls(directory, config, info, checkpoint)
         write_info(directory, info)
         _make_folders(directory)
-        rows, crc32 = (found.rows, found.crc32) if found else ({}, {})
+        rows, crc32 = (checkpoint.rows, checkpoint.crc32) if checkpoint else ({}, {})
         for name in rows:
             writer.arrays[name] = ArrayWriter.reopen(layout.array_file(directory, name), rows[name], crc32[name])
         writer.last_loss = writer._last(layout.LOSS_ITERATIONS)
@@ -154,15 +158,11 @@ class RunWriter:
         """
         steps = np.asarray(iterations, np.int64)
         _check_increase(steps, self.last_snapshot)
-        blocks: dict[str, NDArray[Any]] = {}
         for name, parameter in parameters.items():
-            layout.check_array_name(name)
             if np.issubdtype(parameter.dtype, np.inexact) and parameter.dtype != np.dtype(self.config.dtype):
                 raise ValueError(f"parameter {name} is {parameter.dtype} in a run in {self.config.dtype}")
-            blocks[f"{layout.TRAJECTORY}/{name}"] = parameter
-        for name, measure in measures.items():
-            layout.check_array_name(name)
-            blocks[f"{layout.MEASURES}/{name}"] = measure
+        folders = ((layout.TRAJECTORY, parameters), (layout.MEASURES, measures))
+        blocks = {f"{folder}/{name}": array for folder, arrays in folders for name, array in arrays.items()}
         if layout.SNAPSHOT_ITERATIONS in blocks:
             raise ValueError("no parameter can be called 'iterations'")
         blocks[layout.SNAPSHOT_ITERATIONS] = steps
@@ -173,6 +173,7 @@ class RunWriter:
         """Append one block to each array of a group, whose arrays so far are `known`; all of it counts, or nothing."""
         if known and known != blocks.keys():
             raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(known)}")
+        layout.check_array_names(blocks)
         if len({len(block) for block in blocks.values()}) != 1:
             lengths = ", ".join(f"{name} {len(block)}" for name, block in blocks.items())
             raise ValueError(f"blocks of different lengths: {lengths}")
@@ -243,17 +244,6 @@ class RunWriter:
 def _check_increase(steps: NDArray[np.int64], last: int) -> None:
     if steps.ndim != 1 or steps[0] <= last or (np.diff(steps) <= 0).any():
         raise ValueError(f"iterations {steps[0]}..{steps[-1]} do not increase after {last}")
-
-
-def keep_sources(directory: Path, sources: Mapping[str, KindSource]) -> dict[str, dict[str, str]]:
-    """Copy the sources of foreign kinds; return the entry of each in `run.json`, by `section.kind`."""
-    for source in sources.values():
-        for name, contents in source.files.items():
-            files.save(directory / layout.PARTS / source.folder / name, contents)
-    return {
-        kind: {"from": source.origin, "sha256": source.sha256, "copy": f"{layout.PARTS}/{source.folder}"}
-        for kind, source in sources.items()
-    }
 
 
 def _make_folders(directory: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import numpy as np
 
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Loss, Problem, RunConfig, Samples, Streams
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.kinds.registry import blamed
@@ -26,37 +24,13 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
 
     """
     config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
-    dataset = samples_of(config) if dataset is None else dataset
+    dataset = config.dataset.samples(Streams(config.seed)) if dataset is None else dataset
     loss = config.loss.of(config.architecture)
     check_labels(dataset, loss, config)
-    shapes = config.architecture.shapes(dataset.d)
-    return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))
-
-
-@blamed()
-def samples_of(config: RunConfig) -> Samples:
-    """Return the data set of a config.
-
-    Raises as `build_problem`.
-    """
-    return config.dataset.samples(Streams(config.seed))
-
-
-def label_moments(config: RunConfig) -> tuple[float, float] | None:
-    """Return mean and standard deviation of real training labels; None of others, of many, and of missing data."""
-    if config.loss.labels != "real":
-        return None
-    with suppress(DataMissingError, InputError):
-        y = samples_of(config).y
-        return float(y.mean()), float(y.std())
-    return None
-
-
-def _batch_size(config: RunConfig, n: int) -> int | None:
     size: int | None = getattr(config.optimizer, "batch_size", None)
-    if size is not None and size > n and getattr(config.optimizer, "samples", None) is None:
-        raise InputError(f"optimizer.batch_size is {size}, the training set has {n} samples")
-    return size
+    if size is not None and size > dataset.n and getattr(config.optimizer, "samples", None) is None:
+        raise InputError(f"optimizer.batch_size is {size}, the training set has {dataset.n} samples")
+    return Problem(config, dataset, loss, config.architecture.shapes(dataset.d), size)
 
 
 def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:

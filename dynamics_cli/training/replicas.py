@@ -12,7 +12,7 @@ from dynamics_cli.kinds import Problem, Samples, Section
 from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.training.backends import by_compiled, by_kernel, by_torch, multiply_adds
 from dynamics_cli.training.measuring import chosen_measures
-from dynamics_cli.training.problem import build_problem, samples_of
+from dynamics_cli.training.problem import build_problem
 
 BATCH_BYTES = 256 * 2**20
 """Most bytes of weights, gradients and recorded numbers of a batch, about."""
@@ -98,9 +98,8 @@ def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
     for config in configs:
         section = config.dataset
         key = f"{section.model_dump_json()} {config.seed if section.seeded else None}"
-        if key not in datasets:
-            datasets[key] = samples_of(config)
-        problems.append(build_problem(config, datasets[key]))
+        problems.append(build_problem(config, datasets.get(key)))
+        datasets[key] = problems[-1].dataset
     return problems
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dynamics_cli.runs.store.sealed import seal, unseal
+from dynamics_cli.runs.store.sealed import seal
 
 Damage = Callable[[bytes, Path], bytes | None]
 
@@ -60,4 +61,6 @@ def arrays_of(directory: Path) -> dict[str, bytes]:
 
 def reseal(path: Path, **entries: object) -> None:
     """Change entries of a sealed document, and give it the checksum that fits."""
-    path.write_bytes(seal({**unseal(path.read_bytes())[0], **entries}))
+    content = json.loads(path.read_bytes())
+    del content["checksum"]
+    path.write_bytes(seal({**content, **entries}))

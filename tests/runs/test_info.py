@@ -13,8 +13,9 @@ import pytest
 
 from dynamics_cli import __version__
 from dynamics_cli.errors import RunError
+from dynamics_cli.runs import info
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
-from dynamics_cli.runs.info import commit, provenance, read_info, threads, write_info
+from dynamics_cli.runs.info import provenance, read_info, threads, write_info
 from dynamics_cli.runs.store.layout import is_run
 
 INFO = {"status": "complete", "config_sha256": "0", "final_loss": 0.1, "messages": ["ä"]}
@@ -71,6 +72,7 @@ def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = info.commit.__wrapped__  # without its cache
     assert commit(tmp_path) is None
 
     def git(*command: str) -> str:

@@ -58,8 +58,8 @@ class Header(NamedTuple):
 
     def encode(self) -> bytes:
         """Return the bytes of the header; their number does not depend on the number of rows."""
-        rest = "".join(f" {n}," for n in self.row_shape).removesuffix(",")
-        shape = f"({self.rows:{_COUNT_DIGITS}d},{rest})"
+        columns = "".join(f" {n}," for n in self.row_shape).removesuffix(",")
+        shape = f"({self.rows:{_COUNT_DIGITS}d},{columns})"
         text = f"{{'descr': '{self.dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"
         text += " " * (-(_TEXT_AT + len(text) + 1) % _ALIGNMENT) + "\n"
         return _NPY + struct.pack("<H", len(text)) + text.encode()
@@ -72,14 +72,14 @@ class Header(NamedTuple):
 def decode_header(start: bytes) -> Header | None:
     """Read a header from the first bytes of a file; None when dyn does not write such a header."""
     length = int.from_bytes(start[len(_NPY) : _TEXT_AT], "little")
-    found = _PATTERN.fullmatch(start[_TEXT_AT : _TEXT_AT + length])
-    if found is None:
+    match = _PATTERN.fullmatch(start[_TEXT_AT : _TEXT_AT + length])
+    if match is None:
         return None
     try:
-        dtype = np.dtype(found[1].decode())
+        dtype = np.dtype(match[1].decode())
     except TypeError:  # such as 'f3'
         return None
-    header = Header(dtype, tuple(int(n) for n in (found[3] or b"").split(b",") if n), int(found[2]))
+    header = Header(dtype, tuple(int(n) for n in (match[3] or b"").split(b",") if n), int(match[2]))
     expected = header.encode()
     return header if start[: len(expected)] == expected and header.row_bytes else None
 
@@ -153,18 +153,18 @@ def check_array(path: Path, rows: int, crc32: int, *, ended: bool = False) -> He
     Raises CorruptRunError: the file is missing or damaged.
     """
     with unreadable_as_corrupt(path), files.open_read(path) as handle:
-        header, found = decode_header(files.read_at(handle, 0, _LONGEST)), 0
+        header = decode_header(files.read_at(handle, 0, _LONGEST))
         if header is None:
             raise CorruptRunError(path, "its header is not one that dyn writes")
-        found, at, end = header.crc32(), header.end(0), header.end(rows)
+        checksum, at, end = header.crc32(), header.end(0), header.end(rows)
         while at < end and (piece := files.read_at(handle, at, min(end - at, _PIECE))):
-            found, at = zlib.crc32(piece, found), at + len(piece)
+            checksum, at = zlib.crc32(piece, checksum), at + len(piece)
         size = files.size(handle)
     if header.rows < rows or (ended and header.rows != rows):
         raise CorruptRunError(path, f"it counts {header.rows} rows instead of {rows}")
     if at < end:
         raise CorruptRunError(path, f"it ends before row {rows}: was it half copied?")
-    if found != crc32:
+    if checksum != crc32:
         raise CorruptRunError(path, "its rows do not fit their checksum")
     if ended and size != end:
         raise CorruptRunError(path, "it is longer than it was when the run ended")

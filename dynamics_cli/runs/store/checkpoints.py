@@ -43,12 +43,8 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
         RunError: the disk is full, not writable or failing; the checkpoint before stays.
     """
     buffer = io.BytesIO()
-    described = {
-        "meta": checkpoint.meta,
-        "rows": checkpoint.rows,
-        "crc32": checkpoint.crc32,
-        "config_sha256": config_sha256,
-    }
+    counted = {"rows": checkpoint.rows, "crc32": checkpoint.crc32}
+    described = {"meta": checkpoint.meta, **counted, "config_sha256": config_sha256}
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(_META), json.dumps(described))  # ZipInfo: without the time of day
         for name, array in checkpoint.arrays.items():
@@ -86,15 +82,13 @@ def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | No
                     with archive.open(member) as stream:
                         name = member.filename.removesuffix(".npy")
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-        found = Checkpoint(
-            arrays, dict(described["meta"]), *map(layout.counts, (described["rows"], described["crc32"]))
-        )
-        iteration, written_by = int(found.meta["iteration"]), described["config_sha256"]
+        meta, rows, crc32 = dict(described["meta"]), layout.counts(described["rows"]), layout.counts(described["crc32"])
+        iteration, written_by = int(meta["iteration"]), described["config_sha256"]
     except ARCHIVE_DAMAGE as error:
         raise CorruptRunError(path, "its contents are no checkpoint", _AGAIN) from error
-    if written_by != info["config_sha256"] or found.rows.keys() != found.crc32.keys() or iteration < 0:
+    if written_by != info["config_sha256"] or rows.keys() != crc32.keys() or iteration < 0:
         raise CorruptRunError(path, "it belongs to another run", _AGAIN)
-    return found
+    return Checkpoint(arrays, meta, rows, crc32)
 
 
 def _checksum(data: memoryview) -> bytes:

@@ -78,10 +78,10 @@ def _no_link(name: str, flags: int) -> int:
 
 def write_at(handle: BinaryIO, data: Buffer, offset: int) -> None:
     """Write all of `data` at byte `offset`; a failure may leave a part of it."""
-    rest = memoryview(data).cast("B")
+    unwritten = memoryview(data).cast("B")
     handle.seek(offset)
-    while len(rest):
-        rest = rest[handle.write(rest) :]
+    while len(unwritten):
+        unwritten = unwritten[handle.write(unwritten) :]
 
 
 def truncate(handle: BinaryIO, size: int) -> None:
@@ -179,12 +179,12 @@ def free_bytes(path: Path) -> int:
 
 def sizes(directory: Path) -> dict[Path, os.stat_result]:
     """Return the status (`st_size`, `st_mtime`) of every file below a directory."""
-    found = {}
+    statuses = {}
     for path in sorted(directory.rglob("*")):
         with contextlib.suppress(FileNotFoundError):  # a run in progress replaces files
             if path.is_symlink() or path.is_file():
-                found[path] = path.lstat()
-    return found
+                statuses[path] = path.lstat()
+    return statuses
 
 
 # Composites.

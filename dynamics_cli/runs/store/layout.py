@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,24 +79,23 @@ def is_array_name(name: str) -> bool:
     return _ARRAY_NAME.fullmatch(name) is not None
 
 
-def check_array_name(name: str) -> None:
-    """Raise `ValueError` unless `is_array_name`."""
-    if not is_array_name(name):
-        raise ValueError(f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can")
+def check_array_names(names: Iterable[str]) -> None:
+    """Raise `ValueError` unless all are names of arrays of a run, such as `losses` or `trajectory/hidden_weight`."""
+    for name in names:
+        folder, _, array = name.partition("/")
+        if name not in LOSS_GROUP and not (folder in (TRAJECTORY, MEASURES) and is_array_name(array)):
+            raise ValueError(f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can")
 
 
-def counts(found: Any) -> dict[str, int]:
-    """Return a number for each array of a run, such as `losses` or `trajectory/hidden_weight`, as a file holds them.
+def counts(entry: Any) -> dict[str, int]:
+    """Return the number that a file holds for each array of a run.
 
     Raises ValueError: it holds something else, such as the name of a file outside the run.
     """
-    for name, count in found.items() if isinstance(found, Mapping) else [("", -1)]:
-        folder, _, array = name.partition("/")
-        if name not in LOSS_GROUP and not (folder in (TRAJECTORY, MEASURES) and is_array_name(array)):
-            raise ValueError(f"{name!r} is not the name of an array of a run")
-        if type(count) is not int or count < 0:
-            raise ValueError(f"{count!r} is not a number of rows or a checksum")
-    return dict(found)
+    if not isinstance(entry, Mapping) or any(type(count) is not int or count < 0 for count in entry.values()):
+        raise ValueError("numbers of rows or checksums are missing")
+    check_array_names(entry)
+    return dict(entry)
 
 
 def array_file(directory: Path, array: str) -> Path:
@@ -106,14 +105,15 @@ def array_file(directory: Path, array: str) -> Path:
 
 def is_run(directory: Path) -> bool:
     """Whether a directory is a run of ours, perhaps damaged: by its `run.json`, or else by its `config.yaml`."""
-    found = {}
+    contents = []
     for name in (INFO, CONFIG):
         try:
-            found[name] = files.read(directory / name)
+            contents.append(files.read(directory / name))
         except OSError:
-            found[name] = b""
-    ours = all(word in found[INFO] for word in (b'"format"', b'"status"', b'"config_sha256"'))
-    return ours or found[CONFIG].startswith(CONFIG_FIRST_LINE.encode())
+            contents.append(b"")
+    info, config = contents
+    described = all(word in info for word in (b'"format"', b'"status"', b'"config_sha256"'))
+    return described or config.startswith(CONFIG_FIRST_LINE.encode())
 
 
 def clear_run(directory: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from dynamics_cli.text import jsonable
 FORMAT = 1
 """Version of all that dyn writes; a file of another version is refused, not guessed at."""
 _CHECKSUM = "checksum"
+_SEALED = re.compile(rb'(.*),\s+"checksum": "([0-9a-f]{64})"(\n?\})\n', re.DOTALL)
+"""A sealed file; without the second group, it is the text with the checksum of that group."""
 
 
 def write_sealed(path: Path, content: Mapping[str, Any], *, indent: int | None = 2) -> None:
@@ -38,11 +41,15 @@ def read_sealed(path: Path, usable: str = "") -> dict[str, Any]:
     with unreadable_as_corrupt(path, usable, but=(FileNotFoundError, NotADirectoryError)):
         data = files.read(path)
     try:
-        content, intact = unseal(data)
-    except ValueError as error:
-        raise CorruptRunError(path, str(error), usable) from error
-    if not intact:
+        content = json.loads(data.decode(errors="surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise CorruptRunError(path, "it is not valid JSON", usable) from error
+    if not isinstance(content, dict):
+        raise CorruptRunError(path, "it does not hold what dyn writes there", usable)
+    sealed = _SEALED.fullmatch(data)
+    if sealed is None or hashlib.sha256(sealed[1] + sealed[3]).hexdigest().encode() != sealed[2]:
         raise CorruptRunError(path, "it does not fit its checksum; was it edited?", usable)
+    del content[_CHECKSUM]
     if content["format"] != FORMAT:
         raise RunError(f"{path} was written by another version of dyn (format {content['format']})")
     return content
@@ -56,25 +63,6 @@ def seal(content: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
     content = {"format": FORMAT, **content}
     checksum = hashlib.sha256(_text(content, indent)).hexdigest()
     return _text({**content, _CHECKSUM: checksum}, indent) + b"\n"
-
-
-def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
-    """Read the text that `seal` returned: its contents without the checksum, and whether they fit it byte for byte.
-
-    Raises ValueError: it is not a JSON object, with the reason in words.
-    """
-    try:
-        content = json.loads(data.decode(errors="surrogatepass"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError("it is not valid JSON") from error
-    if not isinstance(content, dict):
-        raise ValueError("it does not hold what dyn writes there")
-    content.pop(_CHECKSUM, None)
-    try:
-        intact = seal(content, indent=2 if data.startswith(b"{\n") else None) == data
-    except (ValueError, RecursionError):  # a number that is not finite, which is never written
-        intact = False
-    return content, intact
 
 
 def _text(content: Mapping[str, Any], indent: int | None) -> bytes:

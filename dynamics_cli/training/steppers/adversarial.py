@@ -35,7 +35,6 @@ class AdversarialStepper(AutogradStepper):
         self._x = self._data[0]  # (n, d)
 
     def _parts(self) -> dict[str, list[str]]:
-        """Return the names of the weights of both players."""
         return {player: [name for name in self._trained if name.startswith(player)] for player in PLAYERS}
 
     def run_batches(self, n: int) -> None:
@@ -66,9 +65,9 @@ class AdversarialStepper(AutogradStepper):
         return loss
 
     def _move(self, player: str, i: int, loss: Tensor) -> None:
-        trained = {name: w for group in self._groups[player] for name, w in group.weights.items()}
-        slopes = torch.autograd.grad(loss, list(trained.values()))
-        self._update(player, i, dict(zip(trained, slopes, strict=True)), loss)
+        weights = {name: w for group in self._groups[player] for name, w in group.weights.items()}
+        gradients = torch.autograd.grad(loss, list(weights.values()))
+        self._update(player, i, dict(zip(weights, gradients, strict=True)), loss)
 
     def _noise(self, count: int, *position: int) -> Tensor:
         """Return Gaussian noise (count, noise_dim)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -21,7 +21,7 @@ from torch.func import functional_call, grad_and_value, vmap
 
 from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.engine.units import Update, update_unit
-from dynamics_cli.kinds import Architecture, Descent, Floats, Loss, Problem, stream
+from dynamics_cli.kinds import Descent, Floats, Loss, Problem, stream
 from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.memory import ON_GPU, threads_for
 from dynamics_cli.training.batches import Fresh, batches_of
@@ -32,6 +32,8 @@ from dynamics_cli.training.totals import total, total_and_gradients
 Tensors = dict[str, Tensor]
 MOST_WORK = 2**25
 """Multiply-adds of an update of one network beyond which the products take the time, not the calls of torch."""
+_MAPPED: dict[str, bool] = {}
+"""Answers of `_maps`."""
 
 
 def network_of(problem: Problem, device: str) -> nn.Module:
@@ -72,34 +74,27 @@ def stackable(problem: Problem) -> bool:
         and getattr(architecture, "slope", None) is None
         and samples * problem.multiply_adds <= MOST_WORK * (ON_GPU if cuda else 1)
         and problem.dataset.n <= problem.block_samples("cuda" if cuda else "cpu")
-        and _maps(_Key((architecture, problem.loss, problem.dataset.d)))
+        and _maps(problem)
     )
 
 
-class _Key(tuple[Any, ...]):
-    """An architecture, a loss and the number of columns, hashed by their settings."""
-
-    def __hash__(self) -> int:
-        return hash((type(self[0]), self[0].model_dump_json(), type(self[1]), self[2]))
-
-
-@lru_cache(64)
-def _maps(key: _Key) -> bool:
-    """Return whether `torch.func.vmap` knows all that a network and a loss do; it knows no randomness, for instance."""
-    architecture, loss, d = key
-    assert isinstance(architecture, Architecture)
-    shapes = architecture.shapes(d)
-    initial = {name: np.zeros(shape) for name, shape in shapes.items()}
-    model = architecture.network(d, initial, torch.float32)
-    both = grad_and_value(_value_of(model, loss))
-    weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
-    outputs, classes = getattr(architecture, "outputs", None) or 1, loss.labels == "classes"
-    y = torch.zeros((1, outputs) if outputs > 1 and not classes else 1, dtype=torch.long if classes else torch.float32)
-    try:
-        vmap(both, in_dims=(0, 0, None, None))(weights, {}, torch.zeros(1, d), y)
-    except (RuntimeError, NotImplementedError, TypeError, ValueError):
-        return False
-    return True
+def _maps(problem: Problem) -> bool:
+    """Return whether `torch.func.vmap` knows all operations of a network and a loss; it knows no randomness, say."""
+    architecture, loss, d = problem.config.architecture, problem.loss, problem.dataset.d
+    key = f"{type(architecture)} {architecture.model_dump_json()} {type(loss)} {d}"
+    if key not in _MAPPED:
+        shapes = architecture.shapes(d)
+        model = architecture.network(d, {name: np.zeros(shape) for name, shape in shapes.items()}, torch.float32)
+        weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
+        outputs, classes = getattr(architecture, "outputs", None) or 1, loss.labels == "classes"
+        y = torch.zeros((1, outputs) if outputs > 1 and not classes else 1).to(torch.long if classes else torch.float32)
+        both = vmap(grad_and_value(_value_of(model, loss)), in_dims=(0, 0, None, None))
+        try:
+            both(weights, {}, torch.zeros(1, d), y)
+            _MAPPED[key] = True
+        except (RuntimeError, NotImplementedError, TypeError, ValueError):
+            _MAPPED[key] = False
+    return _MAPPED[key]
 
 
 def _value_of(model: nn.Module, loss: Loss) -> Callable[..., Tensor]:
@@ -126,19 +121,12 @@ class WeightGroup:
 
 
 class AutogradStepper(SideBySide):
-    """Gradients by `torch.autograd`, updates in place; losses stay on the device until `advance` returns them.
-
-    Replicas may differ in seeds, data, initial weights and steps.
-    """
+    """Gradients by `torch.autograd`, updates in place; losses stay on the device until `advance` returns them."""
 
     def __init__(self, problems: Sequence[Problem], device: str, *, compiled: bool = True) -> None:
-        """Put weights and data on a device.
+        """Put weights and data of one problem, or of several that are `stackable`, on a device.
 
-        Args:
-            problems: one, or several that are `stackable` and of equal shapes.
-            device: a name of torch's.
-            compiled: whether compiled units may update weights on a CPU; elsewhere torch's form of the formula does.
-
+        `compiled` units update weights on a CPU; elsewhere torch's form of the formula does.
         """
         super().__init__(problems)
         first = problems[0]
@@ -148,7 +136,7 @@ class AutogradStepper(SideBySide):
         self._weights = named
         if not self._single:
             starts = [problem.initial_parameters() for problem in problems]
-            stacks = {name: np.stack([one[name] for one in starts]) for name in named}
+            stacks = {name: np.stack([start[name] for start in starts]) for name in named}
             self._weights = {name: torch.from_numpy(stack).to(device) for name, stack in stacks.items()}
         self._trained = {name: w for name, w in self._weights.items() if named[name].requires_grad}
         self._fixed = {name: w for name, w in self._weights.items() if name not in self._trained}
@@ -176,19 +164,18 @@ class AutogradStepper(SideBySide):
     def _grouped(self, names: Sequence[str], compiled: bool) -> Iterator[WeightGroup]:
         factors = self.problems[0].step_factors()
         optimizers = [(p.config.optimizer, r) for r, p in enumerate(self.problems)]
-        for _, equal in groupby(optimizers, lambda one: one[0].model_dump_json(exclude={"stop_below"})):
-            (optimizer, start), *others = equal
+        for _, equal in groupby(optimizers, lambda pair: pair[0].model_dump_json(exclude={"stop_below"})):
+            (optimizer, first), *others = equal
             assert isinstance(optimizer, Descent)
-            own, of_update, update = slice(start, start + 1 + len(others)), facts(optimizer), optimizer.update
+            replicas = None if self._single else slice(first, first + 1 + len(others))
+            of_update, update = facts(optimizer), optimizer.update
             if compiled and self.device == "cpu" and of_update is not None and not of_update.sums:
                 update = partial(update_in_place, update_unit(optimizer, self.dtype))
             for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
                 moved = {name: self._weights[name] for name in names if factors.get(name, 1.0) == factor}
-                if self._single:
-                    yield WeightGroup(optimizer, factor, moved, None, update)
-                else:
-                    stacked = {name: w[own] for name, w in moved.items()}
-                    yield WeightGroup(optimizer, factor, stacked, own, update)
+                if replicas is not None:
+                    moved = {name: w[replicas] for name, w in moved.items()}
+                yield WeightGroup(optimizer, factor, moved, replicas, update)
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
@@ -270,11 +257,10 @@ class AutogradStepper(SideBySide):
         with torch.no_grad():
             for group in self._groups[part]:
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
-                names, own = [*group.weights], group.replicas
-                slopes = [gradients[name] if own is None else gradients[name][own] for name in names]
+                names, of = [*group.weights], ... if group.replicas is None else group.replicas
                 group.update(
-                    list(group.weights.values()), slopes, lr=lr, names=names, state=group.memory, iteration=i,
-                    loss=loss if own is None else loss[own],
+                    list(group.weights.values()), [gradients[name][of] for name in names], lr=lr, names=names,
+                    state=group.memory, iteration=i, loss=loss[of],
                 )  # fmt: skip
 
     def losses(self) -> Floats:

@@ -53,7 +53,7 @@ class FlowStepper(Stepper):
         optimizer: Any = problem.config.optimizer
         self.times, self.rtol = optimizer.times(), optimizer.rtol
         self._dtype, self.stop_below = problem.dtype, optimizer.stop_below
-        self._initial = {name: one.astype(np.float64) for name, one in problem.initial_parameters().items()}
+        self._initial = {name: w.astype(np.float64) for name, w in problem.initial_parameters().items()}
         self._trained = trained_names(problem)
         start = np.concatenate([self._initial[name].ravel() for name in self._trained])  # (P,)
         self._neuron = _neurons({name: self._initial[name].shape for name in self._trained})  # (P,)
@@ -117,12 +117,10 @@ class FlowStepper(Stepper):
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the current weights, by name, in the dtype of the run."""
-        found, flat, first = dict(self._initial), self._weights(), 0
-        for name in self._trained:
-            shape, size = self._initial[name].shape, self._initial[name].size
-            found[name] = flat[first : first + size].reshape(shape)
-            first += size
-        return {name: one.astype(self._dtype) for name, one in found.items()}
+        flat, initial = self._weights(), self._initial
+        ends = np.cumsum([initial[name].size for name in self._trained])
+        trained = dict(zip(self._trained, np.split(flat, ends[:-1]), strict=True))
+        return {name: trained.get(name, w).reshape(w.shape).astype(self._dtype) for name, w in initial.items()}
 
     def _weights(self) -> Floats:
         """Return the trained weights (P,) of the current state, after all steps that it needs."""
@@ -135,12 +133,7 @@ class FlowStepper(Stepper):
             return self._conserved(solver.y if self._path is None else self._path(time))
 
     def _step(self) -> None:
-        """Do one step.
-
-        Raises:
-            FloatingPointError: no step, however small, meets the tolerance.
-
-        """
+        """Do one step; raise FloatingPointError where no step, however small, meets the tolerance."""
         solver, evaluations = self._solver, self._solver.nfev
         self._last_start = solver.t, solver.y, float(solver.h_abs)
         solver.atol = self._tolerance(solver.y)
@@ -150,11 +143,10 @@ class FlowStepper(Stepper):
         self._steps, self._evaluations = self._steps + 1, self._evaluations + solver.nfev - evaluations
 
     def state_dict(self) -> StateDict:
-        """Return the number of the current state, and the start of the last step."""
+        """Return the number of the current state, the start of the last step, and the work so far."""
         time, weights, length = self._last_start
-        work = {"steps": np.array(self._steps), "gradient_evaluations": np.array(self._evaluations)}
-        return {"iteration": np.array(self.iteration), "time": np.array(time), "weights": weights.copy(),
-                "length": np.array(length), **work}  # fmt: skip
+        numbers = {"iteration": self.iteration, "time": time, "length": length, **self.numbers()}
+        return {"weights": weights.copy(), **{name: np.array(number) for name, number in numbers.items()}}
 
     def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
@@ -173,7 +165,6 @@ class FlowStepper(Stepper):
 
 
 def _by_engine(problem: Problem, initial: dict[str, Floats], trained: list[str], device: str) -> LossAndGradient:
-    """Return the loss and its gradient, compiled."""
     samples = problem.dataset
     potential = derivatives_of(State(problem, initial, lambda: initial, 0)).potential(samples.n, samples.y)
     count = samples.n * problem.loss.sample_weight(samples.n)  # 1 unless losses are summed
@@ -186,7 +177,6 @@ def _by_engine(problem: Problem, initial: dict[str, Floats], trained: list[str],
 
 
 def _by_torch(problem: Problem, initial: dict[str, Floats], trained: list[str], device: str) -> LossAndGradient:
-    """Return the loss and its gradient by autograd, on a device."""
     import torch
 
     from dynamics_cli.training.totals import total_and_gradients
@@ -216,12 +206,12 @@ def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
     matrix and its bias, which share the end of their names.
     """
     numbers: dict[tuple[str, int], int] = {}
-    found = []
+    neurons = []
     for name, shape in shapes.items():
         layer = "two_layer" if name in ("hidden_weight", "output_weight") else name.rpartition("_")[2]
         rows = [numbers.setdefault((layer, row), len(numbers)) for row in range(shape[0])]
-        found.append(np.repeat(rows, int(np.prod(shape[1:]))))
-    return np.concatenate(found)
+        neurons.append(np.repeat(rows, int(np.prod(shape[1:]))))
+    return np.concatenate(neurons)
 
 
 def _conserved(problem: Problem, initial: dict[str, Floats]) -> Callable[[Floats], Floats]:
