@@ -29,18 +29,46 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dynamics_cli.api import *  # noqa: F403
+    from dynamics_cli.config.describe import explain as explain
+    from dynamics_cli.config.describe import list_kinds as list_kinds
+    from dynamics_cli.instruments import measure as measure
+    from dynamics_cli.kinds.registry import use as use
+    from dynamics_cli.pages.make import page as page
+    from dynamics_cli.recorder import Recorder as Recorder
+    from dynamics_cli.reproduction.audit import audit as audit
+    from dynamics_cli.reproduction.catalogue import list_configs as list_configs
+    from dynamics_cli.reproduction.catalogue import list_figures as list_figures
+    from dynamics_cli.reproduction.catalogue import list_papers as list_papers
+    from dynamics_cli.reproduction.document import verify as verify
+    from dynamics_cli.reproduction.reproduce import reproduce as reproduce
+    from dynamics_cli.sweeps.find import list_runs as list_runs
+    from dynamics_cli.sweeps.find import list_sweeps as list_sweeps
+
+MODULES = {
+    "api": "add_data animate compare describe fetch_data list_panels load_config load_run plan plan_sweep "
+    "plan_sweep_needs plot predictions sweep train",
+    "config.describe": "explain list_kinds",
+    "instruments": "measure",
+    "kinds.registry": "use",
+    "pages.make": "page",
+    "recorder": "Recorder",
+    "reproduction.audit": "audit",
+    "reproduction.catalogue": "list_configs list_figures list_papers",
+    "reproduction.document": "verify",
+    "reproduction.reproduce": "reproduce",
+    "sweeps.find": "list_runs list_sweeps",
+}
+HOMES = {name: module for module, names in MODULES.items() for name in names.split()}
+"""Name of a function -> its module, which is imported when the function is first used: `dyn --help` stays light."""
 
 
 def __getattr__(name: str) -> "Any":
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    api = import_module("dynamics_cli.api")  # when a function is first used, so that `dyn --help` stays light
-    if name not in api.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(api, name)
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    from importlib import import_module
-
-    return sorted([*import_module("dynamics_cli.api").__all__, "__version__"])
+    return sorted([*HOMES, "__version__"])

@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.text import Table, jsonable
@@ -25,17 +25,11 @@ if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.reader import Overrides
     from dynamics_cli.datasets.files.store import Published
-    from dynamics_cli.instruments import Measured
-    from dynamics_cli.pages import Page
     from dynamics_cli.plotting.time_axis import LogAxes
-    from dynamics_cli.recorder import Recorder
-    from dynamics_cli.reproduction.audit import Audit
-    from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs.compare import Comparison
     from dynamics_cli.runs.run import Run
     from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.jobs import PlannedSweep
-    from dynamics_cli.sweeps.train import ProgressDisplay
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
 
@@ -46,24 +40,6 @@ if TYPE_CHECKING:
     """Called with sentences for the user."""
     Counted = Callable[[int, int | None], None]
     """Called with how many of how many (None: not known) are done."""
-
-# fmt: off
-__all__ = [
-    "Recorder", "add_data", "animate", "audit", "compare", "describe", "explain", "fetch_data", "list_configs",
-    "list_figures", "list_kinds", "list_panels", "list_papers", "list_runs", "list_sweeps",
-    "load_config", "load_run", "measure", "page", "plan", "plan_sweep", "plan_sweep_needs", "plot", "predictions",
-    "reproduce", "sweep", "train", "use", "verify",
-]
-# fmt: on
-
-
-def __getattr__(name: str) -> Any:
-    if name != "Recorder":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dynamics_cli.recorder import Recorder
-
-    return Recorder
-
 
 # --- configs and kinds
 
@@ -95,55 +71,6 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
         unchanged = not changes and all(value is None for value in options.values())
         return config if unchanged else load(to_plain(config), changes, **options)
     return load(config if isinstance(config, Mapping) else config_file(os.fspath(config)), changes, **options)
-
-
-def use(path: str | Path) -> None:
-    """Load a file of kinds or the folder of a paper, here and in processes that are started later: `dyn --with PATH`.
-
-    A file that was edited since is loaded anew.
-
-    Raises InputError: it cannot be imported.
-    """
-    from dynamics_cli.kinds.registry import use
-
-    use(path)
-
-
-def list_kinds(section: str | None = None) -> Table:
-    """List the kinds that a config can name.
-
-    Of all sections, or of one; `dyn explain SECTION.KIND` says more. Kinds that serve one paper are left out. The
-    columns are section, kind, where it comes from, and what it is.
-
-    Raises UsageError: there is no such section.
-    """
-    from dynamics_cli.config.describe import list_kinds
-
-    return list_kinds(section)
-
-
-def explain(kind: str) -> str:
-    """Explain a kind or a section: its purpose, its keys, an example.
-
-    Args:
-        kind: `section.kind`, the kind alone where only one section has it, or a section such as `record`, `sweep`,
-            `dataset`, or the whole `config`.
-
-    Raises UsageError: there is no such kind or section; the message names the closest one.
-    """
-    from dynamics_cli.config.describe import explain
-
-    return explain(kind)
-
-
-def list_configs() -> Table:
-    """List the bundled configs.
-
-    Commands take their names as well as files. The columns are name, path, and the first line of comment.
-    """
-    from dynamics_cli.reproduction.catalogue import list_configs
-
-    return list_configs()
 
 
 # --- training
@@ -353,32 +280,6 @@ def load_run(run: Which) -> Run:
     return open_run(run, together=True)
 
 
-def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
-    """List the runs that are kept.
-
-    `size` is in bytes, `modified` in seconds since 1970.
-
-    Args:
-        root: where they are; by default below `outputs/runs`.
-        statuses: only runs of this status.
-
-    Raises UsageError: there is no such status.
-    """
-    from dynamics_cli.sweeps.find import list_runs
-
-    return list_runs(root, statuses=statuses)
-
-
-def list_sweeps(root: str | Path | None = None) -> Table:
-    """List the sweeps that are kept, finished or not.
-
-    The columns are path, status, jobs, and how many ended in which way; `root` is by default `outputs/sweeps`.
-    """
-    from dynamics_cli.sweeps.find import list_sweeps
-
-    return list_sweeps(root)
-
-
 def describe(run: Which | Sweep) -> dict[str, Any]:
     """Show a run, a sweep or a resolved config.
 
@@ -413,23 +314,6 @@ def compare(a: Which, b: Which) -> Comparison:
     return compare_runs(open_run(a, whole=True), open_run(b, whole=True))
 
 
-def verify(*paths: str | Path) -> Table:
-    """Check runs, sweeps and figures against their checksums.
-
-    Each damaged file is named, with its damage and the parts that can still be used. The table has a row for each
-    path: `path`, whether it is `intact`, and the `findings`.
-
-    Args:
-        paths: the directory or the name of a run or a sweep, or the JSON beside a figure, which stands for the pictures
-            and tables that it names and for the runs that it was drawn from; by default everything below outputs.
-
-    Raises RunError: there is no such file, nor a run of this name.
-    """
-    from dynamics_cli.reproduction.document import verify
-
-    return verify(*paths)
-
-
 # --- pictures
 
 
@@ -446,8 +330,8 @@ def plot(
 ) -> Any:
     """Draw panels of a run or a sweep, or several runs together.
 
-    Of a run `list_panels` says which panels there are, of a sweep phase diagrams and curves are drawn, and of several
-    runs the loss and each measure that all of them have, in one picture.
+    A run offers panels by its kinds, a sweep phase diagrams and curves, and several runs the loss and each measure that
+    all of them have, in one picture.
 
     Args:
         run: as `load_run` takes it, a sweep, or several runs.
@@ -582,30 +466,6 @@ def list_panels(run: Drawn) -> Table:
     return Table({"name": name, "description": description} for name, description in shown.items())
 
 
-def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -> Page:
-    """Write one HTML file that shows everything, offline.
-
-    Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
-    over one another and the settings that differ; of a sweep its phase diagram; of figures and papers that were
-    reproduced the pictures and every claim. The file needs no server and asks for nothing.
-
-    Args:
-        what: runs as `load_run` takes them; or a sweep, the id or the result of a reproduced figure, the JSON file
-            beside it, or the key of a paper; by default all papers.
-        theory: add the predictions of theories for a run, which may take long.
-
-    Returns:
-        The page; `save(path)` writes it, and a notebook shows it.
-
-    Raises:
-        UsageError: there is nothing of this name, or nothing to show of it.
-        RunError: something is damaged, or not there.
-    """
-    from dynamics_cli.pages import page
-
-    return page(*what, theory=theory)
-
-
 def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> Path:
     """Write the animation of a run, a GIF, and return its path.
 
@@ -625,175 +485,6 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
     loaded = open_run(run, whole=True)
     folder = out or plots_folder(loaded.path) / str(getattr(loaded, "replica", ""))
     return animate_run(loaded, Path(folder) / "animation.gif", progress)
-
-
-# --- papers
-
-
-def reproduce(
-    figure: str, *, variant: str | None = None, preset: str = "default", overrides: Overrides = (),
-    seeds: int = 1, device: str | None = None, out: str | Path | None = None, force: bool = False,
-    formats: Sequence[str] = ("pdf", "png"), progress: ProgressDisplay | None = None,
-    messages: Messages | None = None,
-) -> FigureResult:  # fmt: skip
-    """Reproduce figures of papers and check their claims.
-
-    Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON.
-
-    Args:
-        figure: its id, such as `boursier2022-fig2`.
-        variant: the same figure of other runs, such as `flow`; its files are named `<figure>-<variant>`.
-        preset: how much is computed; `full` where the figure has it.
-        overrides: as `load_config` takes them; they change all configs of the figure.
-        seeds: number of seeds for the claims; each config's seed and that seed plus 1, 2, ...; the first is drawn.
-            What several give is written to `<figure>.seeds.json`.
-        device: where to compute (default: as the configs say).
-        out: folder of the files (default: outputs/figures).
-        force: train again, even when the runs are there.
-        formats: format of the pictures.
-        progress: shows the progress of training runs.
-        messages: called with messages for the user.
-
-    Returns:
-        The result; `rows` has a row for each claim, `files` the paths of the files written.
-
-    Raises:
-        UsageError: there is no such figure, variant, preset or format.
-        ConfigError: the overrides do not fit.
-        DataMissingError: data that the figure needs are not there.
-        RunError: a run cannot go on, or a file cannot be written.
-    """
-    from dynamics_cli.reproduction.reproduce import reproduce
-
-    return reproduce(
-        figure, variant=variant, preset=preset, overrides=overrides, seeds=seeds, device=device, out=out, force=force,
-        formats=formats, progress=progress, messages=messages,
-    )  # fmt: skip
-
-
-def audit(
-    figure: str, *, nulls: Sequence[str] = (), preset: str = "default", overrides: Overrides = (),
-    out: str | Path | None = None,
-) -> Audit:  # fmt: skip
-    """Check which claims of figures hold under nulls.
-
-    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training
-    (early), permuted labels (shuffled), initial weights times and divided by 100 (larger, smaller; a larger flow of L
-    layers ends 100^(2L-2) times earlier, as it is that much faster), linear activations (linear), weight decay without
-    the gradient (decay). A claim that holds untrained says nothing about training. A dash stands where a null does not
-    apply, or where the claim is not reproduced anyway.
-
-    Args:
-        figure: its id, such as `boursier2022-fig2`.
-        nulls: untrained, early, shuffled, larger, smaller, linear, decay, or a null of the figure (default: all).
-        preset: as for `reproduce`.
-        overrides: as for `reproduce`; the nulls change them further.
-        out: folder of the JSON files (default: outputs/figures).
-
-    Raises as `reproduce`; UsageError too where there is no such null.
-    """
-    from dynamics_cli.reproduction.audit import audit
-
-    return audit(figure, nulls=nulls, preset=preset, overrides=overrides, out=out)
-
-
-def list_papers() -> Table:
-    """List the papers whose figures can be reproduced.
-
-    The columns are key, title, authors, venue, and the ids of the figures.
-    """
-    from dynamics_cli.reproduction.catalogue import list_papers
-
-    return list_papers()
-
-
-def list_figures(paper: str | None = None) -> Table:
-    """List the figures that can be reproduced.
-
-    Times are on two CPU cores, training included. A variant is the same figure of other runs, such as `flow`,
-    gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
-
-    Args:
-        paper: only figures of this paper.
-
-    Raises UsageError: there is no such paper.
-    """
-    from dynamics_cli.reproduction.catalogue import list_figures
-
-    return list_figures(paper)
-
-
-# --- networks of one's own
-
-USUAL_MEASURES = ("train_loss", "gradient_norm", "sharpness")
-"""Measured where none are asked for."""
-
-
-def measure(
-    model: Any,
-    x: Any,
-    y: Any = None,
-    *,
-    loss: Any = "cross_entropy",
-    measures: Sequence[Any] = USUAL_MEASURES,
-    checkpoints: Any = None,
-    start: Any = None,
-    step: int | None = None,
-    parameters: str | Sequence[str] | None = None,
-    x_test: Any = None,
-    y_test: Any = None,
-    seed: int = 0,
-    device: str = "cpu",
-    dtype: Literal["float32", "float64"] | None = None,
-    progress: Counted | None = None,
-) -> Measured:
-    """Measure a network of torch, as runs are measured.
-
-    At its weights, or at each of several checkpoints. A copy of the model computes, in its eval mode, in blocks of
-    samples, outside of `torch.autocast`, `torch.no_grad` and `torch.inference_mode`; the model itself stays as it is.
-    No derivative is taken of weights without `requires_grad`; a warning names them.
-
-    Args:
-        model: a module with one tensor of outputs, samples along the first axis.
-        x: inputs (n, ...): images, tokens, rows; a tuple of them for several arguments, a dictionary for arguments by
-            name; or a `DataLoader` of pairs of inputs and labels, without `y`, whose data set is read sample by sample
-            as often as inputs are needed: a block of them is in memory, and all labels.
-        y: labels (n, ...): numbers of the shape of the outputs, ±1, or classes.
-        loss: a kind of loss, its keys as a mapping; or a function of outputs and labels that gives a number for each
-            sample, or their mean or sum, such as `torch.nn.functional.cross_entropy`; or a function `(model, batch)`,
-            with these names, that gives the mean loss of a batch, which is `x` or what the `DataLoader` gives.
-        measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
-            All measure every checkpoint, whatever their `at`.
-        checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
-            of training; with their iterations as `{100: state_dict}` or `[(100, state_dict)]`.
-        start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
-        step: the iteration of a single checkpoint, or of the model's own weights.
-        parameters: patterns of names, such as `"layer4.*"`: of other weights no derivative is taken.
-        x_test: held-out inputs, for `test_loss` and `test_accuracy`.
-        y_test: held-out labels.
-        seed: of random vectors, as in a run.
-        device: where the copy computes, such as `cuda`; samplers and Lanczos vectors stay on the CPU, in `float64`.
-        dtype: precision of the network, by default `float64` on the CPU and `float32` elsewhere, whatever the weights
-            have. In `float32` eigenvectors are found to a residual of 1e-5.
-        progress: called with how many numbers are measured, of how many.
-
-    Returns:
-        A row for each checkpoint: the file as `checkpoint`, `iteration` (as given, the last number in the name of the
-        file, or the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are
-        columns `name.1`, `name.2`, ..., more are an array in the column `name`. `to_xarray()` has all as arrays along
-        `iteration`.
-
-    Raises:
-        InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
-        ConfigError: there is no such loss or measure, or it has no such key.
-    """
-    from dynamics_cli.instruments import measure
-
-    return measure(
-        model, x, y, loss=loss, measures=measures, checkpoints=checkpoints, start=start, step=step,
-        parameters=parameters, x_test=x_test, y_test=y_test, seed=seed, device=device, dtype=dtype,
-        progress=progress,
-    )  # fmt: skip
 
 
 # --- data files

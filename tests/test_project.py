@@ -198,7 +198,7 @@ def test_the_readme_is_short_and_has_its_two_commands_first() -> None:
 
 
 def test_the_readme_has_every_paper() -> None:
-    table = re.findall(r"^\| \[.+\]\(experiments/(\w+)/NOTES\.md\) \| `dyn reproduce --paper (\w+)` \|$",
+    table = re.findall(r"^\| \[.+\]\(experiments/(\w+)/NOTES\.md\) \| `dyn reproduce (\w+)` \|$",
                        (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
     assert all(notes == key for notes, key in table)
     assert sorted(key for _, key in table) == sorted(paper["key"] for paper in list_papers())

@@ -22,7 +22,6 @@ COMMANDS = {
     "page": "dynamics_cli.cli.page:page",
     "reproduce": "dynamics_cli.cli.reproduce:reproduce",
     "audit": "dynamics_cli.cli.audit:audit",
-    "measure": "dynamics_cli.cli.measure:measure",
     "list": "dynamics_cli.cli.listing:list_",
     "show": "dynamics_cli.cli.show:show",
     "compare": "dynamics_cli.cli.compare:compare",
@@ -35,7 +34,7 @@ COMMANDS = {
 """Name of a command -> `module:attribute`."""
 
 GROUPS = {
-    "Run": ("train", "sweep", "reproduce", "audit", "measure"),
+    "Run": ("train", "sweep", "reproduce", "audit"),
     "Look": ("plot", "page", "show", "compare", "list", "explain"),
     "Keep": ("verify", "data"),
     "Write": ("new", "config"),
@@ -50,8 +49,9 @@ Examples:
 
 \b
 Exit codes:
-  0 well, 1 a bug, 2 usage, 3 bad config or input, 4 data missing, 5 a claim not reproduced (--strict),
-  6 some jobs or figures failed, 7 the run could not go on, 130 and 143 interrupted with the state saved
+  0 well, 1 a bug, 2 usage, 3 bad config or input, 4 data missing,
+  5 a claim not reproduced (--strict), 6 some jobs or figures failed,
+  7 the run could not go on, 130 and 143 interrupted with the state saved
 """
 
 
@@ -61,7 +61,7 @@ Exit codes:
     table=COMMANDS,
     groups=GROUPS,
     epilog=EXAMPLES,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="dyn", message="%(prog)s %(version)s")
 @click.option(

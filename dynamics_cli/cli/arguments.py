@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 
 if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
@@ -45,7 +45,7 @@ def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | in
     from dynamics_cli.config.reader import SETTINGS
 
     try:
-        return api.load_config(text, overrides, **settings)
+        return dyn.load_config(text, overrides, **settings)
     except ConfigError as error:
         problems = [replace(p, file=f"--{p.key}", key="") if p.file == SETTINGS else p for p in error.problems]
         problems = [replace(p, message=p.message.replace(f"dyn sweep {p.file}", f"dyn sweep {text}")) for p in problems]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dynamics_cli import api
 from dynamics_cli.cli import arguments
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import TrainingBar, emit, emit_json, say
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   dyn audit boursier2022-fig2
-  dyn audit --paper saxe2014 --null untrained --null early
+  dyn audit saxe2014 --null untrained --null early
   dyn audit --all --null untrained --strict
 """
 
 
-@documented(api.audit, epilog=EXAMPLES)
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
-@click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
+@documented("audit", epilog=EXAMPLES)
+@click.argument("figures", nargs=-1, metavar="[FIGURE_OR_PAPER]...")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option("--null", "nulls", multiple=True, metavar="NAME")
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default")
@@ -42,7 +40,7 @@ Examples:
 @arguments.quiet_option
 @arguments.json_option
 def audit(
-    *, figures: tuple[str, ...], paper: str | None, everything: bool, nulls: tuple[str, ...],
+    *, figures: tuple[str, ...], everything: bool, nulls: tuple[str, ...],
     preset: str, overrides: tuple[str, ...], device: str | None, out: Path | None, strict: bool, quiet: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -50,7 +48,7 @@ def audit(
     from dynamics_cli.reproduction.obtain import RunSource
     from dynamics_cli.reproduction.reproduce import one_by_one
 
-    chosen = chosen_figures(figures, paper, None, everything=everything)
+    chosen = chosen_figures(figures, everything=everything)
     source = RunSource(
         device=device, messages=partial(say, quiet=quiet or as_json),
         progress=lambda name, total: TrainingBar(total, label=name, shown=not (quiet or as_json)),

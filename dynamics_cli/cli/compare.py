@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json
@@ -19,12 +19,12 @@ SHOWN = 48
 """Characters of a setting that a line shows."""
 
 
-@documented(api.compare, epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123")
+@documented("compare", epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123")
 @click.argument("run_a", metavar="RUN", type=click.Path())
 @click.argument("run_b", metavar="RUN", type=click.Path())
 @json_option
 def compare(run_a: str, run_b: str, as_json: bool) -> None:
-    found = api.compare(run_a, run_b)
+    found = dyn.compare(run_a, run_b)
     if as_json:
         emit_json(found.as_dict())
         return

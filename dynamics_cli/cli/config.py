@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option, read_config, set_option
 from dynamics_cli.cli.groups import CommandGroup, documented
 from dynamics_cli.cli.output import emit, emit_json
@@ -35,7 +35,7 @@ def config() -> None:
     """Check config files, or print their JSON Schema."""
 
 
-@documented(api.load_config, name="check", epilog="Example: dyn config check configs/*/*.yaml")
+@documented("load_config", name="check", epilog="Example: dyn config check configs/*/*.yaml")
 @click.argument("files", nargs=-1, required=True, metavar="CONFIG...", type=click.Path())
 @set_option
 @json_option
@@ -68,7 +68,7 @@ def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
         if section is None:
             config = read_config(file, overrides)
         else:
-            config = api.plan_sweep(file, overrides=overrides)[0].config
+            config = dyn.plan_sweep(file, overrides=overrides)[0].config
         check_problem(config)
     except ConfigError as error:
         return error.problems

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import quiet_option
 from dynamics_cli.cli.groups import CommandGroup, documented
 from dynamics_cli.cli.output import CountBar, emit
@@ -21,20 +21,20 @@ def data() -> None:
     """
 
 
-@documented(api.fetch_data, name="fetch", epilog="Example: dyn data fetch mnist")
+@documented("fetch_data", name="fetch", epilog="Example: dyn data fetch mnist")
 @click.argument("name", type=click.Choice(["mnist", "cifar10"]))
 @quiet_option
 def fetch(name: str, quiet: bool) -> None:
-    emit(str(api.fetch_data(name, bar=not quiet and sys.stderr.isatty())))
+    emit(str(dyn.fetch_data(name, bar=not quiet and sys.stderr.isatty())))
 
 
-@documented(api.add_data, name="add", epilog="Example: dyn data add dogs-vs-cats ~/Downloads/train.zip")
+@documented("add_data", name="add", epilog="Example: dyn data add dogs-vs-cats ~/Downloads/train.zip")
 @click.argument("name", type=click.Choice(["mnist", "cifar10", "dogs-vs-cats"]))
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @quiet_option
 def add(name: str, path: Path, quiet: bool) -> None:
     with CountBar("images", shown=not quiet) as bar:
-        place = api.add_data(name, path, progress=bar)
+        place = dyn.add_data(name, path, progress=bar)
     emit(str(place))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit
 
 
-@documented(api.explain, epilog="\b\nExamples:\n  dyn explain architecture.fully_connected\n  dyn explain record")
+@documented("explain", epilog="\b\nExamples:\n  dyn explain architecture.fully_connected\n  dyn explain record")
 @click.argument("kind")
 def explain(kind: str) -> None:
-    emit(api.explain(kind))
+    emit(dyn.explain(kind))

@@ -1,4 +1,4 @@
-"""Commands with the help texts of `api`, groups of commands, and the program, which imports a command when asked."""
+"""Commands with the help texts of functions, groups of them, and the program, which imports a command when asked."""
 
 from __future__ import annotations
 
@@ -8,32 +8,42 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.guard import guarded, hang_up
 from dynamics_cli.errors import did_you_mean
 
 PROGRAM = "dyn"
+HEADING = {
+    **dict.fromkeys(("--out", "--output", "--format"), "Where it goes"),
+    **dict.fromkeys(("--quiet", "--json", "--help"), "How much is said"),
+}
+"""Option -> the heading of its help, for options that do not say what is done."""
 
 
-def help_texts(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return the paragraphs of a docstring before its sections, and the descriptions of the arguments."""
-    doc = inspect.getdoc(function) or ""
-    text = re.split(r"^(?:Args|Returns|Raises)\b", doc, maxsplit=1, flags=re.MULTILINE)[0]
-    section = re.search(r"^Args:\n(.*?)(?=^\w|\Z)", doc, re.MULTILINE | re.DOTALL)
-    found = re.findall(r"^    (\w+): (.*?)(?=^    \w|\Z)", section[1] if section else "", re.MULTILINE | re.DOTALL)
-    described = {name: " ".join(told.split()) for name, told in found}
-    for name, told in described.items():
-        if other := re.match(r"as (?:for )?`(\w+)`", told):
-            described[name] = help_texts(getattr(api, other[1]))[1].get(name, told)
-    return text.rstrip(), described
+def help_texts(name: str) -> tuple[str, dict[str, str]]:
+    """Return the paragraphs of a public function's docstring before its sections, and the descriptions of arguments.
+
+    The docstring is read from the source: a command that only prints its help does not import the function.
+    """
+    source = files("dynamics_cli") / f"{dyn.HOMES[name].replace('.', '/')}.py"
+    doc = re.search(rf'^def {name}\(.*?"""(.*?)"""', source.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert doc is not None, name
+    text, _, sections = inspect.cleandoc(doc[1]).partition("\n\nArgs:\n")
+    described = re.findall(r"^    (\w+): (.*?)(?=^    \w|^\w|\Z)", sections, re.MULTILINE | re.DOTALL)
+    texts = {argument: " ".join(words.split()) for argument, words in described}
+    for argument, words in texts.items():
+        if like := re.match(r"as (?:for )?`(\w+)`", words):
+            texts[argument] = help_texts(like[1])[1].get(argument, words)
+    return re.split(r"\n\n(?:Returns|Raises)\b", text)[0], texts
 
 
-def documented(function: Callable[..., Any], **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a command with the help texts of a function.
+def documented(function: str, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command with the help texts of a public function.
 
     Arguments, and options that have no text of their own, show the function's description of the argument of their
     name up to the first semicolon or full stop.
@@ -41,8 +51,8 @@ def documented(function: Callable[..., Any], **attributes: Any) -> Callable[[Cal
     text, described = help_texts(function)
 
     def decorate(called: Callable[..., Any]) -> click.Command:
-        command: click.Command = click.command(**attributes)(called)
-        told = [text]
+        command: click.Command = click.command(cls=Command, **attributes)(called)
+        paragraphs = [text]
         for parameter in command.params:
             first = re.split(r"[;.](?= |$)", described.get(parameter.name or "", ""))[0]
             if isinstance(parameter, click.Option):
@@ -50,15 +60,34 @@ def documented(function: Callable[..., Any], **attributes: Any) -> Callable[[Cal
                 parameter.help = parameter.help or f"{first[:1].upper()}{first[1:]}{repeatable}."
             elif first:
                 name = (parameter.metavar or parameter.name or "").upper().strip("[].")
-                told.append(f"{name}: {first}.")
-        command.help = "\n\n".join(told)
+                paragraphs.append(f"{name}: {first}.")
+        command.help = "\n\n".join(paragraphs)
         return command
 
     return decorate
 
 
+class Command(click.Command):
+    """A command whose help has its options below headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options below their headings, in the order in which they were declared."""
+        headings: dict[str, list[tuple[str, str]]] = {"What is done": [], "Where it goes": [], "How much is said": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                heading = next((HEADING[name] for name in parameter.opts if name in HEADING), "What is done")
+                headings[heading].append(record)
+        for heading, records in headings.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
 class CommandGroup(click.Group):
     """A group that lists its commands as they were added; a wrong name is answered with the closest right one."""
+
+    command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which they were added."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option
 from dynamics_cli.cli.groups import CommandGroup, documented
 from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
@@ -22,47 +22,47 @@ def list_() -> None:
     """List figures, papers, configs, kinds of parts, runs, or sweeps."""
 
 
-@documented(api.list_figures, name="figures", epilog="Example: dyn list figures --paper boursier2022")
+@documented("list_figures", name="figures", epilog="Example: dyn list figures --paper boursier2022")
 @click.option("--paper", metavar="KEY")
 @json_option
 def figures(paper: str | None, as_json: bool) -> None:
-    found = api.list_figures(paper)
+    found = dyn.list_figures(paper)
     rows = [[one["id"], duration(one["seconds"]), ", ".join(one["variants"]), one["title"]] for one in found]
     emit_either(found, text_table(["figure", "time", "variants", "title"], rows, right=[1]), as_json=as_json)
 
 
-@documented(api.list_papers, name="papers", epilog="Example: dyn list papers --json")
+@documented("list_papers", name="papers", epilog="Example: dyn list papers --json")
 @json_option
 def papers(as_json: bool) -> None:
-    found = api.list_papers()
+    found = dyn.list_papers()
     rows = [[p["key"], str(len(p["figures"])), f"{p['authors']}: {p['title']} ({p['venue']})"] for p in found]
     emit_either(found, text_table(["paper", "figures", "title"], rows, right=[1]), as_json=as_json)
 
 
-@documented(api.list_configs, name="configs", epilog="Example: dyn list configs")
+@documented("list_configs", name="configs", epilog="Example: dyn list configs")
 @json_option
 def configs(as_json: bool) -> None:
-    found = api.list_configs()
+    found = dyn.list_configs()
     rows = [[one["name"], one["title"]] for one in found]
     emit_either(found, text_table(["config", "what it is"], rows), as_json=as_json)
 
 
-@documented(api.list_kinds, name="kinds", epilog="Example: dyn list kinds optimizer")
+@documented("list_kinds", name="kinds", epilog="Example: dyn list kinds optimizer")
 @click.argument("section", required=False)
 @json_option
 def kinds(section: str | None, as_json: bool) -> None:
-    found = api.list_kinds(section)
+    found = dyn.list_kinds(section)
     rows = [[f"{one['section']}.{one['kind']}", one["from"], one["what"]] for one in found]
     emit_either(found, text_table(["kind", "from", "what it is"], rows), as_json=as_json)
 
 
-@documented(api.list_runs, name="runs", epilog="Example: dyn list runs --status interrupted")
+@documented("list_runs", name="runs", epilog="Example: dyn list runs --status interrupted")
 @click.option("--status", "statuses", multiple=True, metavar="STATUS")
 @json_option
 def runs(statuses: tuple[str, ...], as_json: bool) -> None:
     from dynamics_cli.runs.store.layout import runs_root
 
-    found = api.list_runs(statuses=statuses)
+    found = dyn.list_runs(statuses=statuses)
     if as_json:
         emit_json(found)
     elif found:
@@ -71,10 +71,10 @@ def runs(statuses: tuple[str, ...], as_json: bool) -> None:
         say(f"there are no such runs below {runs_root()}")
 
 
-@documented(api.list_sweeps, name="sweeps", epilog="Example: dyn list sweeps --json")
+@documented("list_sweeps", name="sweeps", epilog="Example: dyn list sweeps --json")
 @json_option
 def sweeps(as_json: bool) -> None:
-    found = api.list_sweeps()
+    found = dyn.list_sweeps()
     if as_json:
         emit_json(found)
     elif found:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option, quiet_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json, say
@@ -24,7 +24,7 @@ Examples:
 """
 
 
-@documented(api.page, epilog=EXAMPLES)
+@documented("page", epilog=EXAMPLES)
 @click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", type=click.Path())
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -44,7 +44,7 @@ def page(
     message = partial(say, quiet=quiet or as_json)
     if theory:
         message("computing the predictions of theories")
-    made = api.page(*what, theory=theory)
+    made = dyn.page(*what, theory=theory)
     file = made.save(output or pages_folder() / f"{made.name}.html")
     if as_json:
         emit_json({"file": file, "bytes": file.stat().st_size})

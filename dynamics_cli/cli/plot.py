@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dynamics_cli as dyn
 from dynamics_cli import api
 from dynamics_cli.cli.arguments import format_option, json_option, out_option, quiet_option
 from dynamics_cli.cli.groups import documented
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  dyn plot outputs/runs/boursier2022-orthogonal-0123456789 --list
-  dyn plot boursier2022-orthogonal --panel function --at 4000 --at 15000 --format pdf
+  dyn plot boursier2022-orthogonal --list
+  dyn plot latest --panel function --at 4000 --at 15000 --format pdf
   dyn plot boursier2022-orthogonal --animate
-  dyn plot first-0123456789 second-abcdef0123 --panel loss --panel sharpness --log x
+  dyn plot first-0123456789 second-abcdef0123 --panel loss --log x
   dyn plot boursier2022-orthogonal --theory
   dyn plot latest --where optimizer.lr=0.1 --measure test_loss
 """
 
 
-@documented(api.plot, epilog=EXAMPLES)
+@documented("plot", epilog=EXAMPLES)
 @click.argument("run", metavar="RUN...", nargs=-1, required=True, type=click.Path())
 @click.option("--panel", multiple=True, metavar="NAME")
 @click.option("--at", type=click.IntRange(0), multiple=True, metavar="ITERATION")
@@ -42,17 +43,13 @@ Examples:
 @click.option(
     "--theory", is_flag=True, help="Draw the predictions of theories beside the run; panels only if asked for too."
 )
-@click.option(
-    "--anyway", multiple=True, metavar="THEORY",
-    help="With --theory: draw this one although its assumptions fail; can be repeated.",
-)  # fmt: skip
 @click.option("--list", "list_panels", is_flag=True, help="Only list the panels of this run.")
 @quiet_option
 @json_option
 def plot(
     *, run: tuple[str, ...], panel: tuple[str, ...], at: tuple[int, ...], formats: tuple[str, ...],
-    out: Path | None, animate: bool, theory: bool, anyway: tuple[str, ...], list_panels: bool, quiet: bool,
-    as_json: bool, **drawing: Any,
+    out: Path | None, animate: bool, theory: bool, list_panels: bool, quiet: bool, as_json: bool,
+    **drawing: Any,
 ) -> None:  # fmt: skip
     from dynamics_cli.plotting.style import save
     from dynamics_cli.runs.run import Run
@@ -61,13 +58,11 @@ def plot(
     where: tuple[str, ...] = drawing.pop("where")
     if odd := [text for text in where if "=" not in text]:
         raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
-    if anyway and not theory:
-        raise click.UsageError("--anyway goes with --theory")
     drawn = api.open_any(list(run) if len(run) > 1 else run[0])
     if not isinstance(drawn, Run) and (animate or at or theory):
         raise click.UsageError("--at, --animate and --theory go with a single run")
     if list_panels:
-        offered = api.list_panels(drawn)
+        offered = dyn.list_panels(drawn)
         emit_either(offered, text_table(["panel", "shows"], offered.cells()), as_json=as_json)
         return
     message = partial(say, quiet=quiet or as_json)
@@ -75,7 +70,7 @@ def plot(
     plots = layout.outputs_root() / "plots" if path is None else layout.plots_folder(path)
     folder = out or plots / str(getattr(drawn, "replica", ""))
     files: list[Path] = []
-    predicted = api.predictions(drawn, anyway) if theory and isinstance(drawn, Run) else []
+    predicted = dyn.predictions(drawn) if theory and isinstance(drawn, Run) else []
     files += _draw_theories(predicted, folder, formats, message)
     if panel or at or not (animate or theory):
         settings = dict(text.split("=", 1) for text in where)
@@ -84,7 +79,7 @@ def plot(
             files += save(figure, folder / stem, formats)
     if animate and isinstance(drawn, Run):
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
-            files.append(api.animate(drawn, folder, progress=bar))
+            files.append(dyn.animate(drawn, folder, progress=bar))
     if as_json:
         told: dict[str, Any] = {"run": path, "files": files} if path else {"runs": list(run), "files": files}
         emit_json(told | ({"theories": _said(predicted)} if theory else {}))
@@ -105,8 +100,7 @@ def _draw_theories(
     files: list[Path] = []
     for one in predicted:
         if one.violated:
-            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws what it can"
-            message("\n  - ".join([f"{one.name}: assumptions fail, {end}", *one.violated]))
+            message("\n  - ".join([f"{one.name}: assumptions fail, not drawn", *one.violated]))
         if one.curves:
             files += save(draw_charts(prediction_charts(one)), folder / f"theory-{one.name}", formats)
     return files

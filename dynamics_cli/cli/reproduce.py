@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli import api
 from dynamics_cli.cli import arguments
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.guard import tell
@@ -26,14 +25,13 @@ EXAMPLES = """\b
 Examples:
   dyn reproduce boursier2022-fig2
   dyn reproduce boursier2022-fig2 --variant flow
-  dyn reproduce --paper boursier2022 --seeds 10 --strict
-  dyn reproduce boursier2022-fig3 --set architecture.width=200 --out wide --format svg
+  dyn reproduce boursier2022 --seeds 10 --strict
+  dyn reproduce boursier2022-fig3 --set architecture.width=200 --out wide
 """
 
 
-@documented(api.reproduce, epilog=EXAMPLES)
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
-@click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
+@documented("reproduce", epilog=EXAMPLES)
+@click.argument("figures", nargs=-1, metavar="[FIGURE_OR_PAPER]...")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option("--variant", metavar="NAME")
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default")
@@ -45,18 +43,18 @@ Examples:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit code 5 when a claim, or theory, is not reproduced (over the seeds: in half of them or fewer).",
+    help="Exit code 5 when a claim or theory is not reproduced.",
 )
 @arguments.format_option(("pdf", "png"))
 @arguments.quiet_option
 @arguments.json_option
 def reproduce(
-    *, figures: tuple[str, ...], paper: str | None, everything: bool, variant: str | None, strict: bool,
+    *, figures: tuple[str, ...], everything: bool, variant: str | None, strict: bool,
     quiet: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     from dynamics_cli.reproduction.reproduce import reproduce_figures
 
-    chosen = chosen_figures(figures, paper, variant, everything=everything)
+    chosen = chosen_figures(figures, variant, everything=everything)
     results: dict[str, Reproduced] = {}
     silent = quiet or as_json
     done = reproduce_figures(
@@ -76,23 +74,24 @@ def reproduce(
     _leave(results, strict=strict)
 
 
-def chosen_figures(figures: tuple[str, ...], paper: str | None, variant: str | None, *, everything: bool) -> list[str]:
-    """Return the ids of the figures asked for; of a paper or all, those that have the variant.
+def chosen_figures(names: tuple[str, ...], variant: str | None = None, *, everything: bool) -> list[str]:
+    """Return the ids of the figures asked for; of papers, those that have the variant.
 
     Raises UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.
     """
     from dynamics_cli.reproduction import catalogue
 
-    if (bool(figures), paper is not None, everything).count(True) != 1:
-        raise click.UsageError("say which figures: their names, --paper KEY, or --all (`dyn list figures`)")
-    if figures:
-        papers = catalogue.papers()
-        named = [name for text in figures for name in (papers[text].figures if text in papers else [text])]
-        return list(dict.fromkeys(catalogue.find(name).id for name in named))
-    listed = [one for one in catalogue.figures(paper) if variant is None or variant in one.variants]
-    if not listed:
+    if bool(names) == everything:
+        raise click.UsageError("say which figures: figures, papers, or --all (`dyn list figures`)")
+    papers, chosen = catalogue.papers(), []
+    for name in names or papers:
+        if name in papers:
+            chosen += [one.id for one in catalogue.figures(name) if variant is None or variant in one.variants]
+        else:
+            chosen.append(catalogue.find(name).id)
+    if not chosen:
         raise click.UsageError(f"no figure asked for has a variant {variant!r} (`dyn list figures`)")
-    return [one.id for one in listed]
+    return list(dict.fromkeys(chosen))
 
 
 def tell_of(figure: str, error: DynError, *, alone: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import json_option, read_config, set_option
 from dynamics_cli.cli.groups import documented
@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@documented(api.describe, epilog=EXAMPLES)
+@documented("describe", epilog=EXAMPLES)
 @click.argument("run", metavar="RUN_OR_CONFIG", type=click.Path())
 @set_option
 @json_option
@@ -35,7 +35,7 @@ def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:
     if not os.path.isfile(run) and (sweep := sweep_directory(run)):  # noqa: PTH113 - as below
         if overrides:
             raise click.UsageError("--set cannot be used with a sweep")
-        show_sweep(api.describe(sweep), as_json=as_json)
+        show_sweep(dyn.describe(sweep), as_json=as_json)
         return
     if not _is_run(run):
         _show_config(run, overrides, as_json=as_json)
@@ -43,7 +43,7 @@ def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:
     if overrides:
         raise click.UsageError("--set cannot be used with a run")
     if as_json:
-        emit_json(api.describe(run))
+        emit_json(dyn.describe(run))
         return
     emit(_run_text(open_run(run, together=True)))
 
@@ -75,7 +75,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
         config = read_config(text, overrides)
         plain, jobs = to_plain(config), ""
     else:
-        planned = api.plan_sweep(text, overrides=overrides, record="config")
+        planned = dyn.plan_sweep(text, overrides=overrides, record="config")
         try:
             config = read_config(text, overrides, swept=True)
         except ConfigError:

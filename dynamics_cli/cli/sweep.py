@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
@@ -22,12 +22,12 @@ from dynamics_cli.text import pairs, size
 EXAMPLES = """\b
 Examples:
   dyn sweep boursier2022/orthogonal --seeds 20
-  dyn sweep boursier2022/orthogonal --grid initialization.scale=1e-6:10:log:25 --grid architecture.width=20,60,200
+  dyn sweep my.yaml --grid initialization.scale=1e-6:10:log:25 --seeds 5
   dyn sweep my.yaml --dry-run
   dyn sweep my.yaml --shard 3/50
   dyn sweep my.yaml --dask tcp://host:8786
-  dyn sweep my.yaml --grid loss.kind=mse,logistic --grid optimizer.lr=0.01:0.1:10 --workers 2
-  dyn sweep my.yaml --grid initialization.scale=0.1:1:5 --let "optimizer.lr=min(10, 0.1 / initialization.scale**2)"
+  dyn sweep my.yaml --grid loss.kind=mse,logistic --workers 2
+  dyn sweep my.yaml --seeds 3 --let "optimizer.lr=0.1 / architecture.width"
 
 \b
 Forms of --grid:
@@ -37,17 +37,17 @@ Forms of --grid:
   key=first:last:logint:count the same, rounded to whole numbers
 
 \b
-An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max, sqrt, log, exp, abs, round, int.
+An expression of --let holds numbers, keys, + - * / ** and parentheses,
+min, max, sqrt, log, exp, abs, round and int.
 """
 
 
-@documented(api.sweep, epilog=EXAMPLES)
+@documented("sweep", epilog=EXAMPLES)
 @click.argument("config", type=click.Path())
 @click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES")
 @click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION")
 @click.option("--seeds", type=click.IntRange(1), metavar="N")
 @set_option
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: the config's seed).")
 @click.option("--workers", type=click.IntRange(1), metavar="N")
 @click.option("--record", type=click.Choice(["light", "ends", "config"]))
 @out_option
@@ -64,7 +64,7 @@ def sweep(
     if dry_run:
         if shard is not None:
             raise click.UsageError("--dry-run shows the whole sweep: leave out --shard")
-        _show_needs(api.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
+        _show_needs(dyn.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
         return
     with _dask_executor(dask) if dask else nullcontext() as executor:
         planned |= {"executor": executor, "out": out, "shard": _shard(shard), "workers": workers}
@@ -108,7 +108,7 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
     """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed."""
     options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
-        done = api.sweep(config, grid, progress=bar, **options)
+        done = dyn.sweep(config, grid, progress=bar, **options)
     counts = done.counts()
     if as_json:
         jobs = [{**row, "path": done.path / row["path"]} for row in done.rows]

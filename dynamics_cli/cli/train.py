@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli import arguments
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   dyn train boursier2022/orthogonal
-  dyn train my.yaml --set architecture.width=200 --set optimizer.lr=0.01 --seed 3
+  dyn train my.yaml --set architecture.width=200 --seed 3
   dyn train my.yaml --dry-run
 """
 
@@ -46,7 +46,7 @@ def _keep_imports() -> None:
         gc.freeze()
 
 
-@documented(api.train, epilog=EXAMPLES)
+@documented("train", epilog=EXAMPLES)
 @click.argument("config", type=click.Path())
 @arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
@@ -67,7 +67,7 @@ def train(
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
     loaded = arguments.read_config(config, overrides, **settings)
     if dry_run:
-        _show_prospect(api.plan(loaded, out=out, resume=resume, force=force), as_json=as_json)
+        _show_prospect(dyn.plan(loaded, out=out, resume=resume, force=force), as_json=as_json)
         return
     from dynamics_cli.training import session
 

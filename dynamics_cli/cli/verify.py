@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dynamics_cli import api
+import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json, say
@@ -21,18 +21,19 @@ Examples:
 
 \b
 Exit codes:
-  0 every file is intact, 7 a file is damaged, missing, or of another version of dyn
+  0 every file is intact,
+  7 a file is damaged, missing, or of another version of dyn
 """
 
 
-@documented(api.verify, epilog=EXAMPLES)
+@documented("verify", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, metavar="[RUN_OR_FIGURE]...", type=click.Path())
 @click.option("--all", "everything", is_flag=True, help="All runs, sweeps and figures below the root of outputs.")
 @json_option
 def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
     if everything == bool(paths):
         raise click.UsageError("say what to check: runs, figures' JSON files, or --all")
-    checked = api.verify(*paths)
+    checked = dyn.verify(*paths)
     if as_json:
         emit_json(checked)
     elif checked:

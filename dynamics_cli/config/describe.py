@@ -31,7 +31,13 @@ WHOLE: dict[str, type[Section]] = {"config": RunConfig, "record": Record, "sweep
 
 
 def list_kinds(section: str | None = None) -> Table:
-    """See `api.list_kinds`."""
+    """List the kinds that a config can name.
+
+    Of all sections, or of one; `dyn explain SECTION.KIND` says more. Kinds that serve one paper are left out. The
+    columns are section, kind, where it comes from, and what it is.
+
+    Raises UsageError: there is no such section.
+    """
     if section is not None and section not in SECTIONS:
         raise UsageError(f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
     return Table(
@@ -64,7 +70,14 @@ def find_explained(name: str) -> type[Section] | str:
 
 
 def explain(kind: str) -> str:
-    """See `api.explain`."""
+    """Explain a kind or a section: its purpose, its keys, an example.
+
+    Args:
+        kind: `section.kind`, the kind alone where only one section has it, or a section such as `record`, `sweep`,
+            `dataset`, or the whole `config`.
+
+    Raises UsageError: there is no such kind or section; the message names the closest one.
+    """
     cls = find_explained(kind)
     if isinstance(cls, str):
         title, config = cls, section_example(cls)

@@ -161,7 +161,12 @@ def installed_packages() -> dict[str, ModuleType]:
 
 
 def use(path: str | Path) -> None:
-    """See `api.use`."""
+    """Load a file of kinds or the folder of a paper, here and in processes that are started later: `dyn --with PATH`.
+
+    A file that was edited since is loaded anew.
+
+    Raises InputError: it cannot be imported.
+    """
     absolute, named = str(Path(path).absolute()), os.environ.get(WITH, "")
     load(Path(absolute))
     if absolute not in named.split(os.pathsep):

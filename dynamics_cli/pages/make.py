@@ -32,7 +32,24 @@ def pages_folder() -> Path:
 
 
 def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -> Page:
-    """See `api.page`."""
+    """Write one HTML file that shows everything, offline.
+
+    Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
+    over one another and the settings that differ; of a sweep its phase diagram; of figures and papers that were
+    reproduced the pictures and every claim. The file needs no server and asks for nothing.
+
+    Args:
+        what: runs as `load_run` takes them; or a sweep, the id or the result of a reproduced figure, the JSON file
+            beside it, or the key of a paper; by default all papers.
+        theory: add the predictions of theories for a run, which may take long.
+
+    Returns:
+        The page; `save(path)` writes it, and a notebook shows it.
+
+    Raises:
+        UsageError: there is nothing of this name, or nothing to show of it.
+        RunError: something is damaged, or not there.
+    """
     parts = [_part(which) for which in what]
     if not parts:
         return _papers()

@@ -183,7 +183,24 @@ def audit(
     figure: str, *, nulls: Sequence[str] = (), preset: str = "default", overrides: Overrides = (),
     out: str | Path | None = None, source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
-    """See `api.audit`."""
+    """Check which claims of figures hold under nulls.
+
+    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training
+    (early), permuted labels (shuffled), initial weights times and divided by 100 (larger, smaller; a larger flow of L
+    layers ends 100^(2L-2) times earlier, as it is that much faster), linear activations (linear), weight decay without
+    the gradient (decay). A claim that holds untrained says nothing about training. A dash stands where a null does not
+    apply, or where the claim is not reproduced anyway.
+
+    Args:
+        figure: its id, such as `boursier2022-fig2`.
+        nulls: untrained, early, shuffled, larger, smaller, linear, decay, or a null of the figure (default: all).
+        preset: as for `reproduce`.
+        overrides: as for `reproduce`; the nulls change them further.
+        out: folder of the JSON files (default: outputs/figures).
+        source: gives the runs, in place of a new one.
+
+    Raises as `reproduce`; UsageError too where there is no such null.
+    """
     asked, source, changes = chosen_figure(figure, preset), source or RunSource(), override_texts(overrides)
     known = NULLS | {name: lambda _, texts=texts: list(texts) for name, texts in asked.nulls.items()}
     if wrong := [name for name in nulls if name not in known]:

@@ -104,10 +104,11 @@ def find(figure_id: str) -> FigureEntry:
     known = {listed.id: listed for listed in figures()}
     if figure_id in known:
         return known[figure_id]
-    if figure_id in papers():
-        raise UsageError(f"{figure_id!r} is a paper; --paper {figure_id} reproduces all of its figures")
+    known_papers = papers()
+    if figure_id in known_papers:
+        raise UsageError(f"{figure_id!r} is a paper; `dyn reproduce {figure_id}` makes all of its figures")
     where = "`dyn list figures` lists them, `dyn --with FOLDER` loads others"
-    raise UsageError(f"no figure {figure_id!r}{did_you_mean(figure_id, known)}; {where}")
+    raise UsageError(f"no figure {figure_id!r}{did_you_mean(figure_id, [*known, *known_papers])}; {where}")
 
 
 def _bundled() -> dict[str, PaperEntry]:
@@ -121,18 +122,33 @@ def _listed(paper: str, figure_id: str, entry: FigureEntry) -> FigureEntry:
 
 
 def list_figures(paper: str | None = None) -> Table:
-    """See `api.list_figures`."""
+    """List the figures that can be reproduced.
+
+    Times are on two CPU cores, training included. A variant is the same figure of other runs, such as `flow`,
+    gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
+
+    Args:
+        paper: only figures of this paper.
+
+    Raises UsageError: there is no such paper.
+    """
     keys = ("id", "paper", "title", "seconds", "variants")
     return Table({key: getattr(figure, key) for key in keys} for figure in figures(paper))
 
 
 def list_papers() -> Table:
-    """See `api.list_papers`."""
+    """List the papers whose figures can be reproduced.
+
+    The columns are key, title, authors, venue, and the ids of the figures.
+    """
     return Table({"key": key, **paper._asdict(), "figures": list(paper.figures)} for key, paper in papers().items())
 
 
 def list_configs() -> Table:
-    """See `api.list_configs`."""
+    """List the bundled configs.
+
+    Commands take their names as well as files. The columns are name, path, and the first line of comment.
+    """
     return Table({"name": name, "path": path, "title": _title(path)} for name, path in bundled_configs().items())
 
 

@@ -153,7 +153,17 @@ def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[
 
 
 def verify(*paths: str | Path) -> Table:
-    """See `api.verify`."""
+    """Check runs, sweeps and figures against their checksums.
+
+    Each damaged file is named, with its damage and the parts that can still be used. The table has a row for each
+    path: `path`, whether it is `intact`, and the `findings`.
+
+    Args:
+        paths: the directory or the name of a run or a sweep, or the JSON beside a figure, which stands for the pictures
+            and tables that it names and for the runs that it was drawn from; by default everything below outputs.
+
+    Raises RunError: there is no such file, nor a run of this name.
+    """
     remembered = cache(verify_run)  # runs that several of them share are checked once
 
     def check_run(path: Path) -> list[Finding]:

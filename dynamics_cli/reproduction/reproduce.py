@@ -90,7 +90,34 @@ def reproduce(
     formats: Sequence[str] = ("pdf", "png"), progress: ProgressDisplay | None = None,
     messages: Messages | None = None, source: RunSource | None = None,
 ) -> FigureResult:  # fmt: skip
-    """See `api.reproduce`; `source` gives the runs in place of one made of `device`, `force` and the rest."""
+    """Reproduce figures of papers and check their claims.
+
+    Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON.
+
+    Args:
+        figure: its id, such as `boursier2022-fig2`.
+        variant: the same figure of other runs, such as `flow`; its files are named `<figure>-<variant>`.
+        preset: how much is computed; `full` where the figure has it.
+        overrides: as `load_config` takes them; they change all configs of the figure.
+        seeds: number of seeds for the claims; each config's seed and that seed plus 1, 2, ...; the first is drawn.
+            What several give is written to `<figure>.seeds.json`.
+        device: where to compute (default: as the configs say).
+        out: folder of the files (default: outputs/figures).
+        force: train again, even when the runs are there.
+        formats: format of the pictures.
+        progress: shows the progress of training runs.
+        messages: called with messages for the user.
+        source: gives the runs, in place of one made of `device`, `force` and the rest.
+
+    Returns:
+        The result; `rows` has a row for each claim, `files` the paths of the files written.
+
+    Raises:
+        UsageError: there is no such figure, variant, preset or format.
+        ConfigError: the overrides do not fit.
+        DataMissingError: data that the figure needs are not there.
+        RunError: a run cannot go on, or a file cannot be written.
+    """
     from dynamics_cli.plotting.style import check_formats, save, style
 
     began = time.monotonic()

@@ -36,7 +36,16 @@ def run_names() -> list[str]:
 
 
 def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
-    """See `api.list_runs`."""
+    """List the runs that are kept.
+
+    `size` is in bytes, `modified` in seconds since 1970.
+
+    Args:
+        root: where they are; by default below `outputs/runs`.
+        statuses: only runs of this status.
+
+    Raises UsageError: there is no such status.
+    """
     wanted, known = list(statuses), (*STATUSES, DAMAGED)
     for status in wanted:
         if status not in known:
@@ -46,7 +55,10 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
 
 
 def list_sweeps(root: str | Path | None = None) -> Table:
-    """See `api.list_sweeps`."""
+    """List the sweeps that are kept, finished or not.
+
+    The columns are path, status, jobs, and how many ended in which way; `root` is by default `outputs/sweeps`.
+    """
     shown = ("path", "status", "jobs", "complete", "diverged", "failed", "modified")
     described = (Sweep(path).describe() for path in _folders(Path(root or sweeps_root())) if is_sweep(path))
     return Table({name: sweep[name] for name in shown} for sweep in described)

@@ -28,7 +28,7 @@ TREE = dict(walk(main))
 
 def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
-        "", "train", "sweep", "plot", "page", "reproduce", "audit", "measure", "show", "compare",
+        "", "train", "sweep", "plot", "page", "reproduce", "audit", "show", "compare",
         "list", "list figures", "list papers", "list configs", "list kinds",
         "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
         "data", "data fetch", "data add", "verify", "config", "config check", "config schema",
@@ -47,12 +47,13 @@ def test_help_tells_what_a_command_does_with_an_example(path: tuple[str, ...], d
     assert "\\b" not in answer.out  # what keeps click from wrapping examples is taken, not shown
     assert re.search(rf"\b{called}\b", examples)
     assert dyn(*path, "-h").out == answer.out
-
-
-@pytest.mark.parametrize("path", TREE, ids=" ".join)
-def test_every_option_has_a_help_text(path: tuple[str, ...]) -> None:
+    assert max(map(len, answer.out.splitlines())) <= 80
     options = [parameter for parameter in TREE[path].params if isinstance(parameter, click.Option)]
     assert [option.name for option in options if not option.help] == []
+    assert len(options) <= 12
+    if not isinstance(TREE[path], click.Group):
+        assert "Options:" not in answer.out
+        assert "How much is said:" in answer.out
 
 
 def test_every_command_stands_below_one_heading(dyn: Dyn) -> None:

@@ -48,7 +48,7 @@ Asked = list[tuple[list[str], dict[str, Any]]]
 def test_a_variant_is_that_of_the_figures_that_have_it(dyn: Dyn, asked: Asked) -> None:
     having = [figure.id for figure in catalogue.figures("boursier2022") if "flow" in figure.variants]
     assert [id.rpartition("fig")[2] for id in having] == ["1", "2", "3", "4", "6", "7"]
-    dyn("reproduce", "--paper", "boursier2022", "--variant", "flow")
+    dyn("reproduce", "boursier2022", "--variant", "flow")
     dyn("reproduce", "boursier2022-fig3", "--variant", "flow")
     assert [(ids, given["variant"]) for ids, given in asked] == [(having, "flow"), (["boursier2022-fig3"], "flow")]
 

@@ -10,7 +10,7 @@ import pytest
 from .conftest import Answer, Dyn
 
 MOST = "a sweep has at most 1000000"
-WHICH_FIGURES = "say which figures: their names, --paper KEY, or --all (`dyn list figures`)"
+WHICH_FIGURES = "say which figures: figures, papers, or --all (`dyn list figures`)"
 WHAT_TO_CHECK = "say what to check: runs, figures' JSON files, or --all"
 FIRST = "there are train, sweep, plot, page, reproduce, "
 REFUSED = [  # command, exit code, a part of the message
@@ -47,7 +47,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("verify nothing", 7, "Error: there is no run nothing, neither as a path nor below outputs/runs"),
     ("reproduce", 2, WHICH_FIGURES),
     ("reproduce boursier2022-fig1 --all", 2, WHICH_FIGURES),
-    ("reproduce --paper boursier2022 --all", 2, WHICH_FIGURES),
+    ("reproduce boursier2022 --all", 2, WHICH_FIGURES),
     ("reproduce --all --variant flwo", 2, "no figure asked for has a variant 'flwo' (`dyn list figures`)"),
     ("reproduce boursier2022-fig5 --variant flow", 2, "Error: boursier2022-fig5 has no variant 'flow'; it has none\n"),
     ("reproduce boursier2022-fig4 --variant flwo", 2,
@@ -56,7 +56,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("reproduce mine2026-fig2", 2, "no figure 'mine2026-fig2' (did you mean 'min2024-fig2'?); `dyn list figures`"),
     ("page nothing", 7, "Error: there is no run nothing, neither as a path nor below outputs/runs; nor is it a sweep"),
     ("reproduce boursier2022-fig1 fig3", 2, "Error: no figure 'fig3'; `dyn list figures` lists them"),
-    ("reproduce --paper boursir2022", 2, "Error: no paper 'boursir2022' (did you mean 'boursier2022'?)"),
+    ("reproduce boursir2022", 2, "Error: no figure 'boursir2022' (did you mean 'boursier2022'?)"),
     ("reproduce boursier2022-fig3 --set optimizer.lrr=1", 3, "--set: optimizer.lrr: unknown key of kind 'gd'"),
     (f"reproduce boursier2022-fig5 --seeds {10**12}", 2, "not in the range"),
     ("data fetch mnst", 2, "'mnst' is not one of 'mnist', 'cifar10'"),
@@ -72,7 +72,6 @@ WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine
     ("plot here --log z", 2, "is not one of 'x', 'y', 'xy', 'none'"),
     ("plot here --out toy.yaml", 7, "Error: cannot write toy.yaml/loss.png: "),
     ("plot here here --at 3", 2, "go with a single run"),
-    ("plot here --anyway x", 2, "--anyway goes with --theory"),
     ("show here --set seed=1", 2, "--set cannot be used with a run"),
     ("show empty", 7, "Error: empty is not a run directory (it has no run.json)\n"),
     ("compare here toy-1", 7, "Error: there is no run toy-1, neither as a path nor below outputs/runs\n"),
