@@ -52,6 +52,8 @@ _LONGEST = 200
 _ROUNDING = 1e-4
 """Relative difference of numbers that are equal but for rounding, of float32 too."""
 Reduction = Literal["mean", "sum"]
+BatchLoss = Callable[[nn.Module, Any], Tensor]
+"""Module and batch -> the mean loss of the samples in it."""
 LookUp = Callable[[NDArray[np.int64]], Any]
 """Numbers (k,) of samples -> their inputs: a tensor, a tuple or list of tensors by place, or a mapping by name."""
 
@@ -118,22 +120,22 @@ class Instrument:
         """
         dtype = dtype or ("float64" if device == "cpu" else "float32")
         of_batches = callable(loss) and next(iter(inspect.signature(loss).parameters), "") == "model"
-        module = _copied(model, device, getattr(torch, dtype))
+        batch_loss: Any = loss if of_batches else None
         if of_batches:
-            module, loss = BatchLosses(module, loss), lambda h, y: h  # type: ignore[arg-type]
+            loss = lambda h, y: h  # noqa: E731
         look_up, labels = _data(x, y, of_batches)
-        test: tuple[Any, Any] = (None, None) if x_test is None else _data(x_test, y_test, of_batches)
+        look_up_test, test = (None, labels[:0]) if x_test is None else _data(x_test, y_test, of_batches)
         n = len(labels)
+        numbers = np.arange(n + len(test), dtype=float)[:, None]
         self.samples = kinds.make_samples(
-            np.arange(n, dtype=float)[:, None], _rows(labels), origin="measure",
-            x_test=None if test[0] is None else np.arange(n, n + len(test[1]), dtype=float)[:, None],
-            y_test=None if test[0] is None else _rows(test[1]),
-        )  # fmt: skip
+            numbers, _rows(torch.cat([labels, test])), trained=None if look_up_test is None else n, origin="measure"
+        )
 
         def looked_up(numbers: NDArray[np.int64]) -> Any:
-            return look_up(numbers) if numbers[0] < n else test[0](numbers - n)
+            return look_up(numbers) if look_up_test is None or numbers[0] < n else look_up_test(numbers - n)
 
-        self.network = Given.of(_chosen(module, parameters), looked_up, min(n, 2))
+        module = _chosen(_copied(model, device, getattr(torch, dtype)), parameters)
+        self.network = Given.of(module, looked_up, min(n, 2), batch_loss)
         config = _config(loss, measures, self.network, self.samples, seed=seed, dtype=dtype)
         config = config.model_copy(update={"architecture": self.network})
         if isinstance(loss, str | Mapping | Loss):
@@ -281,10 +283,8 @@ def _config(
         config = load_config(stand_in, texts, seed=seed, dtype=dtype)
     except ConfigError as error:
         if outputs == 1 and any("architecture.outputs" in str(problem) for problem in error.problems):
-            raise InputError(
-                "the model has a single output, its loss cannot be cross_entropy: give the loss that it is trained "
-                'with, such as loss="mse" (--loss mse)'
-            ) from error
+            needed = 'the model has a single output: give the loss that it is trained with, such as loss="mse"'
+            raise InputError(f"{needed} (--loss mse), not cross_entropy") from error
         raise ConfigError([replace(problem, file="measure") for problem in error.problems]) from error
     if config.loss.labels != "real" and len(network._shape) > 1:
         raise InputError(f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them")
@@ -314,16 +314,12 @@ def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, A
     """Return iteration, file and weights of the checkpoints; None stands for the weights of the model."""
     if isinstance(checkpoints, Mapping) and checkpoints and all(isinstance(key, int) for key in checkpoints):
         checkpoints = list(checkpoints.items())
-    if checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
-        checkpoints = [checkpoints]
+    elif checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
+        checkpoints = [(step, checkpoints)]
+    elif not checkpoints or step is not None:
+        raise InputError("step is of a single checkpoint: give a list [(step, checkpoint), ...] that is not empty")
     given = [one if isinstance(one, tuple) and len(one) == 2 else (None, one) for one in checkpoints]
     files = [os.fspath(weights) if isinstance(weights, str | os.PathLike) else None for _, weights in given]
-    if not files:
-        raise InputError("checkpoints is an empty list")
-    if step is not None:
-        if len(files) > 1:
-            raise InputError(f"step is of a single checkpoint, there are {len(files)}: give [(step, checkpoint), ...]")
-        given = [(step, given[0][1])]
     numbers = [int(digits[-1]) for file in files if file and (digits := re.findall(r"\d+", Path(file).stem))]
     places = numbers if len(set(numbers)) == len(files) else range(len(files))
     return [
@@ -416,29 +412,20 @@ def _parameters(problem: Problem) -> Parameters:
     return kinds.read_only(network.weights(), problem.shapes)
 
 
-class BatchLosses(nn.Module):
-    """A module whose outputs for a batch are the loss of the model on it, once for each sample."""
-
-    def __init__(self, model: nn.Module, loss: Callable[[nn.Module, Any], Tensor]) -> None:
-        super().__init__()
-        self.model, self._loss = model, loss
-
-    def forward(self, batch: Any) -> Tensor:
-        """Return the losses (n,)."""
-        loss = self._loss(self.model, batch)
-        return loss.expand(len(tree_leaves(batch)[0]))
-
-
-def _passed(module: nn.Module, forward: Callable[..., Any], batch: Any) -> Any:
-    """Return the outputs for a batch, in the precision and on the device of the module."""
+def _passed(module: nn.Module, forward: Callable[..., Any], batch: Any, loss: BatchLoss | None = None) -> Any:
+    """Return the outputs for a batch, in the module's precision; of a `loss` its value, once for each sample."""
     weight = next(module.parameters())
 
     def like_weights(t: Tensor) -> Tensor:
         return t.to(weight.device, weight.dtype if t.is_floating_point() else t.dtype)
 
     batch = tree_map_only(Tensor, like_weights, batch)
-    if isinstance(module, BatchLosses):
-        return forward(batch)
+    if loss is not None:
+        rows, module.forward = module.forward, forward  # the loss calls the module
+        try:
+            return loss(module, batch).expand(len(tree_leaves(batch)[0]))
+        finally:
+            module.forward = rows
     if isinstance(batch, dict):
         return forward(**batch)
     return forward(*batch) if isinstance(batch, tuple | list) else forward(batch)
@@ -477,12 +464,13 @@ class Given(kinds.Architecture):
     _look_up: Any = PrivateAttr()
     _shape: tuple[int, ...] = PrivateAttr(())
     _kept: int = PrivateAttr(0)
+    _loss: Any = PrivateAttr(None)
     sample: tuple[tuple[int, ...], ...] = ()
     """The shape of a sample of each input."""
 
     @classmethod
-    def of(cls, module: nn.Module, look_up: LookUp, count: int) -> Given:
-        """Return the architecture of a module, tried with the first `count` samples.
+    def of(cls, module: nn.Module, look_up: LookUp, count: int, loss: BatchLoss | None) -> Given:
+        """Return the architecture of a module, or of its `loss`, tried with the first `count` samples.
 
         Raises:
             InputError: it does not take them, gives no tensor of a row for each sample, or mixes samples.
@@ -499,11 +487,11 @@ class Given(kinds.Architecture):
         shapes = tuple(tuple(t.shape[1:]) for t in tree_leaves(batch) if isinstance(t, Tensor))
         try:
             with torch.no_grad():  # where attention may take another way
-                fast = _passed(module, module.forward, batch)
+                fast = _passed(module, module.forward, batch, loss)
             with _differentiable():
-                alone = [_passed(module, module.forward, look_up(np.array([k]))) for k in range(count)]
+                alone = [_passed(module, module.forward, look_up(np.array([k])), loss) for k in range(count)]
                 with saved_tensors_hooks(keep, lambda tensor: tensor):
-                    h = _passed(module, module.forward, batch)
+                    h = _passed(module, module.forward, batch, loss)
         except Exception as error:
             asked = ", ".join(str((1, *shape)) for shape in shapes)
             raise InputError(f"the model does not take inputs {asked}: {_told(error)}") from error
@@ -511,7 +499,7 @@ class Given(kinds.Architecture):
             gives = tuple(h.shape) if isinstance(h, Tensor) else type(h).__name__
             raise InputError(f"the model gives {gives} for {count} samples, needed is a tensor with a row for each")
         single = torch.cat(alone)
-        if isinstance(module, BatchLosses):
+        if loss is not None:
             single = single.mean().expand_as(single)
         if not torch.allclose(single, h, rtol=_ROUNDING, atol=_ROUNDING):
             needed = "its outputs change with the batch, or its loss is no mean over samples"
@@ -522,7 +510,7 @@ class Given(kinds.Architecture):
         network = cls(
             outputs=size if size > 1 else None, sample=shapes, train=trained if len(trained) < len(weights) else None
         )
-        network._module, network._look_up, network._shape = module, look_up, tuple(h.shape[1:])
+        network._module, network._look_up, network._shape, network._loss = module, look_up, tuple(h.shape[1:]), loss
         network._kept = max(size, sum(kept.values()) // count)
         return network
 
@@ -551,12 +539,11 @@ class Given(kinds.Architecture):
         """
         network = self.model_copy()
         network._module = copy.deepcopy(self._module)
-        inner = network._module.model if isinstance(network._module, BatchLosses) else network._module
-        tensors, names = tensors_of(weights), inner.state_dict()
+        tensors, names = tensors_of(weights), network._module.state_dict()
         if all(k.startswith("module.") for k in tensors) and not any(k.startswith("module.") for k in names):
             tensors = {k.removeprefix("module."): v for k, v in tensors.items()}  # which parallel wrappers add
         try:
-            inner.load_state_dict(tensors)
+            network._module.load_state_dict(tensors)
         except RuntimeError as error:
             named = os.fspath(weights) if isinstance(weights, str | os.PathLike) else "checkpoint"
             raise InputError(f"{named}: it does not fit the model: {_told(error)}") from error
@@ -569,7 +556,7 @@ class Given(kinds.Architecture):
 
         def rows(batch: Any) -> Tensor:
             with _differentiable():
-                h: Tensor = _passed(module, forward, batch)
+                h: Tensor = _passed(module, forward, batch, self._loss)
             return h.reshape(len(h)) if self.outputs is None else h.reshape(len(h), self.outputs)
 
         module.forward = rows

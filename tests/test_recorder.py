@@ -198,6 +198,22 @@ def test_states_are_recorded_at_the_times_asked_for(tmp_path: Path, every: Any, 
     assert list(run.parameters) == [name for name, _ in loop.model.named_parameters()]
 
 
+def test_a_loss_of_model_and_batch_gives_the_same_run(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"measures": ["sharpness", "distance"], "parameters": "all", "every": 2}
+    for name, batch, loss in (
+        ("usual", (X, Y), "cross_entropy"),
+        ("batch", ({"x": X, "y": Y},), lambda model, batch: cross_entropy(model(batch["x"]), batch["y"])),
+    ):
+        loop = Loop()
+        with dyn.Recorder(tmp_path / name, loop.model, *batch, loss=loss, **options) as recorder:
+            loop.train(4, recorder)
+    usual, given = dyn.load_run(tmp_path / "usual"), dyn.load_run(tmp_path / "batch")
+    np.testing.assert_allclose(given.losses, usual.losses, rtol=1e-12)
+    for name in options["measures"]:
+        np.testing.assert_allclose(given.measures[name], usual.measures[name], rtol=1e-9)
+    np.testing.assert_array_equal(given.parameters["5.weight"], usual.parameters["5.weight"])
+
+
 def _steps_of(directory: Path) -> None:
     with Loop().recorder(directory, every=1) as recorder:
         recorder.step()
