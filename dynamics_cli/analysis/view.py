@@ -23,6 +23,9 @@ CURVE_NUMBERS = 200_000_000
 """Weights that a panel reads at most, states together, before it takes fewer states."""
 
 
+SEE = "(see record.parameters in its config)"
+
+
 class Detail(NamedTuple):
     """How finely a scene is computed."""
 
@@ -196,14 +199,14 @@ def no_data(view: View) -> str | None:
 def no_network(view: View) -> str | None:
     """Return why the network of a state cannot be evaluated, or None; the data must be there."""
     if not view.complete:
-        return "not all parameters of the network are recorded (see record.parameters in its config)"
+        return f"not all parameters of the network are recorded {SEE}"
     return no_states(view)
 
 
 def no_neurons(view: View) -> str | None:
     """Return why there are no neurons of a two-layer network to draw, or None."""
     if "hidden_weight" not in view.run.parameters:
-        return f"the hidden weights of a two-layer network are not recorded{_there(view)}"
+        return f"the hidden weights of a two-layer network are not recorded {SEE}"
     if not len(view.iterations):
         return "no state is recorded yet"
     return "inputs have a single column, so neurons only point up or down" if view.hidden_shape[1] == 1 else None
@@ -213,10 +216,4 @@ def no_layers(view: View) -> str | None:
     """Return why there are no weights of layers to draw, or None."""
     if view.layers and not len(view.iterations):
         return "no state is recorded yet"
-    return None if view.layers else f"no weight matrices are recorded{_there(view)}"
-
-
-def _there(view: View) -> str:
-    """Return which weights are recorded, to end a message on missing weights."""
-    names = ", ".join(view.run.parameters)
-    return f"; there are {names}" if names else " (see record.parameters in its config)"
+    return None if view.layers else f"no weight matrices are recorded {SEE}"

@@ -69,7 +69,9 @@ def joined(children: Iterable[object]) -> Html:
     """Return children one after another, escaped unless they are `Html`; None is left out."""
     return Html(
         "".join(
-            one if isinstance(one, Html) else escape(shown(one), quote=False) for one in children if one is not None
+            child if isinstance(child, Html) else escape(shown(child), quote=False)
+            for child in children
+            if child is not None
         )
     )
 
@@ -81,7 +83,7 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: s
     def placed(cell: object) -> Html:
         return cell if isinstance(cell, Html) and cell.startswith("<td") else tag("td", cell)
 
-    body = [tag("tr", tag("th", first, scope="row"), *map(placed, rest)) for first, *rest in rows]
+    body = [tag("tr", tag("th", first, scope="row"), *map(placed, cells)) for first, *cells in rows]
     whole = tag("table", tag("caption", caption) if caption else None, head, tag("tbody", *body), **attributes)
     return tag("div", whole, class_="scroll", tabindex="0", role="group", aria_label=caption or "table")
 
@@ -182,7 +184,7 @@ class Page:
         text = json.dumps(described, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
         data = [
             tag("script", Html(text), type="application/json", id="described"),
-            *(tag("script", Html(one), type="text/plain", id=f"a{k}") for k, one in enumerate(self._arrays)),
+            *(tag("script", Html(packed), type="text/plain", id=f"a{k}") for k, packed in enumerate(self._arrays)),
         ]
         head = tag(
             "head",

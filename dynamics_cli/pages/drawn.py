@@ -99,11 +99,11 @@ def _layer(page: Page, layer: SceneLayer, states: list[int]) -> tuple[dict[str, 
         "columns": parts[0].shape[1],
     }
     sign = SIGNS[layer.hollow] if layer.form == "points" else {}
-    other = "■" if layer.form in ("field", "classes") else "—"
+    default = "■" if layer.form in ("field", "classes") else "—"
     return {**look, **numbers}, [
         ("unsigned", "□", in_unicode(role.name))
         if role.color == "ground"
-        else (role.color, sign.get(role.marker, other), in_unicode(role.name))
+        else (role.color, sign.get(role.marker, default), in_unicode(role.name))
         for role in layer.legend(seen)
     ]
 

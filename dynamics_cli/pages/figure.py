@@ -45,15 +45,15 @@ def add_paper(page: Page, key: str) -> None:
     """
     entry, files = catalogue.papers()[key], documents_of(key)
     documents = {name: (file, read_document(file)) for name, file in files.items()}
-    claims = {name: _claims(*found) for name, found in documents.items()}
-    every = [one for of_figure in claims.values() for one in of_figure]
+    claims = {name: _claims(*document) for name, document in documents.items()}
+    every = [claim for of_figure in claims.values() for claim in of_figure]
     rows = [
         [tag("a", name, href=f"#{name}"), documents[name][1].get("title", ""), summary(of)]
         for name, of in claims.items()
     ]
-    failed = [[Html(in_html(one.first.statement)), name, one.first.source, one.first.expected, one.shown]
-              for name, of in claims.items() for one in of if one.verdict == "not reproduced"]  # fmt: skip
-    missing = [one for one in catalogue.figures(key) if one.id not in files]
+    failed = [[Html(in_html(claim.first.statement)), name, claim.first.source, claim.first.expected, claim.shown]
+              for name, of in claims.items() for claim in of if claim.verdict == "not reproduced"]  # fmt: skip
+    missing = [figure for figure in catalogue.figures(key) if figure.id not in files]
     page.body.append(
         tag(
             "section",
@@ -83,16 +83,16 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
     Raises CorruptRunError: a picture is not the one that was written with the JSON.
     """
     claims, numbers, name = _claims(file, document), document.get("numbers", {}), str(document["figure"])
-    origins = origins_of(name, [one["config"] for one in document["runs"]])
-    outcome = [f"A setting was chosen by outcome: {one}" for one in chosen_by_outcome(origins)]
+    origins = origins_of(name, [run["config"] for run in document["runs"]])
+    outcome = [f"A setting was chosen by outcome: {text}" for text in chosen_by_outcome(origins)]
     parts = [
         tag(level, f"{name}: {document.get('title', '')}", id=name),
         tag("p", document.get("caption", "")),
         *_pictures(file, document),
         tag("p", tag("strong", f"{summary(claims)}.")),
-        *(_claims_table(kind, [one for one in claims if one.first.kind == kind]) for kind in KINDS),
-        *(tag("p", one) for one in outcome),
-        tag("ul", *(tag("li", f"{one}: {number(value)}") for one, value in numbers.items())) if numbers else None,
+        *(_claims_table(kind, [claim for claim in claims if claim.first.kind == kind]) for kind in KINDS),
+        *(tag("p", text) for text in outcome),
+        tag("ul", *(tag("li", f"{key}: {number(value)}") for key, value in numbers.items())) if numbers else None,
         _audit(file),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
@@ -107,7 +107,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
 def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them beside it."""
     try:
-        return seeds_of(file, document) or [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
+        return seeds_of(file, document) or [ClaimOverSeeds.from_dict(claim) for claim in document["claims"]]
     except (LookupError, TypeError) as error:
         raise RunError(f"the claims of {document['figure']} are not what dyn writes: {error}") from error
 
@@ -115,16 +115,16 @@ def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
 def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     if not claims:
         return None
-    seeds = max(len(one.each) for one in claims)
+    seeds = max(len(claim.each) for claim in claims)
     header = ["statement", "source", "expected", "median" if seeds > 1 else "measured", "verdict"]
     header += ["seeds"] if seeds > 1 else []
     rows = []
-    for one in claims:
-        said = tag("td", one.verdict, class_="reproduced" if one.verdict == "reproduced" else "failed")
-        cells = [Html(in_html(one.first.statement)), one.first.source, one.first.expected, one.shown, said]
+    for claim in claims:
+        said = tag("td", claim.verdict, class_="reproduced" if claim.verdict == "reproduced" else "failed")
+        cells = [Html(in_html(claim.first.statement)), claim.first.source, claim.first.expected, claim.shown, said]
         if seeds > 1:
-            each = ", ".join(f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(one.each))
-            cells.append(tag("td", folded(one.count, each)))
+            each = ", ".join(f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(claim.each))
+            cells.append(tag("td", folded(claim.count, each)))
         rows.append(cells)
     return table(header, rows, KINDS[kind], class_="claims")
 
@@ -133,7 +133,7 @@ def _audit(file: Path) -> Html | None:
     """Return which claims hold under nulls, where `dyn audit` has left its table beside the figure."""
     if (audit := read_audit(beside(file, AUDIT))) is None:
         return None
-    reasons = [tag("li", f"{one.null}: {one.reason}") for one in audit.outcomes if one.reason]
+    reasons = [tag("li", f"{outcome.null}: {outcome.reason}") for outcome in audit.outcomes if outcome.reason]
     return folded(
         "Claims under nulls",
         table(*audit.table(), f"Which claims of {audit.figure} hold for other networks than the figure's"),
@@ -186,9 +186,9 @@ def command(document: Mapping[str, Any]) -> str:
 
 def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     rows = [
-        [one.get("role", ""), one.get("config", ""), " ".join(map(str, one.get("overrides", []))), one.get("seed", ""),
-         one.get("replicas", 1), Path(one["path"]).name, (one["hash"] or "")[:10]]
-        for one in document["runs"]
+        [run.get("role", ""), run.get("config", ""), " ".join(map(str, run.get("overrides", []))), run.get("seed", ""),
+         run.get("replicas", 1), Path(run["path"]).name, (run["hash"] or "")[:10]]
+        for run in document["runs"]
     ]  # fmt: skip
     header = ["role", "config", "changes", "seed", "networks", "run", "hash"]
     yield table(header, rows[:ROWS], "Runs") if rows else tag("p", "No network is trained.")

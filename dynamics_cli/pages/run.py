@@ -22,9 +22,6 @@ from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_of, file_sizes, final_numbers
 from dynamics_cli.text import cell, size
 
-VALUE = 300
-"""Characters of a setting that a table shows."""
-
 
 def add_run(page: Page, run: Run, *, theory: bool = False) -> None:
     """Add everything that a run can show, where asked for with predictions of theories.
@@ -52,10 +49,10 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
     keys = dict.fromkeys(key for run in runs for key in settings_that_differ(runs[0].config, run.config))
     header = ["", *(run.path.name for run in runs)]
-    differing = [[key, *(_value(one.get(key)) for one in configs)] for key in keys]
+    differing = [[key, *(config.get(key, "-") for config in configs)] for key in keys]
     ends = [final_numbers(run) for run in runs]
-    final = [[name.replace("_", " "), *(cell(one.get(name)) for one in ends)]
-             for name in dict.fromkeys(name for one in ends for name in one)]  # fmt: skip
+    final = [[name.replace("_", " "), *(cell(end.get(name)) for end in ends)]
+             for name in dict.fromkeys(name for end in ends for name in end)]  # fmt: skip
     same = tag("p", "The configs are the same.") if not differing else None
     page.body.append(
         tag(
@@ -83,13 +80,13 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
         yield _slider(steps)
     first: list[Html] = []
     scenes: list[Html] = []
-    rest: list[Html] = []
+    later: list[Html] = []
     for name, panel in PANELS.items():
         if panel.missing(view) is not None:
             continue
         if panel.charts is not None:
             charts = enumerate(panel.charts(view, None))
-            drawn = first if name == "loss" else rest
+            drawn = first if name == "loss" else later
             drawn += [add_chart(page, chart, wide=name == "loss" and k == 0) for k, chart in charts]
         elif panel.scene is not None and len(states):
             scenes.append(add_scene(page, states, name, panel.scene(view, [int(i) for i in states], PIXELS)))
@@ -97,8 +94,8 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
         rows = [[name, tag("td", "")] for name in ["iteration", *numbers]]
         scenes.append(tag("div", table([], rows, "This state in numbers", class_="state"), class_="panel"))
     if theory:
-        rest += [add_chart(page, chart) for one in predictions(run) for chart in prediction_charts(one)]
-    yield tag("div", *first, *scenes, *rest, class_="panels")
+        later += [add_chart(page, chart) for made in predictions(run) for chart in prediction_charts(made)]
+    yield tag("div", *first, *scenes, *later, class_="panels")
     if len(states) < view.states:
         yield tag("p", f"The slider goes through {len(states)} of {view.states} recorded states.")
     if view.states < len(view.iterations):
@@ -128,19 +125,15 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
     at = np.searchsorted(run.loss_iterations, steps).clip(max=max(len(run.losses) - 1, 0))
     numbers: dict[str, Floats] = {}
     if len(run.losses):
-        there = run.loss_iterations[at] == steps
-        numbers["loss"] = np.where(there, np.asarray(run.losses, np.float64)[at], np.nan)
+        recorded = run.loss_iterations[at] == steps
+        numbers["loss"] = np.where(recorded, np.asarray(run.losses, np.float64)[at], np.nan)
     for name in run.measures:
         values = np.asarray(run.measures[name], np.float64).reshape(len(view.iterations), -1)[states]
         if values.shape[1] <= FEW_NUMBERS:
-            numbers |= dict(zip(_curve_names(run, name, name.replace("_", " ")), values.T, strict=True))
+            word, columns = name.replace("_", " "), columns_of(run, name)
+            names = [f"{word} {column}" if len(columns) > 1 else word for column in columns]
+            numbers |= dict(zip(names, values.T, strict=True))
     return numbers
-
-
-def _curve_names(run: Run, name: str, word: str) -> list[str]:
-    """Return the names of the curves of a measure that is called `word`."""
-    columns = columns_of(run, name)
-    return [word] if len(columns) == 1 else [f"{word} {column}" for column in columns]
 
 
 # tables -------------------------------------------------------------------------------------------------------------
@@ -153,7 +146,7 @@ def _tables(run: Run) -> Iterator[Html]:
     messages = run.info.get("messages") or []
     if messages:
         yield tag("ul", *(tag("li", message) for message in messages), class_="messages")
-    rows = [[key, _value(value)] for key, value in flat(run.config.model_dump(exclude_none=True)).items()]
+    rows = [[key, value] for key, value in flat(run.config.model_dump(exclude_none=True)).items()]
     yield folded(
         "Config",
         *(tag("p", note, class_="note") for note in _origins(run.config)),
@@ -162,15 +155,10 @@ def _tables(run: Run) -> Iterator[Html]:
     info = {
         key: run.info[key] for key in ("versions", "threads", "provenance", "estimate", "kinds") if run.info.get(key)
     }
-    made = [[key.replace("_", " "), _value(value)] for key, value in flat({"hash": run.hash, **info}).items()]
+    made = [[key.replace("_", " "), value] for key, value in flat({"hash": run.hash, **info}).items()]
     yield folded("Provenance", table([], made, "Where, when and with what it was made"))
     sizes = [[name, size(bytes_)] for name, bytes_ in file_sizes(run.path).items() if not name.startswith("plots/")]
     yield folded("Files", table(["file", "size"], sizes, f"Files of {run.path.name}"))
-
-
-def _value(value: Any) -> str:
-    text = "-" if value is None else f"{value!r}" if isinstance(value, float) else str(value)
-    return text if len(text) <= VALUE else f"{text[:VALUE]}… ({len(text):,} characters)"
 
 
 def _origins(config: RunConfig) -> list[str]:

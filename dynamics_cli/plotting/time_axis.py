@@ -170,14 +170,9 @@ def decimate(
     None keeps the points of both, at most 12 for each column.
     Short curves come back unchanged. Raises ValueError for shapes that differ or an `x` that goes back.
     """
-    x = np.asarray(x, dtype=np.float64)
-    y = np.asarray(y, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape:
+    x, y = as_times(x), np.asarray(y, dtype=np.float64)
+    if x.shape != y.shape:
         raise ValueError(f"a curve needs x and y of the same length, not shapes {x.shape} and {y.shape}")
-    if columns < 1:
-        raise ValueError(f"columns must be at least 1, not {columns}")
-    if not np.isfinite(x).all() or (np.diff(x) < 0).any():
-        raise ValueError("x must be finite and must not decrease")
     if len(x) <= 4 * columns:
         return x, y
     scales = (False, True) if log is None else (log,)
@@ -209,8 +204,5 @@ def _kept(column: NDArray[np.int64], y: NDArray[np.float64]) -> NDArray[np.int64
 
 def _ends(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and the last index of every run of equal values."""
-    change = np.flatnonzero(np.diff(column)) + 1
-    size = len(column)
-    if size == 0:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    return np.concatenate([[0], change]), np.concatenate([change, [size]]) - 1
+    values, first = np.unique(column, return_index=True)
+    return first, np.searchsorted(column, values, side="right") - 1

@@ -7,18 +7,18 @@ function ticks(from, to, count) {
   const raw = (to - from) / Math.max(count, 1);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999) ?? raw;
-  const found = [];
-  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) found.push(k * step);
-  return found.length < 50 ? found : [];
+  const places = [];
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) places.push(k * step);
+  return places.length < 50 ? places : [];
 }
 
 /** Powers of ten between two positive numbers, at most about `count`; where there are too few, their multiples too. @param {number} from @param {number} to @param {number} count */
 function powers(from, to, count) {
   const [a, b] = [Math.ceil(Math.log10(from) - 1e-9), Math.floor(Math.log10(to) + 1e-9)];
   const every = Math.max(1, Math.ceil((b - a) / Math.max(count, 1)));
-  const found = [];
-  for (let k = a; k <= b; k += every) found.push(10 ** k);
-  if (found.length > 1) return found;
+  const places = [];
+  for (let k = a; k <= b; k += every) places.push(10 ** k);
+  if (places.length > 1) return places;
   const between = [a - 1, a].flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k)).filter((v) => v >= from && v <= to);
   return between.length > 1 ? between : ticks(from, to, count);
 }
@@ -184,6 +184,6 @@ function rgb(hex) {
 
 /** A colour a part of the way from the page's ground to another. @param {string} name @param {number} share */
 function tint(name, share) {
-  const [ground, other] = [rgb(color("ground")), rgb(color(name))];
-  return ground.map((c, k) => Math.round(c + share * (other[k] - c)));
+  const [ground, full] = [rgb(color("ground")), rgb(color(name))];
+  return ground.map((c, k) => Math.round(c + share * (full[k] - c)));
 }

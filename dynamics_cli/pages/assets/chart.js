@@ -7,9 +7,9 @@ const colors = new Map();
 
 /** A colour of the style sheet; `colors` is emptied when it changes. @param {string} name */
 function color(name) {
-  let found = colors.get(name);
-  if (!found) colors.set(name, (found = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()));
-  return found;
+  let value = colors.get(name);
+  if (!value) colors.set(name, (value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()));
+  return value;
 }
 
 /** The colour of a role; the colours of several curves turn round. @param {string} role */

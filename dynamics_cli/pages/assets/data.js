@@ -14,9 +14,9 @@ const described = JSON.parse(element("described").textContent || "");
 
 /** @param {string} id @returns {HTMLElement} */
 function element(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element ${id}`);
-  return found;
+  const node = document.getElementById(id);
+  if (!node) throw new Error(`the page has no element ${id}`);
+  return node;
 }
 
 /** @type {Map<number, Promise<Numbers>>} */
@@ -28,9 +28,9 @@ const inflated = new Map();
  * @returns {Promise<Numbers>}
  */
 function numbers(stored) {
-  let found = inflated.get(stored.id);
-  if (!found) inflated.set(stored.id, (found = inflate(`a${stored.id}`, stored.type)));
-  return found;
+  let array = inflated.get(stored.id);
+  if (!array) inflated.set(stored.id, (array = inflate(`a${stored.id}`, stored.type)));
+  return array;
 }
 
 /** @param {string} id @param {string} type @returns {Promise<Numbers>} */
@@ -61,9 +61,9 @@ function short(value, digits = 3) {
 
 /** Numbers beside the ticks of an axis, of so many digits that they differ. @param {number[]} values */
 function labels(values) {
-  let found = values.map((value) => short(value));
-  for (let digits = 4; digits < 16 && new Set(found).size < values.length; digits++) found = values.map((value) => short(value, digits));
-  return found;
+  let texts = values.map((value) => short(value));
+  for (let digits = 4; digits < 16 && new Set(texts).size < values.length; digits++) texts = values.map((value) => short(value, digits));
+  return texts;
 }
 
 /** Index of the first number that is not below `value`. @param {Numbers} sorted @param {number} value */

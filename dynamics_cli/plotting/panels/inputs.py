@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,27 +67,18 @@ def line_scene(
         outside = int(np.isnan(stars(i)).any(axis=1).sum())
         return f"{outside} \N{BLACK STAR} outside" if outside else ""
 
-    many = width > MANY_STARS  # small and pale stars, and the function on top of them
-    layers = [
-        SceneLayer(
-            form="points", roles=[Role("data", "data")], at=fixed(np.column_stack(data)), moves=False, z=4, size=5.5
-        ),
-        SceneLayer(form="line", roles=[Role("function", r"estimated function $h_\theta$")], at=curve, z=2),
-    ]
+    def samples(name: str, pair: Data, **look: Any) -> SceneLayer:
+        roles, rows = [Role("data", name)], fixed(np.column_stack(pair))
+        return SceneLayer(form="points", roles=roles, at=rows, moves=False, **look)
+
+    layers = [samples("data", data, z=4, size=5.5)]
     if held is not None:
-        ring = [Role("data", "held-out data")]
-        layers.insert(
-            1,
-            SceneLayer(
-                form="points", roles=ring, at=fixed(np.column_stack(held)), moves=False, z=3, size=4.5, hollow=True
-            ),
-        )
+        layers.append(samples("held-out data", held, z=3, size=4.5, hollow=True))
+    layers.append(SceneLayer(form="line", roles=[Role("function", r"estimated function $h_\theta$")], at=curve, z=2))
     if width:
         star = [Role("neurons", "neurons", "*")]
-        size, alpha = (3.0, 0.3) if many else (7.0, 1.0)
-        layers.append(
-            SceneLayer(form="points", roles=star, at=stars, z=1 if many else 2.5, right=True, size=size, alpha=alpha)
-        )
+        size, alpha, z = (3.0, 0.3, 1) if width > MANY_STARS else (7.0, 1.0, 2.5)  # pale stars lie below the function
+        layers.append(SceneLayer(form="points", roles=star, at=stars, z=z, right=True, size=size, alpha=alpha))
     return Scene(
         title="Function, data and neurons" if width else "Function and data",
         alternative=f"Curve of the network's output over its input, with {len(data[0])} data points"
