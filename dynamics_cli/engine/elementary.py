@@ -29,35 +29,21 @@ from dynamics_cli.engine.native import cast_like, cgutils, function, fused, intr
 class Constants(NamedTuple):
     """A floating-point format and the polynomials that are accurate enough for it, highest power first."""
 
-    digits: int
-    """Bits of the fraction."""
-    bias: int
-    """The exponent's."""
-    ln2: Any
-    """Two numbers whose sum is ln 2; the first has zeros at its end, so that its product with an exponent is exact."""
-    half_pi: Any
-    """Two numbers whose sum is pi / 2."""
-    exp: Any
-    """Of `(exp(r) - 1 - r) / r^2`, `|r| <= ln(2) / 2`."""
-    log: Any
-    """Of `(log((1 + s) / (1 - s)) - 2 s) / s` in `s^2`, without its factor `s^2`."""
-    sin: Any
-    """Of `(sin(r) - r) / r^3` in `r^2`, `|r| <= pi / 4`."""
-    cos: Any
-    """Of `(cos(r) - 1 + r^2 / 2) / r^4` in `r^2`."""
-    tanh: Any
-    """Of `1 - tanh(y) / y`, divided by y^2, in `y^2`, `y <= 5/8`: the numerator."""
-    below_tanh: Any
-    """The denominator."""
-    erf: Any
-    """Of `erf(y) / y - 1` in `y^2`, `y <= 3/4`."""
-    erfc: Any
-    """Of `(1 + 51/64 y) exp(y^2 / 2) erfc(y / sqrt(2))`, in `(y - center) / (y + center)`, `0 <= y <= 6 sqrt(2)`."""
+    digits: int  # bits of the fraction
+    bias: int  # of the exponent
+    ln2: Any  # two numbers whose sum is ln 2: the first has zeros at its end, its product with an exponent is exact
+    half_pi: Any  # two numbers whose sum is pi / 2
+    exp: Any  # (exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2
+    log: Any  # (log((1 + s) / (1 - s)) - 2 s) / s in s^2, without its factor s^2
+    sin: Any  # (sin(r) - r) / r^3 in r^2, |r| <= pi / 4
+    cos: Any  # (cos(r) - 1 + r^2 / 2) / r^4 in r^2
+    tanh: Any  # 1 - tanh(y) / y, divided by y^2, in y^2, y <= 5/8: the numerator
+    below_tanh: Any  # the denominator
+    erf: Any  # erf(y) / y - 1 in y^2, y <= 3/4
+    erfc: Any  # (1 + 51/64 y) exp(y^2 / 2) erfc(y / sqrt(2)) in (y - center) / (y + center), 0 <= y <= 6 sqrt(2)
     center: Any
-    lowest: Any
-    """`exp(lowest)` is 0, rounded."""
-    highest: Any
-    """`exp(highest)` is infinite."""
+    lowest: Any  # exp(lowest) is 0, rounded
+    highest: Any  # exp(highest) is infinite
 
     def of(self, real: Any) -> Constants:
         """Return the constants, but counts of bits, as numbers of a precision."""

@@ -196,14 +196,13 @@ def multiply_add(context: Any, a: Any, b: Any, c: Any) -> Any:
 
 def fused(builder: Any, kind: Any, arguments: Any) -> Any:
     """Write `a b + c` of numbers or vectors."""
-    element = kind.element if isinstance(kind, ir.VectorType) else kind
-    name = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
-    name += "f64" if isinstance(element, ir.DoubleType) else "f32"
-    return called(builder, f"llvm.fmuladd.{name}", ir.FunctionType(kind, [kind] * 3), arguments)
+    count, element = (f"v{kind.count}", kind.element) if isinstance(kind, ir.VectorType) else ("", kind)
+    return called(builder, f"llvm.fmuladd.{count}f{64 if element == ir.DoubleType() else 32}", kind, arguments)
 
 
-def called(builder: Any, name: str, kind: Any, arguments: Any) -> Any:
-    """Write the call of a function of LLVM."""
+def called(builder: Any, name: str, result: Any, arguments: Any) -> Any:
+    """Write the call of a function of LLVM, given the type of its result."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
 
 

@@ -51,44 +51,36 @@ _I32, _I64 = ir.IntType(32), ir.IntType(64)
 def _lanes(context: Any, pointer: Any) -> Any:
     """Return how many numbers a vector of the processor holds."""
     count = _BYTES * 8 // pointer.dtype.bitwidth
-    return types.int64(pointer), lambda context, builder, signature, arguments: ir.Constant(_I64, count)
+    return types.int64(pointer), lambda context, builder, signature, arguments: _I64(count)
 
 
 class _Vectors:
-    """Writes loads, stores and sums of vectors of the processor, of their first `count` numbers alone."""
+    """Writes loads and stores of vectors of the processor, of their first `count` numbers alone."""
 
     def __init__(self, context: Any, builder: Any, pointer: Any, count: Any = None) -> None:
-        number = context.get_value_type(pointer.dtype)
-        self.builder, self.lanes = builder, _BYTES * 8 // pointer.dtype.bitwidth
-        self.type, self._align = ir.VectorType(number, self.lanes), ir.Constant(_I32, pointer.dtype.bitwidth // 8)
-        self._name = f"v{self.lanes}f{pointer.dtype.bitwidth}.p0"
+        bits = pointer.dtype.bitwidth
+        self.builder, self.lanes = builder, _BYTES * 8 // bits
+        self.type, self._align = ir.VectorType(context.get_value_type(pointer.dtype), self.lanes), _I32(bits // 8)
+        self.zeros, self._name = ir.Constant(self.type, None), f"v{self.lanes}f{bits}.p0"
         numbers = ir.Constant(ir.VectorType(_I64, self.lanes), list(range(self.lanes)))
-        count = ir.Constant(_I64, self.lanes) if count is None else count
         # constant, and left out by LLVM, where `count` is all lanes
-        self._mask = builder.icmp_signed("<", numbers, self.of_each(count))
+        self._mask = builder.icmp_signed("<", numbers, self.of_each(_I64(self.lanes) if count is None else count))
 
     def of_each(self, number: Any) -> Any:
         """Return a vector of equal numbers."""
         empty = ir.Constant(ir.VectorType(number.type, self.lanes), ir.Undefined)
-        first = self.builder.insert_element(empty, number, ir.Constant(_I32, 0))
+        first = self.builder.insert_element(empty, number, _I32(0))
         return self.builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes))
 
     def load(self, at: Any) -> Any:
         """Return the vector that begins at a number; 0 beyond `count`."""
-        given = [
-            self.builder.bitcast(at, self.type.as_pointer()),
-            self._align,
-            self._mask,
-            ir.Constant(self.type, None),
-        ]
-        kind = ir.FunctionType(self.type, [argument.type for argument in given])
-        return called(self.builder, f"llvm.masked.load.{self._name}", kind, given)
+        given = [self.builder.bitcast(at, self.type.as_pointer()), self._align, self._mask, self.zeros]
+        return called(self.builder, f"llvm.masked.load.{self._name}", self.type, given)
 
     def store(self, value: Any, at: Any) -> None:
         """Write the vector that begins at a number."""
         given = [value, self.builder.bitcast(at, self.type.as_pointer()), self._align, self._mask]
-        kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in given])
-        called(self.builder, f"llvm.masked.store.{self._name}", kind, given)
+        called(self.builder, f"llvm.masked.store.{self._name}", ir.VoidType(), given)
 
 
 class _Sum:
@@ -110,7 +102,7 @@ class _Sum:
 
 def _steps(builder: Any, pointer: Any, apart: Any, count: int) -> list[Any]:
     """Return `count` pointers, some numbers `apart`."""
-    return [builder.gep(pointer, [builder.mul(apart, ir.Constant(_I64, k))]) for k in range(count)]
+    return [builder.gep(pointer, [builder.mul(apart, _I64(k))]) for k in range(count)]
 
 
 def _tile(rows: int, vectors: int) -> Any:
@@ -129,9 +121,9 @@ def _tile(rows: int, vectors: int) -> Any:
         def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             A, ar, ak, B, C, m, K, accumulate, count = arguments
             vector = _Vectors(context, builder, signature.args[0], count)
-            width, zeros = ir.Constant(_I64, vector.lanes), ir.Constant(vector.type, None)
+            width = _I64(vector.lanes)
             targets = [at for row in _steps(builder, C, m, rows) for at in _steps(builder, row, width, vectors)]
-            sums = [_Sum(builder, builder.select(accumulate, vector.load(at), zeros)) for at in targets]
+            sums = [_Sum(builder, builder.select(accumulate, vector.load(at), vector.zeros)) for at in targets]
             of_a = _steps(builder, A, ar, rows)
             with counted_loop(builder, K) as loop:
                 of_b = builder.gep(B, [builder.mul(loop.index, m)])
@@ -172,24 +164,21 @@ def product(A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: i
         return
     w = _lanes(A)
     for first in range(0, n, _BLOCK):
-        last = min(n, first + _BLOCK)
-        whole = first + (last - first) // _ROWS * _ROWS
         j = 0
         while j < m:
             wide = j + _VECTORS * w <= m
-            b, left = offset(B, j), min(w, m - j)
-            for k in range(first, whole, _ROWS):
-                a, c = offset(A, k * ar), offset(C, k * m + j)
-                if wide:
+            k, last, b, left = first, min(n, first + _BLOCK), offset(B, j), min(w, m - j)
+            while k < last:
+                a, c, many = offset(A, k * ar), offset(C, k * m + j), k + _ROWS <= last
+                if many and wide:
                     _many(a, ar, ak, b, c, m, K, adds, w)
-                else:
+                elif many:
                     _many_last(a, ar, ak, b, c, m, K, adds, left)
-            for k in range(whole, last):
-                a, c = offset(A, k * ar), offset(C, k * m + j)
-                if wide:
+                elif wide:
                     _single(a, ar, ak, b, c, m, K, adds, w)
                 else:
                     _single_last(a, ar, ak, b, c, m, K, adds, left)
+                k += _ROWS if many else 1
             j += _VECTORS * w if wide else w
 
 
@@ -200,8 +189,8 @@ def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         A, b, K, C = arguments
         vector, rows = _Vectors(context, builder, signature.args[0]), _steps(builder, A, K, _ROWS)
-        width = ir.Constant(_I64, vector.lanes)
-        whole, lanes = builder.sdiv(K, width), [_Sum(builder, ir.Constant(vector.type, None)) for _ in rows]
+        width = _I64(vector.lanes)
+        whole, lanes = builder.sdiv(K, width), [_Sum(builder, vector.zeros) for _ in rows]
         with counted_loop(builder, whole) as loop:
             k = [builder.mul(loop.index, width)]
             right = vector.load(builder.gep(b, k))
@@ -214,7 +203,7 @@ def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
             right = builder.load(builder.gep(b, k))
             for row, total in zip(rows, totals, strict=True):
                 total.add(builder.load(builder.gep(row, k)), right)
-        for total, at in zip(totals, _steps(builder, C, ir.Constant(_I64, 1), _ROWS), strict=True):
+        for total, at in zip(totals, _steps(builder, C, _I64(1), _ROWS), strict=True):
             builder.store(total.value, at)
         return context.get_dummy_value()
 
@@ -226,7 +215,7 @@ def _total(builder: Any, parts: Any) -> Any:
     while (half := parts.type.count // 2) > 0:
         lanes = [ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))) for at in (0, half)]
         parts = builder.fadd(*(builder.shuffle_vector(parts, parts, part) for part in lanes))
-    return builder.extract_element(parts, ir.Constant(_I32, 0))
+    return builder.extract_element(parts, _I32(0))
 
 
 @unit

@@ -33,17 +33,17 @@ def exchange(context: Any, word: Any) -> Any:
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         former, at = ir.Constant(_I64, 0), slot(builder, _I32)
         if _ARM:
-            former = called(builder, "llvm.aarch64.get.fpcr", ir.FunctionType(_I64, []), [])
+            former = called(builder, "llvm.aarch64.get.fpcr", _I64, [])
         elif _X86:
-            called(builder, "llvm.x86.sse.stmxcsr", ir.FunctionType(_VOID, [at.type]), [at])
+            called(builder, "llvm.x86.sse.stmxcsr", _VOID, [at])
             former = builder.zext(builder.load(at), _I64)
         stays = builder.icmp_signed("<", arguments[0], ir.Constant(_I64, 0))
         word = builder.select(stays, former, arguments[0])
         if _ARM:
-            called(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(_VOID, [_I64]), [word])
+            called(builder, "llvm.aarch64.set.fpcr", _VOID, [word])
         elif _X86:
             builder.store(builder.trunc(word, _I32), at)
-            called(builder, "llvm.x86.sse.ldmxcsr", ir.FunctionType(_VOID, [at.type]), [at])
+            called(builder, "llvm.x86.sse.ldmxcsr", _VOID, [at])
         return former
 
     return types.int64(types.int64), written
