@@ -45,11 +45,8 @@ class Layout:
         self._shifts = bool(architecture.output_scale or architecture.centered)
         self._loss = loss_unit(problem.loss, dtype)
         self._layers = (LAYER.structure * len(weights))(*(
-            LAYER(
-                inputs=inputs, outputs=outputs, weight=self.at[w].start, bias=self.at[b].start if b in self.at else -1,
-                trains_weight=w in trained, trains_bias=b in trained,
-            )
-            for w, b, inputs, outputs in zip(weights, biases, self.sizes, self.sizes[1:], strict=False)
+            LAYER(inputs=d, outputs=m, weight=self.at[w].start, bias=self.at[b].start if b in self.at else -1)
+            for w, b, d, m in zip(weights, biases, self.sizes, self.sizes[1:], strict=False)
         ))  # fmt: skip
 
     @property

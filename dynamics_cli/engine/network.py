@@ -77,13 +77,12 @@ def weight_gradient(net: Network, layer: Layer, h: Reals, delta: Reals, g: Reals
     one = net.scratch
     if not accumulate:
         one[0] = 1
-        if layer.trains_bias:
+        if layer.bias >= 0:
             call(net.product, (one, 0, 0, delta, db, 1, n, m, 0))
-    if layer.trains_weight:
-        if m == 1:
-            call(net.product, (delta, 0, 1, h, dW, 1, n, d, accumulate))
-        else:
-            call(net.product, (h, 1, d, delta, dW, d, n, m, accumulate))
+    if m == 1:
+        call(net.product, (delta, 0, 1, h, dW, 1, n, d, accumulate))
+    else:
+        call(net.product, (h, 1, d, delta, dW, d, n, m, accumulate))
 
 
 @unit

@@ -20,8 +20,6 @@ LAYER = Record("Layer", [
     ("outputs", "int", "columns of what it gives"),
     ("weight", "int", "where W (inputs, outputs) begins among the weights"),
     ("bias", "int", "where b (outputs,) begins; -1: the layer has none"),
-    ("trains_weight", "int", "whether W is trained"),
-    ("trains_bias", "int", "whether b is trained"),
 ])  # fmt: skip
 
 NETWORK = Record("Network", [

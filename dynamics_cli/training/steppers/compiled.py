@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -77,33 +78,29 @@ class CompiledStepper(SideBySide):
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on single samples, replica by replica."""
-        for r, (batches, q) in enumerate(zip(self._batches, self._data_of(), strict=True)):
+        for r, batches in enumerate(self._batches):
             samples, _ = chosen(batches, self.iteration, n)
             with flushed():
                 run_samples(
-                    self._W[r], self._a[r], self._values[q], *self._places, self.y[q], samples, self._lr[r],
-                    self._alpha[r], self._loss_number, self._train_output,
-                )  # fmt: skip
+                    *self._arrays(r), samples, self._lr[r], self._alpha[r], self._loss_number, self._train_output
+                )
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
         if self.full_batch:
             return super().losses()
-        n = self.x.shape[1]
-        block = block_samples(self._W[0].size, self.width)
+        n, block = self.x.shape[1], block_samples(self._W[0].size, self.width)
         totals = np.zeros(len(self.problems))
         with flushed():
-            for r, q in enumerate(self._data_of()):
-                for first in range(0, n, block):
-                    totals[r] += summed_loss(
-                        self._W[r], self._a[r], self._values[q], *self._places, self.y[q], first,
-                        min(first + block, n), self._alpha[r], self._loss_number,
-                    )  # fmt: skip
+            for r, first in product(range(len(totals)), range(0, n, block)):
+                last = min(first + block, n)
+                totals[r] += summed_loss(*self._arrays(r), first, last, self._alpha[r], self._loss_number)
         return totals * self.sample_weight
 
-    def _data_of(self) -> list[int]:
-        """Return the number of each replica's data set: all have one, or each its own."""
-        return [r if len(self.y) > 1 else 0 for r in range(len(self.problems))]
+    def _arrays(self, r: int) -> tuple[Any, ...]:
+        """Return the weights and the data of a replica."""
+        q = r if len(self.y) > 1 else 0
+        return self._W[r], self._a[r], self._values[q], *self._places, self.y[q]
 
 
 # -- between the papers' layout of weights (neurons first) and that of the kernels (neurons last, padded)

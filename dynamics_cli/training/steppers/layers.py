@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -66,11 +65,10 @@ class LayersStepper(SideBySide):
         self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
         n, batch = self.x.shape[1], first.batch_size or self.x.shape[1]
         bases = R if architectures[0].centered else 1
-        shapes = self.x.shape, self.y.shape, (bases, n, layout.sizes[-1])
-        given = [blocks(self.dtype, math.prod(shape))[0].reshape(shape) for shape in shapes]
-        given[0][...], given[1][...] = self.x, self.y
-        self._data: Data = tuple(given)
-        self.x, self.y, _ = given
+        aligned = blocks(self.dtype, self.x.size)[0].reshape(self.x.shape)
+        aligned[...] = self.x
+        self._data: Data = aligned, self.y, np.zeros((bases, n, layout.sizes[-1]), self.dtype)
+        self.x = aligned
         self._fresh = [Fresh(p) for p in problems if p.fresh]
         self._batches: list[Batches] = [] if self.full_batch or self._fresh else [batches_of(p) for p in problems]
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
@@ -294,11 +292,9 @@ class LayersStepper(SideBySide):
 
     def kept(self) -> StateDict:
         """Return copies of weights and memory; see `SideBySide.kept`."""
-        return {name: one.copy() for name, one in self._named().items()} | (self._span.kept() if self._span else {})
+        return {name: one.copy() for name, one in self._named().items()}
 
     def put(self, state: StateDict) -> None:
         """Set weights and memory; see `SideBySide.put`."""
-        if self._span is not None:
-            self._span.put(state)
         for name, one in self._named().items():
             one[...] = state[name]

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Problem, Samples
-from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import Weights, one_blas_thread
 
 
@@ -57,11 +56,3 @@ class Span:
             for r, (new, old) in enumerate(zip(weights, self.start, strict=True)):
                 found[r] += (new.astype(np.float64) - old) @ self._basis(r).T
         return found
-
-    def kept(self) -> StateDict:
-        """Return the weights that the path began at, in both coordinates: other machines round them differently."""
-        return {"span/start": self._start, "span/inside": self.start}
-
-    def put(self, state: StateDict) -> None:
-        """Restore both as `kept()` returned them."""
-        self._start, self.start = state["span/start"], state["span/inside"]  # type: ignore[assignment]
