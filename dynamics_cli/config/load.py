@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.reader import Assignment, apply, read_file, read_mapping
-from dynamics_cli.config.schema import SweepSection, section_at
+from dynamics_cli.config.schema import SweepSection, section_at, value_at
 from dynamics_cli.config.source import Written
 from dynamics_cli.kinds import Finding, Kind, RunConfig, Sections
 from dynamics_cli.kinds.base import LENIENT, RECORDED, kinds_in
@@ -22,13 +23,14 @@ from dynamics_cli.kinds.base import LENIENT, RECORDED, kinds_in
 MAX_TOLD = 50
 """Problems told of one config; of the rest only the number is."""
 
-
 SWEEP = "sweep"
 """The section that says what `dyn sweep` varies; no run has it."""
+Source = str | os.PathLike[str] | Mapping[str, object]
+"""A YAML or JSON file, or a mapping with the same content (called `<config>` in messages)."""
 
 
 def load_config(
-    source: str | os.PathLike[str] | Mapping[str, object],
+    source: Source,
     overrides: Sequence[str | Assignment] = (),
     *,
     check_files_exist: bool = True,
@@ -39,7 +41,7 @@ def load_config(
     """Read and validate the config of one run.
 
     Args:
-        source: a YAML or JSON file, or a mapping with the same content (called `<config>` in messages).
+        source: the config.
         overrides: changes `section.key=value` as after `--set`; the values are YAML.
         check_files_exist: whether files that the config names must be there.
         lenient: whether sections stay plain dictionaries where their kinds are not loaded, as in a run of others.
@@ -70,11 +72,7 @@ def load_config(
     return config
 
 
-def written_config(
-    source: str | os.PathLike[str] | Mapping[str, object],
-    overrides: Sequence[str | Assignment] = (),
-    **settings: object,
-) -> Written:
+def written_config(source: Source, overrides: Sequence[str | Assignment] = (), **settings: object) -> Written:
     """Return a config as it is written, with all that it extends and all changes, before anything is validated.
 
     Raises:
@@ -85,9 +83,7 @@ def written_config(
     return plain
 
 
-def self_contained(
-    source: str | os.PathLike[str] | Mapping[str, object], overrides: Sequence[str] = (), **settings: object
-) -> dict[str, Any]:
+def self_contained(source: Source, overrides: Sequence[str] = (), **settings: object) -> dict[str, Any]:
     """Return a config as it is written, without its section `sweep`, as plain data that any directory may read.
 
     Raises:
@@ -100,9 +96,7 @@ def self_contained(
     return data
 
 
-def load_sweep(
-    source: str | os.PathLike[str] | Mapping[str, object], overrides: Sequence[str] = ()
-) -> tuple[SweepSection | None, Written]:
+def load_sweep(source: Source, overrides: Sequence[str] = ()) -> tuple[SweepSection | None, Written]:
     """Return the section `sweep` of a config, None where it has none, and the config as it is written.
 
     Raises:
@@ -117,20 +111,15 @@ def load_sweep(
         raise ConfigError(_in_order([*plain.problems, *explain(error, plain)])) from error
 
 
-def _make_paths_absolute(source: Written) -> None:
-    for path, written in _mappings(source.data, ()):
-        for key in getattr(section_at(path, source.data), "file_keys", ()):
-            if isinstance(name := written.get(key), str):
-                written[key] = os.path.normpath(source.origin((*path, key)).directory / name)
-
-
-def _mappings(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
-    """Yield every mapping in plain data, and where it is."""
-    if isinstance(value, dict):
-        yield path, value
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        if isinstance(item, dict | list):
-            yield from _mappings(item, (*path, key))
+def _make_paths_absolute(source: Written, path: KeyPath = ()) -> None:
+    """Replace the names of files in a section, and in those below it, by absolute paths."""
+    section: Any = value_at(path, source.data)
+    for key in getattr(section_at(path, source.data), "file_keys", ()) if isinstance(section, dict) else ():
+        if isinstance(name := section.get(key), str):
+            section[key] = os.path.normpath(source.origin((*path, key)).directory / name)
+    for key, value in section.items() if isinstance(section, dict) else enumerate(section):
+        if isinstance(value, dict | list):
+            _make_paths_absolute(source, (*path, key))
 
 
 def _validate(source: Written, check_files_exist: bool, lenient: bool) -> tuple[RunConfig | None, list[Mistake]]:
@@ -164,10 +153,8 @@ def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[s
     """Return the sections that are right by themselves, so that they are checked further even if others are wrong."""
     sections = {}
     for name, adapter in _adapters().items():
-        try:
+        with suppress(ValidationError):  # told by the validation of the whole
             sections[name] = adapter.validate_python(data.get(name, {}), context=context)
-        except ValidationError:
-            continue  # told by the validation of the whole
     return sections
 
 
