@@ -6,7 +6,7 @@ import math
 import re
 import shutil
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ _LEAST = 14
 """Characters that a column keeps which gives way."""
 _IN_NUMBER, _HOLD = re.compile(r"(?<=\d) (?=\d|(?:s|min|h|days|B|[KMGTP]iB)\b)"), "\0"
 """The space in `60 000` and `5.2 h`, and the character in its place while lines are broken."""
-_HTML_ROWS, _HTML_CHARACTERS = 50, 200
-"""Rows of a table, and characters of a cell, that a notebook shows."""
+_SHOWN = 50
+"""Rows of a table that Python and notebooks show."""
 
 
 class Table(list[dict[str, Any]]):
@@ -63,8 +63,9 @@ class Table(list[dict[str, Any]]):
     def __str__(self) -> str:
         return text_table(self.columns, self.cells()) if self else "no rows"
 
-    def _repr_html_(self) -> str:
-        return html_table(self.columns, self.cells()) if self else "<p>no rows</p>"
+    def __repr__(self) -> str:
+        more = f"\nand {len(self) - _SHOWN} more rows" if len(self) > _SHOWN else ""
+        return f"{Table(self[:_SHOWN])}{more}"
 
 
 def text_table(
@@ -131,20 +132,6 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def _held(text: str) -> str:
     return _IN_NUMBER.sub(_HOLD, text)
-
-
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """Return a small HTML table, everything escaped; of many rows the first are shown."""
-    from html import escape
-
-    def line(cells: Iterable[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(shorten(text, _HTML_CHARACTERS))}</{tag}>" for text in cells) + "</tr>"
-
-    head = f"<caption>{escape(caption)}</caption>" if caption else ""
-    head += f"<thead>{line(header, 'th')}</thead>" if header else ""
-    more = f"<p>and {len(rows) - _HTML_ROWS} more rows</p>" if len(rows) > _HTML_ROWS else ""
-    body = "".join(line(row, "td") for row in rows[:_HTML_ROWS])
-    return f"<table>{head}<tbody>{body}</tbody></table>{more}"
 
 
 def pairs(items: Mapping[str, str], *, width: int | None = None) -> str:

@@ -457,7 +457,6 @@ def test_checkpoints_have_buffers_of_their_own(tmp_path: Path) -> None:
     (alone,) = dyn.measure(other, x, y, loss=loss, measures=["train_loss"])
     assert table[1]["train_loss"] == alone["train_loss"]
     assert calls == [(k, 6) for k in range(1, 7)]
-    assert "<td>" in table._repr_html_()
 
 
 def test_nothing_is_unpickled(tmp_path: Path) -> None:

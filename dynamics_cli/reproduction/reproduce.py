@@ -14,7 +14,7 @@ from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds.registry import place_of
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
-from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_rows, over_seeds, summary
+from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, over_seeds
 from dynamics_cli.reproduction.document import SEEDS, beside, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
@@ -24,7 +24,7 @@ from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.train import ProgressDisplay
-from dynamics_cli.text import Table, html_table
+from dynamics_cli.text import Table
 from dynamics_cli.training.signals import Interrupted
 
 T = TypeVar("T")
@@ -70,10 +70,6 @@ class FigureResult:
     def rows(self) -> Table:
         """A row a claim: statement, source, expected and measured numbers, verdict; with the results of all seeds."""
         return Table(claim.as_dict() for claim in self.over_seeds)
-
-    def _repr_html_(self) -> str:
-        table = claims_rows(self.over_seeds)
-        return html_table(table.columns, table.cells(), caption=f"{self.figure}: {summary(self.over_seeds)}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""

@@ -66,9 +66,6 @@ class Comparison:
     def __repr__(self) -> str:
         return f"<Comparison of {self.a!r} and {self.b!r}>"
 
-    def _repr_html_(self) -> str:
-        return self.rows._repr_html_()
-
 
 def compare_runs(a: Run, b: Run) -> Comparison:
     """Compare two runs: their settings, final numbers, losses and weights."""

@@ -25,7 +25,6 @@ from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import Header, check_array, map_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
-from dynamics_cli.text import cell, html_table
 
 Array = NDArray[Any]
 FEW_NUMBERS = 16
@@ -123,11 +122,6 @@ class Run(Exported):
 
     def __repr__(self) -> str:
         return f"<Run {self.path.name}: {self.status}, {self.iterations} iterations>"
-
-    def _repr_html_(self) -> str:
-        """Return the final numbers as a small table, for notebooks."""
-        rows = [[name.replace("_", " "), cell(value)] for name, value in final_numbers(self).items()]
-        return html_table([], [*rows, ["directory", str(self.path)]], caption=repr(self).strip("<>"))
 
     @cached_property
     def config(self) -> RunConfig:
