@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.jobs import PlannedSweep
     from dynamics_cli.training.loop import Progress
-    from dynamics_cli.training.prospect import Prospect
+    from dynamics_cli.training.session import Prospect
 
     Config = RunConfig | str | os.PathLike[str] | Mapping[str, Any]
     Which = Run | str | Path
@@ -136,8 +136,7 @@ def plan(
 
     Raises as `train`; RunError too where the disk has less room than the run needs.
     """
-    from dynamics_cli.training.prospect import prospect
-    from dynamics_cli.training.session import plan_run
+    from dynamics_cli.training.session import plan_run, prospect
 
     config = load_config(config, overrides, **settings)
     plan = plan_run(config, None if out is None else Path(out))

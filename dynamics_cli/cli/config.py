@@ -61,7 +61,7 @@ def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
     from dynamics_cli.config import ConfigError
     from dynamics_cli.config.load import load_sweep
     from dynamics_cli.reproduction.catalogue import config_file
-    from dynamics_cli.training.prospect import check_problem
+    from dynamics_cli.training.estimate import check_problem
 
     try:
         section, written = load_sweep(config_file(file), overrides)

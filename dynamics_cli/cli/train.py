@@ -19,8 +19,7 @@ from dynamics_cli.text import pairs, size
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
-    from dynamics_cli.training.prospect import Prospect
-    from dynamics_cli.training.session import Plan
+    from dynamics_cli.training.session import Plan, Prospect
 
 EXAMPLES = """\b
 Examples:
@@ -125,7 +124,8 @@ def _show(run: Run, *, as_json: bool) -> None:
 
 def _show_prospect(found: Prospect, *, as_json: bool) -> None:
     """Print the plan of training and its needs."""
-    from dynamics_cli.training.prospect import not_formulas
+    from dynamics_cli.kinds.base import kinds_in
+    from dynamics_cli.kinds.tracing import obstacle
 
     plan, needs = found.plan, found.plan.needs
     stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"
@@ -137,6 +137,7 @@ def _show_prospect(found: Prospect, *, as_json: bool) -> None:
         "disk": f"about {size(needs.disk_bytes)}",
         "work": f"{needs.multiply_adds:.2g} multiply-adds{stops}",
     }  # fmt: skip
-    for kind, why in not_formulas(plan):
-        lines[kind] = f"autograd trains it, as it is no formula: {why}"
+    for _, kind in kinds_in(plan.config):
+        if why := obstacle(kind):
+            lines[f"{kind.section}.kind"] = f"autograd trains it, as it is no formula: {kind.kind}: {why}"
     emit_either(found.as_dict(), pairs(lines), as_json=as_json)

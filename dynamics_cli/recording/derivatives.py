@@ -49,16 +49,6 @@ def derivatives_of(state: State) -> Derivatives:
     return found
 
 
-def outputs_of(architecture: Architecture, parameters: Parameters, x: Floats) -> Floats:
-    """Return the outputs for inputs `x` (n, d), neither scaled nor centred; of layers without importing torch."""
-    if not (architecture.engine and architecture.matrices):
-        return architecture.evaluation(parameters, x.shape[1])(x)
-    hidden = features_of(architecture, parameters, x)
-    W, b = layers_of(architecture, parameters)[-1]
-    outputs: Floats = (hidden[-1][1] if hidden else np.asarray(x, np.float64)) @ W.T + b
-    return outputs
-
-
 def trained_names(problem: Problem) -> list[str]:
     """Return the names of the weights that are trained."""
     return trained_among(problem.config.architecture, problem.shapes)

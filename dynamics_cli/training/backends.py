@@ -42,9 +42,8 @@ def choose(problems: Sequence[Problem]) -> Choice:
 
     """
     problem = problems[0]
-    device, backend = problem.config.device, problem.config.backend
-    able = {name for name, can in (("torch", by_torch(problem)), ("compiled", by_compiled(problem))) if can}
-    kind = problem.config.optimizer.kind
+    device, backend, kind = problem.config.device, problem.config.backend, problem.config.optimizer.kind
+    able = [name for name, can in (("compiled", by_compiled), ("torch", by_torch)) if can(problem)]
     if not able:
         raise UsageError(f"optimizer.kind {kind}: no stepper supports this optimizer; derive it from `Descent`")
     if device == "cuda" and not cuda_available():
@@ -53,14 +52,11 @@ def choose(problems: Sequence[Problem]) -> Choice:
         # replicas go to the cores of a CPU; torch's CUDA part, which takes long to import, is not asked without need
         large = len(problems) == 1 and backend != "compiled" and "torch" in able and multiply_adds(problem) > GPU_WORK
         device = "cuda" if large and cuda_available() else "cpu"
-    if device == "cuda":
-        able &= {"torch"}
-    if backend == "auto":
-        backend = "compiled" if "compiled" in able else "torch"
-    if backend not in able:
-        names = ", ".join(sorted(able)) or "none"
-        raise UsageError(f"backend: {backend} cannot train this problem on device {device}; {names} can")
-    return Choice(device, backend)
+    able = [name for name in able if device == "cpu" or name == "torch"]
+    if not able or backend not in ("auto", *able):
+        can = f"{', '.join(able) or 'none'} can"
+        raise UsageError(f"backend: {backend} cannot train this problem on device {device}; {can}")
+    return Choice(device, able[0] if backend == "auto" else backend)
 
 
 def by_torch(problem: Problem) -> bool:
@@ -89,18 +85,15 @@ def by_kernel(problem: Problem) -> bool:
 
 def by_engine(problem: Problem) -> bool:
     """Return whether the engine trains a problem by steps."""
-    if not (known_layers(problem.config) and _whole_matrix(problem)):
+    if not known_layers(problem.config):
         return False
-    groups = len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
-    update = facts(problem.config.optimizer)
+    x, update = problem.dataset.x, facts(problem.config.optimizer)
+    # entries of a product of matrices have to be seen all at once, each at most once
+    if problem.config.architecture.factors and (problem.batch_size or len(np.unique(x, axis=0)) < len(x)):
+        return False
     # a sum over the network is that of weights of one step
-    return groups == 1 or (update is not None and not update.sums)
-
-
-def _whole_matrix(problem: Problem) -> bool:
-    """Return whether entries of a product of matrices are all seen at once, each at most once; True of other models."""
-    x, product = problem.dataset.x, problem.config.architecture.factors
-    return not product or (problem.batch_size is None and len(np.unique(x, axis=0)) == len(x))
+    one_step = len({problem.step_factors().get(name, 1.0) for name in problem.shapes}) == 1
+    return one_step or (update is not None and not update.sums)
 
 
 def multiply_adds(problem: Problem) -> int:

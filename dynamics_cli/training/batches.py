@@ -15,9 +15,12 @@ BLOCK, NUMBERS = 1024, 2**20
 class Batches:
     """The samples of every update: a permutation per epoch, or independent draws."""
 
-    def __init__(self, seed: int, n: int, batch_size: int, *, replacement: bool) -> None:
-        self.seed, self.n, self.batch_size, self.replacement = seed, n, batch_size, replacement
-        self.steps_per_epoch = -(-n // batch_size)
+    def __init__(self, problem: Problem) -> None:
+        assert isinstance(problem.config.optimizer, Minibatch)
+        assert problem.batch_size is not None
+        self.seed, self.n, self.batch_size = problem.config.seed, problem.dataset.n, problem.batch_size
+        self.replacement = problem.config.optimizer.replacement
+        self.steps_per_epoch = -(-self.n // self.batch_size)
         self._epoch = -1
         self._order: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -77,11 +80,3 @@ class Fresh:
         k = min(most, self._updates - first)
         rows = slice(first * self.batch_size, (first + k) * self.batch_size)
         return self._x[rows], self._y[rows], k
-
-
-def batches_of(problem: Problem) -> Batches:
-    """Return the batches of a problem whose optimizer works on batches."""
-    optimizer = problem.config.optimizer
-    assert isinstance(optimizer, Minibatch)
-    assert problem.batch_size is not None
-    return Batches(problem.config.seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)

@@ -1,15 +1,17 @@
-"""The needs of a run, estimated before anything is allocated."""
+"""The needs of a run and the mistakes of its config, before anything is allocated."""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
-from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Problem
+from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Descent, Problem, RunConfig
 from dynamics_cli.memory import GIB, refuse_beyond_memory
 from dynamics_cli.training.backends import Choice, multiply_adds
-from dynamics_cli.training.measuring import recorded_iterations
+from dynamics_cli.training.measuring import chosen_measures, recorded_iterations
+from dynamics_cli.training.problem import build_problem
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
 _TIME_BYTES = 32
@@ -99,3 +101,18 @@ def refuse_if_too_large(problem: Problem, needs: Estimate, *, available_bytes: i
             f"the recording needs about {needs.disk_bytes / GIB:.1f} GiB, record.limit_gib is {limit:g}: "
             f"record fewer of the {needs.snapshots} snapshots, fewer parameters or losses, or raise the limit"
         )
+
+
+def check_problem(config: RunConfig) -> None:
+    """Check the weights and the measures that a config names, and its data; missing data files are no mistake.
+
+    Raises:
+        InputError: the parts of the config do not fit together.
+    """
+    with suppress(DataMissingError):
+        problem = build_problem(config)
+        config.architecture.refuse_unknown_weights(problem.shapes)
+        if isinstance(config.optimizer, Descent):
+            problem.step_factors()
+        chosen_measures(problem)
+        recorded_parameters(problem)

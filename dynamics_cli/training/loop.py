@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import Clock, Floats
+from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.recording.snapshots import Iterations, next_after
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.writer import RunWriter
+from dynamics_cli.training.estimate import loss_interval, recorded_parameters
 from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.signals import SignalWatch
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper
@@ -38,21 +39,20 @@ Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 """Recorded weights and measures of one state."""
 
 
-@dataclass
 class RecordBuffer:
-    """Hands losses, weights and measures to the writer some times a second, and remembers the last loss."""
+    """Hands losses, weights and measures to the writer some times a second, and remembers the last loss.
 
-    writer: RunWriter
-    loss_every: int
-    parameters: list[str]
-    """Names of the weights that snapshots hold."""
-    measuring: Measuring
-    clock: Clock | None
-    last_loss: float = math.nan
-    """Loss of the last state that was looked at; of replicas, their mean."""
+    Attributes:
+        last_loss: that of the last state that was looked at; of replicas, their mean.
+        loss_at, snapshot_at: the last states whose loss, and whose weights and measures, are recorded.
+    """
 
-    def __post_init__(self) -> None:
-        self.loss_at, self.snapshot_at = self.writer.last_loss, self.writer.last_snapshot
+    def __init__(self, writer: RunWriter, problems: Sequence[Problem]) -> None:
+        problem = problems[0]
+        self.writer, self.loss_every, self.measuring = writer, loss_interval(problem), Measuring(problems)
+        self.clock = problem.config.optimizer.clock(problem.iterations)
+        self.last_loss, self.loss_at, self.snapshot_at = math.nan, writer.last_loss, writer.last_snapshot
+        self._parameters = recorded_parameters(problem)
         self._losses: list[tuple[NDArray[Any], ...]] = []
         self._snapshots: list[tuple[int, Seen]] = []
         self._bytes, self._written = 0, time.monotonic()
@@ -80,7 +80,7 @@ class RecordBuffer:
         if self.snapshot_at == stepper.iteration:
             return
         weights = stepper.parameters()
-        seen = {name: weights[name] for name in self.parameters}, self.measuring.at(weights, stepper.iteration)
+        seen = {name: weights[name] for name in self._parameters}, self.measuring.at(weights, stepper.iteration)
         self._snapshots.append((stepper.iteration, seen))
         self.snapshot_at = stepper.iteration
         self._hold(sum(array.nbytes for part in seen for array in part.values()))

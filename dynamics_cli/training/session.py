@@ -8,37 +8,29 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import KindError, blamed
-from dynamics_cli.recording.derivatives import outputs_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import Status
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
-from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.runs.store.locks import is_locked, run_lock
 from dynamics_cli.runs.writer import RunWriter, check_space
 from dynamics_cli.training.backends import Choice, build_stepper, choose
-from dynamics_cli.training.estimate import (
-    Estimate,
-    estimate,
-    loss_interval,
-    recorded_parameters,
-    refuse_if_too_large,
-)
+from dynamics_cli.training.estimate import Estimate, estimate, refuse_if_too_large
 from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingLoop
-from dynamics_cli.training.measuring import Measuring, recorded_iterations
+from dynamics_cli.training.measuring import recorded_iterations
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 
@@ -82,23 +74,15 @@ class Obtained:
 
 
 def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
-    """Resolve and check everything about a run of one network before it starts.
-
-    Args:
-        config: the validated config.
-        directory: the run directory itself; by default one named after the config under the root of all runs.
-
-    Raises:
-        InputError: the data, the device or the size of the run make it impossible.
-        DataMissingError: a data file is not there.
-
-    """
+    """Return the plan of one network; see `build_problem` and `plan_problems`."""
     return plan_problems([build_problem(config)], directory)
 
 
 @blamed()
 def plan_problems(problems: Sequence[Problem], directory: Path | None = None) -> Plan:
     """Resolve and check everything about a run of one network, or of several with one `replicas.batch_key`.
+
+    `directory` is the run directory itself; by default it is named after the config, below the root of all runs.
 
     Raises:
         InputError: the data, the device or the size of the run make it impossible.
@@ -193,6 +177,46 @@ def obstacle_of(plan: Plan, run: Run, *, resume: bool) -> str | None:
     return f"{plan.directory} holds an unfinished run{reached}: --resume continues it, --force starts over"
 
 
+@dataclass(frozen=True)
+class Prospect:
+    """A plan, and the action of training it now."""
+
+    plan: Plan
+    status: str | None
+    """Status of the run that is there; None without one."""
+    action: str
+    """In words."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON of `--json`: the run, the action, and the needs (see `Estimate`)."""
+        plan = self.plan
+        run = {"path": plan.directory, "hash": plan.hash, "status": self.status, "action": self.action}
+        return {**run, **asdict(plan.choice), **asdict(plan.needs)}
+
+
+def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospect:
+    """Return the action of training a plan with these options.
+
+    Raises:
+        RunError: the disk has less room than the run needs, or the run that is there is damaged.
+    """
+    check_space(plan.directory, plan.needs.disk_bytes, force=force)
+    run = begun_run(plan)
+    if run is None:
+        return Prospect(plan, None, "train from iteration 0")
+    if is_locked(plan.directory):
+        action = "wait for another process that holds the directory"
+    elif force:
+        action = f"delete the {run.status} run that is there and train from iteration 0"
+    elif obstacle := obstacle_of(plan, run, resume=resume):
+        action = f"refuse: {obstacle}"
+    elif run.ended:
+        action = f"reuse the {run.status} run that is there"
+    else:
+        action = "continue the unfinished run that is there from its last checkpoint"
+    return Prospect(plan, run.status, action)
+
+
 def _make_directory(directory: Path) -> None:
     """Make the run directory, so that a place that cannot be written is refused before anything else."""
     try:
@@ -222,22 +246,11 @@ def differences(base: RunConfig, config: RunConfig) -> dict[str, Any]:
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str) -> None:
     """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues an interrupted run."""
     problem, loop = plan.problem, None
-    recorder = RecordBuffer(
-        writer,
-        loss_every=loss_interval(problem),
-        parameters=recorded_parameters(problem),
-        measuring=Measuring(plan.problems),
-        clock=problem.config.optimizer.clock(problem.iterations),
-    )
+    recorder = RecordBuffer(writer, plan.problems)
     try:
         with blamed(), np.errstate(all="ignore"):  # a message tells of a loss that is not finite
-            loop = TrainingLoop(
-                build_stepper(plan.problems, plan.choice),
-                recorder,
-                total=problem.iterations,
-                snapshots=recorded_iterations(problem),
-                progress=progress,
-            )
+            stepper, snapshots = build_stepper(plan.problems, plan.choice), recorded_iterations(problem)
+            loop = TrainingLoop(stepper, recorder, problem.iterations, snapshots, progress)
             status = loop.run()
     except KeyboardInterrupt:  # before the loop watches, or at the second signal
         raise KeyboardInterrupt(f"interrupted; the run is in {writer.directory}: {remedy} continues it") from None
@@ -258,7 +271,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
 
 
 def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, status: Status) -> None:
-    stepper, iteration, messages = loop.stepper, loop.stepper.iteration, list[str]()
+    stepper, iteration, messages = loop.stepper, loop.stepper.iteration, []
     numbers: dict[str, Any] = {"final_loss": loop.recorder.last_loss, **stepper.numbers()}
     if len(plan.problems) == 1:
         numbers["stopped_early"] = stepper.halted == "stopped"
@@ -267,26 +280,4 @@ def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, status: Status) -
     if status == "diverged":
         diverged = f"the loss is not finite at iteration {iteration}; everything up to it is kept."
         messages = [f"{diverged} {plan.problem.config.optimizer.advice()}"]
-    if status == "complete" and iteration > 0:
-        messages = _lost(plan.problems, stepper.parameters())
     writer.finish(status, iterations=iteration, seconds=loop.seconds(), messages=messages, **numbers)
-
-
-def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating]]) -> list[str]:
-    """Return a note where a network gives every training sample the same output, so that nothing can be learned."""
-    lost = 0
-    for r, problem in enumerate(problems):
-        some = slice(None, None, -(-problem.dataset.n // problem.block_samples("cpu")))  # for a tenth of a second
-        x, y = problem.dataset.x[some], problem.dataset.y[some]
-        trained = weights if len(problems) == 1 else {name: weight[r] for name, weight in weights.items()}
-        if np.ptp(y, axis=0).any() and np.ptp(x, axis=0).any():
-            with np.errstate(all="ignore"):
-                h = outputs_of(problem.config.architecture, trained, x)
-            lost += bool((h == h[:1]).all())
-    if not lost:
-        return []
-    of = "the network" if len(problems) == 1 else f"{lost} of {len(problems)} networks"
-    return [
-        f"{of} ended with the same output for every training sample: all neurons are dead, or weights vanished, and no "
-        "gradient brings them back. Try a smaller optimizer.lr, other initial weights or scaled inputs"
-    ]

@@ -120,12 +120,3 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
     assert dyn("train", "toy.yaml", "--out", "cut", "--resume", "--json").json["status"] == "complete"
     with run_lock(place / "here"):
         assert would() == ("complete", "wait for another process that holds the directory")
-
-
-def test_a_network_whose_neurons_all_died_is_told_of(dyn: Dyn) -> None:
-    answer = dyn("train", "toy.yaml", "--set", "optimizer.lr=100", "--json")
-    assert answer.code == 0
-    assert answer.err.startswith("note: the network ended with the same output for every training sample: all")
-    assert dyn("show", answer.json["path"], "--json").json["messages"] == [answer.err[len("note: ") : -1]]
-    alive = dyn("train", "toy.yaml", "--json")
-    assert (alive.err, dyn("show", alive.json["path"], "--json").json["messages"]) == ("", [])

@@ -19,7 +19,7 @@ from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
-from dynamics_cli.training.batches import Batches, Fresh, batches_of, chosen
+from dynamics_cli.training.batches import Batches, Fresh, chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights
@@ -70,7 +70,7 @@ class LayersStepper(SideBySide):
         self._data: Data = aligned, self.y, np.zeros((bases, n, layout.sizes[-1]), self.dtype)
         self.x = aligned
         self._fresh = [Fresh(p) for p in problems if p.fresh]
-        self._batches: list[Batches] = [] if self.full_batch or self._fresh else [batches_of(p) for p in problems]
+        self._batches: list[Batches] = [] if self.full_batch or self._fresh else [Batches(p) for p in problems]
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
         self._threads = Threads(max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
         rows = max(self._rows, self._batch_rows)
