@@ -50,7 +50,7 @@ def _plane(run: kit.Run) -> kit.Evidence:
     return kit.Evidence(
         paths=np.abs(b)[:, :, None] * W, signs=np.sign(b[-1]), teacher=T, teacher_signs=s,
         turn=kit.given(fitted(run), np.median(turns)),
-        found=float(mass[cosines > np.cos(np.radians(CLOSE))].sum() / mass.sum()),
+        recovered=float(mass[cosines > np.cos(np.radians(CLOSE))].sum() / mass.sum()),
     )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Figure 1(b)", kit.less_than(10.0), np.median([trial.turn for trial in large])),
         kit.claim("recovered", r"At $\tau$ = 0.1 neurons end along those of the teacher (share of $|b| |a|$ within 10 "
                   f"degrees, same sign; median of {TRIALS} trials)", "Figure 1(a)", kit.at_least(0.9),
-                  np.median([trial.found for trial in small])),
+                  np.median([trial.recovered for trial in small])),
         kit.claim("costs", r"Lazy training generalises worse (held-out loss at $\tau$ = 1 over that at $\tau$ = 0.03)",
                   "Section 3.1, Figure 1(c)", kit.more_than(1.0), by[1.0].test / first.test),
         kit.claim("rises", r"The held-out loss rises with $\tau$ up to 1 (share of larger $\tau$ with more)",

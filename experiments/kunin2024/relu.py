@@ -46,7 +46,7 @@ PRINTED = {
 
 
 def plane(run: kit.Run) -> kit.Evidence:
-    """Read a run in the plane: `paths` (K, m, 2) are `|a_j| w_j`, `found` is a share of the norms `|a_j| |w_j|`."""
+    """Read a run in the plane: `paths` (K, m, 2) are `|a_j| w_j`, `recovered` is a share of the norms `|a_j| |w_j|`."""
     W, a = (np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight"))
     imbalance = a**2 - np.sum(W**2, axis=2)
     mass = np.abs(a[-1]) * np.linalg.norm(W[-1], axis=1)
@@ -58,7 +58,7 @@ def plane(run: kit.Run) -> kit.Evidence:
         signs=np.sign(a[-1]),
         changed=kit.given(fitted, int(np.sum(np.sign(a[-1]) != np.sign(a[0])))),
         drift=kit.given(fitted, np.abs(imbalance - imbalance[0]).max()),
-        found=float(mass[cosines > np.cos(np.radians(CLOSE))].sum() / mass.sum()),
+        recovered=float(mass[cosines > np.cos(np.radians(CLOSE))].sum() / mass.sum()),
     )
 
 
@@ -97,7 +97,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     def at(values: kit.Floats, time: int, delta: float) -> float:  # at the smallest tau
         return float(values[list(e.times).index(time), int(np.argmin(np.abs(e.deltas - delta))), 0])
 
-    rich, lazy = ([nets[name].found for name in names] for names in (("rich", "upstream"), ("lazy", "downstream")))
+    rich, lazy = ([nets[name].recovered for name in names] for names in (("rich", "upstream"), ("lazy", "downstream")))
     extremes = {id: float(end(getattr(e, name)[time].flat)) for id, (name, time, end, _, _) in PRINTED.items()}
     largest, expected = np.unravel_index(np.argmax(e.kernel[1]), e.kernel[1].shape), kit.around(PRINTED["largest"][3])
     where = e.taus[largest[1]] < 0.11 and -0.4 <= e.deltas[largest[0]] < 0 and expected.holds(extremes["largest"])

@@ -31,21 +31,15 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     data = correlation(states.x, states.y)
     null = permuted_shares(states.x, states.y, PERMUTATIONS, stream(run.config.seed, "analysis"))
     above = np.count_nonzero(null >= [data.same, data.different], axis=0)
+    members = [np.flatnonzero(sign * states.y > 0) for sign in (1, -1)]
+    shown = [rows[np.linspace(0, len(rows) - 1, min(SHOWN, len(rows))).astype(int)] for rows in members]
+    x = states.x[np.concatenate(shown)]
     raw = run.config.dataset.model_copy(update={"center": False}).load(Streams(run.config.seed))
     return kit.Evidence(
-        states=states, products=_products(states), data=data, chance=float((1 + above.max()) / (1 + PERMUTATIONS)),
+        states=states, products=np.asarray(x @ x.T), data=data, chance=float((1 + above.max()) / (1 + PERMUTATIONS)),
         x_plus=x_plus, x_minus=x_minus, history=alignment_history(states.W, states.v, x_plus, x_minus),
         tiles=_tiles(states), mean=raw.x[:, : states.x.shape[1]].mean(axis=0),
     )  # fmt: skip
-
-
-def _products(states: States) -> kit.Floats:
-    """Return the inner products of some images of either label, positive label first."""
-    rows = []
-    for members in (np.flatnonzero(states.y > 0), np.flatnonzero(states.y < 0)):
-        rows.append(members[np.linspace(0, len(members) - 1, min(SHOWN, len(members))).astype(int)])
-    x = states.x[np.concatenate(rows)]
-    return np.asarray(x @ x.T)
 
 
 def _tiles(states: States) -> kit.Floats:

@@ -64,8 +64,8 @@ class Order:
 
 def i2(C: Floats) -> Floats:
     """Return `<g(u_a) g(u_b)>` (n, n)."""
-    variance = np.sqrt(1 + np.diag(C))
-    return np.asarray(2 / np.pi * np.arcsin(np.clip(C / np.outer(variance, variance), -1, 1)))
+    deviation = np.sqrt(1 + np.diag(C))
+    return np.asarray(2 / np.pi * np.arcsin(np.clip(C / np.outer(deviation, deviation), -1, 1)))
 
 
 def i3(C: Floats, K: int) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Problem, Samples, Sections, Streams
+from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Problem, Sections, Streams
 
 ROUNDING = 1e-12
 """Inner products this small, relative to the norms, count as 0."""
@@ -71,7 +71,9 @@ initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
             InputError: the data violate H1 (H4), the neurons H2 (H5), or a class with points has no neuron.
         """
         shapes = problem.shapes
-        classes = class_points(problem.dataset, len(self.y), problem.config.loss.labels == "classes")
+        labels = range(len(self.y)) if problem.config.loss.labels == "classes" else (1, -1)
+        data = problem.dataset
+        classes = [np.unique(data.x[data.y == label], axis=0) for label in labels]  # some may have no points
         _check_data(classes)
         hidden = np.concatenate([_rows(k, classes, self.y[k]) for k in range(len(classes))])  # (h, d)
         z = np.array([value for neurons in self.z for value in neurons])  # (h,)
@@ -87,12 +89,6 @@ initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
             output = np.where(owner == 0, z, -z).reshape(last)
         parameters[names[-1]] = output
         return parameters
-
-
-def class_points(dataset: Samples, classes: int, numbered: bool) -> list[Floats]:
-    """Return the distinct points of every class, labels 1 and -1, or 0, 1, ... if `numbered`; some may have none."""
-    labels = range(classes) if numbered else (1, -1)
-    return [np.unique(dataset.x[dataset.y == label], axis=0) for label in labels]
 
 
 def _check_data(classes: list[Floats]) -> None:

@@ -171,15 +171,11 @@ def separatrix(c: float, *, points: int = 200) -> Floats:
     stationary = saddle(c)
     stable = np.array([0.5, -0.5, saddle_eigenvalues(c)[1]])
     stable *= OFFSET * np.linalg.norm(stationary) / np.linalg.norm(stable)
-    upper, lower = (_branch(_onto(stationary + side * stable, c), points) for side in (-1.0, 1.0))
+    starts = [stationary + side * stable for side in (-1.0, 1.0)]
+    for start in starts:  # onto the hyperboloid exactly
+        start[:2] *= np.sqrt((c + start[2] ** 2) / float(hyperboloid(start[0], start[1], 0.0)))
+    upper, lower = (_branch(start, points) for start in starts)
     return np.concatenate([upper[::-1], stationary[None], lower])
-
-
-def _onto(state: Floats, c: float) -> Floats:
-    """Scale alpha and beta such that the state `(3,)` is on the hyperboloid exactly."""
-    now = float(hyperboloid(state[0], state[1], 0.0))
-    factor = np.sqrt((c + state[2] ** 2) / now)
-    return np.array([state[0] * factor, state[1] * factor, state[2]])
 
 
 def _branch(start: Floats, points: int) -> Floats:
