@@ -92,7 +92,7 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
     figure, (left, middle, right) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
     handles: list[kit.Artist] = []
     for k, (panel, counts, label) in enumerate(
-        ((left, COUNTS, f"scale {BASE:g}"), (middle, DOUBLED, "twice the rank"))
+        ((left, COUNTS, f"Scale {BASE:g}"), (middle, DOUBLED, "Twice the rank"))
     ):
         handles = []
         for depth in DEPTHS:
@@ -112,7 +112,7 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
     right.axhline(base(e, "few", 0).error, color="black", ls="--", lw=1.0)
     right.set(xscale="log", yscale="log", ylim=(1e-8, 2), xlabel=r"size of the start $\Vert W(0)\Vert_F$",
               ylabel="mean square error")  # fmt: skip
-    kit.panel_label(right, 2, "few; dotted: many")
+    kit.panel_label(right, 2, "Few; dotted: many")
     kit.figure_legend(figure, handles)
     return figure
 

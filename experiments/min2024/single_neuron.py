@@ -80,7 +80,7 @@ def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
         axes[1].semilogy(times[1:], moved[1:], color=kit.SERIES[k], label=f"step {step:g}", ls=("-", "--", "-.")[k])
     axes[1].set(xlabel="time $t$", ylabel=r"$\|w(t)-w(0)\|$", ylim=(1e-4, 1))
     axes[1].legend(loc="upper right")
-    kit.panel_labels(axes, "flow at $v=1$", "gradient descent")
+    kit.panel_labels(axes, "Flow at $v=1$", "Gradient descent")
     return figure
 
 
@@ -116,7 +116,7 @@ def draw_fig21(e: kit.Evidence) -> kit.Drawing:
         axes[1].plot(e.times, path[:, 0], color=color, label=label, ls=("-", "--", "-.", ":")[k])
     axes[1].set(xlabel="time $t$", ylabel=r"$\langle x, w(t)\rangle$")
     axes[1].legend(loc="upper left")
-    kit.panel_labels(axes, "flow at $v=1$", "four solutions")
+    kit.panel_labels(axes, "Flow at $v=1$", "Four solutions")
     return figure
 
 

@@ -255,15 +255,15 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(columns, 2, width=7.2, aspect=1.0)
     for k, layer in enumerate(e.layers):
         draw_values(axes[k], layer.values)
-        kit.panel_label(axes[k], k, f"values of $W_{k + 1}$")
+        kit.panel_label(axes[k], k, f"Values of $W_{k + 1}$")
         below = axes[columns + k]
         colors = two_colors(e.closest) if k == 0 else [GRAY] * len(layer.points)
         rays = kit.project(e.directions.rays, layer.basis) if k == 0 else None  # w+ and w- are in the space of inputs
         draw_plane(below, layer.points, colors, layer.means, rays)
-        kit.panel_label(below, len(e.layers) + k, f"rows of $W_{k + 1}$")
+        kit.panel_label(below, len(e.layers) + k, f"Rows of $W_{k + 1}$")
     last = axes[columns - 1]
     draw_correlations(last, e.correlations, e.closest)
-    kit.panel_label(last, 2 * len(e.layers), "correlations")
+    kit.panel_label(last, 2 * len(e.layers), "Correlations")
     signs = sign_handles("rows of $W_1$ closer to $w_+$", "closer to $w_-$")
     high = Line2D([], [], color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.9, label="correlation 0.9")
     axes[-1].axis("off")

@@ -265,7 +265,7 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
     for k, products in enumerate(e.before):
         _draw_products(axes[k], products)
-        kit.panel_label(axes[k], k, "input" if k == 0 else f"layer {k}")
+        kit.panel_label(axes[k], k, "Input" if k == 0 else f"Layer {k}")
     for unused in axes[len(e.before) :]:
         figure.delaxes(unused)
     figure.suptitle(e.training, fontsize=kit.SMALL)

@@ -113,7 +113,7 @@ def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, kit.Evidence]) -> 
     """Draw the clustering ratio of runs by label in panel a."""
     curves = zip(shown.items(), kit.SERIES, strict=False)
     ratios = [EpochCurve(run.epochs, run.ratio, label, color) for (label, run), color in curves]
-    return draw_over_epochs(axes, 0, "clustering ratio", ratios, RATIO, log=True)
+    return draw_over_epochs(axes, 0, "Clustering ratio", ratios, RATIO, log=True)
 
 
 def share_curves(shown: Mapping[str, kit.Evidence]) -> list[list[EpochCurve]]:
@@ -131,7 +131,7 @@ def draw_fig2(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.3)
     draw_ratios(axes, {f"digits {title}": e[name] for name, title in PAIRS.items()})
     train, test = zip(*share_curves({title: e[name] for name, title in PAIRS.items()}), strict=True)
-    handles = draw_over_epochs(axes, 1, "points outside linear regime", [*train, *test], "share outside", share=True)
+    handles = draw_over_epochs(axes, 1, "Points outside linear regime", [*train, *test], "share outside", share=True)
     shades = ("#440154", "#3B528B", "#21918C", "#5EC962", "#D9B600")
     slopes = [
         EpochCurve(e[role].epochs, e[role].outside["training"], f"{slope:g}", shade)
@@ -152,7 +152,7 @@ def draw_fig6(e: Evidence) -> kit.Drawing:
     draw_ratios(axes, usual)
     for k, (shown, slope) in enumerate(((usual, ASSUMED), (steeper, STEEP)), 1):
         curves = [curve for pair in share_curves(shown) for curve in pair]
-        lines = draw_over_epochs(axes, k, f"outside, slope {slope:g}", curves, "share outside", share=True)
+        lines = draw_over_epochs(axes, k, f"Outside, slope {slope:g}", curves, "share outside", share=True)
     kit.figure_legend(figure, lines, columns=5)
     return figure
 
@@ -163,7 +163,7 @@ def draw_fig7(e: Evidence) -> kit.Drawing:
     lines = draw_ratios(axes, shown)
     curves = zip(shown.items(), kit.SERIES, strict=False)
     angles = [EpochCurve(run.epochs, run.angle, label, color) for (label, run), color in curves]
-    draw_over_epochs(axes, 1, "largest angle in a group", angles, "largest angle (degrees)", log=True)
+    draw_over_epochs(axes, 1, "Largest angle in a group", angles, "largest angle (degrees)", log=True)
     kit.figure_legend(figure, lines, columns=2)
     return figure
 

@@ -75,9 +75,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     handles = []
     for k, (net, name) in enumerate(((e.large, "large"), (e.small, "small"))):
         handles += draw_scene(axes[k], net.regions, 0).handles
-        kit.panel_label(axes[k], k, f"{name} initialisation")
+        kit.panel_label(axes[k], k, f"{name.capitalize()} initialisation")
         handles += draw_neurons(axes[k + 2], net.groups.network[0], net.signs, "weight")
-        kit.panel_label(axes[k + 2], k + 2, f"neurons, {name}")
+        kit.panel_label(axes[k + 2], k + 2, f"Neurons, {name}")
     kit.figure_legend(figure, handles, columns=4)
     return figure
 

@@ -144,14 +144,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     normal, window = e.predicted.boundary, e.plane.regions.window
     along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal) * 2 * (window[1] - window[0])
     handles += axes[0].plot(*np.stack([-along, along]).T, label="predicted (PAR)", zorder=2.5, **look)
-    kit.panel_label(axes[0], 0, "boundary, plain SGD")
+    kit.panel_label(axes[0], 0, "Boundary, plain SGD")
     H, predicted = e.plane.groups.network[0], np.stack([e.predicted.w, e.predicted.u])
     handles += draw_neurons(axes[1], H / kit.norms(H).max(), e.plane.signs, "weight / largest norm,", limit=1.0)
     for direction in predicted / kit.norms(predicted).max():
         axes[1].plot(*np.stack([np.zeros(2), direction]).T, zorder=4, **look)
-    kit.panel_label(axes[1], 1, "weights, plain SGD")
+    kit.panel_label(axes[1], 1, "Weights, plain SGD")
     _draw_margins(axes[2], e.limit_margins)
-    kit.panel_label(axes[2], 2, "margins, rescaled time")
+    kit.panel_label(axes[2], 2, "Margins, rescaled time")
     kit.figure_legend(figure, handles, columns=4)
     return figure
 

@@ -39,7 +39,7 @@ def draw_fig8(e: Mapping[int, kit.Evidence]) -> kit.Drawing:
             EpochCurve(run.epochs, run.shares[kind], f"{dim} dimensions", color, style)
             for (dim, run), color, style in zip(e.items(), kit.SERIES, styles, strict=False)
         ]
-        lines = draw_over_epochs(axes, k, f"neurons ${kind}_i$", curves, "share in the PAR", share=True)
+        lines = draw_over_epochs(axes, k, f"Neurons ${kind}_i$", curves, "share in the PAR", share=True)
     kit.figure_legend(figure, lines, columns=3)
     return figure
 
@@ -108,12 +108,12 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
 def draw_fig9(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = draw_scene(axes[0], e.plane.regions, 0).handles
-    kit.panel_label(axes[0], 0, "decision regions")
+    kit.panel_label(axes[0], 0, "Decision regions")
     handles += draw_neurons(axes[1], kit.directions(e.plane.groups.network[0]), e.plane.signs, "direction")
-    kit.panel_label(axes[1], 1, "neuron directions")
+    kit.panel_label(axes[1], 1, "Neuron directions")
     looks = (kit.PALETTE.positive, "-"), (kit.PALETTE.negative, DASHED)
     for k, (title, shown, ylabel) in enumerate(
-        (("most disagreements", e.disagreements, "points"), ("neurons in the PAR", e.shares, "share in the PAR")), 2
+        (("Most disagreements", e.disagreements, "points"), ("Neurons in the PAR", e.shares, "share in the PAR")), 2
     ):
         curves = [
             EpochCurve(e.plane.groups.epochs, values, f"neurons ${kind}_i$", *look)

@@ -81,11 +81,11 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9)
     draw_scene(axes[0], e.sets, 0)
-    kit.panel_label(axes[0], 0, "level sets of $N(x)$, every 0.5")
+    kit.panel_label(axes[0], 0, "Level sets of $N(x)$, every 0.5")
     draw_neurons(axes[1], H_3, A_3, "weight")
     for vector, name in zip(H_3, (r"$\bar w$", r"$\bar u$"), strict=True):
         axes[1].annotate(name, vector, xytext=(4, 3), textcoords="offset points")
-    kit.panel_label(axes[1], 1, "the two directions")
+    kit.panel_label(axes[1], 1, "The two directions")
     return figure
 
 
@@ -145,7 +145,7 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
 def draw_fig5(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     left, right = (draw_scene(axes[k], scene, 0).handles for k, scene in enumerate((e.leaky, e.relu)))
-    kit.panel_labels(axes, "leaky ReLU", "ReLU")
+    kit.panel_labels(axes, "Leaky ReLU", "ReLU")
     for panel in axes:
         for vector, sign, label in ((H_5[0], 1, "$w$"), (H_5[1], -1, "$u$")):
             color = kit.PALETTE.sign(sign)

@@ -129,14 +129,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             interpolation="bilinear",
         )  # fmt: skip
         _square(axes[3 + k], e.extent)
-        kit.panel_label(axes[3 + k], 3 + k, "density")
+        kit.panel_label(axes[3 + k], 3 + k, "Density")
     _draw_history(axes[6], e, "covered")
     axes[6].set_ylim(-0.2, len(e.centres) + 0.2)
     axes[6].yaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 4, 10]))
-    kit.panel_label(axes[6], 6, f"modes covered, of {len(e.centres)}")
+    kit.panel_label(axes[6], 6, f"Modes covered, of {len(e.centres)}")
     _draw_history(axes[7], e, "good")
     axes[7].set_ylim(-0.03, 1.03)
-    kit.panel_label(axes[7], 7, "share of good samples")
+    kit.panel_label(axes[7], 7, "Share of good samples")
     axes[8].axis("off")
     several, steps = len(e.histories["hinge"]), e.histories["hinge"][0].steps[-1]
     lines, names = axes[6].get_legend_handles_labels()
