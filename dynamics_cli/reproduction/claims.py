@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.mathematics import in_unicode
-from dynamics_cli.text import Table, terminal_width, wrapped
+from dynamics_cli.text import terminal_width, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -292,29 +292,15 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
     Lines are at most `width` wide, by default as the terminal, where words allow it.
     """
     width, lines = width or terminal_width(), []
-    for row, claim in zip(claims_rows(claims), _ordered(claims), strict=True):
-        numbers = [f"expected {row['paper']}", f"{'median' if len(claim.each) > 1 else 'measured'} {row['measured']}"]
-        verdict = row["verdict"] if row["verdict"] != "reproduced" else ""
-        below = " · ".join(filter(None, [row["source"], *numbers, verdict, row["seeds"]]))
-        indented = wrapped(row["claim"], width - 2) + wrapped(below, width - 2)
+    for claim in sorted(claims, key=lambda claim: KINDS.index(claim.first.kind)):
+        verdict = f"{claim.verdict} (theory)" if claim.first.kind == "theory" else claim.verdict
+        measured = f"{'median' if len(claim.each) > 1 else 'measured'} {claim.shown}"
+        details = [claim.first.source, f"expected {claim.first.expected}", measured]
+        details += [verdict] * (verdict != "reproduced") + [claim.count] * bool(claim.count)
+        below = wrapped(" · ".join(details), width - 2)
+        indented = [*wrapped(in_unicode(claim.first.statement), width - 2), *below]
         lines += [f"{'  ' if k else MARKS.get(claim.verdict, '?') + ' '}{line}" for k, line in enumerate(indented)]
     return "\n".join(lines)
-
-
-def claims_rows(claims: Sequence[ClaimOverSeeds]) -> Table:
-    """Return the rows of the table of claims, then theory."""
-    return Table(
-        {
-            "claim": in_unicode(claim.first.statement), "source": claim.first.source, "paper": claim.first.expected,
-            "measured": claim.shown, "seeds": claim.count,
-            "verdict": f"{claim.verdict} (theory)" if claim.first.kind == "theory" else claim.verdict,
-        }
-        for claim in _ordered(claims)
-    )  # fmt: skip
-
-
-def _ordered(claims: Sequence[ClaimOverSeeds]) -> list[ClaimOverSeeds]:
-    return sorted(claims, key=lambda claim: KINDS.index(claim.first.kind))
 
 
 def summary(claims: Sequence[ClaimOverSeeds]) -> str:
