@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.directory import Sweep
     from dynamics_cli.sweeps.jobs import PlannedSweep
     from dynamics_cli.training.loop import Progress
-    from dynamics_cli.training.session import Prospect
 
     Config = RunConfig | str | os.PathLike[str] | Mapping[str, Any]
     Which = Run | str | Path
@@ -123,26 +122,6 @@ def train(
     return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages).run
 
 
-def plan(
-    config: Config,
-    overrides: Overrides = (),
-    *,
-    out: str | Path | None = None,
-    resume: bool = False,
-    force: bool = False,
-    **settings: Any,
-) -> Prospect:
-    """Return the plan of `train` for the same arguments, and its needs: `dyn train --dry-run`.
-
-    Raises as `train`; RunError too where the disk has less room than the run needs.
-    """
-    from dynamics_cli.training.session import plan_run, prospect
-
-    config = load_config(config, overrides, **settings)
-    plan = plan_run(config, None if out is None else Path(out))
-    return prospect(plan, resume=resume, force=force)
-
-
 def sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
@@ -206,18 +185,6 @@ def sweep(
         report=None if progress is None else lambda done: progress(done, total),
         messages=messages,
     )
-
-
-def plan_sweep_needs(
-    config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, out: str | Path | None = None, **plan: Any
-) -> dict[str, Any]:
-    """Return the plan of `sweep`, and its needs: `dyn sweep --dry-run`; takes the arguments of `sweep`.
-
-    Raises as `sweep`.
-    """
-    from dynamics_cli.sweeps.sweep import prospect
-
-    return prospect(plan_sweep(config, grid, **plan), None if out is None else Path(out))
 
 
 def plan_sweep(

@@ -7,7 +7,7 @@ import click
 import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option
 from dynamics_cli.cli.groups import CommandGroup, documented
-from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
+from dynamics_cli.cli.output import emit, emit_either, emit_json, folder_table, run_table, say
 from dynamics_cli.text import duration, text_table
 
 EXAMPLES = """\b
@@ -80,7 +80,7 @@ def sweeps(as_json: bool) -> None:
     elif found:
         shown = [name for name in found.columns if name != "modified"]
         rows = [[str(one[name]) for name in shown] for one in found]
-        emit(text_table(shown, rows, right=range(2, len(shown))))
+        emit(folder_table(shown, rows))
     else:
         say("there are no sweeps")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
@@ -62,8 +62,8 @@ def named_cells(numbers: Mapping[str, Any]) -> dict[str, str]:
 
 
 def run_table(runs: Table) -> str:
-    """Return one line for each run; a narrow terminal shows the name of its folder, and fewer columns."""
-    now, width = time.time(), terminal_width()
+    """Return one line for each run."""
+    now = time.time()
     header = ["run", "status", "iterations", "final loss", "size", "changed"]
     rows = [
         [
@@ -72,97 +72,69 @@ def run_table(runs: Table) -> str:
         ]
         for run in runs
     ]  # fmt: skip
-    if _widest(header, rows) > width:
+    return folder_table(header, rows)
+
+
+def folder_table(header: list[str], rows: list[list[str]]) -> str:
+    """Return one line for each folder; a narrow terminal shows only its name, and fewer of the last columns."""
+
+    def too_wide() -> bool:
+        widest = sum(max(map(len, column)) for column in zip(header, *rows, strict=True))
+        return widest + 2 * (len(header) - 1) > terminal_width()
+
+    if too_wide():
         rows = [[name.rpartition("/")[2], *cells] for name, *cells in rows]
-    while _widest(header, rows) > width and len(header) > 2:
+    while too_wide() and len(header) > 2:
         header, rows = header[:-1], [row[:-1] for row in rows]
     return text_table(header, rows, right=range(2, len(header)))
-
-
-def _widest(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Return the characters of a line of the table when no cell is broken."""
-    return sum(max(map(len, column)) for column in zip(header, *rows, strict=True)) + 2 * (len(header) - 1)
 
 
 LOG_INTERVAL = 10.0
 """Seconds between two lines of progress where stderr is no terminal, and before the first."""
 
 
-class _Bar:
-    """A bar on stderr that appears with the first call, so that no work shows none."""
+class CountBar:
+    """Things that are counted, such as images or jobs, on stderr; the bar appears with the first call."""
 
-    def __init__(self, *, shown: bool) -> None:
-        self.shown = shown
+    def __init__(self, unit: str, *, total: int | None = None, label: str = "", shown: bool) -> None:
+        self.unit, self.total, self.label, self.shown = unit, total, label, shown
         self._bar: tqdm[NoReturn] | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def begin(self, **options: Any) -> tqdm[NoReturn]:
-        """End the bar that is shown, and show a new bar."""
-        from tqdm import tqdm
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            if self._bar is not None:
+                self._bar.close()
 
-        self.close()
-        # a terminal gets ten lines a second, a log file a line now and then, and none of work that is done at once
-        terminal = sys.stderr.isatty()
-        interval, delay = (0.1, 0.0) if terminal else (LOG_INTERVAL, LOG_INTERVAL)
-        self._bar = tqdm(**options, mininterval=interval, delay=delay, dynamic_ncols=True, file=sys.stderr)
-        return self._bar
-
-    @contextmanager
-    def heard(self) -> Iterator[None]:
-        """Write to the bar; once stderr has gone away there is none, and the work goes on."""
+    def __call__(self, done: int, total: int | None, note: str = "") -> None:
+        """Note that `done` of `total` (None: not known) are done; what was done before the first call has no rate."""
+        if not self.shown:
+            return
         try:
-            yield
-        except OSError:
+            if self._bar is None:
+                from tqdm import tqdm
+
+                # a terminal gets ten lines a second, a log file a line now and then, and none of work done at once
+                interval, delay = (0.1, 0.0) if sys.stderr.isatty() else (LOG_INTERVAL, LOG_INTERVAL)
+                self._bar = tqdm(
+                    total=total, initial=done, desc=self.label or None, unit=self.unit, mininterval=interval,
+                    delay=delay, dynamic_ncols=True, file=sys.stderr,
+                )  # fmt: skip
+            if note:
+                self._bar.set_postfix_str(note, refresh=False)
+            self._bar.update(done - self._bar.n)
+        except OSError:  # stderr has gone away; the work goes on
             self.shown, self._bar = False, None
 
-    def close(self) -> None:
-        """End the bar that is shown."""
-        if self._bar is not None:
-            with self.heard():
-                self._bar.close()
-            self._bar = None
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class TrainingBar(_Bar):
+class TrainingBar(CountBar):
     """Iterations, loss, rate and time left of a training run."""
 
     def __init__(self, total: int, *, label: str = "", shown: bool = True) -> None:
-        super().__init__(shown=shown)
-        self.total, self.label = total, label
+        super().__init__("it", total=total, label=label, shown=shown)
 
-    def __call__(self, iteration: int, loss: float) -> None:
+    def __call__(self, iteration: int, loss: float, note: str = "") -> None:  # type: ignore[override]
         """Note that `iteration` has been reached, with the last loss that was looked at."""
-        if not self.shown:
-            return
-        with self.heard():
-            bar = self._bar
-            if bar is None:  # a resumed run starts here: the rate counts from there on
-                bar = self.begin(total=self.total, initial=iteration, desc=self.label or None, unit="it")
-            if not math.isnan(loss):
-                bar.set_postfix_str(f"loss {loss:.3e}", refresh=False)
-            bar.update(iteration - bar.n)
-
-
-class CountBar(_Bar):
-    """Things that are counted, such as bytes, images or jobs."""
-
-    def __init__(self, unit: str, *, shown: bool) -> None:
-        super().__init__(shown=shown)
-        self.unit, self._label = unit, ""
-
-    def __call__(self, done: int, total: int | None, label: str = "") -> None:
-        """Note that `done` of `total` (None: not known) are done; another label begins another bar."""
-        if not self.shown:
-            return
-        with self.heard():
-            bar = self._bar
-            if bar is None or label != self._label:
-                options = {"initial": done if self._bar is None else 0, "unit_scale": self.unit == "B"}
-                bar = self.begin(total=total, desc=label or None, unit=self.unit, **options)
-                self._label = label
-            bar.update(done - bar.n)
+        super().__call__(iteration, self.total, "" if math.isnan(loss) else f"loss {loss:.3e}")

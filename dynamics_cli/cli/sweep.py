@@ -64,7 +64,9 @@ def sweep(
     if dry_run:
         if shard is not None:
             raise click.UsageError("--dry-run shows the whole sweep: leave out --shard")
-        _show_needs(dyn.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
+        from dynamics_cli.sweeps.sweep import prospect
+
+        _show_needs(prospect(dyn.plan_sweep(config, grid, **planned), out), as_json=as_json)
         return
     with _dask_executor(dask) if dask else nullcontext() as executor:
         planned |= {"executor": executor, "out": out, "shard": _shard(shard), "workers": workers}

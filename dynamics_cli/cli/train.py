@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import dynamics_cli as dyn
 from dynamics_cli.cli import arguments
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
@@ -65,12 +64,14 @@ def train(
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
     loaded = arguments.read_config(config, overrides, **settings)
-    if dry_run:
-        _show_prospect(dyn.plan(loaded, out=out, resume=resume, force=force), as_json=as_json)
-        return
-    from dynamics_cli.training import session
+    from dynamics_cli.training.session import plan_run
 
-    plan = session.plan_run(loaded, out)
+    plan = plan_run(loaded, out)
+    if dry_run:
+        from dynamics_cli.training.session import prospect
+
+        _show_prospect(prospect(plan, resume=resume, force=force), as_json=as_json)
+        return
     said: list[str] = []
 
     def tell(text: str) -> None:

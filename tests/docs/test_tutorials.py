@@ -1,8 +1,7 @@
-"""Files of the tutorials that are no pages: the notebook, and the template of the course."""
+"""The template of the course, which is no page."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -21,18 +20,6 @@ def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *arguments]
     environment = kept | {"MPLBACKEND": "Agg"}
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.docs
-def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    notebook = json.loads((TUTORIALS / "tour.ipynb").read_text(encoding="utf-8"))
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert len(cells) >= 10
-    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
-    (tmp_path / "tour.py").write_text("\n\n".join("".join(cell["source"]) for cell in cells), encoding="utf-8")
-    done = python("tour.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "slider" in (tmp_path / "run.html").read_text(encoding="utf-8")
 
 
 SOLUTION = {"q1.yaml": None, "q2.yaml": None, "q3.yaml": None, "q4.txt": None}

@@ -20,6 +20,7 @@ from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.runs.run import Run
+from dynamics_cli.training.session import plan_run
 
 from .test_page import described, unpacked
 
@@ -139,7 +140,7 @@ def cells(folder: Path, chosen: list[dict[str, Any]]) -> Configs:
 
 def accepted(cell: Cell, folder: Path) -> bool:
     try:
-        dyn.plan(config_of(cell, folder))
+        plan_run(dyn.load_config(config_of(cell, folder)))
     except InputError:
         return False
     return True
