@@ -64,12 +64,10 @@ def train(
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
     loaded = arguments.read_config(config, overrides, **settings)
-    from dynamics_cli.training.session import plan_run
+    from dynamics_cli.training.session import plan_run, prospect
 
     plan = plan_run(loaded, out)
     if dry_run:
-        from dynamics_cli.training.session import prospect
-
         _show_prospect(prospect(plan, resume=resume, force=force), as_json=as_json)
         return
     said: list[str] = []
