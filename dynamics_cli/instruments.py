@@ -97,21 +97,11 @@ class Instrument:
     """Measures a network at any of its states; vectors that carry over from a state start the next measurement."""
 
     def __init__(
-        self,
-        model: nn.Module,
-        x: Any,
-        y: Any,
-        *,
-        loss: str | Mapping[str, Any] | Loss | Callable[..., Tensor],
-        measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]],
-        start: Any = None,
-        parameters: str | Sequence[str] | None = None,
-        x_test: Any = None,
-        y_test: Any = None,
-        seed: int = 0,
-        device: str = "cpu",
-        dtype: Literal["float32", "float64"] | None = None,
-    ) -> None:
+        self, model: nn.Module, x: Any, y: Any, *, loss: str | Mapping[str, Any] | Loss | Callable[..., Tensor],
+        measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]], start: Any = None,
+        parameters: str | Sequence[str] | None = None, x_test: Any = None, y_test: Any = None, seed: int = 0,
+        device: str = "cpu", dtype: Literal["float32", "float64"] | None = None,
+    ) -> None:  # fmt: skip
         """Copy the model, and take data, loss and measures as `measure` does; `start` are the initial weights.
 
         Raises:
@@ -595,7 +585,6 @@ def _data(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
     A `DataLoader` gives both: its data set is read sample by sample as often as inputs are needed, in the order of the
     numbers, so that its batches are never held together.
     """
-    needed = "tensors or arrays, or a DataLoader of pairs (inputs, labels) in place of both"
     try:
         if isinstance(x, DataLoader):
             return _loaded(x, of_batches)
@@ -603,6 +592,7 @@ def _data(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
         sizes = {len(t) for t in tree_leaves(x)}
         labels = torch.zeros(max(sizes)) if of_batches else torch.as_tensor(y).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
+        needed = "tensors or arrays, or a DataLoader of pairs (inputs, labels) in place of both"
         raise InputError(f"inputs and labels must be {needed}: {_told(error)}") from error
     if sizes != {len(labels)} or not all(t.numel() for t in tree_leaves(x)):
         shapes = ", ".join(str(tuple(t.shape)) for t in tree_leaves(x))

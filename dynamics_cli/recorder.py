@@ -87,25 +87,13 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        directory: str | Path,
-        model: nn.Module,
-        x: Any,
-        y: Any = None,
-        *,
-        loss: Any = "cross_entropy",
-        optimizer: torch.optim.Optimizer | None = None,
-        measures: Sequence[Any] = ("train_loss",),
-        every: float | Sequence[int] | Mapping[str, Any] = 100,
-        parameters: str | Sequence[str] = "none",
-        test: tuple[Any, Any] | None = None,
-        scalars: Mapping[str, Callable[[], float]] | None = None,
-        seed: int = 0,
-        device: str = "cpu",
-        dtype: Literal["float32", "float64"] | None = None,
-        name: str | None = None,
+        self, directory: str | Path, model: nn.Module, x: Any, y: Any = None, *, loss: Any = "cross_entropy",
+        optimizer: torch.optim.Optimizer | None = None, measures: Sequence[Any] = ("train_loss",),
+        every: float | Sequence[int] | Mapping[str, Any] = 100, parameters: str | Sequence[str] = "none",
+        test: tuple[Any, Any] | None = None, scalars: Mapping[str, Callable[[], float]] | None = None, seed: int = 0,
+        device: str = "cpu", dtype: Literal["float32", "float64"] | None = None, name: str | None = None,
         force: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.directory, self.iteration = Path(directory), 0
         self._model, self._scalars, self._batch_loss = opened(model), dict(scalars or {}), math.nan
         x_test, y_test = test or (None, None)
@@ -316,9 +304,5 @@ class Recorder:
 
 def _plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are numbers, or tuples of numbers."""
-    plain = {key: value.item() if isinstance(value, Tensor) else value for key, value in settings.items()}
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in plain.items()
-        if all(isinstance(one, int | float) and math.isfinite(one) for one in np.ravel(value).tolist())
-    }
+    plain = {key: np.array(value.item() if isinstance(value, Tensor) else value) for key, value in settings.items()}
+    return {key: v.tolist() for key, v in plain.items() if v.dtype.kind in "biuf" and np.isfinite(v).all()}

@@ -201,7 +201,7 @@ def test_sharpness_is_that_of_curvlinops(dense: tuple[str, Dense]) -> None:
 
 
 SETTINGS_OF_LLC = {"kind": "llc", "burn_in": 0, "draws": 3, "nbeta": 3.0, "step": 0.01}
-OWN = {"activation_flips", "balancedness", "dead_neurons", "fourier_concentration", "predictor"}
+OWN = {"activation_flips", "balancedness", "fourier_concentration", "predictor"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "alignment": {"directions": [[1.0, 0.0]]},
     "spectral_density": {"probes": 1, "steps": 3},

@@ -152,8 +152,11 @@ class Balancedness(Measure, kind="balancedness"):
         return imbalances(matrices(state.problem, state.parameters))
 
 
-class OfNeurons(Measure):
-    """The base of measures of the hidden neurons of fully connected networks."""
+class ActivationFlips(Measure, kind="activation_flips"):
+    """Share of pairs of neuron and training sample that are active now but not at first, or the other way round.
+
+    Times n and the number of neurons it is the Hamming distance of activation patterns (Chizat et al. 2019, Section 3).
+    """
 
     needs = "hidden neurons of a fully connected network of the program's own kinds"
 
@@ -167,26 +170,11 @@ class OfNeurons(Measure):
         layers = features_of(problem.config.architecture, state.parameters, problem.dataset.x)
         return np.concatenate([z > 0 for z, _ in layers], axis=1)
 
-
-class ActivationFlips(OfNeurons, kind="activation_flips"):
-    """Share of pairs of neuron and training sample that are active now but not at first, or the other way round.
-
-    Times n and the number of neurons it is the Hamming distance of activation patterns (Chizat et al. 2019, Section 3).
-    """
-
     def measure(self, state: State) -> float:
         """Return the share."""
         if "active" not in state.memory:
             state.memory["active"] = self.active(state.first)
         return float(np.mean(self.active(state) != state.memory["active"]))
-
-
-class DeadNeurons(OfNeurons, kind="dead_neurons"):
-    """Share of the hidden neurons that are active on no training sample: `z_j(x_k) <= 0` for all k (Lu et al. 2019)."""
-
-    def measure(self, state: State) -> float:
-        """Return the share."""
-        return float(np.mean(~np.asarray(self.active(state), bool).any(axis=0)))
 
 
 class Alignment(Measure, kind="alignment"):
