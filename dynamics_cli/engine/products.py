@@ -40,8 +40,6 @@ def _shape_of_tiles() -> tuple[int, int, int]:
 
 
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
-_TINY = 32
-"""Multiply-adds of a product up to which tiles cost more than the product."""
 _BLOCK = 96
 """Rows of A that go through all columns of B before the next: they stay in the cache."""
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -151,18 +149,7 @@ def product(A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: i
 
     Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). B is (K, m).
     """
-    adds = accumulate != 0
-    if n * K * m <= _TINY:
-        for k in range(n):
-            for j in range(m):
-                s = cast_like(0, A[0])
-                if adds:
-                    s = C[k * m + j]
-                for q in range(K):
-                    s = multiply_add(A[k * ar + q * ak], B[q * m + j], s)
-                C[k * m + j] = s
-        return
-    w = _lanes(A)
+    adds, w = accumulate != 0, _lanes(A)
     for first in range(0, n, _BLOCK):
         j = 0
         while j < m:
