@@ -40,8 +40,6 @@ def _shape_of_tiles() -> tuple[int, int, int]:
 
 
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
-_BLOCK = 96
-"""Rows of A that go through all columns of B before the next: they stay in the cache."""
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
@@ -150,23 +148,21 @@ def product(A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: i
     Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). B is (K, m).
     """
     adds, w = accumulate != 0, _lanes(A)
-    for first in range(0, n, _BLOCK):
-        j = 0
-        while j < m:
-            wide = j + _VECTORS * w <= m
-            k, last, b, left = first, min(n, first + _BLOCK), offset(B, j), min(w, m - j)
-            while k < last:
-                a, c, many = offset(A, k * ar), offset(C, k * m + j), k + _ROWS <= last
-                if many and wide:
-                    _many(a, ar, ak, b, c, m, K, adds, w)
-                elif many:
-                    _many_last(a, ar, ak, b, c, m, K, adds, left)
-                elif wide:
-                    _single(a, ar, ak, b, c, m, K, adds, w)
-                else:
-                    _single_last(a, ar, ak, b, c, m, K, adds, left)
-                k += _ROWS if many else 1
-            j += _VECTORS * w if wide else w
+    j = 0
+    while j < m:
+        k, wide, b, left = 0, j + _VECTORS * w <= m, offset(B, j), min(w, m - j)
+        while k < n:
+            a, c, many = offset(A, k * ar), offset(C, k * m + j), k + _ROWS <= n
+            if many and wide:
+                _many(a, ar, ak, b, c, m, K, adds, w)
+            elif many:
+                _many_last(a, ar, ak, b, c, m, K, adds, left)
+            elif wide:
+                _single(a, ar, ak, b, c, m, K, adds, w)
+            else:
+                _single_last(a, ar, ak, b, c, m, K, adds, left)
+            k += _ROWS if many else 1
+        j += _VECTORS * w if wide else w
 
 
 @intrinsic
