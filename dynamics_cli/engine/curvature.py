@@ -68,39 +68,36 @@ def loss_tangents(state: Curvature, net: Network, at: int, C: int) -> None:
 @piece
 def backward_tangents(state: Curvature, net: Network, at: int) -> None:
     """Fill `result` from the tangents of the deltas of the outputs, which begin at `at`."""
-    n, whole = state.samples, state.whole != 0
+    n = state.samples
     for k in range(net.layer_count - 1, net.lowest - 1, -1):
         layer, delta, tangent = offset(net.layers, k), offset(net.deltas, at), offset(state.tangent_deltas, at)
         d, m = layer.inputs, layer.outputs
         at -= n * d
         h = offset(net.activations, at) if k > 0 else state.x
         call(net.weight_gradient, (net, layer, h, tangent, state.result, n, 0))
-        if whole and k > 0:
+        if k > 0:
             call(net.weight_gradient, (net, layer, offset(state.tangent_h, at), delta, state.result, n, 1))
         if k > net.lowest:
             below, z = offset(state.tangent_deltas, at), offset(state.tangent_z, at)
             first, second = offset(net.derivatives, at), offset(net.second_derivatives, at)
-            if whole and m == 1:  # in one pass: numbers that leave the fastest cache take longer than this
+            if m == 1:  # in one pass: numbers that leave the fastest cache take longer than this
                 W, V = offset(state.theta, layer.weight), offset(state.direction, layer.weight)
                 for q in range(n):
-                    j, one, other = q * d, tangent[q], delta[q]
+                    j = q * d
                     for i in range(d):
-                        below[j + i] = (one * W[i] + other * V[i]) * first[j + i] + second[j + i] * z[j + i]
+                        moved = tangent[q] * W[i] + delta[q] * V[i]
+                        below[j + i] = moved * first[j + i] + second[j + i] * z[j + i]
             else:
+                more = offset(net.scratch, 1 + d * m)
                 call(net.backward_layer, (net, layer, state.theta, tangent, n, below))
-                if whole:
-                    more = offset(net.scratch, 1 + d * m)
-                    call(net.backward_layer, (net, layer, state.direction, delta, n, more))
-                    for i in range(n * d):
-                        below[i] = (below[i] + more[i]) * first[i] + second[i] * z[i]
-                else:
-                    for i in range(n * d):
-                        below[i] *= first[i]
+                call(net.backward_layer, (net, layer, state.direction, delta, n, more))
+                for i in range(n * d):
+                    below[i] = (below[i] + more[i]) * first[i] + second[i] * z[i]
 
 
 @unit
 def hessian_product(state: Curvature, v: Floats, out: Floats) -> None:
-    """Set `out` to the Hessian, or unless `whole` its Gauss-Newton part, times `v`, both of trained weights."""
+    """Set `out` to the Hessian times `v`, both of trained weights."""
     net, places, direction, result = state.network, state.places, state.direction, state.result
     for i in range(state.trained):
         direction[places[i]] = v[i]
@@ -164,14 +161,14 @@ class Engine:
         N, P = samples.n * self.layout.numbers, self.layout.P
         direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
         self._state = CURVATURE(
-            network=self.work.net, loss_curvature=loss_curvature_unit(problem.loss, REAL).address, whole=1,
+            network=self.work.net, loss_curvature=loss_curvature_unit(problem.loss, REAL).address,
             samples=samples.n, sample_weight=weight, x=x, y=y, theta=self.work.theta, trained=len(self.places),
             places=self.places, direction=direction, result=result, tangent_z=z, tangent_h=h, tangent_deltas=deltas,
         )  # fmt: skip
 
-    def multiply(self, v: Vector, *, whole: bool) -> Vector:
-        """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v` (P,), at the evaluated state."""
-        given, out, self._state.whole = np.array(v, np.float64), np.empty(len(v)), whole
+    def multiply(self, v: Vector) -> Vector:
+        """Return the Hessian times `v` (P,), at the evaluated state."""
+        given, out = np.array(v, np.float64), np.empty(len(v))
         hessian_product(REAL).call(ctypes.addressof(self._state), address_of(given), address_of(out))
         return out
 

@@ -199,8 +199,8 @@ def diagonal_loss_and_gradient(
     d, depth, f, delta, beta = net.columns, net.depth, net.activations, net.deltas, net.scratch
     u, v = offset(beta, d), offset(beta, 2 * d)  # u^(D-1), v^(D-1)
     for i in range(d):
-        u[i], v[i] = (theta[i], theta[d + i]) if depth > 1 else (cast_like(1, weight), cast_like(1, weight))
-    for _ in range(depth - 2):
+        u[i], v[i] = cast_like(1, weight), cast_like(1, weight)
+    for _ in range(depth - 1):
         for i in range(d):
             u[i] *= theta[i]
             v[i] *= theta[d + i]

@@ -92,7 +92,6 @@ TASK = Record("Task", [
 CURVATURE = Record("Curvature", [
     ("network", "Network", "evaluated at the state: activations, deltas and both derivatives are there"),
     ("loss_curvature", "Unit", "product with the second derivative of the loss"),
-    ("whole", "int", "the Hessian; 0: its Gauss-Newton part"),
     ("samples", "int", "n"),
     ("sample_weight", "float", ""),
     ("x", "Floats", "(n, columns)"),

@@ -192,11 +192,16 @@ class ByEngine(Derivatives):
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
-        return self._evaluated.multiply(v, whole=True)
+        return self._evaluated.multiply(v)
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
-        return self._evaluated.multiply(v, whole=False)
+        return self._by_torch.gauss_newton_product(v)
+
+    @cached_property
+    def _by_torch(self) -> ByAutograd:
+        """The same derivatives by torch, for those that few measures ask of many outputs."""
+        return ByAutograd(self._state)
 
     def _layers(self, x: Floats, slopes: Floats) -> Iterator[tuple[Floats, Floats, bool, bool]]:
         """Yield the inputs of each layer (n, m), and the derivatives of F by its preactivations, the last layer first.
@@ -228,7 +233,7 @@ class ByEngine(Derivatives):
 
     def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
         """Return the product with the tangent kernel of the first samples, by torch: it is for many outputs alone."""
-        return ByAutograd(self._state).kernel_product(count)
+        return self._by_torch.kernel_product(count)
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
