@@ -7,24 +7,26 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.errors import RunError, UsageError, did_you_mean, needing
 from dynamics_cli.kinds import Samples, Streams
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.export import Exported
 from dynamics_cli.runs.info import check_config, read_config, read_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import Header, check_array, map_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Array = NDArray[Any]
 FEW_NUMBERS = 16
@@ -78,7 +80,7 @@ def is_rewritten(directory: Path, before: tuple[int, ...]) -> bool:
     return stamp(directory) != before or (not before and is_locked(directory))
 
 
-class Run(Exported):
+class Run:
     """A run as it was when first looked at; later rows are not seen.
 
     An unfinished run reads as its checkpoint counts it. Arrays are memory-mapped; each is compared with its checksum
@@ -250,6 +252,25 @@ class Run(Exported):
     def dataset(self) -> Samples:
         """The data on which the run was trained."""
         return loaded(self.config.dataset, "dataset").samples(Streams(self.config.seed))
+
+    def to_pandas(self) -> DataFrame:
+        """Return a row for every iteration at which a loss or measures were recorded, NaN where another was not.
+
+        Columns are `iteration`, `loss`, and the measures by `name`, or `name.column` for those of several numbers.
+
+        Raises UsageError: pandas is not installed, or the run is one of replicas.
+        """
+        with needing("Run.to_pandas", "pandas"):
+            import pandas
+        if "replicas" in self.info:
+            raise UsageError(f"{self.path} holds replicas: take one of them, {self.path.name}:0")
+        series = {"loss": pandas.Series(self.losses, self.loss_iterations)}
+        for name, values in self.measures.items():
+            rows = values.reshape(len(values), -1)
+            several = [f"{name}.{column}" for column in columns_of(self, name)]
+            for k, column in enumerate([name] if values.ndim == 1 else several):
+                series[column] = pandas.Series(rows[:, k], self.snapshot_iterations)
+        return pandas.DataFrame(series).rename_axis("iteration").reset_index()
 
     def check(self, name: str) -> Header:
         """Compare an array, such as `losses` or `trajectory/hidden_weight`, with its checksum; return its header.

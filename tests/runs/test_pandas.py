@@ -1,4 +1,4 @@
-"""Runs as xarray and pandas have them give the recorded numbers; damaged sweeps are refused."""
+"""Runs as pandas has them give the recorded numbers; damaged sweeps are refused."""
 
 from __future__ import annotations
 
@@ -17,38 +17,12 @@ from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.directory import Sweep
 from tests.kinds.cases import config_of
 
-DEEP = {"kind": "fully_connected", "widths": [3, 2]}
-STARTS = {"initialization": {"kind": "default_scaled"}}
 RECORD = {"snapshots": {"kind": "every", "interval": 2}, "measures": ["weight_norm", "balancedness"]}
-CASES: dict[str, tuple[dict[str, Any], dict[str, tuple[str, ...]]]] = {
-    "two layers": ({}, {"hidden_weight": ("neuron", "input"), "output_weight": ("neuron",)}),
-    "deep": ({"architecture": DEEP, **STARTS}, {
-        "weight_1": ("layer_1", "input"), "bias_1": ("layer_1",), "weight_2": ("layer_2", "layer_1"),
-        "weight_3": ("output", "layer_2"), "bias_3": ("output",)}),
-    "diagonal": ({"architecture": {"kind": "diagonal_linear"}, "initialization": {"kind": "constant", "scale": 0.1},
-                  "record": {**RECORD, "measures": ["predictor"]}}, {"u": ("u_0",), "v": ("v_0",)}),
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return dyn.train(config_of(record=RECORD), out=tmp_path_factory.mktemp("export") / "run")
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_arrays_with_named_axes(case: str, tmp_path: Path) -> None:
-    changes, axes = CASES[case]
-    run = dyn.train(config_of(**{"record": RECORD, **changes}), out=tmp_path / "run")
-    data = run.to_xarray()
-    for name, of_weight in axes.items():
-        assert data[name].dims == ("iteration", *of_weight)
-        np.testing.assert_array_equal(data[name], run.parameters[name])
-    for name, values in run.measures.items():
-        np.testing.assert_array_equal(data[name], values)
-    assert data.iteration.values.tolist() == run.snapshot_iterations.tolist()
-    np.testing.assert_array_equal(data.loss.sel(loss_iteration=3), run.losses[3])
-    assert (data.attrs["optimizer.lr"], data.attrs["hash"]) == (0.1, run.hash)
-    data.to_netcdf(tmp_path / "run.nc", engine="scipy")
 
 
 def test_a_table_has_a_row_for_each_recorded_iteration(run: Any) -> None:
@@ -60,11 +34,10 @@ def test_a_table_has_a_row_for_each_recorded_iteration(run: Any) -> None:
     assert table.weight_norm[~even].isna().all()
 
 
-@pytest.mark.parametrize("package", ["pandas", "xarray"])
-def test_a_missing_package_is_named(run: Any, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UsageError, match=f"pip install .*{package}"):
-        getattr(run, f"to_{package}")()
+def test_a_missing_package_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pip install .*pandas"):
+        run.to_pandas()
 
 
 ATTACKS = {
