@@ -28,9 +28,10 @@ MORE_PAIRS = {f"{i}-{j}": f"({i}, {j})" for i, j in ((1, 7), (2, 3), (4, 9), (5,
 STEEP = 0.8
 """A second slope, nearer to a linear network, for the pairs that fail at that of the config, 0.5."""
 MEASURES = {
-    "ratio": ("ratio 2r/||w_bar - u_bar||", kit.Interval(None, 0.1, "0, to a tenth of 1, where no point is inside")),
+    "ratio": (r"ratio $2r/\|\bar w - \bar u\|$",
+              kit.Interval(None, 0.1, "0, to a tenth of 1, where no point is inside")),
     "angle": ("largest angle within a group, degrees", kit.Interval(None, 9.0, "0, to a tenth of a right angle")),
-}
+}  # fmt: skip
 """The two measures of clustering with the meaning of "zero" for each, whatever they start from."""
 
 
