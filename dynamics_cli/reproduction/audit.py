@@ -34,13 +34,8 @@ EARLY = 100
 """The early part of a run is its length over this."""
 SCALE = 100.0
 """Factor of the initial weights under another scale."""
-MUST_FAIL = {
-    "untrained": "it holds untrained",
-    "linear": "it holds for linear networks",
-    "decay": "decay alone does it",
-}
-"""Nulls under which a claim fails or says why it holds, and what is wrong with a claim that does neither."""
-NEVER = "no further null makes it fail"
+MUST_FAIL = ("untrained", "linear", "decay")
+"""Nulls under which a claim fails, or says why it holds."""
 Change = Callable[[RunConfig], list[str]]
 """A config -> changes to it, as `--set` takes them."""
 
@@ -132,17 +127,6 @@ class Audit:
         excused = {claim.id for claim in self.claims if claim.always}
         return [key for outcome in self.outcomes if outcome.null == null for key, held in outcome.held.items()
                 if held and key not in excused and key not in outcome.why]  # fmt: skip
-
-    def unfalsified(self) -> dict[str, str]:
-        """Return the claims that break the rule for claims, and how: id -> reason.
-
-        A claim fails under each null of `MUST_FAIL` and under a null beside `untrained`, or says why it must hold.
-        """
-        further = [outcome.held for outcome in self.outcomes if outcome.null != "untrained" and outcome.held]
-        asked = [claim.id for claim in self.claims if not claim.always and claim.verdict == "reproduced"]
-        never = [key for key in asked if all(held[key] for held in further)]
-        broken = {key: why for null, why in MUST_FAIL.items() for key in self.survivors(null)}
-        return {**broken, **dict.fromkeys(never, NEVER)}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null; a dash where the null or the verdict leaves nothing to ask."""

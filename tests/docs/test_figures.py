@@ -17,6 +17,7 @@ from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.document import AUDIT, SEEDS, figures_in, read_document, seeds_of, sha256
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.sealed import read_sealed, seal
+from tests.experiments.helpers import unfalsified
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "figures"
@@ -75,7 +76,7 @@ def test_an_audit_has_the_claims_of_its_figure(file: Path, papers: ModuleType) -
     assert audit is not None
     assert audit.figure == figure
     assert papers.belongs(audit, read_document(FIGURES / f"{figure}.json")), f"stale: dyn audit {figure}, import again"
-    assert audit.unfalsified() == {}
+    assert unfalsified(audit) == set()
 
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{SEEDS}.json")), ids=lambda file: file.name)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dynamics_cli.plotting.style import style
+from dynamics_cli.reproduction.audit import MUST_FAIL, Audit
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.figure import Figure, Wanted
@@ -66,3 +67,14 @@ def check_pure(figure: Figure, evidence: Evidence) -> None:
                 layout.execute(drawn)  # warns of panels that do not fit
         assert figure.claims(evidence) == claims
         assert list(Path(folder).iterdir()) == []
+
+
+def unfalsified(audit: Audit) -> set[str]:
+    """Return the ids of claims that break the rule for claims.
+
+    A claim fails under each null of `MUST_FAIL` and under a null beside `untrained`, or says why it must hold.
+    """
+    further = [outcome.held for outcome in audit.outcomes if outcome.null != "untrained" and outcome.held]
+    asked = [claim.id for claim in audit.claims if not claim.always and claim.verdict == "reproduced"]
+    never = [key for key in asked if all(held[key] for held in further)]
+    return {*never, *(key for null in MUST_FAIL for key in audit.survivors(null))}
