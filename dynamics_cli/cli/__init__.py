@@ -8,30 +8,14 @@ bodies, so that `dyn --help` answers at once.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 
 import click
 
 from dynamics_cli.cli.groups import RootGroup
 from dynamics_cli.version import __version__
-
-COMMANDS = {
-    "train": "dynamics_cli.cli.train:train",
-    "sweep": "dynamics_cli.cli.sweep:sweep",
-    "plot": "dynamics_cli.cli.plot:plot",
-    "page": "dynamics_cli.cli.page:page",
-    "reproduce": "dynamics_cli.cli.reproduce:reproduce",
-    "audit": "dynamics_cli.cli.audit:audit",
-    "list": "dynamics_cli.cli.listing:list_",
-    "show": "dynamics_cli.cli.show:show",
-    "compare": "dynamics_cli.cli.compare:compare",
-    "verify": "dynamics_cli.cli.verify:verify",
-    "data": "dynamics_cli.cli.data:data",
-    "config": "dynamics_cli.cli.config:config",
-    "explain": "dynamics_cli.cli.explain:explain",
-    "new": "dynamics_cli.cli.new:new",
-}
-"""Name of a command -> `module:attribute`."""
 
 GROUPS = {
     "Run": ("train", "sweep", "reproduce", "audit"),
@@ -40,6 +24,10 @@ GROUPS = {
     "Write": ("new", "config"),
 }
 """Headings of `dyn --help`, and the commands below each."""
+
+COMMANDS = {name: f"dynamics_cli.cli.{name}:{name}" for names in GROUPS.values() for name in names}
+COMMANDS["list"] = "dynamics_cli.cli.listing:list_"
+"""Name of a command -> `module:attribute`."""
 
 EXAMPLES = """\b
 Examples:
@@ -76,6 +64,9 @@ def main(parts: tuple[str, ...]) -> None:
     """Train, plot and reproduce experiments on the learning dynamics of neural networks."""
     # A thread that waits for the others gives up its core after 0.5 ms instead of 10: where another program has a core,
     # an iteration of a wide network then takes 0.6 ms, not 8. GNU's OpenMP reads this when torch or numba loads it.
+    # imports leave no garbage: looking for it takes a third of a second while they run, and again as Python ends
+    gc.set_threshold(100_000, 50, 50)
+    atexit.register(gc.freeze)
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if parts:

@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
@@ -17,7 +18,6 @@ import dynamics_cli as dyn
 from dynamics_cli.cli.guard import guarded, hang_up
 from dynamics_cli.errors import did_you_mean
 
-PROGRAM = "dyn"
 HEADING = {
     **dict.fromkeys(("--out", "--output", "--format"), "Where it goes"),
     **dict.fromkeys(("--quiet", "--json", "--help"), "How much is said"),
@@ -117,14 +117,10 @@ class RootGroup(CommandGroup):
         """Write the commands below their headings."""
         width = max(map(len, self.table))
         for heading, names in self.groups.items():
-            commands = {name: self.get_command(ctx, name) for name in names}
             with formatter.section(heading):
+                commands = [(name, self.get_command(ctx, name)) for name in names]
                 formatter.write_dl(
-                    [
-                        (f"{name:{width}}", command.get_short_help_str(100))
-                        for name, command in commands.items()
-                        if command
-                    ]
+                    [(f"{name:{width}}", command.get_short_help_str(100)) for name, command in commands if command]
                 )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -139,23 +135,10 @@ class RootGroup(CommandGroup):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **keywords: Any) -> Any:
         """Run the command line and exit; without `standalone_mode` return, and let exceptions pass."""
-        name = PROGRAM if standalone_mode else prog_name
-
-        def run() -> Any:
-            return super(RootGroup, self).main(args, name, complete_var, standalone_mode=False, **extra)
-
-        if not standalone_mode:
-            return run()
-        sys.exit(guarded(run))
+        run = partial(super().main, *args, standalone_mode=False, **keywords)
+        return sys.exit(guarded(partial(run, prog_name="dyn"))) if standalone_mode else run()
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a reader of its output who has gone away ends it quietly."""

@@ -41,18 +41,11 @@ def guarded(run: Callable[[], Any]) -> int:
         _show_traceback()
         _say(str(error.__cause__ or error) or "interrupted")  # click raises Abort from an error that says more
         return 128 + (stop.received or signal.SIGINT)
-    except OSError as error:
+    except (Exception, SystemExit) as error:
         if (text := _explained(error)) is None:
             raise
         _show_traceback()
         _say(f"Error: {text}")
-        return RunError.exit_code
-    except (Exception, SystemExit) as error:
-        registry: Any = sys.modules.get("dynamics_cli.kinds.registry")  # without it there is no code of others
-        if registry is None or (place := registry.place_of(error)) is None:
-            raise
-        _show_traceback()
-        _say(f"Error: {place}")
         return RunError.exit_code
 
 
@@ -67,11 +60,12 @@ def _say(text: str) -> None:
         click.echo(text, err=True)
 
 
-def _explained(error: OSError) -> str | None:
-    """Return the remedy for an error of the operating system; None for a bug of ours."""
+def _explained(error: BaseException) -> str | None:
+    """Return what is told of a file without permission, and of an error in code of others; None for a bug of ours."""
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: permission denied"
-    return None
+    registry: Any = sys.modules.get("dynamics_cli.kinds.registry")  # without it there is no code of others
+    return None if registry is None or isinstance(error, OSError) else registry.place_of(error)
 
 
 def hang_up() -> None:

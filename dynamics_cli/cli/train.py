@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,22 +26,6 @@ Examples:
 """
 
 
-@contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Collect no garbage until training has begun: imports make none, and looking for it takes a sixth of a second."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def _keep_imports() -> None:
-    """Keep the collector away from imported modules: it would take 0.3 s more, most of it as Python ends."""
-    if gc.get_freeze_count() == 0:
-        gc.freeze()
-
-
 @documented("train", epilog=EXAMPLES)
 @click.argument("config", type=click.Path())
 @arguments.set_option
@@ -56,7 +38,6 @@ def _keep_imports() -> None:
 @click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @arguments.quiet_option
 @arguments.json_option
-@_nothing_collected()
 def train(
     *, config: str, overrides: tuple[str, ...], out: Path | None, resume: bool, force: bool, no_wait: bool,
     dry_run: bool, quiet: bool, as_json: bool, **settings: Any,
@@ -95,14 +76,7 @@ def _obtain(
 
     try:
         with TrainingBar(plan.needs.iterations, shown=not quiet) as bar:
-
-            def progress(iteration: int, loss: float) -> None:
-                if not gc.isenabled():
-                    _keep_imports()
-                    gc.enable()
-                bar(iteration, loss)
-
-            obtained = obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=tell)
+            obtained = obtain_run(plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=tell)
     except Interrupted:
         if as_json:
             _show(Run(plan.directory), as_json=True)

@@ -12,7 +12,7 @@ from .conftest import Answer, Dyn
 MOST = "a sweep has at most 1000000"
 WHICH_FIGURES = "say which figures: figures, papers, or --all (`dyn list figures`)"
 WHAT_TO_CHECK = "say what to check: runs, figures' JSON files, or --all"
-FIRST = "there are train, sweep, plot, page, reproduce, "
+FIRST = "there are train, sweep, reproduce, audit, plot, "
 REFUSED = [  # command, exit code, a part of the message
     ("trian", 2, f"no command 'trian' (did you mean 'train'?); {FIRST}"),
     ("list figure", 2, "no command 'figure' (did you mean 'figures'?); there are figures, papers, "),
