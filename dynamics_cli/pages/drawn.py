@@ -13,7 +13,7 @@ from dynamics_cli.analysis.view import Detail, spread
 from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.pages.document import Html, Page, tag
-from dynamics_cli.plotting.chart import BANDS_FROM, QUANTILES, Chart, Line, quantiles
+from dynamics_cli.plotting.chart import QUANTILES, Chart, Line, quantiles
 from dynamics_cli.plotting.scene import Scene, SceneLayer
 from dynamics_cli.text import cell
 
@@ -54,20 +54,17 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
 
 def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
     """Yield the curves of a line: all, some of very many, or their median with the edges of a band."""
-    y, x = line.columns, np.asarray(line.x, np.float64)
+    x, y = np.asarray(line.x, np.float64), line.columns
     form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash], "points": line.points}
-    together = line.bands and y.shape[1] > 1
-    if together:
+    if line.bands and y.shape[1] > 1:
         x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
-        middle = page.curve(x, np.nanmedian(y, axis=1), in_unicode(line.name), width=line.width, **form)
-        if y.shape[1] >= BANDS_FROM:
-            low, high = quantiles(y, QUANTILES[0])
-            yield {**middle, "low": page.array(low), "high": page.array(high)}
-            return
-        yield middle
-    width = 0.3 if together else line.width * (1.0 if y.shape[1] == 1 else 0.6)
+        low, high = quantiles(y, QUANTILES[0])
+        middle = page.curve(x, quantiles(y, [0.5])[0], in_unicode(line.name), width=line.width, **form)
+        yield {**middle, "low": page.array(low), "high": page.array(high)}
+        return
+    width = line.width * (1.0 if y.shape[1] == 1 else 0.6)
     for k, column in enumerate(spread(y.shape[1], MOST_ALIKE)):
-        yield page.curve(x, y[:, column], in_unicode(line.name), further=together or k > 0, width=width, **form)
+        yield page.curve(x, y[:, column], in_unicode(line.name), further=k > 0, width=width, **form)
 
 
 def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:

@@ -39,8 +39,6 @@ EARLY = 0.02
 """Share of the iterations that a linear axis hardly shows."""
 LOG_RANGE = 20.0
 """A positive curve whose largest value is so many times its smallest is drawn on a log axis."""
-BANDS_FROM = 5
-"""Values at one place that quantiles need; of fewer each is drawn."""
 QUANTILES = ((0.05, 0.95), (0.25, 0.75))
 """The ends of each band."""
 LABEL_HEIGHT = 9.0
@@ -78,7 +76,7 @@ class Line:
     points: bool = False
     """Whether there are markers, and no line that joins them."""
     bands: bool = False
-    """Whether the m curves are shown by their median, with `QUANTILES` where there are `BANDS_FROM` of them."""
+    """Whether the m curves are shown by their median and `QUANTILES`."""
 
     @property
     def columns(self) -> Floats:
@@ -121,9 +119,10 @@ class Chart:
     def log_y(self) -> bool:
         """Whether y is, or would be, logarithmic; not by default where that would hide plateaus."""
         every = np.concatenate([np.zeros(0), *(line.columns.ravel() for line in self.lines)])
-        high = float(np.nanmax(every, initial=0.0, where=np.isfinite(every)))
-        flat = self.log is None and sum(plateau.value > high / LOG_RANGE for plateau in self.plateaus) > 1
-        return not (self.linear or flat) and value_scale(every, self.log) == "log"
+        every = every[np.isfinite(every) & (every != 0)]
+        low, high = every.min(initial=np.inf), every.max(initial=0.0)
+        flat = sum(plateau.value > high / LOG_RANGE for plateau in self.plateaus) > 1
+        return not self.linear and scale_of("y", self.log, 0 < low < high / LOG_RANGE and not flat) == "log"
 
     @property
     def log_x(self) -> bool:
@@ -139,18 +138,6 @@ def look(k: int) -> dict[str, Any]:
     return {"color": f"series-{k}", "dash": [*DASHES][k // len(SERIES) % len(DASHES)]}
 
 
-def value_scale(values: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
-    """Return `log` for values that are never negative and span more than a factor `LOG_RANGE`, else `linear`.
-
-    Values of exactly 0 and values that are not finite do not count. `asked` comes first.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    array = array[np.isfinite(array)]
-    positive = array[array > 0]
-    suits = len(positive) > 0 and not (array < 0).any() and float(positive.max()) > LOG_RANGE * float(positive.min())
-    return scale_of("y", asked, suits)
-
-
 def _early(line: Line, log: bool) -> float:
     """Return the share of the total variation of a line before `EARLY`; NaN for short and for constant lines."""
     x, y = np.asarray(line.x, np.float64), visible(line.columns, log=log)
@@ -162,8 +149,9 @@ def _early(line: Line, log: bool) -> float:
 
 
 def quantiles(y: Floats, ends: Sequence[float]) -> Floats:
-    """Return quantiles (len(ends), k) of each row of (k, m); NaN does not count."""
-    return np.asarray(np.quantile(y, ends, axis=1) if np.isfinite(y).all() else np.nanquantile(y, ends, axis=1))
+    """Return quantiles (len(ends), k) of the finite values in each row of (k, m)."""
+    y = np.where(np.isfinite(y), y, np.nan)
+    return np.asarray(np.quantile(y, ends, axis=1) if not np.isnan(y).any() else np.nanquantile(y, ends, axis=1))
 
 
 @styled
@@ -205,12 +193,8 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         y = np.nanmedian(y, axis=1)[:, None]
     elif line.bands and m > 1:
         x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
-        if m >= BANDS_FROM:
-            for ends in QUANTILES:
-                low, high = quantiles(y, ends)
-                axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
-        else:
-            draw_curves(axes, x, y, log_time=scale == "log", colors=color, linewidths=0.5, alpha=0.6)
+        for ends in QUANTILES:
+            axes.fill_between(x, *quantiles(y, ends), color=color, alpha=0.2, linewidth=0)
         y = np.nanmedian(y, axis=1)[:, None]
     elif m != 1:
         thin: dict[str, Any] = {

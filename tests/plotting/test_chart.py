@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from dynamics_cli.plotting.chart import Chart, Level, Line, draw_chart, draw_charts, look
-from dynamics_cli.plotting.chart import value_scale as scale_of_values
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
 T = np.arange(1000)
@@ -33,7 +32,8 @@ def words(axes: Any) -> list[str]:
     ([], "linear"),
 ])  # fmt: skip
 def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(values: list[float], scale: str) -> None:
-    assert scale_of_values(values) == scale
+    line = Line(x=np.arange(len(values)), y=values)
+    assert Chart(lines=[line], ylabel="y").log_y == (scale == "log")
 
 
 def test_what_is_over_at_once_is_drawn_over_log_time() -> None:
