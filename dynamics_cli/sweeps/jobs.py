@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import Mistake
+from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained
 from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.schema import SweepSection
@@ -126,9 +127,9 @@ class PlannedSweep(list[Job]):
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        digest = hashlib.sha256()
+        digest, parts = hashlib.sha256(), Parts()
         for config in (job.config for job in self):
-            digest.update(run_hash(config, device=config.device, backend=config.backend).encode())
+            digest.update(run_hash(config, device=config.device, backend=config.backend, parts=parts).encode())
         return digest.hexdigest()
 
     def disk_bytes(self) -> float:
