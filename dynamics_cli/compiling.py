@@ -9,17 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-# where coverage is installed, numba imports it to see whether it runs
-if _unseen := "coverage" not in sys.modules:
-    sys.modules["coverage"] = None  # type: ignore[assignment] # `import` fails then
 import numba.core.ccallback
 import numba.core.dispatcher
 import numba.np.linalg
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.event import Listener, register
-
-if _unseen:
-    del sys.modules["coverage"]
 
 # this module of numba, which every kernel needs, imports all of SciPy's linear algebra only to learn that it is there
 _ensure_blas, numba.np.linalg.ensure_blas = numba.np.linalg.ensure_blas, lambda: None
