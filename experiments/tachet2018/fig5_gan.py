@@ -123,7 +123,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         axes[k].plot(*samples.T, ".", ms=1.2, color=color, alpha=0.5, mec="none", rasterized=True)
         axes[k].plot(*e.centres.T, "+", ms=4, color=kit.PALETTE.theory, mew=0.6)
         _square(axes[k], e.extent)
-        kit.panel_label(axes[k], k, titles[name])
+        kit.panel_label(axes[k], k, titles[name].capitalize())
         image = axes[3 + k].imshow(
             e.densities[name], origin="lower", extent=(-e.extent, e.extent) * 2, cmap="viridis", norm=scale,
             interpolation="bilinear",
