@@ -36,8 +36,7 @@ from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
 from dynamics_cli.recording.measures import measure_of
-from dynamics_cli.runs.columns import column_names
-from dynamics_cli.runs.run import FEW_NUMBERS
+from dynamics_cli.runs.run import FEW_NUMBERS, column_names
 from dynamics_cli.text import Table, jsonable, shorten
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import check_labels

@@ -17,8 +17,7 @@ from dynamics_cli.measures.spectra import leading_directions, singular_values
 from dynamics_cli.plotting.chart import Chart, Level, Line, look
 from dynamics_cli.plotting.layout import format_number
 from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
-from dynamics_cli.runs.columns import recorded
-from dynamics_cli.runs.run import Run, columns_of, measured
+from dynamics_cli.runs.run import Run, columns_of, measured, recorded
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import RunError, UsageError, did_you_mean, needing
-from dynamics_cli.kinds import Samples, Streams
+from dynamics_cli.kinds import Measure, Samples, Streams
 from dynamics_cli.kinds.base import loaded
-from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, read_config, read_info
 from dynamics_cli.runs.store import files, layout
@@ -28,6 +27,7 @@ from dynamics_cli.runs.store.locks import is_locked
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+T = TypeVar("T")
 Array = NDArray[Any]
 FEW_NUMBERS = 16
 """Numbers of a measure that are shown each, at most."""
@@ -338,6 +338,18 @@ def final_measures(run: Run) -> dict[str, float]:
             last = values[-1].ravel().tolist()
             final |= {f"{name}.{column}": value for column, value in zip(columns_of(run, name), last, strict=True)}
     return final
+
+
+def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | None:
+    """Return the answer of a measure of the config; None where its kind is not loaded."""
+    measures = (measure for measure in config.record.measures or () if isinstance(measure, Measure))
+    return next((ask(measure) for measure in measures if measure.name == name), None)
+
+
+def column_names(config: RunConfig, name: str, count: int) -> list[str]:
+    """Return the names of the `count` numbers of a measure of runs of a config, as `columns_of` does."""
+    named = list(recorded(config, name, lambda measure: measure.columns(dict(config))) or ())
+    return named if len(set(named)) == len(named) == count else [str(k + 1) for k in range(count)]
 
 
 def columns_of(run: Run, name: str) -> list[str]:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
-from dynamics_cli.runs.columns import column_names
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.replica import replicas_of
-from dynamics_cli.runs.run import FEW_NUMBERS, Run
+from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed

@@ -42,7 +42,7 @@ def test_the_first_iteration_is_two_adam_steps_of_the_losses_written_out(loss):
     """Adam's first step is lr g / (|g| + eps), whatever the betas."""
     asked = problem(loss, dtype="float64")
     p = {name: torch.from_numpy(value.copy()).requires_grad_() for name, value in asked.initial_parameters().items()}
-    real = torch.from_numpy(asked.dataset.x[Batches(0, 50, 8, replacement=False).at(0)])
+    real = torch.from_numpy(asked.dataset.x[Batches(asked).at(0)])
 
     def noise(k: int) -> torch.Tensor:
         return torch.from_numpy(stream(0, "noise", 0, k).standard_normal((8, 3), dtype=np.float32)).double()

@@ -11,6 +11,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Snapshots
 from dynamics_cli.recording.snapshots import Every, Geometric, Listed, next_after, snapshot_iterations
 from dynamics_cli.training.batches import Batches
+from tests.training.problems import random_problem
 
 
 def test_geometric_is_that_of_the_released_code():
@@ -36,15 +37,18 @@ def test_next_after(total, ratio, at):
 
 
 def test_batches_are_a_function_of_seed_epoch_and_step():
-    one, other = Batches(3, 10, 4, replacement=False), Batches(3, 10, 4, replacement=False)
-    forward = [one.at(i) for i in range(9)]
-    backward = [other.at(i) for i in reversed(range(9))][::-1]
+    sgd = {"kind": "sgd", "lr": 0.1, "epochs": 3, "batch_size": 4}
+    problem = random_problem(n=10, optimizer=sgd)
+    batches = Batches(problem)
+    forward = [batches.at(i) for i in range(9)]
+    batches = Batches(problem)
+    backward = [batches.at(i) for i in reversed(range(9))][::-1]
     for a, b in zip(forward, backward, strict=True):
         np.testing.assert_array_equal(a, b)
     assert [len(b) for b in forward[:3]] == [4, 4, 2]
     assert sorted(np.concatenate(forward[:3])) == list(range(10))
     assert not np.array_equal(np.concatenate(forward[:3]), np.concatenate(forward[3:6]))
-    drawn = Batches(3, 10, 4, replacement=True)
+    drawn = Batches(random_problem(n=10, optimizer={**sgd, "replacement": True}))
     assert [len(drawn.at(i)) for i in range(3)] == [4, 4, 4]
 
 

@@ -196,14 +196,14 @@ class AutogradStepper(SideBySide):
 
     def _descend(self, n: int, most: NDArray[np.int64]) -> Weights:
         """Do `n` updates, of replica r the first `most[r]`; return losses (R, n)."""
-        losses, rests = [], set(most)
+        losses = []
         for t in range(n):
-            if t == 0 or t in rests:
-                still = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
-            kept = [w[still] for w in self._trained.values()] if len(still) else []
+            if t == 0 or t in most:
+                resting = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
+            kept = [w[resting] for w in self._trained.values()] if len(resting) else []
             losses.append(self._step(self.iteration + t, *self._data, self._axis))
             for w, value in zip(self._trained.values(), kept, strict=False):
-                w[still] = value
+                w[resting] = value
         if not losses:
             return np.empty((len(self.problems), 0), self.dtype)
         return torch.stack(losses).reshape(n, -1).T.cpu().numpy()
@@ -297,6 +297,6 @@ class AutogradStepper(SideBySide):
             for name, w in self._weights.items():
                 w.copy_(torch.from_numpy(np.array(state[f"parameter/{name}"])))
         for place, memory in self._memories():
-            kept = {key.removeprefix(place): value for key, value in state.items() if key.startswith(place)}
             memory.clear()
-            memory |= {key: torch.from_numpy(np.array(value)).to(self.device) for key, value in kept.items()}
+            for key in [key for key in state if key.startswith(place)]:
+                memory[key.removeprefix(place)] = torch.from_numpy(np.array(state[key])).to(self.device)

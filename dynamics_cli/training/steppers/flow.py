@@ -60,8 +60,10 @@ class FlowStepper(Stepper):
         self._order = np.argsort(self._neuron, kind="stable")  # neuron by neuron
         self._firsts = np.flatnonzero(np.diff(self._neuron[self._order], prepend=-1))
         self._conserved = _conserved(problem, self._initial)
-        by = _by_engine if backend == "compiled" else _by_torch
-        self._loss_and_gradient = by(problem, self._initial, self._trained, device)
+        if backend == "compiled":
+            self._loss_and_gradient = _by_engine(problem, self._initial)
+        else:
+            self._loss_and_gradient = _by_torch(problem, self._initial, self._trained, device)
         architecture: Any = problem.config.architecture
         # networks without a choice of activation have kinks
         smooth = getattr(architecture, "sigma", None) is not None and architecture.sigma.smooth and problem.loss.smooth
@@ -94,8 +96,7 @@ class FlowStepper(Stepper):
     def _tolerance(self, weights: Floats) -> Floats:
         """Return the error allowed in each weight (P,): `rtol` times the largest weight of its neuron."""
         size = np.maximum.reduceat(np.abs(self._conserved(weights))[self._order], self._firsts)
-        tolerance: Floats = self.rtol * np.where(size > 0, size, 1.0)[self._neuron]
-        return tolerance
+        return np.asarray(self.rtol * np.where(size > 0, size, 1.0)[self._neuron])
 
     def advance(self, n: int) -> Floats:
         """Go on by `n` states; see `Stepper.advance`."""
@@ -164,7 +165,7 @@ class FlowStepper(Stepper):
         return {"steps": self._steps, "gradient_evaluations": self._evaluations}
 
 
-def _by_engine(problem: Problem, initial: dict[str, Floats], trained: list[str], device: str) -> LossAndGradient:
+def _by_engine(problem: Problem, initial: dict[str, Floats]) -> LossAndGradient:
     samples = problem.dataset
     potential = derivatives_of(State(problem, initial, lambda: initial, 0)).potential(samples.n, samples.y)
     count = samples.n * problem.loss.sample_weight(samples.n)  # 1 unless losses are summed
