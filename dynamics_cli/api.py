@@ -326,8 +326,8 @@ def plot(
             from dynamics_cli.plotting.style import save
 
             save(figure, Path(out) / stem, formats)
-    one = isinstance(panel, str) and (at is None or isinstance(at, int))
-    return next(iter(drawn.values())) if one else drawn
+    single = isinstance(panel, str) and (at is None or isinstance(at, int))
+    return next(iter(drawn.values())) if single else drawn
 
 
 def open_any(run: Drawn) -> Run | Sweep | list[Run]:
@@ -336,12 +336,12 @@ def open_any(run: Drawn) -> Run | Sweep | list[Run]:
     from dynamics_cli.sweeps.find import open_run, sweep_directory
 
     if isinstance(run, list | tuple):
-        for one in run:
-            if (directory := sweep_directory(one)) is not None:
+        for which in run:
+            if (directory := sweep_directory(which)) is not None:
                 raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
-        runs = [open_run(one) for one in run]
-        for one in runs:
-            one.check_all()
+        runs = [open_run(which) for which in run]
+        for opened in runs:
+            opened.check_all()
         return runs
     directory = sweep_directory(run)
     return open_run(run, whole=True) if directory is None else Sweep(directory)
@@ -499,7 +499,7 @@ def _published(name: str, *others: str) -> Published:
     from dynamics_cli.datasets.files.cifar10 import CIFAR10
     from dynamics_cli.datasets.files.mnist import MNIST
 
-    known = {one.name: one for one in (MNIST, CIFAR10)}
+    known = {published.name: published for published in (MNIST, CIFAR10)}
     if name not in known:
         raise UsageError(f"no such data set {name!r}; choose from {', '.join([*known, *others])}")
     return known[name]

@@ -1,4 +1,4 @@
-"""A page for each kind, written before Sphinx reads: what `dyn explain` knows, who uses it."""
+"""A page for each kind, written before Sphinx reads: what `dyn explain` knows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from sphinx.util.docutils import SphinxDirective
 
-from dynamics_cli import list_configs, list_papers
-from dynamics_cli.config import load_config
+from dynamics_cli import list_papers
 from dynamics_cli.config.describe import (
     WHOLE,
     example,
@@ -28,7 +27,6 @@ from dynamics_cli.config.describe import (
     section_example,
 )
 from dynamics_cli.kinds import Kind, all_kinds, get_kind
-from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.registry import SECTIONS
 
 if TYPE_CHECKING:
@@ -144,35 +142,9 @@ def bundled(section: str) -> dict[str, type[Kind]]:
     return {row["kind"]: get_kind(section, row["kind"]) for row in list_kinds(section) if row["from"] == "dyn"}
 
 
-@cache
-def _users() -> dict[tuple[str, str], list[str]]:
-    """Return section and name of a kind -> the bundled configs that name it."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for row in list_configs():
-        config = load_config(row["path"], swept=True, check_files_exist=False)
-        for key in {(kind.section, kind.kind) for _, kind in kinds_in(config)}:
-            found.setdefault(key, []).append(row["name"])
-    return found
-
-
 def base_of(cls: type[Kind]) -> type[Kind]:
     """Return the base class of all kinds of a section."""
     return next(one for one in reversed(cls.__mro__) if issubclass(one, Kind) and one.section == cls.section)
-
-
-def used_by(section: str, name: str) -> str:
-    """Return the bundled configs that name a kind, by their papers, in Markdown."""
-    users = _users().get((section, name), [])
-    folders: dict[str, list[str]] = {}
-    for user in users:
-        folders.setdefault(user.partition("/")[0], []).append(user)
-    if not folders:
-        return ""
-    lines = []
-    for folder, names in sorted(folders.items()):
-        words = f"[{folder}](/papers/{folder}.md)" if folder in _papers() else folder
-        lines.append(f"- {words}: {', '.join(f'`{one}`' for one in names)}")
-    return "## Used by\n\nThese bundled configs name it.\n\n" + "\n".join(lines)
 
 
 def page(cls: type[Kind]) -> str:
@@ -196,7 +168,7 @@ def page(cls: type[Kind]) -> str:
     parts.append("## Keys\n\n" + (keys_table(own) if own else "It has no keys of its own."))
     if common:
         parts.append(f"### Keys of every {NAMES.get(section, section)}\n\n" + keys_table(common))
-    parts += [f"## Example\n\n```yaml\n{example(cls)}\n```", used_by(section, name)]
+    parts += [f"## Example\n\n```yaml\n{example(cls)}\n```"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

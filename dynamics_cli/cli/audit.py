@@ -61,14 +61,14 @@ def audit(
             tell_of(figure, outcome, alone=len(chosen) == 1)
         elif not as_json:
             _report(outcome)
-    done = [one for one in results.values() if not isinstance(one, DynError)]
+    done = [report for report in results.values() if not isinstance(report, DynError)]
     if as_json:
-        emit_json([one.as_dict() for one in done])
+        emit_json([report.as_dict() for report in done])
     elif len(chosen) > 1:
         emit(_summary(done))
     if len(done) < len(results):
         raise click.exceptions.Exit(SOME_FAILED)
-    if strict and any(one.survivors(null) for one in done for null in MUST_FAIL):
+    if strict and any(report.survivors(null) for report in done for null in MUST_FAIL):
         raise click.exceptions.Exit(NOT_REPRODUCED)
 
 
@@ -77,17 +77,17 @@ def _report(audit: Audit) -> None:
     emit(f"{audit.figure}: claims that networks decide: {len(audit.claims)}, nulls: {len(audit.outcomes)}\n")
     if rows:
         emit(text_table(header, rows) + "\n")
-    for one in audit.outcomes:
-        if one.reason:
-            emit(f"{one.null}: {one.reason}\n")
+    for outcome in audit.outcomes:
+        if outcome.reason:
+            emit(f"{outcome.null}: {outcome.reason}\n")
 
 
 def _summary(audits: list[Audit]) -> str:
     """Return one line for each null: how many claims hold under it, of those that are reproduced."""
-    names = list(dict.fromkeys(one.null for audit in audits for one in audit.outcomes))
+    names = list(dict.fromkeys(outcome.null for audit in audits for outcome in audit.outcomes))
     rows = []
     for name in names:
         asked = [outcome for audit in audits for outcome in audit.outcomes if outcome.null == name and outcome.held]
         held = [f"{audit.figure} {key}" for audit in audits for key in audit.survivors(name)]
-        rows.append([name, f"{len(held)} of {sum(len(one.held) for one in asked)}", ", ".join(held)])
+        rows.append([name, f"{len(held)} of {sum(len(outcome.held) for outcome in asked)}", ", ".join(held)])
     return text_table(["null", "claims that hold", "which"], rows)

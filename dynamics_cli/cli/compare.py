@@ -24,29 +24,30 @@ SHOWN = 48
 @click.argument("run_b", metavar="RUN", type=click.Path())
 @json_option
 def compare(run_a: str, run_b: str, as_json: bool) -> None:
-    found = dyn.compare(run_a, run_b)
+    comparison = dyn.compare(run_a, run_b)
     if as_json:
-        emit_json(found.as_dict())
+        emit_json(comparison.as_dict())
         return
-    emit(f"A  {found.a.path}\nB  {found.b.path}\n")
+    emit(f"A  {comparison.a.path}\nB  {comparison.b.path}\n")
     shown = [
-        ["-" if value is None else shorten(str(value), SHOWN) for value in both] for both in found.settings.values()
+        ["-" if value is None else shorten(str(value), SHOWN) for value in both]
+        for both in comparison.settings.values()
     ]
-    rows = [[key, *values] for key, values in zip(found.settings, shown, strict=True)]
+    rows = [[key, *values] for key, values in zip(comparison.settings, shown, strict=True)]
     emit((text_table(["setting", "A", "B"], rows) if rows else "the settings are the same") + "\n")
-    final = [[name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in found.final.items()]
+    final = [[name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in comparison.final.items()]
     emit(text_table(["final", "A", "B"], final) + "\n")
-    emit(_differences_text(found))
+    emit(_differences_text(comparison))
 
 
-def _differences_text(found: Comparison) -> str:
+def _differences_text(comparison: Comparison) -> str:
     rows = [
         [
             name,
-            str(one.common),
-            one.note or ("identical" if one.relative == 0 else number(one.relative)),
-            "" if one.iteration is None or one.relative == 0 else str(one.iteration),
+            str(difference.common),
+            difference.note or ("identical" if difference.relative == 0 else number(difference.relative)),
+            "" if difference.iteration is None or difference.relative == 0 else str(difference.iteration),
         ]
-        for name, one in {"loss": found.loss, **found.parameters}.items()
+        for name, difference in {"loss": comparison.loss, **comparison.parameters}.items()
     ]
     return text_table(["recorded", "in common", "max relative difference", "at iteration"], rows)

@@ -44,12 +44,17 @@ def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> 
 
     checked = [(file, _problems(file, overrides)) for file in files]
     if as_json:
-        emit_json([{"file": file, "valid": not found, "problems": list(map(asdict, found))} for file, found in checked])
+        emit_json(
+            [
+                {"file": file, "valid": not mistakes, "problems": list(map(asdict, mistakes))}
+                for file, mistakes in checked
+            ]
+        )
     else:
-        for file, found in checked:
-            if not found:
+        for file, mistakes in checked:
+            if not mistakes:
                 emit(f"{file}: valid")
-    problems = [problem for _, found in checked for problem in found]
+    problems = [problem for _, mistakes in checked for problem in mistakes]
     if problems:
         raise ConfigError(problems)
 

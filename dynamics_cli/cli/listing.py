@@ -26,34 +26,34 @@ def list_() -> None:
 @click.option("--paper", metavar="KEY")
 @json_option
 def figures(paper: str | None, as_json: bool) -> None:
-    found = dyn.list_figures(paper)
-    rows = [[one["id"], duration(one["seconds"]), ", ".join(one["variants"]), one["title"]] for one in found]
-    emit_either(found, text_table(["figure", "time", "variants", "title"], rows, right=[1]), as_json=as_json)
+    table = dyn.list_figures(paper)
+    rows = [[row["id"], duration(row["seconds"]), ", ".join(row["variants"]), row["title"]] for row in table]
+    emit_either(table, text_table(["figure", "time", "variants", "title"], rows, right=[1]), as_json=as_json)
 
 
 @documented("list_papers", name="papers", epilog="Example: dyn list papers --json")
 @json_option
 def papers(as_json: bool) -> None:
-    found = dyn.list_papers()
-    rows = [[p["key"], str(len(p["figures"])), f"{p['authors']}: {p['title']} ({p['venue']})"] for p in found]
-    emit_either(found, text_table(["paper", "figures", "title"], rows, right=[1]), as_json=as_json)
+    table = dyn.list_papers()
+    rows = [[p["key"], str(len(p["figures"])), f"{p['authors']}: {p['title']} ({p['venue']})"] for p in table]
+    emit_either(table, text_table(["paper", "figures", "title"], rows, right=[1]), as_json=as_json)
 
 
 @documented("list_configs", name="configs", epilog="Example: dyn list configs")
 @json_option
 def configs(as_json: bool) -> None:
-    found = dyn.list_configs()
-    rows = [[one["name"], one["title"]] for one in found]
-    emit_either(found, text_table(["config", "what it is"], rows), as_json=as_json)
+    table = dyn.list_configs()
+    rows = [[row["name"], row["title"]] for row in table]
+    emit_either(table, text_table(["config", "what it is"], rows), as_json=as_json)
 
 
 @documented("list_kinds", name="kinds", epilog="Example: dyn list kinds optimizer")
 @click.argument("section", required=False)
 @json_option
 def kinds(section: str | None, as_json: bool) -> None:
-    found = dyn.list_kinds(section)
-    rows = [[f"{one['section']}.{one['kind']}", one["from"], one["what"]] for one in found]
-    emit_either(found, text_table(["kind", "from", "what it is"], rows), as_json=as_json)
+    table = dyn.list_kinds(section)
+    rows = [[f"{row['section']}.{row['kind']}", row["from"], row["what"]] for row in table]
+    emit_either(table, text_table(["kind", "from", "what it is"], rows), as_json=as_json)
 
 
 @documented("list_runs", name="runs", epilog="Example: dyn list runs --status interrupted")
@@ -62,11 +62,11 @@ def kinds(section: str | None, as_json: bool) -> None:
 def runs(statuses: tuple[str, ...], as_json: bool) -> None:
     from dynamics_cli.runs.store.layout import runs_root
 
-    found = dyn.list_runs(statuses=statuses)
+    table = dyn.list_runs(statuses=statuses)
     if as_json:
-        emit_json(found)
-    elif found:
-        emit(run_table(found))
+        emit_json(table)
+    elif table:
+        emit(run_table(table))
     else:
         say(f"there are no such runs below {runs_root()}")
 
@@ -74,12 +74,12 @@ def runs(statuses: tuple[str, ...], as_json: bool) -> None:
 @documented("list_sweeps", name="sweeps", epilog="Example: dyn list sweeps --json")
 @json_option
 def sweeps(as_json: bool) -> None:
-    found = dyn.list_sweeps()
+    table = dyn.list_sweeps()
     if as_json:
-        emit_json(found)
-    elif found:
-        shown = [name for name in found.columns if name != "modified"]
-        rows = [[str(one[name]) for name in shown] for one in found]
+        emit_json(table)
+    elif table:
+        shown = [name for name in table.columns if name != "modified"]
+        rows = [[str(row[name]) for name in shown] for row in table]
         emit(folder_table(shown, rows))
     else:
         say("there are no sweeps")

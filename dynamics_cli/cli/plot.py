@@ -81,10 +81,12 @@ def plot(
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
             files.append(dyn.animate(drawn, folder, progress=bar))
     if as_json:
-        told: dict[str, Any] = {"run": path, "files": files} if path else {"runs": list(run), "files": files}
-        emit_json(told | ({"theories": _said(predicted)} if theory else {}))
+        document: dict[str, Any] = {"run": path, "files": files} if path else {"runs": list(run), "files": files}
+        emit_json(document | ({"theories": _said(predicted)} if theory else {}))
         return
-    if rows := [[one.name, name, f"{gap:.3g}"] for one in predicted for name, gap in one.deviations.items()]:
+    if rows := [
+        [prediction.name, name, f"{gap:.3g}"] for prediction in predicted for name, gap in prediction.deviations.items()
+    ]:
         emit(text_table(["theory", "curve", "largest deviation / largest measured"], rows))
     emit_files(files)
 
@@ -98,17 +100,21 @@ def _draw_theories(
     from dynamics_cli.plotting.style import save
 
     files: list[Path] = []
-    for one in predicted:
-        if one.violated:
-            message("\n  - ".join([f"{one.name}: assumptions fail, not drawn", *one.violated]))
-        if one.curves:
-            files += save(draw_charts(prediction_charts(one)), folder / f"theory-{one.name}", formats)
+    for prediction in predicted:
+        if prediction.violated:
+            message("\n  - ".join([f"{prediction.name}: assumptions fail, not drawn", *prediction.violated]))
+        if prediction.curves:
+            files += save(draw_charts(prediction_charts(prediction)), folder / f"theory-{prediction.name}", formats)
     return files
 
 
 def _said(predicted: Sequence[Prediction]) -> dict[str, dict[str, object]]:
     """Return the theories as JSON has them."""
     return {
-        one.name: {"violated": one.violated, "drawn": bool(one.curves), "deviations": one.deviations}
-        for one in predicted
+        prediction.name: {
+            "violated": prediction.violated,
+            "drawn": bool(prediction.curves),
+            "deviations": prediction.deviations,
+        }
+        for prediction in predicted
     }

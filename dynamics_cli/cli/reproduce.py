@@ -86,7 +86,7 @@ def chosen_figures(names: tuple[str, ...], variant: str | None = None, *, everyt
     papers, chosen = catalogue.papers(), []
     for name in names or papers:
         if name in papers:
-            chosen += [one.id for one in catalogue.figures(name) if variant is None or variant in one.variants]
+            chosen += [figure.id for figure in catalogue.figures(name) if variant is None or variant in figure.variants]
         else:
             chosen.append(catalogue.find(name).id)
     if not chosen:
@@ -111,7 +111,7 @@ def _report(figure: str, outcome: FigureResult) -> None:
         emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
     if outcome.chosen_by_outcome:
-        emit("".join(f"A setting was chosen by outcome: {one}\n" for one in outcome.chosen_by_outcome))
+        emit("".join(f"A setting was chosen by outcome: {setting}\n" for setting in outcome.chosen_by_outcome))
     if outcome.numbers:
         emit("".join(f"{name}: {number(value)}\n" for name, value in outcome.numbers.items()))
     emit_files(outcome.files)

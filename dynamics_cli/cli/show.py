@@ -99,20 +99,20 @@ def _run_text(run: Run) -> str:
     return f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}"
 
 
-def show_sweep(found: dict[str, Any], *, as_json: bool) -> None:
+def show_sweep(sweep: dict[str, Any], *, as_json: bool) -> None:
     """Print how far a sweep is."""
     if as_json:
-        emit_json(found)
+        emit_json(sweep)
         return
-    ended = ", ".join(f"{found[name]} {name}" for name in ("complete", "diverged", "failed") if found[name])
+    ended = ", ".join(f"{sweep[name]} {name}" for name in ("complete", "diverged", "failed") if sweep[name])
     lines = {
-        "sweep": str(found["path"]),
-        "status": found["status"],
-        "jobs": f"{found['ended']} of {found['jobs']}" + (f": {ended}" if ended else ""),
-        **({"table": str(found["table"])} if found["table"] else {}),
-        **{key: shorten(", ".join(map(cell, values)), 80) for key, values in found["settings"].items()},
-        **{key: f"= {expression}" for key, expression in found["computed"].items()},
-        "seeds": str(found["seeds"]),
+        "sweep": str(sweep["path"]),
+        "status": sweep["status"],
+        "jobs": f"{sweep['ended']} of {sweep['jobs']}" + (f": {ended}" if ended else ""),
+        **({"table": str(sweep["table"])} if sweep["table"] else {}),
+        **{key: shorten(", ".join(map(cell, values)), 80) for key, values in sweep["settings"].items()},
+        **{key: f"= {expression}" for key, expression in sweep["computed"].items()},
+        "seeds": str(sweep["seeds"]),
     }
-    failures = [fitted(f"  {count} x {message}") for message, count in found["failures"].items()]
+    failures = [fitted(f"  {count} x {message}") for message, count in sweep["failures"].items()]
     emit("\n\n".join([pairs(lines), *(["\n".join(["failures", *failures])] if failures else [])]))

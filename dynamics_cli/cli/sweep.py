@@ -95,15 +95,15 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     return int(k), int(n)
 
 
-def _show_needs(found: dict[str, Any], *, as_json: bool) -> None:
+def _show_needs(needs: dict[str, Any], *, as_json: bool) -> None:
     lines = {
-        "sweep": str(found["path"]),
-        "jobs": f"{found['jobs']} ({found['done']} done)",
-        "batches": f"{found['batches']} of jobs that are trained together, and {found['alone']} jobs alone",
-        "disk": f"about {size(found['disk_bytes'])}",
-        **({"refused": "; ".join(found["refused"])} if found["refused"] else {}),
+        "sweep": str(needs["path"]),
+        "jobs": f"{needs['jobs']} ({needs['done']} done)",
+        "batches": f"{needs['batches']} of jobs that are trained together, and {needs['alone']} jobs alone",
+        "disk": f"about {size(needs['disk_bytes'])}",
+        **({"refused": "; ".join(needs["refused"])} if needs["refused"] else {}),
     }
-    emit_either(found, pairs(lines), as_json=as_json)
+    emit_either(needs, pairs(lines), as_json=as_json)
 
 
 def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any) -> None:
@@ -118,8 +118,8 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
     else:
         ended = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         table = {"table": str(done.table)} if done.finished else {}
-        told = f"{len(done.rows)} of {done.described['jobs']}{f': {ended}' if ended else ''}"
-        emit(pairs({"sweep": str(done.path), **table, "jobs": told}))
+        ends = f"{len(done.rows)} of {done.described['jobs']}{f': {ended}' if ended else ''}"
+        emit(pairs({"sweep": str(done.path), **table, "jobs": ends}))
     if counts["failed"]:
         first = next(row["message"] for row in done.rows if row["status"] == "failed")
         raise PartialFailure(f"{counts['failed']} of {len(done.rows)} jobs failed, the first: {first}")

@@ -95,15 +95,15 @@ def _show(run: Run, *, as_json: bool) -> None:
     emit_either(document, pairs({"run": str(run.path), **named_cells({**end, **measures})}), as_json=as_json)
 
 
-def _show_prospect(found: Prospect, *, as_json: bool) -> None:
+def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
     """Print the plan of training and its needs."""
     from dynamics_cli.kinds.base import kinds_in
     from dynamics_cli.kinds.tracing import obstacle
 
-    plan, needs = found.plan, found.plan.needs
+    plan, needs = prospect.plan, prospect.plan.needs
     stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"
     lines = {
-        "run": str(plan.directory), "would": found.action, "device": plan.choice.device,
+        "run": str(plan.directory), "would": prospect.action, "device": plan.choice.device,
         "backend": plan.choice.backend, "parameters": str(needs.parameters),
         "iterations": str(needs.iterations), "snapshots": str(needs.snapshots),
         "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
@@ -113,4 +113,4 @@ def _show_prospect(found: Prospect, *, as_json: bool) -> None:
     for _, kind in kinds_in(plan.config):
         if why := obstacle(kind):
             lines[f"{kind.section}.kind"] = f"autograd trains it, as it is no formula: {kind.kind}: {why}"
-    emit_either(found.as_dict(), pairs(lines), as_json=as_json)
+    emit_either(prospect.as_dict(), pairs(lines), as_json=as_json)

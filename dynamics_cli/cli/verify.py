@@ -46,10 +46,10 @@ def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
 
 
 def _emit(checked: Table) -> None:
-    for one in checked:
-        emit(f"{one['path']}: {'intact' if one['intact'] else 'damaged'}")
-        for finding in one["findings"]:
-            emit(f"  {_below(finding['file'], one['path'])}: {finding['problem']}")
+    for row in checked:
+        emit(f"{row['path']}: {'intact' if row['intact'] else 'damaged'}")
+        for finding in row["findings"]:
+            emit(f"  {_below(finding['file'], row['path'])}: {finding['problem']}")
 
 
 def _below(file: Path, path: Path) -> Path:
