@@ -1,4 +1,4 @@
-"""Whole runs of the bundled configs beside JAX, run by hand: `python benchmarks/runs.py [CONFIG …] [--json FILE]`.
+"""Whole runs of the bundled configs beside JAX, run by hand: `python benchmarks/runs.py [CONFIG …]`.
 
 Of every config that JAX can express (`peers.py`), without its measures: `seconds` of the run that `dyn train` makes
 (training, recording of weights and losses, checkpoints; neither data nor first compilation) against a JAX loop that
@@ -9,7 +9,6 @@ in turns in one process, and of each the fastest turn counts.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -39,10 +38,8 @@ def main() -> None:
     parser.add_argument("configs", nargs="*", help="such as cohen2021/classes; all by default")
     parser.add_argument("--seconds", type=float, default=1.0, help="longest run, roughly")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     options = parser.parse_args()
     names = options.configs or sorted(str(path.relative_to(CONFIGS))[:-5] for path in CONFIGS.glob("*/*.yaml"))
-    rows: list[dict[str, Any]] = []
     print(f"JAX {jax.__version__}\n\n| config | iterations | dyn, s (backend) | JAX, s | x JAX |")
     print("| --- | --- | --- | --- | --- |")
     for name in names:
@@ -53,11 +50,8 @@ def main() -> None:
             continue
         if row is None:
             continue
-        rows.append(row)
         cells = f"{row['iterations']:,} | {row['dyn']:.3g} ({row['backend']}) | {row['jax']:.3g}"
         print(f"| {name} | {cells} | {row['jax'] / row['dyn']:.2f} |", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({"jax": jax.__version__, "rows": rows}, indent=2) + "\n")
 
 
 def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
