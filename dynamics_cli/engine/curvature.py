@@ -122,7 +122,7 @@ class Work:
             REAL, N, N, layout.scratch(n), N, N, P, P, n * layout.sizes[-1]
         )
         self.net, self._layout = layout.network(h, delta, scratch, first, second), layout
-        theta, x_at, y_at, base, g = (address_of(one) for one in (self.theta, x, y, self.base, self.gradient))
+        theta, x_at, y_at, base, g = (address_of(array) for array in (self.theta, x, y, self.base, self.gradient))
         numbers = address_of(engine.sigma_numbers)
         self._arguments = ctypes.addressof(self.net), engine.sigma, numbers, theta, x_at, y_at, base, n, weight, g
 
@@ -152,7 +152,7 @@ class Engine:
         architecture: Any = problem.config.architecture
         samples, sigma = problem.dataset, activation_unit(architecture.sigma, REAL, 2)
         self.sigma, self.sigma_numbers = sigma.address, sigma.numbers
-        x, y = (np.array(one, np.float64, order="C") for one in (samples.x, samples.y))
+        x, y = (np.array(array, np.float64, order="C") for array in (samples.x, samples.y))
         weight = float(problem.loss.sample_weight(samples.n))
         self.work = Work(self, x, y, weight)
         """That of the training samples."""

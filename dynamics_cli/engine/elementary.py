@@ -47,7 +47,7 @@ class Constants(NamedTuple):
 
     def of(self, real: Any) -> Constants:
         """Return the constants, but counts of bits, as numbers of a precision."""
-        rounded = (tuple(map(real, one)) if isinstance(one, tuple) else real(one) for one in self[2:])
+        rounded = (tuple(map(real, value)) if isinstance(value, tuple) else real(value) for value in self[2:])
         return Constants(self.digits, self.bias, *rounded)
 
 
@@ -109,9 +109,9 @@ _DOUBLE = Constants(
 @intrinsic
 def constants(context: Any, x: Any) -> Any:
     """Return the constants of the precision of a number."""
-    found = _SINGLE if x == types.float32 else _DOUBLE
-    kind = typeof(found)
-    return kind(x), lambda context, builder, signature, arguments: context.get_constant_generic(builder, kind, found)
+    values = _SINGLE if x == types.float32 else _DOUBLE
+    kind = typeof(values)
+    return kind(x), lambda context, builder, signature, arguments: context.get_constant_generic(builder, kind, values)
 
 
 # -- parts of numbers
@@ -175,8 +175,8 @@ def polynomial(context: Any, x: Any, coefficients: Any) -> Any:
     """Return a polynomial by Horner's rule."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        value, *rest = cgutils.unpack_tuple(builder, arguments[1])
-        for coefficient in rest:
+        value, *others = cgutils.unpack_tuple(builder, arguments[1])
+        for coefficient in others:
             value = fused(builder, value.type, [value, arguments[0], coefficient])
         return value
 
@@ -213,8 +213,8 @@ def logarithm(f: Any, k: Any) -> Any:
     high, low = constants(f).ln2
     s, half_square = f / (f + cast_like(2, f)), f * f * cast_like(0.5, f)
     z = s * s
-    rest = multiply_add(k, low, s * multiply_add(z, polynomial(z, constants(f).log), half_square))
-    return multiply_add(k, high, f - (half_square - rest))
+    small = multiply_add(k, low, s * multiply_add(z, polynomial(z, constants(f).log), half_square))
+    return multiply_add(k, high, f - (half_square - small))
 
 
 # -- functions
@@ -243,15 +243,15 @@ def log(x: Any) -> Any:
 @function
 def sine(x: Any, quarter: int) -> Any:
     """Return `sin(x + quarter pi / 2)`, from the nearest multiple k of pi / 2 on (Cody and Waite's reduction)."""
-    c, one = constants(x), cast_like(1, x)
+    c, unity = constants(x), cast_like(1, x)
     t = multiply_add(x, cast_like(2 / math.pi, x), magic(x))
     k, turns = t - magic(x), bits(t) - c.bias + quarter
     r = multiply_add(-k, c.half_pi[1], multiply_add(-k, c.half_pi[0], x))
     z = r * r
     of_sin = np.copysign(multiply_add(r * z, polynomial(z, c.sin), r), r)
-    of_cos = multiply_add(z * z, polynomial(z, c.cos), one - z * cast_like(0.5, x))
+    of_cos = multiply_add(z * z, polynomial(z, c.cos), unity - z * cast_like(0.5, x))
     value = of_cos if turns & 1 else of_sin
-    return clipped(-value if turns & 2 else value, -one, one)
+    return clipped(-value if turns & 2 else value, -unity, unity)
 
 
 @function
@@ -269,53 +269,53 @@ def cos(x: Any) -> Any:
 @function
 def tanh(x: Any) -> Any:
     """Return `tanh(x)`: x plus a rational function below 0.55, `1 - 2 e / (1 + e)`, `e = exp(-2 x)`, above."""
-    c, one, y = constants(x), cast_like(1, x), abs(x)
+    c, unity, y = constants(x), cast_like(1, x), abs(x)
     square, twice = y * y, clipped(y * cast_like(-2, x), cast_like(-0.8 * c.digits, x), cast_like(0, x))
     r, g, _, t = reduced(twice)
-    large, power = twice < cast_like(-1.1, x), power_of_two(t + one)
+    large, power = twice < cast_like(-1.1, x), power_of_two(t + unity)
     e = multiply_add(power, r + g, power)  # twice exp(-2 y)
     small = polynomial(square, c.tanh) * (y * square)
-    above, start = (e, one) if large else (small, y)
+    above, start = (e, unity) if large else (small, y)
     denominator = polynomial(square, c.below_tanh)
-    below = multiply_add(e, cast_like(0.5, x), one) if large else denominator
+    below = multiply_add(e, cast_like(0.5, x), unity) if large else denominator
     return np.copysign(start - above / below, x)
 
 
 @function
 def sigmoid(x: Any) -> Any:
     """Return `1 / (1 + exp(-x))`."""
-    one = cast_like(1, x)
+    unity = cast_like(1, x)
     r, g, c, t = reduced(clipped(-abs(x), constants(x).lowest, cast_like(0, x)))
-    small = scaled(one + (r + g), t)
-    total = one + small
-    lost = (one - total) + small  # counted in the numerator
-    negative = scaled(one + (r + (g + (c - lost))), t)
-    return (negative if x < 0 else one) / total
+    small = scaled(unity + (r + g), t)
+    total = unity + small
+    lost = (unity - total) + small  # counted in the numerator
+    negative = scaled(unity + (r + (g + (c - lost))), t)
+    return (negative if x < 0 else unity) / total
 
 
 @function
 def softplus(x: Any) -> Any:
     """Return `log(1 + exp(x))`, finite for every finite x."""
-    zero, one = cast_like(0, x), cast_like(1, x)
+    zero, unity = cast_like(0, x), cast_like(1, x)
     r, g, _, t = reduced(clipped(-abs(x), constants(x).lowest, zero))
-    small = scaled(one + (r + g), t)
+    small = scaled(unity + (r + g), t)
     above = small > cast_like(math.sqrt(2) - 1, x)
-    f = (small - one) * cast_like(0.5, x) if above else small
-    return (x if x > 0 else zero) + logarithm(f, one if above else zero)
+    f = (small - unity) * cast_like(0.5, x) if above else small
+    return (x if x > 0 else zero) + logarithm(f, unity if above else zero)
 
 
 @function
 def erf(x: Any) -> Any:
     """Return the error function `2 / sqrt(pi) int_0^x exp(-t^2) dt`: by `exp(x^2) erfc(|x|)` from 0.75 on."""
-    c, zero, one, y = constants(x), cast_like(0, x), cast_like(1, x), abs(x)
+    c, zero, unity, y = constants(x), cast_like(0, x), cast_like(1, x), abs(x)
     near, small = multiply_add(x, polynomial(y * y, c.erf), x), y < cast_like(0.75, x)
     y = clipped(y, zero, cast_like(6, x))
     r, g, _, t = reduced(-(y * y))
     y *= cast_like(math.sqrt(2), x)
-    slope, above = multiply_add(y, cast_like(51 / 64, x), one), y + c.center
-    inverse = one / (above * slope)
+    slope, above = multiply_add(y, cast_like(51 / 64, x), unity), y + c.center
+    inverse = unity / (above * slope)
     erfc = polynomial((y - c.center) * (slope * inverse), c.erfc) * (above * inverse)
-    far = one - (one + (r + g)) * erfc * power_of_two(t)
+    far = unity - (unity + (r + g)) * erfc * power_of_two(t)
     return near if small else np.copysign(far, x)
 
 

@@ -80,16 +80,16 @@ class Layout:
     @contextmanager
     def centring(self, *networks: Any) -> Iterator[None]:
         """Have these networks overwrite the subtracted outputs with their own."""
-        for one in networks:
-            one.shifts_outputs, one.output_scale = 1, 0.0
+        for net in networks:
+            net.shifts_outputs, net.output_scale = 1, 0.0
         yield
-        for one in networks:
-            one.shifts_outputs, one.output_scale = self._shifts, self._scale
+        for net in networks:
+            net.shifts_outputs, net.output_scale = self._shifts, self._scale
 
     def views(self, flat: Weights) -> dict[str, Weights]:
         """Return views of a flat array (..., P) by name, (..., *shape)."""
-        found = {}
+        views = {}
         for name, where in self.at.items():
             part = flat[..., where].reshape(*flat.shape[:-1], *self.shapes[name][::-1])
-            found[name] = part.swapaxes(-1, -2) if len(self.shapes[name]) == 2 else part
-        return found
+            views[name] = part.swapaxes(-1, -2) if len(self.shapes[name]) == 2 else part
+        return views

@@ -66,9 +66,9 @@ class Record:
         """Return a structure with values for all fields; arrays and structures are written as addresses, and kept."""
         if values.keys() != self.types.keys():
             raise TypeError(f"{self.name}: wrong or missing fields {sorted(values.keys() ^ self.types.keys())}")
-        found = self.structure(**{field: _written(value) for field, value in values.items()})
-        found.kept = values
-        return found
+        structure = self.structure(**{field: _written(value) for field, value in values.items()})
+        structure.kept = values
+        return structure
 
 
 def _written(value: Any) -> Any:
@@ -175,13 +175,13 @@ def offset(context: Any, pointer: Any, count: Any) -> Any:
 
 
 @intrinsic
-def cast_like(context: Any, number: Any, other: Any) -> Any:
+def cast_like(context: Any, number: Any, like: Any) -> Any:
     """Return a number in the type of another."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.cast(builder, arguments[0], signature.args[0], signature.return_type)
 
-    return other(number, other), written
+    return like(number, like), written
 
 
 @intrinsic

@@ -74,11 +74,11 @@ def weight_gradient(net: Network, layer: Layer, h: Reals, delta: Reals, g: Reals
     With `accumulate`, add to the gradient by W alone.
     """
     d, m, dW, db = layer.inputs, layer.outputs, offset(g, layer.weight), offset(g, layer.bias)
-    one = net.scratch
+    unity = net.scratch
     if not accumulate:
-        one[0] = 1
+        unity[0] = 1
         if layer.bias >= 0:
-            call(net.product, (one, 0, 0, delta, db, 1, n, m, 0))
+            call(net.product, (unity, 0, 0, delta, db, 1, n, m, 0))
     if m == 1:
         call(net.product, (delta, 0, 1, h, dW, 1, n, d, accumulate))
     else:
@@ -147,9 +147,9 @@ def backward_activation(net: Network, layer: Layer, sigma: Unit, theta: Reals, d
     elif layer.outputs == 1:  # in one pass: `below` is sigma'
         W = offset(theta, layer.weight)
         for k in range(n):
-            own, slope = offset(below, k * d), delta[k]
+            row, slope = offset(below, k * d), delta[k]
             for i in range(d):
-                own[i] *= slope * W[i]
+                row[i] *= slope * W[i]
     else:
         dh = offset(net.scratch, 1 + d * layer.outputs)
         call(net.backward_layer, (net, layer, theta, delta, n, dh))

@@ -59,9 +59,8 @@ def _exchanged(word: int, threads: int = 1) -> int:
     swap, at = _exchange(np.dtype(np.float64)), ctypes.byref(ctypes.c_int64(word))
     former = int(swap.call(at))
     if threads > 1:
-        ctypes.CDLL(None).GOMP_parallel(
-            ctypes.c_void_p(swap.address), at, threads, 0
-        )  # the calling thread is one of them
+        openmp = ctypes.CDLL(None)
+        openmp.GOMP_parallel(ctypes.c_void_p(swap.address), at, threads, 0)  # the calling thread takes part
     return former
 
 

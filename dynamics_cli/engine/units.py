@@ -106,7 +106,7 @@ class Writer:
         name = known[node] = f"v{node.key}"
         if node.operation in _REDUCTIONS:
             return self._reduced(name, node)
-        arguments = [self._name(one, known, node.level) for one in node.arguments]
+        arguments = [self._name(argument, known, node.level) for argument in node.arguments]
         return [f"{name} = {_FORMS.get(node.operation, node.operation + '({})').format(*arguments)}"]
 
     def _reduced(self, name: str, node: Expression) -> list[str]:
@@ -137,7 +137,7 @@ def _filled(template: str, **holes: Sequence[str] | str) -> str:
             lines.append(line.format(**holes))
         else:
             indent = line[: len(line) - len(line.lstrip())]
-            lines += [indent + one for one in hole]
+            lines += [indent + text for text in hole]
     return "\n".join(lines) + "\n"
 
 
@@ -296,15 +296,15 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
     Raises:
         NotAFormulaError: the update is no formula.
     """
-    found: list[Any] = []
+    memories: list[Any] = []
 
     def trace_update(kind: Any, trace: Trace) -> list[Expression]:
         weight, memory, whole = update(kind, trace)
-        found[:] = [memory, whole]
+        memories[:] = [memory, whole]
         return [weight, *memory.values(), *whole.values()]
 
     nodes, trace = traced(optimizer, trace_update)
-    memory, whole = found
+    memory, whole = memories
     slots = (*memory.read, *whole.read)
     of_network = any(node.operation == "total_of_all" for node in formulas.ordered(nodes))
     at = {name: f"memory[{k} * P + {'i' if name in memory.read else 'first'}]" for k, name in enumerate(slots)}

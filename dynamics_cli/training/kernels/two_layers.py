@@ -29,26 +29,26 @@ _inline: _Decorator = numba.njit(inline="always", **OPTIONS)
 _kernel: _Decorator = numba.njit(cache=True, nogil=True, **OPTIONS)
 
 
-# -- losses, by the numbers of `LOSS_NUMBERS`; `one` is 1 in the precision of the run, so that literals do not widen it
+# -- losses, by the numbers of `LOSS_NUMBERS`; `unity` is 1 in the precision of the run: literals would widen it
 
 
 @_inline
-def loss_value(kind: int, h: Any, y: Any, one: Any) -> Any:
+def loss_value(kind: int, h: Any, y: Any, unity: Any) -> Any:
     """Return `l(h, y)`."""
     if kind == 0:
         return (h - y) * (h - y)
     if kind == 1:
-        return (h - y) * (h - y) * (one / (one + one))
+        return (h - y) * (h - y) * (unity / (unity + unity))
     z = y * h
     if kind == 2:
-        return max(-z, one - one) + np.log1p(np.exp(-abs(z)))
+        return max(-z, unity - unity) + np.log1p(np.exp(-abs(z)))
     if kind == 3:
         return np.exp(-z)
-    return max(one - z, one - one)
+    return max(unity - z, unity - unity)
 
 
 @_inline
-def loss_derivative(kind: int, h: Any, y: Any, one: Any) -> Any:
+def loss_derivative(kind: int, h: Any, y: Any, unity: Any) -> Any:
     """Return `dl/dh`."""
     if kind == 0:
         return (h - y) + (h - y)
@@ -57,10 +57,10 @@ def loss_derivative(kind: int, h: Any, y: Any, one: Any) -> Any:
     z = y * h
     if kind == 2:
         s = np.exp(-abs(z))
-        return -y * (s if z > 0 else one) / (one + s)
+        return -y * (s if z > 0 else unity) / (unity + s)
     if kind == 3:
         return -y * np.exp(-z)
-    return -y if z < one else one - one
+    return -y if z < unity else unity - unity
 
 
 # -- full batches of few columns
@@ -113,22 +113,22 @@ def run_full_batches(
     W: Array, a: Array, x: Array, columns: Any, y: Array, losses: Array, done: Array, first: int, last: int,
     lr: Array, weight: Any, alpha: Array, kind: int, train_output: bool, loss_scaled: bool, stop_below: Array,
 ) -> None:  # fmt: skip
-    """Train replicas `first` to `last`, this one excluded, in place; `done` (R,) gets the numbers of updates.
+    """Train replicas `first` to `last`, this unity excluded, in place; `done` (R,) gets the numbers of updates.
 
     Weights are `W` (R, d, m) and `a` (R, m), data `x` (R or 1, n d) and `y` (R or 1, n). `columns` is a tuple with an
     entry for each column: its length is a constant for the compiler, which unrolls the loops over columns.
     """
-    n, count, one = y.shape[1], losses.shape[1], W.dtype.type(1)
+    n, count, unity = y.shape[1], losses.shape[1], W.dtype.type(1)
     z, r, gW = np.empty((n, W.shape[2]), W.dtype), np.empty(n, W.dtype), np.empty(W.shape[1:], W.dtype)
     for q in range(first, last):
         data, step = q if y.shape[0] > 1 else 0, weight * lr[q]
         done[q] = count
         for t in range(count):
-            loss = one - one
+            loss = unity - unity
             for k in range(n):
                 h = forward(W[q], a[q], x[data], columns, k, z, alpha[q])
-                loss += loss_value(kind, h, y[data, k], one)
-                r[k] = loss_derivative(kind, h, y[data, k], one) * step
+                loss += loss_value(kind, h, y[data, k], unity)
+                r[k] = loss_derivative(kind, h, y[data, k], unity) * step
             loss *= weight
             losses[q, t] = loss
             if not np.isfinite(loss) or loss <= stop_below[q]:
@@ -189,12 +189,12 @@ def run_samples(
     W: Array, a: Array, values: Array, indices: Array, starts: Array, y: Array, samples: Array, lr: Any, alpha: Any,
     kind: int, train_output: bool,
 ) -> None:  # fmt: skip
-    """Do one update for each of `samples`: only the rows of its non-zero entries change."""
-    m, zero, one = a.shape[0], W.dtype.type(0), W.dtype.type(1)
+    """Do unity update for each of `samples`: only the rows of its non-zero entries change."""
+    m, zero, unity = a.shape[0], W.dtype.type(0), W.dtype.type(1)
     z, ga = np.empty(m, W.dtype), np.empty(m, W.dtype)
     for k in samples:
         preactivations(W, values, indices, starts, k, z)
-        r = loss_derivative(kind, output(a, z, alpha), y[k], one) * lr
+        r = loss_derivative(kind, output(a, z, alpha), y[k], unity) * lr
         for j in range(m):
             s = z[j]
             ga[j] = r * (s if s > zero else alpha * s)
@@ -210,9 +210,9 @@ def summed_loss(
     W: Array, a: Array, values: Array, indices: Array, starts: Array, y: Array, first: int, last: int, alpha: Any,
     kind: int,
 ) -> Any:  # fmt: skip
-    """Return the sum of the losses of samples `first` to `last`, this one excluded, in float64."""
-    z, total, one = np.empty(a.shape[0], W.dtype), 0.0, W.dtype.type(1)
+    """Return the sum of the losses of samples `first` to `last`, this unity excluded, in float64."""
+    z, total, unity = np.empty(a.shape[0], W.dtype), 0.0, W.dtype.type(1)
     for k in range(first, last):
         preactivations(W, values, indices, starts, k, z)
-        total += loss_value(kind, output(a, z, alpha), y[k], one)
+        total += loss_value(kind, output(a, z, alpha), y[k], unity)
     return total

@@ -90,9 +90,9 @@ class LayersStepper(SideBySide):
         self._first, self._span = next(iter(problem.shapes)), None
         if not any(spanned(p) for p in self.problems):
             return problem, initial
-        self._span = Span(self.x, [one[self._first] for one in initial])
+        self._span = Span(self.x, [weights[self._first] for weights in initial])
         self.x = self._span.x
-        inside = [{**one, self._first: start} for one, start in zip(initial, self._span.start, strict=True)]
+        inside = [{**weights, self._first: start} for weights, start in zip(initial, self._span.start, strict=True)]
         return self._span.seen(problem), inside
 
     def _see_whole(self, sides: list[int]) -> None:
@@ -277,24 +277,24 @@ class LayersStepper(SideBySide):
 
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
-        found = {name: one.copy() for name, one in self._views.items()}
+        copies = {name: view.copy() for name, view in self._views.items()}
         if self._span is not None:
-            found[self._first] = self._span.whole(found[self._first])
-        return self._own(found)
+            copies[self._first] = self._span.whole(copies[self._first])
+        return self._own(copies)
 
     def _named(self) -> dict[str, Weights]:
         """Return views (R, ...) of the weights and of the optimizer's memory, by their names in checkpoints."""
-        found = {f"parameter/{name}": one for name, one in self._views.items()}
+        named = {f"parameter/{name}": view for name, view in self._views.items()}
         for slot, label in enumerate(self._update_unit.slots):
-            own = self._layout.views(self._memory[:, slot])
-            found.update({f"memory/{label}/{name}": one for name, one in own.items()})
-        return found
+            views = self._layout.views(self._memory[:, slot])
+            named.update({f"memory/{label}/{name}": view for name, view in views.items()})
+        return named
 
     def kept(self) -> StateDict:
         """Return copies of weights and memory; see `SideBySide.kept`."""
-        return {name: one.copy() for name, one in self._named().items()}
+        return {name: view.copy() for name, view in self._named().items()}
 
     def put(self, state: StateDict) -> None:
         """Set weights and memory; see `SideBySide.put`."""
-        for name, one in self._named().items():
-            one[...] = state[name]
+        for name, view in self._named().items():
+            view[...] = state[name]

@@ -187,4 +187,4 @@ class SideBySide(Stepper):
 
     def _own(self, weights: Mapping[str, Weights]) -> dict[str, Weights]:
         """Return weights (R, ...) as `parameters` does: of a single network without the axis of replicas."""
-        return {name: one[0] if self._single else one for name, one in weights.items()}
+        return {name: stack[0] if self._single else stack for name, stack in weights.items()}

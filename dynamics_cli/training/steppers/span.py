@@ -25,11 +25,11 @@ class Span:
         self._few = x.shape[1] < x.shape[2]
         self._columns = np.flatnonzero(x.any(axis=(0, 1)))
         with one_blas_thread():
-            self._bases = [np.linalg.qr(one.T.astype(np.float64))[0] for one in x if self._few]  # (d, n)
-            self.x = np.stack([self._inside(one, q) for q, one in enumerate(x)])
+            self._bases = [np.linalg.qr(rows.T.astype(np.float64))[0] for rows in x if self._few]  # (d, n)
+            self.x = np.stack([self._inside(rows, q) for q, rows in enumerate(x)])
             """Inputs (Q, n, r)."""
             self._start = np.stack(starts)  # (R, m, d)
-            self.start = np.stack([self._inside(one, r) for r, one in enumerate(starts)])
+            self.start = np.stack([self._inside(rows, r) for r, rows in enumerate(starts)])
             """First weights (R, m, r) in these coordinates."""
 
     def seen(self, problem: Problem) -> Problem:
@@ -48,11 +48,11 @@ class Span:
 
     def whole(self, weights: Weights) -> Weights:
         """Return first weights (R, m, d) from those (R, m, r) in the span."""
-        found = self._start.copy()
+        restored = self._start.copy()
         if not self._few:
-            found[:, :, self._columns] = weights
-            return found
+            restored[:, :, self._columns] = weights
+            return restored
         with one_blas_thread():
             for r, (new, old) in enumerate(zip(weights, self.start, strict=True)):
-                found[r] += (new.astype(np.float64) - old) @ self._basis(r).T
-        return found
+                restored[r] += (new.astype(np.float64) - old) @ self._basis(r).T
+        return restored
