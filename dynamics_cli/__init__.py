@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.find import list_sweeps as list_sweeps
 
 MODULES = {
-    "api": "add_data animate compare describe fetch_data list_panels load_config load_run plan_sweep plot "
+    "api": "add_data animate compare describe export fetch_data list_panels load_config load_run plan_sweep plot "
     "predictions sweep train",
     "config.describe": "explain list_kinds",
     "instruments": "measure",

@@ -280,6 +280,38 @@ def compare(a: Which, b: Which) -> Comparison:
     return compare_runs(open_run(a, whole=True), open_run(b, whole=True))
 
 
+def export(run: Which | Sweep, out: str | Path) -> None:
+    """Write the table of a run or a sweep as a file: CSV, or Parquet.
+
+    A run has a row for every iteration at which a loss or measures were recorded, a sweep has one for every job. pandas
+    writes them: `pip install "dynamics-cli[export]"`. The arrays of a run are `.npy` files already.
+
+    Args:
+        run: as `load_run` takes it, or a sweep.
+        out: the file, which ends with `.csv` or `.parquet`; a file that is there stays as it is.
+
+    Raises:
+        UsageError: `out` ends otherwise or is there, pandas is not installed, or the run is one of replicas.
+        RunError: there is no such run, it is damaged, or `out` cannot be written.
+    """
+    from dynamics_cli.runs.store import files
+    from dynamics_cli.sweeps.directory import Sweep
+    from dynamics_cli.sweeps.find import open_run, sweep_directory
+
+    path = Path(out)
+    if path.suffix not in (".csv", ".parquet"):
+        raise UsageError(f"{path}: the table of a run is written as .csv or .parquet")
+    if files.exists(path):
+        raise UsageError(f"{path} is there already")
+    directory = sweep_directory(run)
+    table = (open_run(run) if directory is None else Sweep(directory)).to_pandas()
+    with files.os_errors_as_run_errors(path, advice=""), files.replacing(path) as temporary:
+        if path.suffix == ".csv":
+            table.to_csv(temporary, index=False)
+        else:
+            table.to_parquet(temporary, engine="pyarrow")
+
+
 # --- pictures
 
 

@@ -20,7 +20,7 @@ from dynamics_cli.version import __version__
 GROUPS = {
     "Run": ("train", "sweep", "reproduce", "audit"),
     "Look": ("plot", "page", "show", "compare", "list", "explain"),
-    "Keep": ("verify", "data"),
+    "Keep": ("verify", "export", "data"),
     "Write": ("new", "config"),
 }
 """Headings of `dyn --help`, and the commands below each."""

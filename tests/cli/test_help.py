@@ -31,7 +31,7 @@ def test_the_tree_has_every_command() -> None:
         "", "train", "sweep", "plot", "page", "reproduce", "audit", "show", "compare",
         "list", "list figures", "list papers", "list configs", "list kinds",
         "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
-        "data", "data fetch", "data add", "verify", "config", "config check", "config schema",
+        "data", "data fetch", "data add", "verify", "export", "config", "config check", "config schema",
     }  # fmt: skip
 
 

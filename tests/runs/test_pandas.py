@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from click.testing import CliRunner
 
@@ -32,6 +33,20 @@ def test_a_table_has_a_row_for_each_recorded_iteration(run: Any) -> None:
     even = table.iteration.isin(run.snapshot_iterations)
     np.testing.assert_array_equal(table.weight_norm[even], run.measures["weight_norm"])
     assert table.weight_norm[~even].isna().all()
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_tables_of_runs_and_sweeps_are_written(run: Any, end: str, tmp_path: Path) -> None:
+    read = {"csv": pandas.read_csv, "parquet": pandas.read_parquet}[end]
+    dyn.export(run.path, tmp_path / f"run.{end}")
+    pandas.testing.assert_frame_equal(read(tmp_path / f"run.{end}"), run.to_pandas())
+    sweep = dyn.sweep(config_of(), {"optimizer.lr": [0.1, 0.2]}, out=tmp_path / "sweep")
+    dyn.export(sweep, tmp_path / f"sweep.{end}")
+    assert read(tmp_path / f"sweep.{end}")["optimizer.lr"].tolist() == [0.1, 0.2]
+    with pytest.raises(UsageError, match="is there already"):
+        dyn.export(run, tmp_path / f"run.{end}")
+    with pytest.raises(UsageError, match="is written as .csv or .parquet"):
+        dyn.export(run, tmp_path / "run.txt")
 
 
 def test_a_missing_package_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

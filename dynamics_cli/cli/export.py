@@ -1,0 +1,19 @@
+"""`dyn export`: the table of a run or a sweep as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import dynamics_cli as dyn
+from dynamics_cli.cli.groups import documented
+from dynamics_cli.cli.output import emit
+
+
+@documented("export", epilog="Example: dyn export latest run.csv")
+@click.argument("run", metavar="RUN_OR_SWEEP", type=click.Path())
+@click.argument("out", metavar="FILE", type=click.Path(path_type=Path))
+def export(run: str, out: Path) -> None:
+    dyn.export(run, out)
+    emit(str(out))
