@@ -64,8 +64,6 @@ def audit(
     done = [report for report in results.values() if not isinstance(report, DynError)]
     if as_json:
         emit_json([report.as_dict() for report in done])
-    elif len(chosen) > 1:
-        emit(_summary(done))
     if len(done) < len(results):
         raise click.exceptions.Exit(SOME_FAILED)
     if strict and any(report.survivors(null) for report in done for null in MUST_FAIL):
@@ -80,14 +78,3 @@ def _report(audit: Audit) -> None:
     for outcome in audit.outcomes:
         if outcome.reason:
             emit(f"{outcome.null}: {outcome.reason}\n")
-
-
-def _summary(audits: list[Audit]) -> str:
-    """Return one line for each null: how many claims hold under it, of those that are reproduced."""
-    names = list(dict.fromkeys(outcome.null for audit in audits for outcome in audit.outcomes))
-    rows = []
-    for name in names:
-        asked = [outcome for audit in audits for outcome in audit.outcomes if outcome.null == name and outcome.held]
-        held = [f"{audit.figure} {key}" for audit in audits for key in audit.survivors(name)]
-        rows.append([name, f"{len(held)} of {sum(len(outcome.held) for outcome in asked)}", ", ".join(held)])
-    return text_table(["null", "claims that hold", "which"], rows)
