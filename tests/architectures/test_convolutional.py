@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from dynamics_cli._bundled.experiments.tachet2018.architectures.vgg16 import Vgg16
 
-from dynamics_cli.architectures.convolutional import Convolutional, Vgg16
+from dynamics_cli.architectures.convolutional import Convolutional
 
 SMALL = {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]], "widths": [5]}
 

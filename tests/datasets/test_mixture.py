@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.chizat2020.datasets.clusters import Clusters
 from dynamics_cli._bundled.experiments.tachet2018.datasets.mixture import Mixture
 
-from dynamics_cli.datasets.clusters import Clusters
 from dynamics_cli.kinds import FreshStreams, Streams
 
 

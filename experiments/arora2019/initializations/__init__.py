@@ -1,0 +1,1 @@
+"""Initialisations that only this paper needs."""
