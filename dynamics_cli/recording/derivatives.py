@@ -18,7 +18,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State, tracing
 from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.measures.arrays import Ints
-from dynamics_cli.measures.lanczos import largest_eigenvalues
+from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
 from dynamics_cli.memory import threads_for
 
 if TYPE_CHECKING:
@@ -217,6 +217,14 @@ class ByEngine(Derivatives):
             yield (hidden[k - 1][1] if k else x), delta, *trained
             if k:
                 delta = (delta @ layers[k][0]) * tracing.slopes(c.sigma, hidden[k - 1][0], 1)
+
+    def largest(
+        self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
+    ) -> tuple[Floats, Floats]:
+        """Return the k largest eigenvalues and their vectors; of the whole Hessian in a compiled call."""
+        if not whole or len(start) < self.size:
+            return super().largest(start, k, whole=whole, block=block)
+        return self._evaluated.largest(start, k, self.tolerance, LIMIT)
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dynamics_cli.engine.records import LAYER
 from dynamics_cli.measures.lanczos import largest_eigenvalues, quadrature
-from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.recording.derivatives import ByEngine, derivatives_of
 from tests.recording.test_instruments import moved, problem_of
 
 
@@ -24,14 +25,30 @@ def test_rules_of_symmetric_matrices(m: int) -> None:
     np.testing.assert_allclose(weights, parts**2 / (parts @ parts), atol=1e-9)
 
 
-def test_nan_stays() -> None:
-    assert np.isnan(largest_eigenvalues(lambda v: v * np.nan, np.ones(20), 3)[0]).all()
+def test_an_error_of_a_product_is_raised_and_nan_stays() -> None:
+    def fail(v: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        largest_eigenvalues(fail, np.ones(20))
+    assert np.isnan(largest_eigenvalues(lambda v: v * np.nan, np.ones(20))[0]).all()
 
 
 def test_eigenvalues_beyond_the_space_of_the_start() -> None:
     values, vectors, _ = largest_eigenvalues(lambda v: np.arange(9.0) * v, np.eye(9)[3] + np.eye(9)[5], 4)
     np.testing.assert_allclose(values, [8, 7, 6, 5], atol=1e-12)
-    np.testing.assert_allclose(np.abs(vectors), np.eye(9)[:, [8, 7, 6, 5]], atol=1e-7)
+    np.testing.assert_allclose(np.abs(vectors), np.eye(9)[:, [8, 7, 6, 5]], atol=1e-6)
+
+
+@pytest.mark.parametrize("case", ["tanh", "centred", "softmax", "frozen"])
+def test_one_compiled_call_finds_what_products_from_python_do(case: str) -> None:
+    derivatives = derivatives_of(moved(problem_of(case)))
+    assert isinstance(derivatives, ByEngine)
+    start = np.random.default_rng(2).standard_normal(derivatives.size)
+    values, vectors = derivatives.largest(start, 3)
+    expected, along, _ = largest_eigenvalues(derivatives.hessian_product, start, 3)
+    np.testing.assert_allclose(values, expected, rtol=1e-10)
+    np.testing.assert_allclose(np.abs(vectors.T @ along), np.eye(3), atol=1e-6)
 
 
 def test_states_of_one_problem_do_not_share_what_they_work_on() -> None:
