@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -33,13 +33,16 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import InputError, needing
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.runs.run import FEW_NUMBERS, column_names
 from dynamics_cli.text import Table, jsonable, shorten
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import check_labels
+
+if TYPE_CHECKING:
+    import xarray
 
 NESTED = ("state_dict", "model_state_dict", "model")
 """Keys under which checkpoints of training loops hold the state dict."""
@@ -59,6 +62,16 @@ class Measured(Table):
 
     arrays: dict[str, list[kinds.Floats]]
     """What each measure gave at each checkpoint."""
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the measures as an `xarray.Dataset` along `iteration`; raises UsageError: xarray is not installed."""
+        with needing("to_xarray", "xarray"):
+            import xarray
+        variables = {
+            name: (("iteration", *(f"{name}_{k}" for k in range(values[0].ndim))), np.stack(values))
+            for name, values in self.arrays.items()
+        }
+        return xarray.Dataset(variables, coords={"iteration": self.column("iteration")})
 
 
 @contextmanager

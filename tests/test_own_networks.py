@@ -225,8 +225,9 @@ def test_checkpoints_have_steps_and_names_of_wrappers() -> None:
         assert table.column("iteration") == steps
         assert table.column("sharpness") == plain.column("sharpness")
     assert dyn.measure(models[1], X, Y, step=7)[0] == pytest.approx({**plain[1], "iteration": 7}, rel=1e-6)
-    arrays = dyn.measure(models[0], X, Y, checkpoints=checkpoints, measures=["hessian_spectrum"]).arrays
-    assert np.stack(arrays["hessian_spectrum"]).shape == (3, 12)
+    data = dyn.measure(models[0], X, Y, checkpoints=checkpoints, measures=["sharpness", "hessian_spectrum"]).to_xarray()
+    assert data["sharpness"].dims == ("iteration",)
+    assert (data["hessian_spectrum"].shape, data["iteration"].values.tolist()) == ((3, 12), steps)
 
 
 def test_parameters_and_blocks_are_chosen_by_name() -> None:

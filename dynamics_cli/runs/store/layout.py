@@ -53,7 +53,7 @@ RUN_FILES = (
 """Files and folders of a run directory besides its lock, in the order of deletion."""
 
 _IN_FOLDERS = re.compile(
-    rf"({TRAJECTORY}|{MEASURES})/[^/]+\.npy|{PLOTS}/[^/]+\.(png|pdf|svg|gif|mp4)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.py",
+    rf"({TRAJECTORY}|{MEASURES})/[^/]+\.npy|{PLOTS}/[^/]+\.(png|pdf|svg|gif)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.py",
     re.DOTALL,
 )
 """Names of the files that dyn writes into the folders of a run directory."""
