@@ -302,7 +302,7 @@ def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, A
         checkpoints = [(step, checkpoints)]
     elif not checkpoints or step is not None:
         raise InputError("step is of a single checkpoint: give a list [(step, checkpoint), ...] that is not empty")
-    given = [one if isinstance(one, tuple) and len(one) == 2 else (None, one) for one in checkpoints]
+    given = [pair if isinstance(pair, tuple) and len(pair) == 2 else (None, pair) for pair in checkpoints]
     files = [os.fspath(weights) if isinstance(weights, str | os.PathLike) else None for _, weights in given]
     numbers = [int(digits[-1]) for file in files if file and (digits := re.findall(r"\d+", Path(file).stem))]
     places = numbers if len(set(numbers)) == len(files) else range(len(files))
@@ -582,7 +582,7 @@ def _data(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
     try:
         if isinstance(x, DataLoader):
             return _loaded(x, of_batches)
-        x = tree_map(lambda one: torch.as_tensor(one).detach(), dict(x) if isinstance(x, Mapping) else x)
+        x = tree_map(lambda values: torch.as_tensor(values).detach(), dict(x) if isinstance(x, Mapping) else x)
         sizes = {len(t) for t in tree_leaves(x)}
         labels = torch.zeros(max(sizes)) if of_batches else torch.as_tensor(y).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:

@@ -34,7 +34,7 @@ def in_html(text: str) -> str:
 
 def _unicode(tex: str) -> str:
     tex = re.sub(r"\\sqrt{([^{}]{2,})}", r"\\sqrt(\1)", tex)
-    tex = re.sub(r"\\([A-Za-z]+|[^A-Za-z])( (?=[\w\\|({]))?", lambda found: _symbol(found[1], found[2] or ""), tex)
+    tex = re.sub(r"\\([A-Za-z]+|[^A-Za-z])( (?=[\w\\|({]))?", lambda match: _symbol(match[1], match[2] or ""), tex)
     tex = re.sub("([\u0302\u0304]) ?{?(.)}?", r"\2\1", tex)  # a bar or a hat follows its letter
     tex = re.sub(r"([\^_])({[^{}]*}|.)", _raised, tex)
     return tex.translate({ord("{"): "", ord("}"): "", ord("⦃"): "{", ord("⦄"): "}"})
@@ -49,8 +49,8 @@ def _symbol(name: str, space: str) -> str:
     return letter + space * (letter in "≤≥≠≈±×→∈∼⦄" or letter == name)
 
 
-def _raised(found: re.Match[str]) -> str:
-    table, inner = ABOVE if found[1] == "^" else BELOW, found[2].strip("{}")
+def _raised(match: re.Match[str]) -> str:
+    table, inner = ABOVE if match[1] == "^" else BELOW, match[2].strip("{}")
     if len(inner) < 4 and all(ord(character) in table for character in inner):
         return inner.translate(table)
-    return inner if inner == "*" else found[1] + (inner if inner.isalnum() else f"({inner})")
+    return inner if inner == "*" else match[1] + (inner if inner.isalnum() else f"({inner})")

@@ -33,8 +33,8 @@ def refuse_beyond_memory(needed: int, what: str, remedy: str = "", *, available:
 
     available = psutil.virtual_memory().available if available is None else available
     if needed > available:
-        there = f"this machine has {available / GIB:.1f} GiB free"
-        raise InputError(f"{what} {needed / GIB:.1f} GiB of memory, {there}{remedy}")
+        free = f"this machine has {available / GIB:.1f} GiB free"
+        raise InputError(f"{what} {needed / GIB:.1f} GiB of memory, {free}{remedy}")
 
 
 def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:

@@ -117,7 +117,7 @@ class Recorder:
         self._weights = list(weights) if asked == "all" else [] if asked == "none" else list(asked)
         if wrong := [name for name in self._weights if name not in weights]:
             raise InputError(f"parameters: the model has no weight {wrong[0]!r}")
-        at = {name: one.at for name, one in self._instrument.measures.items() if one.at is not None}
+        at = {name: measure.at for name, measure in self._instrument.measures.items() if measure.at is not None}
         self._every = _Times(self._config.record.snapshots)
         self._own_times = {name: _Times(schedule) for name, schedule in at.items()}
         self._shapes: dict[str, list[int]] = {}
@@ -179,9 +179,9 @@ class Recorder:
 
     def _plan(self) -> None:
         times = [self._every, *self._own_times.values()]
-        for one in times:
-            one.pass_by(self.iteration)
-        self._due = min(one.next for one in times)
+        for schedule in times:
+            schedule.pass_by(self.iteration)
+        self._due = min(schedule.next for schedule in times)
 
     def _write(self, names: Iterable[str]) -> None:
         """Write the current state with the measures of some names; from then on a kill does not lose it."""
@@ -201,7 +201,7 @@ class Recorder:
         if "train_loss" in numbers:
             self._loss = float(numbers["train_loss"])
             self._writer.append_losses([now], [self._loss])
-        stacked = [{name: np.asarray(one)[None] for name, one in part.items()} for part in (kept, measures)]
+        stacked = [{name: np.asarray(value)[None] for name, value in part.items()} for part in (kept, measures)]
         self._writer.append_snapshots([now], *stacked)
         self._writer.checkpoint({}, {"iteration": now, "seconds": self.seconds()})
 
@@ -215,8 +215,8 @@ class Recorder:
         arrays = {} if self._writer is None else self._writer.arrays
         return {
             "iteration": self.iteration, "seconds": self.seconds(), "loss": self._loss, "shapes": self._shapes,
-            "rows": {name: one.rows for name, one in arrays.items()},
-            "crc32": {name: one.crc32 for name, one in arrays.items()},
+            "rows": {name: header.rows for name, header in arrays.items()},
+            "crc32": {name: header.crc32 for name, header in arrays.items()},
             "memories": {name: {key: torch.from_numpy(np.array(value)) for key, value in memory.items()}
                          for name, memory in self._instrument.memories.items()},
             "start": first and first.config.architecture.state_dict(),
@@ -289,7 +289,7 @@ class Recorder:
         described: dict[str, Any] = {key: {"kind": RECORDED, **section} for key, section in sections.items()}
         if isinstance(loss, Kind):
             described["loss"] = loss.model_dump(exclude_none=True)
-        measures = [one.model_dump(exclude_none=True) for one in instrument.config.record.measures or ()]
+        measures = [measure.model_dump(exclude_none=True) for measure in instrument.config.record.measures or ()]
         whole = {
             RECORDED: True, "name": re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or RECORDED,
             "seed": instrument.config.seed, "device": kind if kind in ("cpu", "cuda") else "auto",

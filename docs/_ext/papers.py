@@ -129,12 +129,12 @@ def _import_audit(file: Path, name: str) -> str:
         return f"stale, its claims are not those of the figure: `dyn audit {name}` again"
     old, declared = read_audit(FIGURES / file.name), load_figure(name)
     kept = old.outcomes if old is not None and belongs(old, document) else ()
-    tried = {one.null: one for one in (*kept, *audit.outcomes)}
+    tried = {outcome.null: outcome for outcome in (*kept, *audit.outcomes)}
     outcomes = [
-        NullOutcome(null, one.held, _without_paths(one.reason), reasons(declared, null, one.held))
-        for null in (*NULLS, *declared.nulls) if (one := tried.get(null))
+        NullOutcome(null, outcome.held, _without_paths(outcome.reason), reasons(declared, null, outcome.held))
+        for null in (*NULLS, *declared.nulls) if (outcome := tried.get(null))
     ]  # fmt: skip
-    claims = [Claim(**one) for one in document["claims"] if one["kind"] == "claim"]
+    claims = [Claim(**claim) for claim in document["claims"] if claim["kind"] == "claim"]
     write_sealed(FIGURES / file.name, Audit(name, claims, outcomes).as_dict())
     return ""
 
@@ -150,8 +150,8 @@ def _without_paths(reason: str) -> str:
 
 def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
     """Return whether an audit has the claims of a figure, with the same verdicts."""
-    own = {one["id"]: one["verdict"] for one in document["claims"] if one["kind"] == "claim"}
-    return own == {one.id: one.verdict for one in audit.claims}
+    verdicts = {claim["id"]: claim["verdict"] for claim in document["claims"] if claim["kind"] == "claim"}
+    return verdicts == {claim.id: claim.verdict for claim in audit.claims}
 
 
 # Markdown ------------------------------------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def short(key: str, entry: PaperEntry) -> str:
 
 def numbered(figure: str, title: str) -> str:
     """Return the title of a figure with its number in the paper, where it has one."""
-    found = re.match(r"(fig|table)(\d+\w?)(?=-|$)", figure.partition("-")[2])
-    return f"{'Figure' if found[1] == 'fig' else 'Table'} {found[2]}: {title}" if found else title
+    label = re.match(r"(fig|table)(\d+\w?)(?=-|$)", figure.partition("-")[2])
+    return f"{'Figure' if label[1] == 'fig' else 'Table'} {label[2]}: {title}" if label else title
 
 
 def documents() -> dict[str, dict[str, Any]]:
@@ -212,15 +212,15 @@ def documents() -> dict[str, dict[str, Any]]:
 def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     """Return the claims of a figure, over seeds where these are committed, theory after those of networks."""
     over_seeds = seeds_of(FIGURES / f"{document['figure']}.json", document)
-    claims = over_seeds or [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
-    return [one for kind in KINDS for one in claims if one.first.kind == kind]
+    claims = over_seeds or [ClaimOverSeeds.from_dict(claim) for claim in document["claims"]]
+    return [claim for kind in KINDS for claim in claims if claim.first.kind == kind]
 
 
 def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
     """Return the cells `25 of 26`, `1 of 1` of claims and theory."""
     cells = []
     for kind in KINDS:
-        verdicts = [one.verdict for one in claims if one.first.kind == kind]
+        verdicts = [claim.verdict for claim in claims if claim.first.kind == kind]
         held = verdicts.count("reproduced")
         said = "reproduced" if held == len(verdicts) else "partly" if held else "not reproduced"
         cells.append(badge(said, f"{held} of {len(verdicts)}") if verdicts else "–")
@@ -229,18 +229,18 @@ def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
 
 def of_seeds(claims: Sequence[ClaimOverSeeds]) -> list[str]:
     """Return the cells `12 of 26`, `3`: claims with a verdict over seeds, and those of them that depend on the seed."""
-    stated = [one for one in claims if one.first.kind == "claim"]
-    several = [one for one in stated if len(one.each) > 1]
-    depend = sum(one.verdict == DEPENDS for one in several)
+    stated = [claim for claim in claims if claim.first.kind == "claim"]
+    several = [claim for claim in stated if len(claim.each) > 1]
+    depend = sum(claim.verdict == DEPENDS for claim in several)
     return [f"{len(several)} of {len(stated)}" if stated else "–", str(depend) if several else "–"]
 
 
-def judged(one: ClaimOverSeeds) -> str:
+def judged(claim: ClaimOverSeeds) -> str:
     """Return the cell of a verdict: of a claim with the seeds that it stands on."""
-    shown = badge(one.verdict if one.verdict.endswith("reproduced") else "partly", one.verdict)
-    if one.first.kind == "theory":
+    shown = badge(claim.verdict if claim.verdict.endswith("reproduced") else "partly", claim.verdict)
+    if claim.first.kind == "theory":
         return f"{shown} (theory)"
-    return f"{shown} [{one.count or 'on one seed'}]{{.below}}"
+    return f"{shown} [{claim.count or 'on one seed'}]{{.below}}"
 
 
 # pages of papers -----------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
     """Return the page of a paper; `made` holds the JSON of figures by their ids."""
     preamble, sections = notes_of(key)
     claims = {name: claims_of(made[name]) for name in entry.figures if name in made}
-    every = [one for of in claims.values() for one in of]
+    every = [claim for of in claims.values() for claim in of]
     intro = re.sub(rf"^\*[^*]+\*, ({re.escape(entry.venue)}|[^*().;]*arXiv:[\d.]+\d)\.\s*", "", preamble)
     rows = [
         [f"[{plain(numbered(name, figure.title))}](#{name})", *counts(claims.get(name, []))]
@@ -294,7 +294,7 @@ def figure_section(
         _picked(chosen_by_outcome(origins), claims),
         *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
         *_verdicts(claims),
-        "\n\n".join(f"{badge('partly', 'chosen by outcome')} {plain(one)}" for one in chosen_by_outcome(origins)),
+        "\n\n".join(f"{badge('partly', 'chosen by outcome')} {plain(text)}" for text in chosen_by_outcome(origins)),
         _numbers(document.get("numbers", {})),
         _audit(name, document),
         _origins(document["paper"], origins),
@@ -305,10 +305,10 @@ def figure_section(
 
 def _picked(settings: Sequence[str], claims: Sequence[ClaimOverSeeds]) -> str:
     """Return how many seeds show a figure whose own seed was chosen by outcome; nothing for other figures."""
-    if not any(re.match(r"(the )?seed\b", one) for one in settings):
+    if not any(re.match(r"(the )?seed\b", setting) for setting in settings):
         return ""
-    shown = (one.each for one in claims if (one.first.kind, one.first.verdict) == ("claim", "reproduced"))
-    each = [all(one.verdict == "reproduced" for one in of_seed) for of_seed in zip(*shown, strict=True)]
+    shown = (claim.each for claim in claims if (claim.first.kind, claim.first.verdict) == ("claim", "reproduced"))
+    each = [all(claim.verdict == "reproduced" for claim in of_seed) for of_seed in zip(*shown, strict=True)]
     again = f"of {len(each)} seeds, it and those after it, {sum(each)} show all claims that it shows"
     tried = again if len(each) > 1 else "claims on one network hold for this seed alone"
     return f"**The seed of this figure was chosen by outcome; {tried}.**"
@@ -360,8 +360,8 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
     header, rows = audit.table()
     always = any(row[-1] for row in rows)
     rows = [[f"`{first}`", *(words.get(cell, plain(cell)) for cell in cells)] for first, *cells in rows]
-    said = [f"- `{one.null}`: {plain(one.reason)}" for one in audit.outcomes if one.reason]
-    left_out = [null for null in NULLS if null not in {one.null for one in audit.outcomes}]
+    said = [f"- `{outcome.null}`: {plain(outcome.reason)}" for outcome in audit.outcomes if outcome.reason]
+    left_out = [null for null in NULLS if null not in {outcome.null for outcome in audit.outcomes}]
     said += [f"- Not tried: {', '.join(f'`{null}`' for null in left_out)}"] if left_out else []
     if not always:
         header, rows = header[:-1], [row[:-1] for row in rows]
@@ -395,8 +395,8 @@ def _again(name: str, entry: FigureEntry, document: Mapping[str, Any]) -> str:
 def notes_of(key: str) -> tuple[str, dict[str, str]]:
     """Return the preamble and the sections, title -> text, of a paper's notes, without the claims that the JSON has."""
     text = (ROOT / "experiments" / key / "NOTES.md").read_text(encoding="utf-8")
-    preamble, *rest = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
-    sections = {title.partition(" (")[0]: _markdown(body) for title, body in zip(rest[::2], rest[1::2], strict=True)}
+    preamble, *parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)  # title, text, title, ...
+    sections = {title.partition(" (")[0]: _markdown(body) for title, body in zip(parts[::2], parts[1::2], strict=True)}
     return _markdown(preamble.partition("\n")[2]), {title: body for title, body in sections.items() if body}
 
 
@@ -444,7 +444,9 @@ def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
 def front_page(made: Mapping[str, dict[str, Any]]) -> str:
     """Return the part of the front page that is made from figures: counts, claims that are not reproduced, gallery."""
     claims = {name: claims_of(document) for name, document in made.items()}
-    of_paper = {key: [one for name in entry.figures for one in claims.get(name, [])] for key, entry in PAPERS.items()}
+    of_paper = {
+        key: [claim for name in entry.figures for claim in claims.get(name, [])] for key, entry in PAPERS.items()
+    }
     rows = [
         [f"[{short(key, entry)}]({key}.md) [{plain(entry.title)}]{{.below}}", *counts(of_paper[key]),
          *of_seeds(of_paper[key]), str(sum(name in made for name in entry.figures))]
@@ -452,21 +454,21 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
     ]  # fmt: skip
     missed, depending = (
         [
-            [plain(one.first.statement), f"[{plain(name)}]({key}.md#{name})", plain(one.first.expected),
-             one.shown, *rest(key, one)]
-            for key, entry in PAPERS.items() for name in entry.figures for one in claims.get(name, [])
-            if one.verdict == verdict
+            [plain(claim.first.statement), f"[{plain(name)}]({key}.md#{name})", plain(claim.first.expected),
+             claim.shown, *further(key, claim)]
+            for key, entry in PAPERS.items() for name in entry.figures for claim in claims.get(name, [])
+            if claim.verdict == verdict
         ]
-        for verdict, rest in (("not reproduced", _missed), (DEPENDS, _depending))
+        for verdict, further in (("not reproduced", _missed), (DEPENDS, _depending))
     )  # fmt: skip
     outcome = [f"[{name}]({document['paper']}.md#{name})" for name, document in made.items()
                if chosen_by_outcome(origins_of(name, [run["config"] for run in document["runs"]]))]  # fmt: skip
-    stated = [one for of in of_paper.values() for one in of if one.first.kind == "claim"]
-    several = sum(len(one.each) > 1 for one in stated)
+    stated = [claim for of in of_paper.values() for claim in of if claim.first.kind == "claim"]
+    several = sum(len(claim.each) > 1 for claim in stated)
     toctree = "\n".join(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items())
     return "\n\n".join(
         [
-            f"**{summary([one for of in of_paper.values() for one in of])}**, in {plural(len(made), 'figure')} of "
+            f"**{summary([claim for of in of_paper.values() for claim in of])}**, in {plural(len(made), 'figure')} of "
             f"{plural(len(PAPERS), 'paper')}. {plural(len(outcome), 'figure')} of them have a setting "
             f"[chosen by outcome](../explanation/verdicts.md#where-settings-come-from): {', '.join(outcome)}.",
             f"{several} of {plural(len(stated), 'claim')} have a verdict [over seeds]"
@@ -484,12 +486,12 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
     )
 
 
-def _missed(key: str, one: ClaimOverSeeds) -> list[str]:
-    return [_why(key, one.first.id) + f", {one.count}" * bool(one.count)]
+def _missed(key: str, claim: ClaimOverSeeds) -> list[str]:
+    return [_why(key, claim.first.id) + f", {claim.count}" * bool(claim.count)]
 
 
-def _depending(key: str, one: ClaimOverSeeds) -> list[str]:
-    return [one.count]
+def _depending(key: str, claim: ClaimOverSeeds) -> list[str]:
+    return [claim.count]
 
 
 def _why(key: str, claim: str) -> str:
@@ -542,7 +544,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    if not (chosen := [Path(one) for one in arguments if one != "--times"]):
+    if not (chosen := [Path(folder) for folder in arguments if folder != "--times"]):
         sys.exit(__doc__)
     for line in import_figures(chosen, "--times" in arguments):
         print(line)

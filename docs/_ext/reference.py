@@ -77,11 +77,11 @@ def markdown(text: str) -> str:
 @cache
 def _papers() -> dict[str, re.Pattern[str]]:
     """Return the papers of the project, each with the words that cite it."""
-    found = {}
+    patterns = {}
     for row in list_papers():
         first, year = row["authors"].split(",")[0], row["key"][-4:]
-        found[row["key"]] = re.compile(rf"\b{first}( et al\.| and \w+|, \w+)? {year}\b")
-    return found
+        patterns[row["key"]] = re.compile(rf"\b{first}( et al\.| and \w+|, \w+)? {year}\b")
+    return patterns
 
 
 def _cited(text: str) -> str:
@@ -144,7 +144,7 @@ def bundled(section: str) -> dict[str, type[Kind]]:
 
 def base_of(cls: type[Kind]) -> type[Kind]:
     """Return the base class of all kinds of a section."""
-    return next(one for one in reversed(cls.__mro__) if issubclass(one, Kind) and one.section == cls.section)
+    return next(base for base in reversed(cls.__mro__) if issubclass(base, Kind) and base.section == cls.section)
 
 
 def page(cls: type[Kind]) -> str:
@@ -161,11 +161,11 @@ def page(cls: type[Kind]) -> str:
     if obstacle:
         facts.append(f"It is trained by autograd, because it is no formula: {inline(obstacle)}.")
     shared = base_of(cls).model_fields
-    own, common = (
+    keys, common = (
         [key for key in key_rows(cls) if (key["name"] in shared) is inherited] for inherited in (False, True)
     )
     parts = [f"# {name}", markdown(inspect.cleandoc(cls.__doc__ or "")), "\n".join(facts)]
-    parts.append("## Keys\n\n" + (keys_table(own) if own else "It has no keys of its own."))
+    parts.append("## Keys\n\n" + (keys_table(keys) if keys else "It has no keys of its own."))
     if common:
         parts.append(f"### Keys of every {NAMES.get(section, section)}\n\n" + keys_table(common))
     parts += [f"## Example\n\n```yaml\n{example(cls)}\n```"]
@@ -313,16 +313,16 @@ def _help(app: Sphinx, context: click.Context, lines: list[str]) -> None:
 
 def _examples(app: Sphinx, context: click.Context, lines: list[str]) -> None:
     """Turn the lines below `Examples:` into a block of code; exit codes have a page."""
-    found: list[str] = []
+    written: list[str] = []
     for line in lines:
         text = line.removeprefix("|").strip()
         if text == "Exit codes:":
             break
         if text.endswith(":") and not text.startswith("dyn"):
-            found += ["", f".. rubric:: {text[:-1]}", "", ".. code-block:: text", ""]
+            written += ["", f".. rubric:: {text[:-1]}", "", ".. code-block:: text", ""]
         elif text:
-            found.append(f"   {text}")
-    lines[:] = [*found, ""]
+            written.append(f"   {text}")
+    lines[:] = [*written, ""]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

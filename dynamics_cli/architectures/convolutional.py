@@ -63,23 +63,23 @@ class OfImages(Architecture):
 
         Raises InputError for a convolution that leaves no pixel, or with kernels, size or stride 0.
         """
-        found: list[Layer] = []
+        layers: list[Layer] = []
         channels, rows, columns = self.image
         for kernels, size, stride, padding, pool in convolutions:
             name = f"conv({kernels},{size},{stride},{padding})"
             if min(kernels, size, stride) < 1 or min(rows, columns) + 2 * padding < size:
-                place = f"architecture.convolutions[{len(found)}]"
+                place = f"architecture.convolutions[{len(layers)}]"
                 raise InputError(f"{place}: {name} does not fit {rows} x {columns} pixels")
             weight = (kernels, channels, size, size)
             rows, columns = ((pixels + 2 * padding - size) // stride + 1 for pixels in (rows, columns))
             pooled = pool if min(rows, columns) >= pool else 1
-            found.append(Layer(len(found) + 1, name, weight, (kernels, rows, columns), stride, padding, pooled))
+            layers.append(Layer(len(layers) + 1, name, weight, (kernels, rows, columns), stride, padding, pooled))
             channels, rows, columns = kernels, rows // pooled, columns // pooled
         inputs = channels * rows * columns
         for width in widths:
-            found.append(Layer(len(found) + 1, f"fc({inputs},{width})", (width, inputs), (width,)))
+            layers.append(Layer(len(layers) + 1, f"fc({inputs},{width})", (width, inputs), (width,)))
             inputs = width
-        return found
+        return layers
 
     def build(self, d: int) -> ConvolutionalNetwork:
         """Return the network for flat images of `d` numbers.

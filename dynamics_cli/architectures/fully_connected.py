@@ -37,12 +37,12 @@ initialization: {kind: default_scaled}
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of weights and biases, layer by layer."""
-        found: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         for layer, (columns, rows) in enumerate(pairwise([d, *self.widths, self.outputs]), 1):
-            found[f"weight_{layer}"] = (rows, columns)
+            shapes[f"weight_{layer}"] = (rows, columns)
             if self.bias:
-                found[f"bias_{layer}"] = (rows,)
-        return found
+                shapes[f"bias_{layer}"] = (rows,)
+        return shapes
 
     def build(self, d: int) -> FullyConnectedNetwork:
         """Return the network for inputs of `d` columns."""

@@ -82,12 +82,12 @@ loss: {kind: cross_entropy}
             )
         D = self.width
         M = 4 * D if self.mlp_width is None else self.mlp_width
-        found: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
 
         def matrix(name: str, rows: int, columns: int, *, bias: bool = self.bias) -> None:
-            found[f"weight_{name}"] = (rows, columns)
+            shapes[f"weight_{name}"] = (rows, columns)
             if bias:
-                found[f"bias_{name}"] = (rows,)
+                shapes[f"bias_{name}"] = (rows,)
 
         matrix("embedding", D, d // self.tokens, bias=False)
         matrix("positions", self.tokens, D, bias=False)
@@ -99,7 +99,7 @@ loss: {kind: cross_entropy}
                 matrix(f"in{layer}", M, D)
                 matrix(f"out{layer}", D, M)
         matrix("unembedding", self.outputs, D)
-        return found
+        return shapes
 
     def build(self, d: int) -> nn.Module:
         """Return the network for samples of `d` columns."""

@@ -77,17 +77,17 @@ class OfClasses(Dataset):
     def _first(self, part: str, count: int | None, key: str) -> list[Bytes]:
         """Return the first `count` images (count, ...) of each class; all for None."""
         images = self.images(part)
-        for label, found in images.items():
-            if count is not None and len(found) < count:
-                raise InputError(f"dataset.{key} is {count}, {self._holds(len(found), label)}")
-        return [found[:count] for found in images.values()]
+        for label, of_class in images.items():
+            if count is not None and len(of_class) < count:
+                raise InputError(f"dataset.{key} is {count}, {self._holds(len(of_class), label)}")
+        return [of_class[:count] for of_class in images.values()]
 
     def _holds(self, count: int, label: int) -> str:
         return f"there are {count} such images of class {label}"
 
     def _rows(self, images: list[Bytes]) -> tuple[Floats, Floats]:
         """Return pixels (n, d) from 0 (black) to 1 and labels (n,) of images sorted by class."""
-        classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(found) for found in images])  # (n,)
+        classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(of_class) for of_class in images])  # (n,)
         pixels, y = self.labelled(np.concatenate(images), classes)
         return pixels.reshape(len(pixels), -1) / 255.0, y
 
@@ -221,8 +221,8 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
         path, key = find_images()
         if self.images not in (None, key):
             raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {key}")
-        found, pixels, dogs = read_images(path, self.size)
-        if found != key:
+        checksum, pixels, dogs = read_images(path, self.size)
+        if checksum != key:
             raise InputError(
                 f"{path}: has changed since it was added; `dyn data add dogs-vs-cats PATH` checks it again"
             )

@@ -77,8 +77,8 @@ class Teacher(Dataset, kind="teacher"):
             columns = _WithoutSamples(d=d, input_dim=self.dim, bias=self.append_bias)
             config = _WithoutSamples(architecture=self.architecture)
             problem: Any = _WithoutSamples(config=config, dataset=columns, shapes=shapes)
-            own = streams if self.generator == "torch" else TeacherStreams(seed)
-            return dict(self.initialization.draw(problem, own))
+            drawing = streams if self.generator == "torch" else TeacherStreams(seed)
+            return dict(self.initialization.draw(problem, drawing))
         rng = streams.rng("teacher")
         weights = {name: self.scale * rng.standard_normal(shape) for name, shape in shapes.items()}
         if self.output_value is not None and "output_weight" in weights:

@@ -30,15 +30,15 @@ def matrices(shapes: Shapes, kind: str) -> dict[str, tuple[int, ...]]:
     Raises:
         InputError: there is a vector that is no bias.
     """
-    found = {
+    weights = {
         name: (1, *shape) if name == "output_weight" and len(shape) == 1 else shape for name, shape in shapes.items()
     }
-    found = {name: shape for name, shape in found.items() if "bias" not in name}
-    for name, shape in found.items():
+    weights = {name: shape for name, shape in weights.items() if "bias" not in name}
+    for name, shape in weights.items():
         if len(shape) < 2:
             others = "unbalanced and default_scaled draw weights of any shape"
             raise InputError(f"initialization.kind {kind}: {name} {shape} is no matrix; {others}")
-    return found
+    return weights
 
 
 def orthonormal(rng: Generator, rows: int, columns: int) -> Floats:

@@ -67,7 +67,7 @@ def find_plateaus(
     steps, values = _curve(iterations, losses)
     shortest = minimum_fraction * (steps[-1] - steps[0])
     ends = _flat_ends(values, relative_tolerance, floor * values[0])
-    found: list[tuple[int, int]] = []
+    plateaus: list[tuple[int, int]] = []
     todo = [(0, len(values) - 1)]
     while todo:
         low, high = todo.pop()
@@ -79,9 +79,9 @@ def find_plateaus(
         if lengths[best] < shortest or lengths[best] <= 0:
             continue
         first, last = low + best, int(stops[best])
-        found.append((first, last))
+        plateaus.append((first, last))
         todo += [(low, first - 1), (last + 1, high)]
-    return [Plateau(float(np.median(values[i : j + 1])), int(steps[i]), int(steps[j])) for i, j in sorted(found)]
+    return [Plateau(float(np.median(values[i : j + 1])), int(steps[i]), int(steps[j])) for i, j in sorted(plateaus)]
 
 
 def _flat_ends(values: Floats, tolerance: float, floor: float) -> Ints:

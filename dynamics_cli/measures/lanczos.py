@@ -61,6 +61,6 @@ def density(rules: Floats, at: Floats, width: float) -> Floats:
     Source: Ghorbani et al. 2019, Eq. 4.
     """
     nodes, weights = rules[:, 0].ravel(), rules[:, 1].ravel() / len(rules)
-    there = ~np.isnan(nodes)
-    gaussians = np.exp(-(((at[:, None] - nodes[there]) / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
-    return np.asarray(gaussians @ weights[there])
+    known = ~np.isnan(nodes)
+    gaussians = np.exp(-(((at[:, None] - nodes[known]) / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
+    return np.asarray(gaussians @ weights[known])

@@ -80,9 +80,9 @@ def level_sets(
             todo += _cut(piece, checked, slope, reach, heights)
             continue
         values = piece.corners @ piece.A[0] + float(piece.c[0])
-        for level, found in zip(heights, segments, strict=True):
+        for level, level_segments in zip(heights, segments, strict=True):
             if values.min() < level < values.max():
-                found.append(_crossing(piece.corners, values - level))
+                level_segments.append(_crossing(piece.corners, values - level))
     return segments
 
 

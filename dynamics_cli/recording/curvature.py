@@ -102,15 +102,15 @@ class OfBlocks(Curvature):
         if self.blocks is None:
             return [np.arange(derivatives.size)]
         ends = np.cumsum([0, *(math.prod(derivatives.problem.shapes[name]) for name in derivatives.names)]).tolist()
-        own = {name: np.arange(*bounds) for name, bounds in zip(derivatives.names, pairwise(ends), strict=True)}
+        layers = {name: np.arange(*bounds) for name, bounds in zip(derivatives.names, pairwise(ends), strict=True)}
         if self.blocks == "layer":
-            return list(own.values())
-        found = [[own[name] for name in own if fnmatchcase(name, pattern)] for pattern in self.blocks.values()]
-        for pattern, matched in zip(self.blocks.values(), found, strict=True):
+            return list(layers.values())
+        blocks = [[layers[name] for name in layers if fnmatchcase(name, pattern)] for pattern in self.blocks.values()]
+        for pattern, matched in zip(self.blocks.values(), blocks, strict=True):
             if not matched:
-                there = ", ".join(derivatives.names)
-                raise InputError(f"record.measures: {self.kind}.blocks: {pattern!r} is no trained weight of: {there}")
-        return [np.concatenate(matched) for matched in found]
+                names = ", ".join(derivatives.names)
+                raise InputError(f"record.measures: {self.kind}.blocks: {pattern!r} is no trained weight of: {names}")
+        return [np.concatenate(matched) for matched in blocks]
 
 
 class Sharpness(OfBlocks, kind="sharpness"):
@@ -131,13 +131,13 @@ class Sharpness(OfBlocks, kind="sharpness"):
         derivatives, near = derivatives_of(state), state.memory.get("vectors")
         places = self.places(derivatives)
         values, vectors = np.full((len(places), self.top), np.nan), np.zeros((self.top, derivatives.size)).T
-        for found, place in zip(values, places, strict=True):
+        for row, place in zip(values, places, strict=True):
             size = len(place)
             k = min(self.top, size)
             start = _first(size, 1.0 if near is None else NUDGE / size**0.5)
             if near is not None:
                 start = start + near[place, :k].sum(1)
-            found[:k], vectors[place, :k] = derivatives.largest(start, k, block=place)
+            row[:k], vectors[place, :k] = derivatives.largest(start, k, block=place)
         state.memory["vectors"] = vectors
         if self.top > 1:
             return values[0] if self.blocks is None else values
@@ -225,12 +225,12 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
         places = self.places(derivatives)
         if self.probes is None:
             H = derivatives.hessian()
-            found = [H.diagonal()[place].sum() for place in places]
+            traces = [H.diagonal()[place].sum() for place in places]
         else:
             signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.probes, derivatives.size))
             turned = [derivatives.hessian_product(v) for v in signs]
-            found = [np.mean([v[place] @ Hv[place] for v, Hv in zip(signs, turned, strict=True)]) for place in places]
-        return float(found[0]) if self.blocks is None else np.array(found)
+            traces = [np.mean([v[place] @ Hv[place] for v, Hv in zip(signs, turned, strict=True)]) for place in places]
+        return float(traces[0]) if self.blocks is None else np.array(traces)
 
 
 class GaussNewton(Curvature, kind="gauss_newton"):

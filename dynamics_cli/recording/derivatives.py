@@ -45,8 +45,8 @@ def derivatives_of(state: State) -> Derivatives:
     if "derivatives" not in state.shared:
         engine = engine_of(state.problem)
         state.shared["derivatives"] = ByAutograd(state) if engine is None else ByEngine(state, engine)
-    found: Derivatives = state.shared["derivatives"]
-    return found
+    derivatives: Derivatives = state.shared["derivatives"]
+    return derivatives
 
 
 def trained_names(problem: Problem) -> list[str]:
@@ -143,12 +143,12 @@ def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[
 
 def features_of(architecture: Any, parameters: Parameters, x: Floats) -> list[tuple[Floats, Floats]]:
     """Return preactivations and activations (n, m_l) of the hidden layers of a fully connected network, float64."""
-    h, found = np.asarray(x, np.float64), []
+    h, layers = np.asarray(x, np.float64), []
     for W, b in layers_of(architecture, parameters)[:-1]:
         z = h @ W.T + b
         h = architecture.sigma.value(z)
-        found.append((z, h))
-    return found
+        layers.append((z, h))
+    return layers
 
 
 def engine_of(problem: Problem) -> Engine | None:
@@ -162,8 +162,8 @@ def engine_of(problem: Problem) -> Engine | None:
             from dynamics_cli.engine.curvature import Engine
 
             known["engine"] = Engine(problem, trained_names(problem))
-    found: Engine | None = known["engine"]
-    return found
+    engine: Engine | None = known["engine"]
+    return engine
 
 
 class ByEngine(Derivatives):
@@ -262,8 +262,8 @@ class ByEngine(Derivatives):
             losses, gradients = np.empty(len(weights)), np.empty(weights.shape)
             for k, theta in enumerate(weights):
                 if k == 0 or rows is not None:
-                    for source, own in given:
-                        own[...] = source if rows is None else source[rows[k]]
+                    for source, working in given:
+                        working[...] = source if rows is None else source[rows[k]]
                 work.theta[engine.places] = theta
                 losses[k] = work.evaluate() / count
                 gradients[k] = work.gradient[engine.places]
@@ -411,8 +411,8 @@ class ByAutograd(Derivatives):
         step = NEARBY * (float(flat.norm()) or 1.0) / float(v.norm())
 
         def gradient(*, graph: bool = False) -> torch.Tensor:
-            found = torch.autograd.grad(self._loss_of_two(), weights, create_graph=graph, materialize_grads=True)
-            return torch.cat([part.flatten() for part in found])
+            gradients = torch.autograd.grad(self._loss_of_two(), weights, create_graph=graph, materialize_grads=True)
+            return torch.cat([part.flatten() for part in gradients])
 
         def beside(sign: int) -> torch.Tensor:
             with torch.no_grad():
@@ -464,7 +464,7 @@ class ByAutograd(Derivatives):
         from torch.utils._pytree import tree_map
 
         def single(weights: Any, x: Any, y: torch.Tensor) -> Any:
-            return of(weights, tree_map(lambda one: one[None], x), y[None])
+            return of(weights, tree_map(lambda sample: sample[None], x), y[None])
 
         weights, samples = {name: p.detach() for name, p in self._weights.items()}, (self._x[rows], self._y[rows])
         if self._maps_samples:
@@ -473,8 +473,8 @@ class ByAutograd(Derivatives):
             except RuntimeError:  # recurrent layers, for example, write to buffers
                 self._maps_samples = False
         numbers = range(len(samples[1]))
-        each = [jacrev(single, chunk_size=1)(weights, *tree_map(lambda one, k=k: one[k], samples)) for k in numbers]
-        return [torch.stack([one[name] for one in each]) for name in weights]
+        each = [jacrev(single, chunk_size=1)(weights, *tree_map(lambda x, k=k: x[k], samples)) for k in numbers]
+        return [torch.stack([jacobian[name] for jacobian in each]) for name in weights]
 
     def _few(self, count: int, outputs: int = 1) -> list[slice]:
         """Return parts of the first samples for which all derivatives of the outputs are held at once."""
@@ -547,7 +547,7 @@ class ByAutograd(Derivatives):
             mapped = torch.func.vmap(both, (0, *[None if rows is None else 0] * 2), chunk_size=at_once)
             with threads_for(None if problem.convolutional else len(weights) * count * problem.multiply_adds):
                 pairs = [mapped(theta, self._x[part], targets[part]) for part in parts]
-            gradients, losses = (sum(one).detach().cpu().numpy() for one in zip(*pairs, strict=True))
+            gradients, losses = (sum(parts).detach().cpu().numpy() for parts in zip(*pairs, strict=True))
             return losses, gradients
 
         return at

@@ -26,15 +26,15 @@ class TangentKernel(Measure):
         key = f"kernel of {self.count}"
         if key not in state.shared:
             state.shared[key] = derivatives_of(state).kernel(min(self.count, state.problem.dataset.n))
-        found: Floats = state.shared[key]
-        return found
+        kernel: Floats = state.shared[key]
+        return kernel
 
     def first(self, state: State) -> Floats:
         """Return the kernel of the initial network."""
         if "kernel" not in state.memory:
             state.memory["kernel"] = self.kernel(state.first)
-        found: Floats = state.memory["kernel"]
-        return found
+        start: Floats = state.memory["kernel"]
+        return start
 
 
 class KernelDistance(TangentKernel, kind="kernel_distance"):

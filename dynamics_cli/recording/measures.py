@@ -54,10 +54,10 @@ class OfSamples(Measure):
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are such samples, and where it is by replaced labels, whether labels are replaced."""
-        there = not self.held_out or problem.dataset.y_test is not None
+        offered = not self.held_out or problem.dataset.y_test is not None
         if self.by_replaced:
-            there = bool(problem.config.dataset.replaced_labels) and not self.held_out
-        return there and not problem.config.architecture.players
+            offered = bool(problem.config.dataset.replaced_labels) and not self.held_out
+        return offered and not problem.config.architecture.players
 
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the parts."""

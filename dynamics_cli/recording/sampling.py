@@ -95,13 +95,13 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         coefficients = self._coefficients(state)
         if self.trace:
             return coefficients
-        found = coefficients.mean(0)
-        spread = found.std(ddof=1) if self.chains > 1 else np.nan
-        return np.array([found.mean(), spread, split_r_hat(coefficients)])
+        estimates = coefficients.mean(0)
+        spread = estimates.std(ddof=1) if self.chains > 1 else np.nan
+        return np.array([estimates.mean(), spread, split_r_hat(coefficients)])
 
-    def doubt(self, found: Floats) -> str | None:
+    def doubt(self, measured: Floats) -> str | None:
         """Return that chains disagree, if they do."""
-        r_hat = split_r_hat(found) if self.trace else float(found[2])
+        r_hat = split_r_hat(measured) if self.trace else float(measured[2])
         if not r_hat > AGREE:
             return None
         return f"chains disagree (split R-hat {r_hat:.3g}, above {AGREE:g}): take more draws, or a larger gamma"
@@ -133,7 +133,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
 
         def walk(steps: int) -> Floats:
             nonlocal w
-            found = np.full((steps, self.chains), np.nan)
+            trace = np.full((steps, self.chains), np.nan)
             for t in range(steps):
                 rows = rng.integers(n, size=(self.chains, self.batch_size)) if self.batch_size else None
                 losses, gradients = potential(w, rows)
@@ -141,8 +141,8 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
                 w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
                 if not np.isfinite(w).all():
                     break
-                found[t] = losses
-            return found
+                trace[t] = losses
+            return trace
 
         slowest = 3 / (step * self.gamma) if self.gamma else LONGEST
         burn_in = int(np.clip(slowest, LEAST, LONGEST)) if self.burn_in is None else self.burn_in
@@ -158,8 +158,11 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     def _curvature(self, derivatives: Derivatives, state: State) -> float:
         """Return the largest eigenvalue of the Hessian of `L_n` at the state, at least 0."""
         start = stream(state.problem.config.seed, self.kind, state.iteration, 1).standard_normal(derivatives.size)
-        n, own = state.problem.dataset.n, self.labels == "own"  # whose residuals are 0: the Gauss-Newton part is all
-        value = derivatives.largest(start, whole=not own)[0][0] / (state.problem.loss.sample_weight(n) * n)
+        n, own_labels = (
+            state.problem.dataset.n,
+            self.labels == "own",
+        )  # whose residuals are 0: the Gauss-Newton part is all
+        value = derivatives.largest(start, whole=not own_labels)[0][0] / (state.problem.loss.sample_weight(n) * n)
         return max(float(value), 0.0)
 
 

@@ -35,8 +35,8 @@ class OfLayer(Measure):
         if self.layer == "end_to_end" and not is_linear(problem):
             raise InputError("record.measures: layer end_to_end needs a linear network")
         if self.layer not in (None, "end_to_end", *problem.shapes):
-            there = ", ".join(problem.shapes)
-            raise InputError(f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network: {there}")
+            names = ", ".join(problem.shapes)
+            raise InputError(f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network: {names}")
         return True
 
     def chosen(self, problem: Problem, parameters: Parameters) -> Floats:
@@ -91,7 +91,7 @@ class Distance(OfLayer, kind="distance"):
 
     def measure(self, state: State) -> float:
         """Return the distance."""
-        now, start = (self.chosen(state.problem, one) for one in (state.parameters, state.start))
+        now, start = (self.chosen(state.problem, weights) for weights in (state.parameters, state.start))
         return float(np.linalg.norm(now - start) / (np.linalg.norm(start) if self.relative else 1.0))
 
 
@@ -191,7 +191,7 @@ class Alignment(Measure, kind="alignment"):
     def offered(self, problem: Problem) -> bool:
         """Return whether there are neurons, and the directions are in the space of their weights."""
         shape = problem.shapes.get("hidden_weight")
-        return shape is not None and all(len(one) == shape[1] for one in self.directions)
+        return shape is not None and all(len(direction) == shape[1] for direction in self.directions)
 
     def measure(self, state: State) -> float:
         """Return the mean, from 0 to 1."""

@@ -101,16 +101,16 @@ def read_images(
             raise InputError(f"{path}: {file.name} cannot be used: {error or type(error).__name__}") from error
 
     digest = hashlib.sha256()
-    with _opened(path) as found, warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        check_size(len(found), size**2)  # three colours in float32, and the bytes
-        images = np.empty((len(found), size, size, 3), np.uint8)
+    with _opened(path) as pictures, warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        check_size(len(pictures), size**2)  # three colours in float32, and the bytes
+        images = np.empty((len(pictures), size, size, 3), np.uint8)
         warnings.filterwarnings("ignore", module=r"PIL\.")  # of odd metadata, which do not matter for pixels
-        for k, (file, (checksum, image)) in enumerate(zip(found, pool.map(decode, found), strict=True)):
+        for k, (file, (checksum, image)) in enumerate(zip(pictures, pool.map(decode, pictures), strict=True)):
             digest.update(f"{file.name} {checksum}\n".encode())
             images[k] = image
             if progress is not None:
-                progress(k + 1, len(found))
-    return digest.hexdigest(), images, np.array([file.name.startswith("dog") for file in found])
+                progress(k + 1, len(pictures))
+    return digest.hexdigest(), images, np.array([file.name.startswith("dog") for file in pictures])
 
 
 @contextlib.contextmanager
@@ -122,11 +122,11 @@ def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
         except ARCHIVE_DAMAGE as error:
             raise InputError(f"{path}: is neither a folder nor a complete zip archive ({error})") from error
         inner = root / "train"
-        found = {file.name: file for file in (inner if inner.is_dir() else root).iterdir()}
-        named = [match for match in map(_IMAGE.fullmatch, found) if match]
+        by_name = {file.name: file for file in (inner if inner.is_dir() else root).iterdir()}
+        named = [match for match in map(_IMAGE.fullmatch, by_name) if match]
         if {match[1] for match in named} != {"cat", "dog"}:
             raise InputError(f"{path}: holds no cat.0.jpg, dog.0.jpg ... of both classes: Kaggle's train.zip does")
-        yield [found[match[0]] for match in sorted(named, key=lambda match: (match[1], int(match[2])))]
+        yield [by_name[match[0]] for match in sorted(named, key=lambda match: (match[1], int(match[2])))]
 
 
 def _decoded(data: bytes, size: int) -> NDArray[np.uint8]:

@@ -27,10 +27,10 @@ def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
         InputError: it cannot be read; the message says where.
     """
     try:
-        there = path.is_file()
+        exists = path.is_file()
     except OSError:  # too long a name, or a directory that may not be looked into
-        there = False
-    if not there:
+        exists = False
+    if not exists:
         raise DataMissingError(f"{path}: no such data file; name an existing .npz or .csv under dataset.path")
     if path.suffix.lower() == ".npz":
         return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
@@ -50,8 +50,8 @@ def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = (
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             for name in required:
                 if name not in entries:
-                    there = ", ".join(list(entries)[:10]) + (", ..." if len(entries) > 10 else "")
-                    raise InputError(f"{path}: no array {name!r}; the file holds {there or 'nothing'}")
+                    names = ", ".join(list(entries)[:10]) + (", ..." if len(entries) > 10 else "")
+                    raise InputError(f"{path}: no array {name!r}; the file holds {names or 'nothing'}")
             wanted = {name: entries[name] for name in (*required, *optional) if name in entries}
             return {name: _read_array(archive, entry, f"{path}: {name}") for name, entry in wanted.items()}
     except ARCHIVE_DAMAGE as error:
@@ -87,8 +87,8 @@ def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
         last = "the label" if outputs == 1 else f"{outputs} columns of labels"
         signs = [sign for sign in ";\t" if sign in rows[0][1][0]]
         guess = f"; is it separated by {signs[0]!r}? Commas are needed" if signs else ""
-        there = "one column" if columns == 1 else f"{columns} columns"
-        raise InputError(f"{path}:{rows[0][0]}: {there} only; needed are inputs and, last, {last}{guess}")
+        width = "one column" if columns == 1 else f"{columns} columns"
+        raise InputError(f"{path}:{rows[0][0]}: {width} only; needed are inputs and, last, {last}{guess}")
     table = np.empty((len(rows), columns))
     for k, (number, row) in enumerate(rows):
         if len(row) != columns:
