@@ -104,10 +104,8 @@ def no_boundary(view: View) -> str | None:
     if architecture.sigma.negative_slope is None:
         return f"the activation {architecture.activation.kind} is not piecewise linear"
     if architecture.centered:
-        return "the network is centred: that of the start is subtracted"
-    return (
-        f"the boundary is that of two classes, and the network has {view.outputs} outputs" if view.outputs > 2 else None
-    )
+        return "the network is centred: its start is subtracted"
+    return f"a boundary lies between two classes, the network has {view.outputs} outputs" if view.outputs > 2 else None
 
 
 def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:

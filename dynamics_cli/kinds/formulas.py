@@ -247,8 +247,8 @@ softplus = _named("softplus", "Return `log(1 + exp(z))`, without overflow.", lam
 abs = _named("abs", "Return `|z|`; its derivative at 0 is 0.", lambda z, f: _apply("sign", z))
 sign = _named("sign", "Return -1, 0 or 1.", lambda z, f: 0.0)
 # fmt: on
-maximum = _named("maximum", "Return the larger of two; where they are equal, the derivative is that of the second.")
-minimum = _named("minimum", "Return the smaller of two; where they are equal, the derivative is that of the second.")
+maximum = _named("maximum", "Return the larger of two; where they are equal, the second is derived.")
+minimum = _named("minimum", "Return the smaller of two; where they are equal, the second is derived.")
 where = _named("where", "Return the second argument where the first, a comparison, holds, the third elsewhere.")
 total = _named("total", "Return the sum over the outputs of a sample, or over the weights of a tensor in an update.")
 total_of_all = _named("total_of_all", "Return the sum over all trained weights of the network, in an update.")

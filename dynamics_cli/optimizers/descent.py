@@ -51,7 +51,7 @@ class Plain(Descent):
         if self.nesterov and self.momentum is None:
             yield ("optimizer", "nesterov"), "needs optimizer.momentum, e.g. 0.9"
         if self.label_noise is not None and loss is not None and loss.labels != "real":
-            what = f"noise is added to real labels, those of the loss {loss.kind} are {loss.labels}"
+            what = f"noise is added to real labels, the loss {loss.kind} has {loss.labels}"
             yield ("optimizer", "label_noise"), f"{what}; mse takes real ones"
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:

@@ -48,7 +48,7 @@ PLACE = ("path", "replica", "hash", "message")
 FIXED = ("job", "seed", "status", *PLACE)
 """Columns that are neither settings nor final numbers."""
 _AGAIN = "the same `dyn sweep` again only reads the runs and writes the table"
-_TRAINED = "the same `dyn sweep` again trains what is missing"
+_TRAINED = "the same `dyn sweep` again trains the missing jobs"
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
 
 
@@ -264,7 +264,7 @@ class Sweep:
         if not files.exists(path / layout.INFO):
             raise CorruptRunError(path, f"the run of job {row['job']} of this sweep is gone", _TRAINED)
         if read_info(path).get("hash") != row["hash"]:
-            problem = f"it holds another run than that of job {row['job']} of this sweep; was it moved there?"
+            problem = f"it does not hold the run of job {row['job']} of this sweep; was it moved there?"
             raise CorruptRunError(path, problem, f"move or delete it; {_TRAINED}")
 
     def table_is_intact(self) -> bool:

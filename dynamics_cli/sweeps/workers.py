@@ -30,7 +30,7 @@ LOOK_SECONDS = 0.1
 TRIES = 2
 """How often a run is begun or continued before it has failed, where its process was killed."""
 KILLED = f"its process was killed {TRIES} times, as by a system that runs out of memory: try fewer --workers"
-STOPPED = "interrupted; what is done is kept, the states of the others are saved: the same command goes on"
+STOPPED = "interrupted; finished jobs are kept, the states of the others are saved: the same command goes on"
 MOST_SENT = 1000
 """Tasks that an executor is given at once."""
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def run_by_executor(todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Ex
                     else:
                         yield k, ended
             except BrokenExecutor as error:
-                raise RunError(f"the executor is gone; what is done is kept: {error}") from error
+                raise RunError(f"the executor is gone; finished jobs are kept: {error}") from error
             number = number or watch.received
         for future in running:
             future.cancel()

@@ -49,7 +49,7 @@ def is_relu_network(architecture: Any) -> bool:
 
 def plain_violations(architecture: Any) -> list[str]:
     """Return that parts of a network are frozen, scaled or subtracted, if they are."""
-    return [] if architecture.plain else ["the whole network is trained, and its output is that of its weights"]
+    return [] if architecture.plain else ["all weights are trained, and the output is neither scaled nor centred"]
 
 
 def largest_step(run: Any, states: int = MET) -> float:

@@ -77,7 +77,7 @@ def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Pat
     ended = answer(process)
     assert ended.code == 130
     assert ended.err == (
-        "Error: interrupted; what is done is kept, the states of the others are saved: the same command goes on\n"
+        "Error: interrupted; finished jobs are kept, the states of the others are saved: the same command goes on\n"
     )
     wait_until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers))
     assert [Run(run).status for run in runs_begun(place)] == ["interrupted"] * 2

@@ -156,7 +156,7 @@ def exchange(a, b):
 
 
 GONE = {f"00000{k}": f"the run of job {k} of this sweep is gone" for k in range(4)}
-MOVED = {f"00000{k}": "it holds another run than that of job" for k in range(4)}
+MOVED = {f"00000{k}": "it does not hold the run of job" for k in range(4)}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):
     numbers = [row["job"] for row in own.rows if row["path"] == first]
     shutil.rmtree(tmp_path / first)
     list(train_all([Task([of[1][number].config for number in numbers], tmp_path / first)]))
-    assert "another run" in verify_sweep(tmp_path)[0].problem
+    assert "does not hold the run" in verify_sweep(tmp_path)[0].problem
     again = run_sweep(of[0], out=tmp_path)
     assert again.counts()["failed"] == len(numbers)
     assert "holds a run of another config" in again.rows[0]["message"]
