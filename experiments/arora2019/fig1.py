@@ -79,8 +79,8 @@ def _over_counts(e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "
                   "theirs, the smaller)", source, kit.more_than(10), few[2] / max(few[3], few[4])),
         kit.claim("few-least" + suffix, f"{of}With few entries deeper networks err less than the least nuclear norm "
                   "(its error over theirs, the smaller)", source, kit.more_than(10), few[0] / max(few[3], few[4])),
-        kit.claim("alike" + suffix, f"{of}Depths 3 and 4 are alike (error of 3 over that of 4, the farthest from 1 of "
-                  "three numbers of entries)", "Section 2.3 (recalled); number ours", kit.Interval(0.1, 10),
+        kit.claim("alike" + suffix, f"{of}Depths 3 and 4 are alike (error of 3 over error of 4, the farthest from 1 "
+                  "of three numbers of entries)", "Section 2.3 (recalled); number ours", kit.Interval(0.1, 10),
                   kit.given(fitted, alike)),
     ]
     # fmt: on

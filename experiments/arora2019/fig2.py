@@ -41,19 +41,19 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
         *(kit.theory(f"printed-{observed}", f"100 rows, rank 5, {observed} entries: the least nuclear norm is as the "
                      "notebook printed it of its own draw", "released notebook, output of cell 7", kit.around(printed),
                      evidence.norms[observed]) for observed, printed in PRINTED.items()),
-        kit.claim("not-truth", "With few entries the least nuclear norm is below that of the truth (by the share)",
+        kit.claim("not-truth", "With few entries the least nuclear norm is below the truth's (by the share)",
                   source,
                   kit.more_than(0.005), 1 - least.norm / truth.norm, always=ALWAYS),
         *(kit.claim(f"above-{s.depth}", f"Depth {s.depth} does not minimise the nuclear norm where entries are "
                     "few (its norm from the smallest start over the minimum, less 1)",
                     source, kit.more_than(0.005), s.norm / least.norm - 1)
           for s in (two, three)),
-        kit.claim("norm", "Depth 3 has the norm of the truth (distance from it over that of the minimum)", source,
+        kit.claim("norm", "Depth 3 has the norm of the truth (distance from it over the minimum's)", source,
                   kit.less_than(0.1), abs(three.norm - truth.norm) / (truth.norm - least.norm)),
-        kit.claim("rank", "The effective rank of depth 3 is that of the truth (ratio)", source, kit.around(1.0),
+        kit.claim("rank", "The effective rank of depth 3 is the truth's (ratio)", source, kit.around(1.0),
                   three.rank / truth.rank),
-        kit.claim("rank-less", "The effective rank of depth 3 is less than that of depth 2 and of the minimum (over "
-                  "the smaller)", source, kit.less_than(1.0), three.rank / min(two.rank, least.rank)),
+        kit.claim("rank-less", "The effective rank of depth 3 is less than depth 2's and the minimum's (over the "
+                  "smaller)", source, kit.less_than(1.0), three.rank / min(two.rank, least.rank)),
         kit.claim("many", "With many entries all have the least norm (largest distance, relative)", source,
                   kit.less_than(0.01), max(abs(np.array(norms) - 1))),
     ]  # fmt: skip

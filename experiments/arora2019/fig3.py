@@ -93,7 +93,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "truth's when the first is half there, N = 3 over N = 2)", "Section 3, Figure 3", kit.more_than(1),
                   three.gap / two.gap),
         kit.claim("diagonal", r"$U^\top \nabla L V$ is dominated by its diagonal, N = 2 (mean size of its entries "
-                  "over that of the rest, least while values are learnt)",
+                  "over the rest's, least while values are learnt)",
                   "Figure 3, last column", kit.more_than(2), ratio),
         *(kit.claim(f"theorem-{run.depth}", f"Balanced layers, N = {run.depth}: singular values move as the theorem "
                     "says, up to the error of Euler's method (deviation at a step over that at half of it)",

@@ -52,9 +52,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         assumption_claim(e.setting),
         kit.claim("first-saddle", "The saddle at 0 is left after 5000 iterations (loss down by 1 %)",
                   "Section 5, Figure 3", kit.around(5000), first),
-        kit.claim("first-flat", "Until 4000 the loss stays at that of the zero network (largest relative change)",
+        kit.claim("first-flat", "Until 4000 the loss stays at the zero network's (largest relative change)",
                   "Section 5, Figure 3", kit.at_most(DROP), kit.given(np.isfinite(first), flat)),
-        kit.claim("saddle-loss", "Near iteration 8000 the loss is that of the intermediate saddle",
+        kit.claim("saddle-loss", "Near iteration 8000 the loss is the intermediate saddle's",
                   "Fact 1, Figure 3", kit.near(e.saddle_loss, NEAR), saddle.value if saddle else NAN),
         kit.claim("second-saddle", "The second saddle is only left around iteration 11000 (loss down by 1 %)",
                   "Section 5, Figure 3", kit.around(11000), second),
@@ -138,7 +138,7 @@ FIGURE = kit.Figure(
     ),
     configs=CONFIGS, variants=VARIANTS, nulls=NULLS,
     passes={"linear": {
-        "first-flat": "The saddle at 0 and the slow escape from it are those of every homogeneous network.",
+        "first-flat": "The saddle at 0 and the slow escape from it are every homogeneous network's.",
         "rate zero-loss": "Orthogonal points are fitted by a linear function too; its neurons are active on both.",
     }},
 )  # fmt: skip

@@ -79,13 +79,13 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("turn-before", "Neurons do not keep a fixed direction before the saddle (least turn of a visible "
                   "neuron, degrees)",
                   "Appendix A.1", kit.at_least(TURN), kit.given(bends(saddle, inputs), turned.min())),
-        kit.claim("saddle-loss", "The loss at 94000 is that of an intermediate saddle, where no negative neuron has "
-                  "grown (loss; the least loss with positive output weights)",
+        kit.claim("saddle-loss", "The loss at 94000 is an intermediate saddle's, where no negative neuron has grown "
+                  "(loss; the least loss with positive output weights)",
                   "Figure 4(c), (f)", kit.near(e.saddle_loss, 1e-4), e.curve.at(94000)),
         kit.claim("saddle-flat", "The loss is flat near the saddle: -dL/dt, the squared gradient, is small (share by "
                   "which the loss falls around 94000, within 10 %)", "Figure 4(f)", kit.at_most(0.01),
                   kit.given(fell and bends(saddle, inputs), 1 - e.curve.at(94000 * 1.1) / e.curve.at(94000 * 0.9))),
-        kit.claim("left", "At 150000 the saddle is being left (loss over that of the saddle)",
+        kit.claim("left", "At 150000 the saddle is being left (loss over the saddle's)",
                   "Appendix A.1, Figure 4(d), (f)", kit.less_than(0.99), e.curve.at(150000) / e.curve.at(94000)),
         kit.claim("growth", "At 150000 norms still grow (sum of squares over that at the saddle)",
                   "Appendix A.1, Figure 4(d)", kit.more_than(1.01), np.sum(leaving.norms**2) / np.sum(saddle.norms**2)),
@@ -176,7 +176,7 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
                   "Appendix A.1", kit.exactly(0),
                   kit.given(done, len(kit.find_plateaus(curve.iterations, curve.losses, floor=1e-4)))),
         kit.claim("faster", "The loss converges much faster than from a small initialisation (first iteration below "
-                  "1e-3, over that of Figure 4)", "Appendix A.1", kit.at_most(0.1), fitted / least_small),
+                  "1e-3, over Figure 4's)", "Appendix A.1", kit.at_most(0.1), fitted / least_small),
         kit.claim("kernel", "The final function is approximately the interpolator of the tangent kernel at "
                   "initialisation (root mean square distance between the inputs, over the final function's size)",
                   "Appendix A.1", kit.at_most(NEARLY), kit.given(done, error / size)),

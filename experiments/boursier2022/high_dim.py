@@ -121,7 +121,7 @@ FIGURE_6 = kit.Figure(
     configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS,
     passes={"linear": {
         "two-directions": "A linear network aligns with a line, by sign: two directions too, but both grow at once.",
-        "alignment-* first-direction": "The small start, and the line that neurons keep, are those of a linear one.",
+        "alignment-* first-direction": "The small start, and the line that neurons keep, are a linear one's.",
     }},
 )  # fmt: skip
 
@@ -167,7 +167,7 @@ def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("saddle", "The dynamics goes through an intermediate saddle (share by which the loss falls in 4000 "
                   "iterations there)", "Appendix A.2, Figure 7(a)", kit.less_than(FLAT), e.fall),
-        kit.claim("saddle-time", "The loss is that of a saddle around iteration 75000",
+        kit.claim("saddle-time", "The loss is a saddle's around iteration 75000",
                   "Appendix A.2, Figure 7(a)", kit.around(75000), e.saddle),
         kit.claim("zero-loss", "The training loss converges to 0 (final loss over initial loss; 1 % is the width of "
                   "the line)", "Appendix A.2, Figure 7(a)", kit.less_than(FITTED), curve.losses[-1] / curve.start),

@@ -144,7 +144,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "phase)", "Section 3.2 (limitations), Lemma 4 (iii)", kit.at_most(1.0),
                   kit.given(first_fitted and idle < FITTED, turns(fitted, e.last)[grown].max(initial=0.0))),
         kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator (sum of "
-                  rf"$|a_j| \|w_j\|$; that of the linear interpolator is {linear:.4g})",
+                  rf"$|a_j| \|w_j\|$; the linear interpolator's is {linear:.4g})",
                   "Section 5, Figure 2(d)", kit.less_than(linear),
                   kit.given(bends(e.last, 2 * s.x[:, 0]) and last_errors.max() < FITTED,
                             np.sum(np.abs(e.last.a) * e.last.norms))),

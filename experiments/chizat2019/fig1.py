@@ -75,7 +75,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("still", r"At $\tau$ = 2 neurons hardly turn until the data are fitted (median angle, degrees; "
                   f"median of {TRIALS} trials)",
                   "Figure 1(b)", kit.less_than(10.0), np.median([trial.turn for trial in large])),
-        kit.claim("recovered", r"At $\tau$ = 0.1 neurons end along those of the teacher (share of $|b| |a|$ within 10 "
+        kit.claim("recovered", r"At $\tau$ = 0.1 neurons end along the teacher's (share of $|b| |a|$ within 10 "
                   f"degrees, same sign; median of {TRIALS} trials)", "Figure 1(a)", kit.at_least(0.9),
                   np.median([trial.recovered for trial in small])),
         kit.claim("costs", r"Lazy training generalises worse (held-out loss at $\tau$ = 1 over that at $\tau$ = 0.03)",

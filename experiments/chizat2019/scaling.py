@@ -88,13 +88,13 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("moved-tanh", r"Weights travel a distance $O(1/\alpha)$ until the data are fitted (power, tanh, "
                   r"$\alpha$ 4 to 1024)", source, kit.at_most(-0.95), power("tanh", "moved")),
         kit.claim("moved-relu", "(the same, ReLU)", source, kit.at_most(-0.95), power("relu", "moved")),
-        kit.claim("weights", r"Weights stay within $O(1/\alpha^2)$ of those of the linearised model (power, tanh)",
+        kit.claim("weights", r"Weights stay within $O(1/\alpha^2)$ of the linearised model's (power, tanh)",
                   source, kit.at_most(-1.95), power("tanh", "weights")),
-        kit.claim("train", r"Outputs on the training set stay within $O(1/\alpha)$ of those of the linearised model "
-                  "(power, tanh)",
+        kit.claim("train", r"Outputs on the training set stay within $O(1/\alpha)$ of the linearised model's (power, "
+                  "tanh)",
                   source, kit.at_most(-0.95), power("tanh", "train")),
-        kit.claim("test", r"Outputs on held-out samples stay within $O(1/\alpha)$ of those of the linearised model "
-                  "(power, tanh)", source,
+        kit.claim("test", r"Outputs on held-out samples stay within $O(1/\alpha)$ of the linearised model's (power, "
+                  "tanh)", source,
                   kit.at_most(-0.95), power("tanh", "test")),
     ]  # fmt: skip
 

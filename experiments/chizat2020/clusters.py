@@ -67,7 +67,7 @@ def claims_samples(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("learns", "The error of both layers falls with every doubling of the samples (share)",
                   SECTION, kit.exactly(1), kit.given(fits, falls.mean())),
         kit.claim("half", "Both layers need less than half of the samples: their error with the half of the largest "
-                  "number is below that of the output layer with all (ratio)", ABSTRACT, kit.less_than(1),
+                  "number is below the output layer's with all (ratio)", ABSTRACT, kit.less_than(1),
                   kit.given(fits and falls.all(), both[-2] / output[-1])),
     ]  # fmt: skip
 
@@ -210,7 +210,7 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="chizat2020-samples",
         caption=(
-            "Errors and margins of networks of which both layers are trained, and of the max-margin output layer on "
+            "Errors and margins of networks whose two layers are trained, and of the max-margin output layer on "
             "the neurons of their start, which is solved, against the number of samples, in 15 dimensions of which "
             "two matter; dashed: single networks."
         ),
@@ -220,7 +220,7 @@ FIGURES = kit.by_id(
     kit.Figure(
         id="chizat2020-dimension",
         caption=(
-            "Errors and margins of networks of which both layers are trained, and of the max-margin output layer on "
+            "Errors and margins of networks whose two layers are trained, and of the max-margin output layer on "
             "the neurons of their start, which is solved, against the input dimension, for 256 samples that two "
             "inputs label; dashed: single networks."
         ),

@@ -69,7 +69,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   f"by {GROWTH:g} within {STEPS} steps (after how many)",
                   "quadratic model (recalled)", kit.at_most(STEPS),
                   exceeds[0] if diverges else NAN),
-        kit.claim("stays", "The network's loss is lower in the end, where that of the model diverges (over its first)",
+        kit.claim("stays", "The network's loss is lower in the end, where the model's diverges (over its first)",
                   "quadratic model (recalled)", kit.less_than(1), p.actual[-1] / p.actual[0] if diverges else NAN),
         kit.theory("rate", r"The model's loss grows by $(\eta S - 1)^2$ a step (growth over it)",
                    "gradient descent on a quadratic", kit.near(1, 0.01), p.rate / p.predicted),

@@ -77,8 +77,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   kit.given(learnt[FULL] and learnt[COEXIST], full.periodic - coexist.periodic)),
         kit.claim("forgetting-learns", f"forgetting, p = {forget.p}: the rule is learnt (largest test accuracy)",
                   "notebook; 100 %", kit.around(1), np.nanmax(forget.test)),
-        kit.claim("forgetting-forgets", f"forgetting, p = {forget.p}: the rule is lost again (last test loss over "
-                  "that of the zero network, 1/p, once learnt)", "notebook", kit.near(1, SHARE),
+        kit.claim("forgetting-forgets", f"forgetting, p = {forget.p}: the rule is lost again (last test loss over the "
+                  "zero network's, 1/p, once learnt)", "notebook", kit.near(1, SHARE),
                   kit.given(np.nanmax(forget.test) > 0.9, forget.test_loss[-1] * forget.p)),
         kit.claim("mini-batch-inverts", "mini-batch: more test than training pairs are right without decay "
                   "(difference, once the rule is learnt)", "notebook", kit.more_than(0),

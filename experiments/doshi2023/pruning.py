@@ -102,7 +102,7 @@ FIGURE = kit.Figure(
     id="doshi2023-pruning",
     caption=(
         "The network of the coexistence phase without some of its neurons: accuracy on trained and held-out pairs "
-        "against the share of neurons that is pruned, those of the lowest and of the highest inverse participation "
+        "against the share of neurons that is pruned, the lowest or the highest inverse participation "
         "ratio first; the ratios of all neurons."
     ),
     configs={"coexistence": COEXISTENCE},

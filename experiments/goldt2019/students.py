@@ -114,7 +114,7 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
                   "ODE of the order parameters", kit.around(1.0),
                   max((follows(run) for run in e.curves), key=lambda run: abs(np.log(run)))),
         kit.claim("specialises", "After the plateau the students specialise and learn the teacher, K = M = 2 without "
-                  "noise (last test error over that of the plateau)", "Saad and Solla 1995", kit.at_most(1e-4),
+                  "noise (last test error over the plateau's)", "Saad and Solla 1995", kit.at_most(1e-4),
                   first.error[-1] / plateau_theory(2)[0]),
         kit.claim("one-each", "Each student finds a teacher of its own (least cosine with it, K = M = 2)",
                   "Saad and Solla 1995", kit.at_least(0.99), alignment(first.end)),

@@ -22,8 +22,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
                       "99 %, if most were not right by then)", "abstract", kit.more_than(1), delay),
             kit.claim(f"{key}-memorises", f"{name}: when the training pairs are learnt, most test pairs are not (test "
                       "accuracy then)", "abstract; most: more than half", kit.less_than(0.5), memorised),
-            kit.theory(f"{key}-start", f"{name}: at first both losses are those of the zero network (the larger "
-                       "deviation, times p)", "one-hot labels: 1/p", kit.at_most(0.03),
+            kit.theory(f"{key}-start", f"{name}: at first both losses are the zero network's (the larger deviation, "
+                       "times p)", "one-hot labels: 1/p", kit.at_most(0.03),
                        max(abs(loss[0] * run.p - 1) for loss in (run.train_loss, run.test_loss))),
         ]
     return made

@@ -41,7 +41,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                       "(final test accuracy)", "critical share (recalled)", kit.less_than(0.5),
                       of[least].test[-1] if np.isfinite(of[least].t_train) else np.nan),
             kit.claim(f"{key}-sooner", f"{name}: the more pairs, the sooner the others are learnt (share of "
-                      "successive shares; those of which they are)", "critical share (recalled)", kit.exactly(1),
+                      "successive shares where they are)", "critical share (recalled)", kit.exactly(1),
                       np.mean(np.diff(late) < 0) if len(late) > 1 else np.nan),
         ]
     # fmt: on

@@ -16,7 +16,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     for name, run in e.items():
         key, mean = {GD: "gd", ADAMW: "adamw"}[name], run.ipr.mean(1)
         made += [
-            kit.theory(f"{key}-start", f"{name}: mean IPR at first over that of Gaussian rows, 2/(p//2 + 1)",
+            kit.theory(f"{key}-start", f"{name}: mean IPR at first over the mean of Gaussian rows, 2/(p//2 + 1)",
                        "derived", kit.near(1, 0.1), mean[0] / (2 / (run.p // 2 + 1))),
             kit.claim(f"{key}-rises", f"{name}: the IPR grows between memorising and generalising (ratio of the means "
                       "at the two epochs)", "Eq. 20", kit.more_than(1),

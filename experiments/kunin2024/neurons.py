@@ -118,7 +118,7 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
                   "alignment)",
                   "Figure 3, middle", kit.less_than(0.99),
                   kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
-        kit.theory("formula", "The kernel distance from w and a is that of the gradients (largest difference)",
+        kit.theory("formula", "The kernel distance from w and a is the gradients' (largest difference)",
                    "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(S_errors)),
     ]  # fmt: skip
 

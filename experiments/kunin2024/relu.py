@@ -124,8 +124,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("lazy-first", r"Downstream networks, rich later, are lazy at first (kernel distance, $\tau$ = 0.1, "
                   r"$\delta$ = -1, t = 100)", drawn, kit.less_than(0.08), kit.given(delayed, at(e.kernel, 100, -1.0))),
         kit.claim("rich-later", "Downstream networks become rich: delayed rich (t = 1000)", drawn, rich_later, later),
-        kit.claim("where", r"The largest kernel distance is that of a small, slightly downstream network ($\tau$ = "
-                  r"0.1, $\delta$ from -0.4 to 0, and the distance is the one printed: 1 if so)",
+        kit.claim("where", r"The largest kernel distance is a small, slightly downstream network's ($\tau$ = 0.1, "
+                  r"$\delta$ from -0.4 to 0, and the distance is the one printed: 1 if so)",
                   drawn, kit.exactly(1), where),
         *(kit.claim(id, statement, "printed in the released notebook", kit.around(value), extremes[id])
           for id, (_, _, _, value, statement) in PRINTED.items()),
@@ -207,7 +207,7 @@ FIGURE = kit.Figure(
     caption=(
         "Two-layer ReLU networks whose neurons all start at one scale tau and imbalance delta. First row: neurons "
         "|a_j| w_j in the plane, each panel to its own scale, lines their paths, dots their ends. Below: held-out loss "
-        "over that of the zero function, and distance of the tangent kernel from the first, in 100 dimensions; the "
+        "over the zero function's, and distance of the tangent kernel from the first, in 100 dimensions; the "
         "first column of each map is a mean of several seeds."
     ),
     passes={"linear": {

@@ -97,8 +97,8 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("rate", r"The largest deviation of a jump falls like $1/\ln(1/\alpha)$, the next order (power)",
                   "derived",
                   kit.around(-1.0), np.log(late[-1] / late[0]) / np.log(scales[-1] / scales[0])),
-        kit.claim("levels", rf"Between jumps the loss is that of the saddles ($\alpha$ = {least.alpha:g}, half way on "
-                  "the logarithm; the loss over it that is farthest from 1)", "the loss in the limit",
+        kit.claim("levels", rf"Between jumps the loss is the saddles' ($\alpha$ = {least.alpha:g}, half way on the "
+                  "logarithm; the loss over it that is farthest from 1)", "the loss in the limit",
                   kit.around(1.0), levels[int(np.argmax(np.abs(np.log(levels))))]),
         kit.claim("end", r"From every $\alpha$ the network ends in the least-squares predictor (largest relative "
                   "distance)",

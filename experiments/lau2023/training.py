@@ -96,7 +96,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                     "printed (mean)", source, kit.around(PRINTED[r][1] or np.nan), released[r - 1]) for r in RANKS),
         *(kit.claim(f"loss-{r}", f"Rank {r}: the loss is what the notebook printed (mean)", source,
                     kit.around(PRINTED[r][0] or np.nan), losses[r - 1]) for r in (2, 3, 4)),
-        *(kit.theory(f"step-{r}", f"Rank {r}: the printed estimate is that of a chain of its step on the quadratic "
+        *(kit.theory(f"step-{r}", f"Rank {r}: the printed estimate is a chain's of its step on the quadratic "
                      "approximation (expectation)", source, kit.around(PRINTED[r][1] or np.nan), e.expected[r - 1])
           for r in RANKS),
         kit.theory("same", "The exact coefficient is the same at all ranks from 0 on (largest less smallest)",

@@ -48,8 +48,8 @@ def claims_fig12(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("directions-rest", "In the second stage norms grow (change in directions when norms change most, "
                   "over its largest)", "Figure 12; less than a tenth is our reading of the figure", kit.less_than(0.1),
                   directions),
-        kit.claim("loss-late", "In the second stage the loss starts to decrease (epoch of a loss of 0.99 over that of "
-                  "fastest turns)", "Figure 12 (caption)", kit.more_than(1.0), first_below / turned),
+        kit.claim("loss-late", "In the second stage the loss starts to decrease (epoch of a loss of 0.99 over the "
+                  "epoch of fastest turns)", "Figure 12 (caption)", kit.more_than(1.0), first_below / turned),
     ]  # fmt: skip
 
 

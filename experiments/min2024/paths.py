@@ -138,8 +138,8 @@ def _partners(e: kit.Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
         shares += ratios[path.kind(loses)].tolist()
         twice += len(path.edges) - len(set(path.edges.tolist()))
     return [
-        kit.theory("shorter", "The travel time of an edge is at most that of its partner in the maximal path (largest "
-                   "ratio)", source, kit.at_most(1.0), max(shares)),
+        kit.theory("shorter", "The travel time of an edge is at most its partner's in the maximal path (largest ratio)",
+                   source, kit.at_most(1.0), max(shares)),
         kit.theory("once", "The correspondence is one to one (edges of the maximal path that are used again)",
                    source, kit.exactly(0), twice),
     ]  # fmt: skip

@@ -189,7 +189,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
                   "without live ones elsewhere)", f"{source} (b); more than half is our reading", kit.most(),
                   np.mean(outside == 0)),
         kit.claim("two-drops",
-                  "The loss experiences two sharp decreases (iteration of the second over that of the first)",
+                  "The loss experiences two sharp decreases (iteration of the second over the first's)",
                   "Appendix A.1", kit.more_than(1.5), drops[1] / max(drops[0], 1) if len(drops) == 2 else np.nan),
         kit.claim("to-zero", "The loss gets close to zero in the end (loss at the end)",
                   source, kit.at_most(0.05), e.states.losses[-1]),

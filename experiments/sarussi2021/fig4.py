@@ -106,7 +106,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     exposed = int(agreement.wrongly_classifiable(symmetric_run.data.x, symmetric_run.data.y).sum())
     symmetric = agreement.perfect_agreement_directions(symmetric_run.data.x, symmetric_run.data.y, symmetric_run.alpha)
     return [
-        kit.claim("directions", "The learned directions are those of the convex program (joint cosine, rescaled time; "
+        kit.claim("directions", "The learned directions are the convex program's (joint cosine, rescaled time; "
                   "0.9999, and more than the difference of the class means has)",
                   source, kit.more_than(max(0.9999, plain)), limit.joint_cosine(-1, predicted)),
         kit.claim("boundary", "Learned and predicted decision boundary agree (angle in degrees, rescaled time; 1, and "

@@ -67,7 +67,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
                    "explains)", "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
         kit.theory("corollary-6.1", "Perfectly clustered networks decide linearly (other signs among "
                    f"{NETWORKS * POINTS} random points)", "Corollary 6.1", kit.exactly(0), e.clustered),
-        kit.theory("theorem-5.1", r"In the linear regime the sign is that of $\langle \bar w - \bar u, x\rangle$ "
+        kit.theory("theorem-5.1", r"In the linear regime the sign is the sign of $\langle \bar w - \bar u, x\rangle$ "
                   f"(violations at {e.inside} points in it)", "Theorem 5.1", kit.exactly(0), e.violations),
         kit.theory("sharp", r"$(1 - \alpha)/(1 + \alpha)$ may replace the constant 2 (largest "
                    r"$|\langle \bar w - \bar u, x\rangle| / (r \|x\|)$ at which the signs of a random network differ, "

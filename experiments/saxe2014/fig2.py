@@ -35,7 +35,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                    "Figure 2", kit.at_most(1e-3), max(abs(path[-1].prod() - S) for path in e.paths[:3])),
         kit.theory("saddle", "On a = -b trajectories end in the saddle at 0 (largest size of a weight in the end)",
                    "Figure 2", kit.at_most(0.01), np.abs(e.paths[3][-1]).max()),
-        kit.theory("logistic", "From a = b the product a b is that of Eq. 12 (largest difference)", "Eq. 12",
+        kit.theory("logistic", "From a = b the product a b follows Eq. 12 (largest difference)", "Eq. 12",
                    kit.at_most(1e-6), np.abs(e.paths[2].prod(1) - balanced).max()),
     ]  # fmt: skip
 

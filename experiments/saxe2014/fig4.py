@@ -65,9 +65,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("rising", "At the step $1/(n s^{2 - 2/n})$ the time grows with depth (least growth)", "Eq. 15",
                    kit.more_than(0), np.diff(e.flow).min()),
-        kit.theory("finite", "The learning time stays below that of infinite depth (largest over it)", "Eqs. 16, 17",
+        kit.theory("finite", "The learning time stays below the time of infinite depth (largest over it)",
+                   "Eqs. 16, 17",
                    kit.less_than(1), e.flow.max() / e.limit),
-        kit.theory("limit", "The learning time tends to that of infinite depth (time of 10 001 layers over it)",
+        kit.theory("limit", "The learning time tends to the time of infinite depth (time of 10 001 layers over it)",
                    "Eqs. 16, 17", kit.near(1, 0.02), 1e4 * time_between(U0, U, S, 10000) / e.limit),
         kit.theory("saturates", "Gradient descent at its best step: 101 layers take hardly longer than 51 (ratio)",
                    "Figure 4; range ours", kit.less_than(1.25), e.best[-1] / e.best[-2]),

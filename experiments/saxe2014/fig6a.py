@@ -57,9 +57,9 @@ def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
     longer = [run.iterations[np.isin(run.depths, DEPTHS[1:])] for run in (gaussian, orthogonal)]
     return [
         kit.claim("flat", "From orthogonal weights depth costs hardly an iteration (16 matrices over 8)",
-                  "Figure 6A; range ours, that of Figure 4", kit.less_than(1.25), growth(orthogonal, 16)),
+                  "Figure 6A; range ours, Figure 4's", kit.less_than(1.25), growth(orthogonal, 16)),
         kit.claim("grows", "From scaled Gaussian weights the learning time grows with depth (16 matrices over 8)",
-                  "Figure 6A; range ours, that of Figure 4", kit.more_than(1.25), growth(gaussian, 16)),
+                  "Figure 6A; range ours, Figure 4's", kit.more_than(1.25), growth(gaussian, 16)),
         kit.claim("sooner", "Orthogonal weights learn sooner (least ratio, Gaussian over orthogonal, 4 to 16 matrices)",
                   "Figure 6A", kit.more_than(1), np.min(longer[0] / longer[1])),
     ]  # fmt: skip

@@ -132,7 +132,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "cosine 1/2)",
                   "A, Figure 3",
                   kit.near(-1, 0.1), power(e.three, turned)),
-        kit.claim("three-first", "Alignment comes before learning (its time over that of half the loss, the larger)",
+        kit.claim("three-first", "Alignment comes before learning (its time over the time of half the loss, the "
+                  "larger)",
                   "A, Figure 3", kit.less_than(1), np.max(np.divide(turned, halved))),
         kit.claim("anisotropic", "The less white the inputs, the more the kernel moves while the loss falls (range of "
                   r"the alignment after the first tenth, over its end: least growth from one $\gamma$ to the next)",

@@ -137,8 +137,8 @@ def claims_features(e: kit.Evidence) -> list[kit.Claim]:
                   "blocks that begin at 0 are kept there (largest relative difference)",
                   "identity; a rounding of float32 an update", kit.at_most(e.updates * ROUNDING),
                   kit.given(down, np.max(np.abs(frozen / features - 1)))),
-        kit.theory("last-token", "The last token's output is that of attention on all tokens (largest relative "
-                   "difference in float32)", "identity; ten roundings", kit.at_most(10 * ROUNDING), e.last),
+        kit.theory("last-token", "The last token's output is attention's on all tokens (largest relative difference "
+                   "in float32)", "identity; ten roundings", kit.at_most(10 * ROUNDING), e.last),
         kit.claim("regression", "Both end at least squares on the cubic features (the larger loss over its)",
                   "fixed point of the flow", kit.around(1), max(attention[-1], features[-1]) / e.least),
     ]  # fmt: skip
