@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
@@ -82,8 +83,9 @@ class View:
         """Names of the recorded weights of layers, from the input on."""
         if self.two_layer:
             return [name for name in ("hidden_weight",) if name in self.run.parameters]
-        numbers = [name.removeprefix("weight_") for name in self.run.parameters if name.startswith("weight_")]
-        return [f"weight_{number}" for number in sorted(numbers, key=lambda n: int(n) if n.isdigit() else math.inf)]
+        named = [match for name in self.run.parameters if (match := re.fullmatch(r"(\w*_|)weight_(\w+)", name))]
+        named.sort(key=lambda match: (match[1], int(match[2]) if match[2].isdigit() else math.inf))
+        return [match[0] for match in named]  # of a player, such as `generator_weight_1`, beside those of the others
 
     @cached_property
     def complete(self) -> bool:
