@@ -198,9 +198,13 @@ def _by_sign(view: View, states: Ints, values: Floats, drawn: Ints) -> list[Line
 
 
 def layer_title(name: str) -> str:
-    """Return `W_2` in mathtext for `weight_2`, `query1` for `weight_query1`, and `W` for the weights of two layers."""
-    number = name.rpartition("_")[2]
-    return f"$W_{{{number}}}$" if number.isdigit() else "$W$" if number == "weight" else number
+    """Return `W_2` in mathtext for `weight_2`, `query1` for `weight_query1`, and `W` for the weights of two layers.
+
+    A layer of a player has its name before it: `generator W_2`.
+    """
+    number, (player, of_player, _) = name.rpartition("_")[2], name.partition("_weight_")
+    title = f"$W_{{{number}}}$" if number.isdigit() else "$W$" if number == "weight" else number
+    return f"{player} {title}" if of_player else title
 
 
 def directions(view: View, at: int | None = None) -> list[Chart]:
