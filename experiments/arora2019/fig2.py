@@ -41,8 +41,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
         *(kit.theory(f"printed-{observed}", f"100 rows, rank 5, {observed} entries: the least nuclear norm is as the "
                      "notebook printed it of its own draw", "released notebook, output of cell 7", kit.around(printed),
                      evidence.norms[observed]) for observed, printed in PRINTED.items()),
-        kit.claim("not-truth", "With few entries the least nuclear norm is below the truth's (by the share)",
-                  source,
+        kit.claim("not-truth", "With few entries the least nuclear norm is below the truth's (by the share)", source,
                   kit.more_than(0.005), 1 - least.norm / truth.norm, always=ALWAYS),
         *(kit.claim(f"above-{s.depth}", f"Depth {s.depth} does not minimise the nuclear norm where entries are "
                     "few (its norm from the smallest start over the minimum, less 1)",

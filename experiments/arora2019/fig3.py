@@ -92,9 +92,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("gaps", "The deeper, the wider the gaps between singular values as they rise (first over last of the "
                   "truth's when the first is half there, N = 3 over N = 2)", "Section 3, Figure 3", kit.more_than(1),
                   three.gap / two.gap),
-        kit.claim("diagonal", r"$U^\top \nabla L V$ is dominated by its diagonal, N = 2 (mean size of its entries "
-                  "over the rest's, least while values are learnt)",
-                  "Figure 3, last column", kit.more_than(2), ratio),
+        kit.claim("diagonal", r"$U^\top \nabla L V$ is dominated by its diagonal, N = 2 (mean size of its entries over "
+                  "the rest's, least while values are learnt)", "Figure 3, last column", kit.more_than(2), ratio),
         *(kit.claim(f"theorem-{run.depth}", f"Balanced layers, N = {run.depth}: singular values move as the theorem "
                     "says, up to the error of Euler's method (deviation at a step over that at half of it)",
                     "Theorem 3; order of Euler's method", kit.near(2.0, 0.2), np.divide(*run.deviation))

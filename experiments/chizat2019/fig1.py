@@ -83,14 +83,12 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("rises", r"The held-out loss rises with $\tau$ up to 1 (share of larger $\tau$ with more)",
                   "Figure 1(c)", kit.exactly(1.0), kit.given(np.isfinite(rising).all(), np.mean(rising > 0))),
         kit.claim("stopping", r"Stopping early does not save lazy training (best held-out loss at $\tau$ = 1 over the "
-                  "last at 0.03)",
-                  "Figure 1(c), dotted", kit.more_than(1.0), by[1.0].best / first.test),
+                  "last at 0.03)", "Figure 1(c), dotted", kit.more_than(1.0), by[1.0].best / first.test),
         kit.claim("linearised", r"The plateau is the loss of the linearised model (worst ratio, $\tau \ge 1$)",
                   "Theorem 2.2; closed form at the same iteration", kit.Interval(0.9, 1.1),
                   ratios[np.abs(np.log(ratios)).argmax()]),
         kit.claim("travelled", r"The relative distance travelled falls as $1/\alpha = \tau^{-2}$ (power, $\tau$ 1 to "
-                  "10)",
-                  "Theorem 2.2", kit.near(-2.0, 0.05), slope),
+                  "10)", "Theorem 2.2", kit.near(-2.0, 0.05), slope),
     ]  # fmt: skip
 
 

@@ -59,8 +59,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                     f"(held-out loss over theirs where both fit, m = {m})", "Figure 2(a)", kit.less_than(1), ratio[m])
           for m in WIDTHS[1:]),
         kit.claim("online", r"SGD on fresh samples ends higher in the lazy regime (loss at $\tau$ = 1 over that at "
-                  "0.1)",
-                  "Figure 2(c)", kit.more_than(1), kit.given(learnt, online[1.0] / online[0.1])),
+                  "0.1)", "Figure 2(c)", kit.more_than(1), kit.given(learnt, online[1.0] / online[0.1])),
         kit.claim("rises", r"The loss of SGD on fresh samples is the higher, the larger $\tau$ (share of larger "
                   r"$\tau$ with more, 0.1 to 1)", "Figure 2(c)",
                   kit.exactly(1), kit.given(learnt, np.mean(np.diff([online[tau] for tau in TAUS]) > 0))),

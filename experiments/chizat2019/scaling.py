@@ -91,11 +91,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("weights", r"Weights stay within $O(1/\alpha^2)$ of the linearised model's (power, tanh)",
                   source, kit.at_most(-1.95), power("tanh", "weights")),
         kit.claim("train", r"Outputs on the training set stay within $O(1/\alpha)$ of the linearised model's (power, "
-                  "tanh)",
-                  source, kit.at_most(-0.95), power("tanh", "train")),
+                  "tanh)", source, kit.at_most(-0.95), power("tanh", "train")),
         kit.claim("test", r"Outputs on held-out samples stay within $O(1/\alpha)$ of the linearised model's (power, "
-                  "tanh)", source,
-                  kit.at_most(-0.95), power("tanh", "test")),
+                  "tanh)", source, kit.at_most(-0.95), power("tanh", "test")),
     ]  # fmt: skip
 
 

@@ -57,8 +57,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "relative error, within 10 %)", "central flow, L + tr(Sigma)/eta", kit.at_most(0.1),
                   np.median(wrong) if len(wrong) else np.nan),
         kit.claim("distance", "Gradient descent stays near the central flow (distance at the end over that from "
-                  "gradient flow)",
-                  "central flow", kit.at_most(0.2), e.to_central[-1] / e.to_flow[-1]),
+                  "gradient flow)", "central flow", kit.at_most(0.2), e.to_central[-1] / e.to_flow[-1]),
         kit.claim("variance", "The central flow predicts the size of the oscillation (mean squared half step along "
                   "the eigenvectors near the edge in the second half, over tr(Sigma))", "central flow",
                   kit.Interval(0.8, 1.25), e.variance[half].mean() / size),

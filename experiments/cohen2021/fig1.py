@@ -38,14 +38,12 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                         "abstract", BAND, run.band) for k, run in enumerate(edges)],
             kit.claim(f"{key}-before", f"{name}: before the edge the loss falls at every step (largest share of steps "
                       "that raise it)", "abstract", kit.exactly(0), max(run.rises_before for run in edges)),
-            kit.claim(f"{key}-after", f"{name}: at the edge the loss does not fall at every step (least share of "
-                      "steps that raise it)",
-                      "abstract", kit.at_least(0.05), min(run.rises_after for run in edges)),
+            kit.claim(f"{key}-after", f"{name}: at the edge the loss does not fall at every step (least share of steps "
+                      "that raise it)", "abstract", kit.at_least(0.05), min(run.rises_after for run in edges)),
             kit.claim(f"{key}-falls", f"{name}: the loss falls in the long run (means over ten windows that are below "
                       "the one before, of 9; the least)", "abstract", kit.at_least(8), min(run.falls for run in edges)),
             kit.claim(f"{key}-half", f"{name}: the loss falls far beyond the edge (last window over the loss at the "
-                      "crossing; the larger)",
-                      "abstract", kit.less_than(0.5), max(run.share_left for run in edges)),
+                      "crossing; the larger)", "abstract", kit.less_than(0.5), max(run.share_left for run in edges)),
         ]
     # fmt: on
     return made

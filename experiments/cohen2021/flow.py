@@ -54,17 +54,15 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("sharpens", r"Along gradient flow the sharpness rises beyond $2/\eta$ of every step size (its "
                   r"maximum over the largest $2/\eta$)", "progressive sharpening (recalled)", kit.more_than(1),
                   e.sharpness.max() / max(bounds)),
-        kit.claim("progressive", r"The sharpness of gradient flow begins below $2/\eta$ of every step size (first "
-                  r"over the smallest $2/\eta$, where it rises so)",
-                  "progressive sharpening (recalled)", kit.less_than(1),
+        kit.claim("progressive", r"The sharpness of gradient flow begins below $2/\eta$ of every step size (first over "
+                  r"the smallest $2/\eta$, where it rises so)", "progressive sharpening (recalled)", kit.less_than(1),
                   e.sharpness[0] / min(bounds) if rises else NAN),
         *[kit.claim(f"follows-{path.edge.lr:g}", rf"$\eta$ = {path.edge.lr:g}: gradient descent follows the flow until "
                     r"its sharpness reaches $2/\eta$ (distance there over that moved)", "gradient flow (recalled)",
                     kit.at_most(0.05), distance_at(path, 1)) for path in e.paths],
         *[kit.claim(f"leaves-{path.edge.lr:g}", rf"$\eta$ = {path.edge.lr:g}: gradient descent leaves the flow at the "
-                    "edge (distance at twice that time over the distance at the crossing)",
-                    "gradient flow (recalled)", kit.at_least(5),
-                    distance_at(path, 2) / distance_at(path, 1)) for path in e.paths],
+                    "edge (distance at twice that time over the distance at the crossing)", "gradient flow (recalled)",
+                    kit.at_least(5), distance_at(path, 2) / distance_at(path, 1)) for path in e.paths],
     ]  # fmt: skip
 
 

@@ -31,8 +31,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.claim(f"{kind}-{beta}", f"{name}: the sharpness hovers at, or just above, {WORDS[kind]} (median after "
                       "the crossing over it)", "bounds of momentum (recalled)", BAND, run.band),
             kit.claim(f"{kind}-{beta}-reaches", f"{name}: the sharpness rises from below to that bound (its maximum "
-                      "over it)",
-                      "bounds of momentum (recalled)", kit.at_least(1),
+                      "over it)", "bounds of momentum (recalled)", kit.at_least(1),
                       run.sharpness.max() / run.bound if run.first else np.nan),
         ]
     return made

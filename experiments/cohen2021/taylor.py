@@ -65,9 +65,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("before", "Before the edge gradient descent on the quadratic model stays close to that on the loss "
                   "(largest relative difference of the losses in 50 steps)", "quadratic model (recalled)",
                   kit.at_most(0.1), np.abs(b.losses[:near] / b.actual[:near] - 1).max() if reached else NAN),
-        kit.claim("diverges", "At the edge gradient descent on the quadratic model diverges: the model's loss grows "
-                  f"by {GROWTH:g} within {STEPS} steps (after how many)",
-                  "quadratic model (recalled)", kit.at_most(STEPS),
+        kit.claim("diverges", "At the edge gradient descent on the quadratic model diverges: the model's loss grows by "
+                  f"{GROWTH:g} within {STEPS} steps (after how many)", "quadratic model (recalled)", kit.at_most(STEPS),
                   exceeds[0] if diverges else NAN),
         kit.claim("stays", "The network's loss is lower in the end, where the model's diverges (over its first)",
                   "quadratic model (recalled)", kit.less_than(1), p.actual[-1] / p.actual[0] if diverges else NAN),

@@ -110,8 +110,7 @@ def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
     first = e.curves[0]
     return [
         kit.claim("ode", r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100, the "
-                  "worse)",
-                  "ODE of the order parameters", kit.around(1.0),
+                  "worse)", "ODE of the order parameters", kit.around(1.0),
                   max((follows(run) for run in e.curves), key=lambda run: abs(np.log(run)))),
         kit.claim("specialises", "After the plateau the students specialise and learn the teacher, K = M = 2 without "
                   "noise (last test error over the plateau's)", "Saad and Solla 1995", kit.at_most(1e-4),
@@ -179,9 +178,8 @@ def evidence_size(runs: kit.Runs) -> kit.Evidence:
 def claims_size(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with fluctuations of the size 1 / sqrt(N); students that did not learn have none to compare."""
     return [
-        kit.claim("slope", r"Deviations from the ODE vanish as $1/\sqrt N$ (power of N)",
-                  "Theorem on the limit of many inputs", kit.Interval(-0.65, -0.35),
-                  e.line[0] if e.fell < 0.5 else np.nan),
+        kit.claim("slope", r"Deviations from the ODE vanish as $1/\sqrt N$ (power of N)", "Theorem on the limit of "
+                  "many inputs", kit.Interval(-0.65, -0.35), e.line[0] if e.fell < 0.5 else np.nan),
     ]  # fmt: skip
 
 
@@ -242,14 +240,12 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
                   "ratio of medians, K = 2, 3, 4, 6)", "abstract", kit.more_than(1), np.min(soft[1:] / soft[:-1])),
         kit.claim("both-stays", "Trained in both layers the error does not grow with K (K = 6 over K = 2)",
                   "abstract", kit.at_most(1.1), both[-1] / both[0]),
-        kit.claim("trained-contrast", "With K = 6 students both layers are better than the soft committee (both "
-                  "layers over soft committee; at most the formula of the soft committee, inverted)",
-                  "abstract", kit.at_most(1 / formula[-1]),
-                  both[-1] / soft[-1]),
+        kit.claim("trained-contrast", "With K = 6 students both layers are better than the soft committee (both layers "
+                  "over soft committee; at most the formula of the soft committee, inverted)", "abstract",
+                  kit.at_most(1 / formula[-1]), both[-1] / soft[-1]),
         *(kit.theory(f"committee-{K}", "Soft committee: the final error is linear in K - M to first order in the step "
-                     f"(excess over the formula, over that at half the step, K = {K})", "abstract; eta sigma^2 "
-                     "/ (2 pi) (K - M + M / sqrt 3) + O(eta^2)", kit.near(2, 0.2),
-                     (error / line - 1) / (half / line - 1))
+                     f"(excess over the formula, over that at half the step, K = {K})", "abstract; eta sigma^2 / (2 "
+                     "pi) (K - M + M / sqrt 3) + O(eta^2)", kit.near(2, 0.2), (error / line - 1) / (half / line - 1))
           for K, error, half, line in zip(STUDENTS, e.committee, e.halved, formula, strict=True)),
         *(kit.theory(f"both-{K}", f"Both layers: students share teachers, the error falls (over the formula, K = {K})",
                      "abstract; th0 / Z", kit.near(1.0, 0.05), error / expected(K, shared=True))

@@ -112,10 +112,8 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("rich-later", "Downstream neurons are rich in the end: delayed rich (at t = 15)",
                   "Figure 3, right; limit 0.895", kit.more_than(0.6), rich),
         kit.claim("sooner", r"The larger $\delta$, the sooner w is aligned (share of larger $\delta$ that are aligned "
-                  "sooner)",
-                  "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
-        kit.claim("never", r"At $\delta$ = -4 w is not yet aligned at t = 20, where all others are (largest "
-                  "alignment)",
+                  "sooner)", "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
+        kit.claim("never", r"At $\delta$ = -4 w is not yet aligned at t = 20, where all others are (largest alignment)",
                   "Figure 3, middle", kit.less_than(0.99),
                   kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
         kit.theory("formula", "The kernel distance from w and a is the gradients' (largest difference)",
@@ -143,8 +141,7 @@ def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("ends", "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
                   "distance)", "Figure 4(b), Theorem 3.2", kit.less_than(1e-4), max(gaps)),
         kit.claim("fits", "All neurons fit the sample (largest final error)", "Figure 4(b)", kit.less_than(1e-4),
-                  max(abs(float((p.predictor[-1] - p.beta) @ p.beta)) / float(np.linalg.norm(p.beta))
-                      for p in single)),
+                  max(abs(float((p.predictor[-1] - p.beta) @ p.beta)) / float(np.linalg.norm(p.beta)) for p in single)),
     ]  # fmt: skip
 
 

@@ -115,12 +115,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Figure 1a", kit.more_than(0), round(min(rich) - max(lazy), 9)),
         kit.claim("upstream", r"Upstream networks generalise fast (held-out loss at $\delta$ = 1 over that at -1, "
                   r"$\tau$ = 0.1, t = 100)", drawn, kit.at_most(0.25), at(e.test, 100, 1.0) / at(e.test, 100, -1.0)),
-        kit.claim("flips-up", r"Activations of upstream networks change at once (Hamming distance of 50, $\delta$ = "
-                  "1, t = 100)",
-                  drawn, kit.Interval(18, 21), at(e.flips, 100, 1.0)),
+        kit.claim("flips-up", r"Activations of upstream networks change at once (Hamming distance of 50, $\delta$ = 1, "
+                  "t = 100)", drawn, kit.Interval(18, 21), at(e.flips, 100, 1.0)),
         kit.claim("flips-down", r"Patterns of downstream networks, which turn later, do not flip ($\delta$ = -1)",
-                  drawn,
-                  kit.less_than(3), kit.given(delayed, at(e.flips, 100, -1.0))),
+                  drawn, kit.less_than(3), kit.given(delayed, at(e.flips, 100, -1.0))),
         kit.claim("lazy-first", r"Downstream networks, rich later, are lazy at first (kernel distance, $\tau$ = 0.1, "
                   r"$\delta$ = -1, t = 100)", drawn, kit.less_than(0.08), kit.given(delayed, at(e.kernel, 100, -1.0))),
         kit.claim("rich-later", "Downstream networks become rich: delayed rich (t = 1000)", drawn, rich_later, later),

@@ -95,8 +95,7 @@ def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
                   rf"a jump (share of smaller $\alpha$ with less, {SMALL:g} to {least.alpha:g})", "abstract: the limit",
                   kit.exactly(1.0), kit.given(np.isfinite(late).all(), np.mean(np.diff(late) < 0))),
         kit.claim("rate", r"The largest deviation of a jump falls like $1/\ln(1/\alpha)$, the next order (power)",
-                  "derived",
-                  kit.around(-1.0), np.log(late[-1] / late[0]) / np.log(scales[-1] / scales[0])),
+                  "derived", kit.around(-1.0), np.log(late[-1] / late[0]) / np.log(scales[-1] / scales[0])),
         kit.claim("levels", rf"Between jumps the loss is the saddles' ($\alpha$ = {least.alpha:g}, half way on the "
                   "logarithm; the loss over it that is farthest from 1)", "the loss in the limit",
                   kit.around(1.0), levels[int(np.argmax(np.abs(np.log(levels))))]),
@@ -126,9 +125,8 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
     return [
         *_common("dormant", e),
         kit.claim("dormant", r"The second jump makes the first coordinate dormant again ($|\beta_1|$ half way to the "
-                  "third over its value at the first saddle)",
-                  "printed, cell 17: below alpha where |s| is below half of its "
-                  "end", kit.less_than(least.alpha), kit.given(made, abs(asleep / e.limit.betas[1, 0]))),
+                  "third over its value at the first saddle)", "printed, cell 17: below alpha where |s| is below half "
+                  "of its end", kit.less_than(least.alpha), kit.given(made, abs(asleep / e.limit.betas[1, 0]))),
         kit.claim("turn", "Half way between the second and the third jump u and v of the first coordinate are equal "
                   "again (time)",
                   "cell 15: the tick between the two times", kit.around(turn), crossed[-1] if len(crossed) else np.nan),

@@ -61,12 +61,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("within", f"Estimates agree with the exact coefficients (share of networks within {SPREADS:g} "
                   "standard deviations over chains)", "released README: accurate; most: more than half", kit.most(),
                   kit.given(fitted, np.mean(within))),
-        kit.claim("close", "Estimates are within 10 % of the exact coefficient (share of networks)",
-                  "released README: accurate; most: more than half", kit.most(),
-                  kit.given(fitted, np.mean(np.abs(ratio - 1) <= 0.1))),
+        kit.claim("close", "Estimates are within 10 % of the exact coefficient (share of networks)", "released README: "
+                  "accurate; most: more than half", kit.most(), kit.given(fitted, np.mean(np.abs(ratio - 1) <= 0.1))),
         kit.claim("slope", "Estimates grow as the exact coefficients, from the smallest to the largest (slope of "
-                  "estimates by exact coefficients, through 0)",
-                  "plots_final.ipynb, cell 3", kit.around(1.0),
+                  "estimates by exact coefficients, through 0)", "plots_final.ipynb, cell 3", kit.around(1.0),
                   kit.given(fitted, e.mean @ e.exact / (e.exact @ e.exact))),
         kit.claim("regular", "At the largest rank all are (largest |estimate / exact - 1|)",
                   "released README: accurate; within 10 %", kit.at_most(0.1), np.max(np.abs(ratio[:k] - 1))),

@@ -30,9 +30,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.claim("groks", f"Weights 8 times as large: where {FITS:.0%} of the training images are right, held-out "
                   "accuracy is less than half of its last value", source, kit.less_than(0.5), eight.gap),
-        kit.claim("at-once", "Default weights: where 95% of the training images are right, held-out accuracy is "
-                  "nearly its last value (ratio)", source, kit.at_least(0.9),
-                  kit.given(learnt, usual.gap)),
+        kit.claim("at-once", "Default weights: where 95% of the training images are right, held-out accuracy is nearly "
+                  "its last value (ratio)", source, kit.at_least(0.9), kit.given(learnt, usual.gap)),
         kit.claim("generalises", "In the end large weights generalise nearly as well (ratio of held-out accuracies)",
                   source, kit.at_least(0.9), kit.given(fitted and learnt, eight.test[-1] / usual.test[-1])),
         kit.claim("shrinks", "Meanwhile the norm of the large weights falls below a half (ratio to the first)", source,

@@ -62,8 +62,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("delayed", rf"At $\alpha$ = 2 the held-out loss is below {LEARNT:g} long after the training loss "
                   "(ratio of epochs)", "Section 3 (recalled)", kit.more_than(10), delays[-1]),
         kit.claim("later", r"The larger $\alpha$, the longer the delay as a ratio of epochs (share of successive "
-                  "alphas)",
-                  "Section 3 (recalled)", kit.exactly(1),
+                  "alphas)", "Section 3 (recalled)", kit.exactly(1),
                   kit.given(bool(np.isfinite(delays).all()), np.mean(np.diff(delays) > 0))),
     ]  # fmt: skip
 

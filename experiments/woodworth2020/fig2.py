@@ -69,9 +69,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   rf"$\alpha$ with less, 1 to {RICH[0]:g})", "Figure 2(b)", kit.exactly(1.0),
                   kit.given(np.isfinite(trained).all(), np.mean(np.diff(trained) > 0))),
         kit.claim("lazy", "In the kernel regime weights hardly move until the samples are fitted: relative distance "
-                  r"falls as $\alpha^{-2}$ (power, $\alpha$ 3 to 30)",
-                  "linearisation at large alpha", kit.near(-2.0, 0.1),
-                  slope),
+                  r"falls as $\alpha^{-2}$ (power, $\alpha$ 3 to 30)", "linearisation at large alpha",
+                  kit.near(-2.0, 0.1), slope),
         *(kit.theory(f"small-{k + 1}", rf"A small enough $\alpha$ gives $|\beta|_1 \le (1 + e)$ least, e = {eps:g} "
                      r"(log10 of the largest $\alpha$ that does; theorem: at least)", "Theorem on the limits",
                      kit.at_least(min(-(2 + eps) / (2 * eps) * np.log(2 * (1 + eps) * e.l1), -DIM / (eps * e.l1))
@@ -86,18 +85,15 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("rich-error", r"Rich regime: the population error is below the paper's threshold ($\arg\min Q$, "
                    r"$\alpha$ = 1e-7)", "Figure 2(a)", kit.less_than(THRESHOLD), e.errors[-1]),
         kit.theory("error-falls", r"The error falls with $\alpha$ from one to the other (share of smaller $\alpha$ "
-                   "with less)",
-                   "Figure 2(a)", kit.exactly(1.0), float(np.mean(np.diff(e.errors[inner]) < 0))),
+                   "with less)", "Figure 2(a)", kit.exactly(1.0), float(np.mean(np.diff(e.errors[inner]) < 0))),
         kit.theory("excess-1", r"The excess L1 norm falls with $\alpha$ (share of smaller $\alpha$ with less)",
                    "Figure 2(b)", kit.exactly(1.0), float(np.mean(np.diff(e.norms_1) < 1e-9))),
         kit.theory("excess-2", r"The excess L2 norm vanishes for large $\alpha$, as $\alpha^{-8}$ (power, $\alpha^2$ "
-                   "0.1 to 1)",
-                   "Figure 2(b); beta = 2 alpha^2 sinh(X^T nu)", kit.near(-8.0, 0.2),
+                   "0.1 to 1)", "Figure 2(b); beta = 2 alpha^2 sinh(X^T nu)", kit.near(-8.0, 0.2),
                    2 * np.log10(excess_2[first] / excess_2[second])),
-        kit.theory("fewer", r"Fewer samples need a smaller $\alpha$: $\alpha^2$ falls by two decades at least from N "
-                   rf"= {COUNTS[-1]} to the least N at which any $\alpha$ does (decades)",
-                   "Figure 2(c)", kit.at_least(2.0),
-                   largest[-1] - largest[0]),
+        kit.theory("fewer", r"Fewer samples need a smaller $\alpha$: $\alpha^2$ falls by two decades at least from N = "
+                   rf"{COUNTS[-1]} to the least N at which any $\alpha$ does (decades)", "Figure 2(c)",
+                   kit.at_least(2.0), largest[-1] - largest[0]),
         kit.theory("more-samples", r"The largest $\alpha^2$ grows with N (share of pairs of N, ties half)",
                    "Figure 2(c); most: more than half", kit.most(), np.mean(np.sign(later)) / 2 + 0.5),
     ]  # fmt: skip

@@ -43,8 +43,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Theorem for D > 2", kit.less_than(1e-3), np.max([end.difference for end in e.limits])),
         *(kit.theory(f"ends-{depth}", f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
                      r"vector falls from 1 to $1/\sqrt d$ (share of smaller $\mu$ with less, between 0.99 and 1.01 "
-                     "first)",
-                     "Figure 3(b)", kit.exactly(1.0),
+                     "first)", "Figure 3(b)", kit.exactly(1.0),
                      float(np.mean(np.diff(e.ratios[depth]) < 1e-9)) if abs(e.ratios[depth][0] - 1) < 0.01 else 0.0)
           for depth in DEPTHS),
         kit.theory("exponential", r"D = 2: $\alpha$ must be exponentially small in the accuracy, "

@@ -73,12 +73,10 @@ def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
                    kit.around(1), e.losses[0] / e.levels[0]),
         kit.claim("one-drop", "The loss drops once (maxima of its speed that stand out by a thousandth of the largest)",
                   "abstract", kit.exactly(1), kit.given(down, e.drops)),
-        kit.claim("end", "Training ends in the minimum (final loss over the printed)",
-                  "released notebook, output of cell 6",
-                  kit.around(1), e.losses[-1] / END),
+        kit.claim("end", "Training ends in the minimum (final loss over the printed)", "released notebook, output of "
+                  "cell 6", kit.around(1), e.losses[-1] / END),
         kit.claim("time", "The loss falls when descent on the population loss from the same weights says (ratio of "
-                  "half times)",
-                  "theory", kit.around(1), fallen(e.losses, e.levels) / fallen(e.population, e.levels)),
+                  "half times)", "theory", kit.around(1), fallen(e.losses, e.levels) / fallen(e.population, e.levels)),
         kit.claim("white-time", "White inputs: the loss falls when the closed form says (ratio of half times)",
                   "analytical time course of the abstract", kit.around(1),
                   fallen(e.white, e.white_levels) / fallen(e.sigmoid, e.white_levels)),

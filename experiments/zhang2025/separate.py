@@ -112,9 +112,8 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("heads", "From a start half as large each drop is a single head's (least share of a head in an "
                   "eigenvector's strength)", "reduction to scalar equations; within 10 %", kit.around(1),
                   np.min(all_of("heads", SMALL))),
-        kit.claim("axes", "Key and query of the head that learns are the eigenvector (least cosine)",
-                  "reduction to scalar "
-                  "equations; within 10 %", kit.around(1), np.min(all_of("axes", SMALL))),
+        kit.claim("axes", "Key and query of the head that learns are the eigenvector (least cosine)", "reduction to "
+                  "scalar equations; within 10 %", kit.around(1), np.min(all_of("axes", SMALL))),
         kit.theory("rise", "Descent on the population loss from the small start: strengths rise as the scalar equation "
                    "says (iterations from 0.1 to 0.9 over its, the farthest)", "scalar equations of the abstract",
                    kit.around(1), farthest(rises[1][np.isfinite(rises[1])])),
