@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.kinds import Curve, Streams
-from dynamics_cli.measures.spectra import effective_rank
+from dynamics_cli.architectures.linear_models import MatrixProduct
+from dynamics_cli.kinds import Streams
+from dynamics_cli.measures.spectra import effective_rank, imbalances
 
 from .datasets.completion import MatrixCompletion
-from .theory.singular_values import ProductSingularValues, gradients, imbalance, layers, product
+from .theory.singular_values import gradients, integrated
 
 DEPTHS, BALANCED, SHOWN = (1, 2, 3), (2, 3, 4), 10
 STEP = 2e-3
@@ -38,14 +39,18 @@ def _balanced(depth: int, *runs: kit.Run) -> kit.Evidence:
     """
     return kit.Evidence(
         depth=depth, deviation=[_deviation(run) for run in runs],
-        imbalance=[float(imbalance(layers(run)).max()) for run in runs],
+        imbalance=[_imbalance(run) for run in runs],
     )  # fmt: skip
 
 
 def _deviation(run: kit.Run) -> float:
-    curve = ProductSingularValues().predict(run)["singular_values"]
-    assert isinstance(curve, Curve)
-    return curve.deviation
+    s, predicted = integrated(run)
+    return float(np.abs(predicted - s).max() / s.max())
+
+
+def _imbalance(run: kit.Run) -> float:
+    layers = (np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(2))
+    return max(float(imbalances(state).max()) for state in zip(*layers, strict=True))
 
 
 def _descent(depth: int, run: kit.Run) -> kit.Evidence:
@@ -57,8 +62,10 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     whether the first has, but not the last. Mean squares over all entries: `error` at the end, `least` of all records,
     `unseen` where entries that are not seen stay 0.
     """
-    dataset, W = run.config.dataset, product(layers(run))
+    dataset, net = run.config.dataset, run.config.architecture
     assert isinstance(dataset, MatrixCompletion)
+    assert isinstance(net, MatrixProduct)
+    W = net.product(run.parameters)
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
     along = np.abs(U.swapaxes(1, 2) @ gradients(run, W) @ Vt.swapaxes(1, 2))
     n = along.shape[1]

@@ -6,15 +6,10 @@ neuron moves before its output weight, downstream (delta < 0) after it. Derived 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.theory.assumptions import flow_violations, loss_factor, plain_violations, times_of
 
 
 def start(delta: float, beta: ArrayLike) -> tuple[Floats, float]:
@@ -66,48 +61,3 @@ def last_distance(delta: float, b: float) -> float:
     k = np.hypot(delta, 2 * b)
     A, B = (k + delta) / 2, (k - delta) / 2
     return float(1 - (2 * A**2 + 2 * A * B) / (2 * A**2 + 2 * A * B + B**2))
-
-
-class SingleNeuron(Theory, kind="single_neuron"):
-    """One linear neuron on white inputs, exactly, whatever its imbalance (Kunin et al. 2024, Theorem 3.1)."""
-
-    example = """\
-dataset: {kind: points, x: [[1.0, 0.0], [0.0, 1.0]], y: [0.0, 1.0]}
-architecture: {kind: two_layer, width: 1, activation: linear}
-initialization: {kind: values, hidden_weight: [[-2.0, 0.0]], output_weight: [0.5]}
-loss: {kind: half_mse, reduction: sum}
-optimizer: {kind: gd, lr: 5.0e-3, iterations: 4000}
-"""
-
-    def applies(self, run: Any) -> list[str] | None:
-        """Return which assumptions fail; None unless the network is one linear neuron."""
-        net, samples = run.config.architecture, run.dataset()
-        if net.kind != "two_layer" or net.activation.kind != "linear" or net.width != 1 or net.outputs is not None:
-            return None
-        violations = plain_violations(net)
-        if not net.train_output:
-            violations.append("both layers are trained: architecture.train_output is false")
-        gram = samples.x.T @ samples.x
-        if np.abs(gram - gram[0, 0] * np.eye(len(gram))).max() > 1e-6 * gram[0, 0]:
-            violations.append("inputs are white: their second moment is not the identity times a number")
-        return [*violations, *flow_violations(run)]
-
-    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return the predictor, the output weight, and the loss."""
-        samples, first = run.dataset(), run.state(0)
-        kappa, c = float(np.sum(samples.x[:, 0] ** 2)), loss_factor(run)
-        beta = samples.x.T @ samples.y / kappa
-        W, a = (np.asarray(run.parameters[name], np.float64)[:, 0] for name in ("hidden_weight", "output_weight"))
-
-        def exact(iterations: Floats) -> tuple[Floats, Floats]:
-            times = c * kappa / samples.n * times_of(run, iterations)
-            return single_neuron(times, first["hidden_weight"][0], float(first["output_weight"][0]), beta)
-
-        steps = np.asarray(run.snapshot_iterations, np.float64)
-        (w, alpha), (w_at, a_at) = exact(steps), exact(run.loss_iterations)
-        h = (w_at * a_at[:, None]) @ samples.x.T
-        return {
-            "predictor": Curve(r"predictor $a\,w$", steps, a[:, None] * W, alpha[:, None] * w),
-            "output weight": Curve("output weight $a$", steps, a, alpha),
-            "loss": 0.5 * c * np.mean((h - samples.y) ** 2, axis=1),
-        }

@@ -11,16 +11,13 @@ Solved by its dual, with an unknown for each sample: minimise `mu sum_i H(s_i) -
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats, as_points
-from dynamics_cli.theory.assumptions import flow_violations, plain_violations
 
 START = float(np.log(1e4))
 """`ln mu` from which the path is followed: the kernel regime."""
@@ -48,17 +45,16 @@ def derivative(s: Floats, depth: int, log_mu: float) -> tuple[Floats, Floats, Fl
 
 
 def minimum_q(
-    X: ArrayLike, y: ArrayLike, mu: ArrayLike, depth: int = 2, *, log_mu: bool = False,
-    last: Callable[[Floats], bool] | None = None,
-) -> Floats:  # fmt: skip
-    """Return the minimisers (M, d) of Q for every `mu = alpha^D` (M,), in any order; with `log_mu` their logarithms.
+    X: ArrayLike, y: ArrayLike, mu: ArrayLike, depth: int = 2, last: Callable[[Floats], bool] | None = None
+) -> Floats:
+    """Return the minimisers (M, d) of Q for every `mu = alpha^D` (M,), in any order.
 
     Below the largest mu whose minimiser is the `last` that is asked for, minimisers are NaN.
 
     Raises ValueError for a depth below 2, linearly dependent inputs, or no mu.
     """
     points, labels = as_points(X, y)
-    logs = np.atleast_1d(np.asarray(mu, np.float64) if log_mu else np.log(np.asarray(mu, np.float64)))
+    logs = np.log(np.atleast_1d(np.asarray(mu, np.float64)))
     if depth < 2 or np.linalg.matrix_rank(points) < len(points) or logs.size == 0:
         raise ValueError("argmin Q needs a depth of 2 at least, and samples that some predictor interpolates")
     beta = np.full((len(logs), points.shape[1]), np.nan)
@@ -126,44 +122,3 @@ def q(z: ArrayLike, depth: int = 2) -> Floats:
         above = derivative(s, depth, 0.0)[1] > values
         low, high = np.where(above, low, s), np.where(above, s, high)
     return np.asarray(low * values - derivative(low, depth, 0.0)[0])
-
-
-class MinimumQ(Theory, kind="minimum_q"):
-    """Where gradient flow of a diagonal linear network ends: argmin Q, from L2 to L1 (Woodworth et al. 2020)."""
-
-    example = """\
-dataset: {kind: sparse_regression, n: 8, dim: 20, nonzero: 2, noise: 0.1}
-architecture: {kind: diagonal_linear, depth: 2}
-initialization: {kind: constant, scale: 0.3}
-loss: {kind: mse}
-optimizer: {kind: gd, lr: 5.0e-3, iterations: 20000, stop_below: 1.0e-12}
-"""
-
-    def applies(self, run: Any) -> list[str] | None:
-        """Return which assumptions fail; None unless the network is a diagonal linear one."""
-        if run.config.architecture.kind != "diagonal_linear":
-            return None
-        net, samples, start = run.config.architecture, run.dataset(), run.state(0)
-        violations = [*plain_violations(net), *flow_violations(run)]
-        if net.depth < 2:
-            violations.append("the scale of the start decides: with depth 1 it does not")
-        first = np.concatenate([start["u"], start["v"]])
-        if np.ptp(first) > 0 or first[0] <= 0:
-            violations.append("u and v start at alpha 1, alpha > 0: their entries differ, or are not positive")
-        best = run.config.loss.total(samples.x @ minimum_l2(samples.x, samples.y), samples.y)
-        if (rank := int(np.linalg.matrix_rank(samples.x))) < samples.n:
-            least = f"the best predictor leaves {best / run.losses[0]:.2g} of the first loss"
-            violations.append(f"any labels can be fitted: {samples.n} samples span {rank} directions, {least}")
-        if not (left := float((run.losses[-1] - best) / run.losses[0])) <= 1e-6:
-            violations.append(f"the run has come to its end: {left:.2g} of the first loss is above the least")
-        return violations
-
-    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
-        """Return the predictor, its entries sorted."""
-        samples, net = run.dataset(), run.config.architecture
-        mu = float(run.state(0)["u"][0]) ** net.depth
-        limit = minimum_q(samples.x, samples.y, mu, net.depth)[0]
-        order = np.argsort(limit)
-        beta = net.predictor(run.state(-1))
-        places = np.arange(1.0, 1.0 + len(order))
-        return {"predictor": Curve("entry of the predictor", places, beta[order], limit[order], "entries, sorted")}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.kunin2025.addition import largest_utility
 from dynamics_cli._bundled.experiments.kunin2025.diagonal import LEAST, ORDER, PRINTED
-from dynamics_cli._bundled.experiments.kunin2025.theory.alternating_flow import reach_of, saddles
+from dynamics_cli._bundled.experiments.kunin2025.theory.alternating_flow import saddles
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import load_config
@@ -22,10 +22,11 @@ def data_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("name", PRINTED)
 def test_both_recursions_give_the_printed_times_and_order(name: str, constrained: bool) -> None:
-    found = saddles(*data_of(name), reach_of(LEAST[name] / np.sqrt(2)), constrained=constrained)
-    np.testing.assert_allclose(found.times[1:], PRINTED[name], atol=5e-4)
+    found = saddles(*data_of(name), constrained=constrained)
+    np.testing.assert_allclose(found.times[1:] * -np.log(LEAST[name]), PRINTED[name], atol=5e-4)
     assert tuple(found.activated) == ORDER[name]
-    assert found.dropped == ((), (0,), ()) if name == "dormant" else not any(found.dropped)
+    asleep = np.argwhere((found.betas[1:-1] != 0) & (found.betas[2:] == 0))  # saddle, coordinate
+    assert asleep.tolist() == ([[0, 0]] if name == "dormant" else [])
     assert found.losses[-1] < 1e-20 * found.losses[0]  # both data sets are fitted
 
 
