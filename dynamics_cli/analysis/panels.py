@@ -56,7 +56,7 @@ _PANELS = (
         scene=scenes.function_scene,
     ),
     Panel(
-        "regions", "output or class over two inputs, with the exact boundary of two classes",
+        "regions", "output or class over two inputs, with the boundary of two classes",
         (no_data, scenes.not_two_inputs, no_network), scene=scenes.regions_scene,
     ),
     Panel(

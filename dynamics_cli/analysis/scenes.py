@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from dynamics_cli.analysis.view import Detail, View, spread
 from dynamics_cli.kinds import Architecture
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.linear_pieces import Layer, TooManyPiecesError, level_sets
 from dynamics_cli.measures.neurons import kinks, norms
 from dynamics_cli.measures.spectra import leading_directions, project
 from dynamics_cli.plotting.panels.inputs import (
@@ -23,8 +23,7 @@ from dynamics_cli.plotting.panels.inputs import (
     line_scene,
 )
 from dynamics_cli.plotting.panels.neurons import MANY_STARS, RaysData, rays_scene, round_up
-from dynamics_cli.plotting.scene import Numbers, Role, Scene, SceneLayer, fixed, levels
-from dynamics_cli.recording.derivatives import layers_of
+from dynamics_cli.plotting.scene import Numbers, Role, Scene, SceneLayer, fixed, level_set, levels
 
 BEYOND = 10.0
 """Where a run diverged, the window is at most so many times as high as the largest label."""
@@ -80,7 +79,7 @@ def neurons(view: View, i: int) -> tuple[Floats, Floats]:
     return places, view.signs(i) * norms(W)
 
 
-# regions: of two inputs, with the exact boundary of piecewise linear networks (Sarussi et al. 2021) ------------------
+# regions: of two inputs, with the boundary of two classes (Sarussi et al. 2021) ---------------------------------------
 
 
 def not_two_inputs(view: View) -> str | None:
@@ -94,25 +93,8 @@ def not_two_inputs(view: View) -> str | None:
     return None if d == 2 else f"it shows functions of two inputs, and here inputs have {d} dimensions"
 
 
-def no_boundary(view: View) -> str | None:
-    """Return why there is no exact boundary of two classes, or None."""
-    architecture: Any = view.run.config.architecture
-    if view.labels == "real":
-        return "its labels are real numbers, not classes"
-    if not architecture.matrices:
-        return "the network is not a fully connected one"
-    if architecture.sigma.negative_slope is None:
-        return f"the activation {architecture.activation.kind} is not piecewise linear"
-    if architecture.centered:
-        return "the network is centred: its start is subtracted"
-    return f"a boundary lies between two classes, the network has {view.outputs} outputs" if view.outputs > 2 else None
-
-
 def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
-    """Describe the output, or the class, in the plane of the inputs, the data, and the exact boundary if there is one.
-
-    Where the boundary of a state crosses more than `detail.pieces` linear pieces, the pixels alone show it.
-    """
+    """Describe the output, or the class, in the plane of the inputs, the data, and the boundary of two classes."""
     data, several = view.dataset, view.outputs > 1
     window = data_window(data.x[:, :2])
     sides = [np.linspace(low, high, detail.side) for low, high in (window[:2], window[2:])]
@@ -120,19 +102,17 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     if data.bias:
         points = np.column_stack([points, np.ones(len(points))])
 
-    def pixels(i: int) -> Numbers:
-        h = view.network(i)(points)
-        values = h.argmax(axis=1).astype(np.uint8) if several else levels(h.reshape(-1))
-        return values.reshape(detail.side, detail.side)
+    @lru_cache(maxsize=1)
+    def outputs(i: int) -> Floats:
+        return view.network(i)(points).reshape(detail.side, detail.side, view.outputs)
 
-    architecture: Any = view.run.config.architecture
+    def pixels(i: int) -> Numbers:
+        h = outputs(i)
+        return h.argmax(axis=-1).astype(np.uint8) if several else levels(h[..., 0])
 
     def boundary(i: int) -> Floats:
-        slope = architecture.sigma.negative_slope
-        try:
-            return np.reshape(level_sets(state_layers(view, i), slope, window, most=detail.pieces)[0], (-1, 4))
-        except TooManyPiecesError:
-            return np.zeros((0, 4))
+        h = outputs(i)
+        return level_set(h[..., -1] - (h[..., 0] if several else 0.0), window)
 
     named = [f"class {c}" if view.classifies else f"output {c + 1}" for c in range(view.outputs)]
     classes = [Role(f"series-{c}", name) for c, name in enumerate(named)]
@@ -142,7 +122,7 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
         if several
         else SceneLayer(form="field", roles=fill, at=pixels, z=-1, shade=(0.18, 0.42))
     ]
-    if no_boundary(view) is None:
+    if view.labels != "real" and view.outputs <= 2:
         edge = [Role("theory", "decision boundary")]
         layers.append(SceneLayer(form="segments", roles=edge, at=boundary, z=1, size=1.1))
     for held, x, y in ((False, data.x, data.y), (True, data.x_test, data.y_test)):
@@ -170,18 +150,6 @@ def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
         names = [f"$y{sign}{middle:g}${', held out' * held}" for sign in ("<", ">", "=")]
         look["roles"] = [Role("positive", names[1]), Role("negative", names[0], "s"), Role("unsigned", names[2])]
     return SceneLayer(at=fixed(np.column_stack([x[:, :2], label])), **look)
-
-
-def state_layers(view: View, i: int) -> list[Layer]:
-    """Return the weights and biases of state `i`, from two inputs to one output (of two classes, their difference)."""
-    layers = layers_of(view.run.config.architecture, view.run.state(i))
-    if view.dataset.bias:
-        W, b = layers[0]
-        layers[0] = (W[:, :2], b + W[:, 2])
-    W, b = layers[-1]
-    if len(W) == 2:
-        layers[-1] = (W[1:] - W[:1], b[1:] - b[:1])
-    return layers
 
 
 # rays: the neurons of a two-layer network ----------------------------------------------------------------------------

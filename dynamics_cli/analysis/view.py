@@ -34,13 +34,11 @@ class Detail(NamedTuple):
     """Inputs at which functions of one input are drawn."""
     side: int
     """Pixels of a side of a map over two inputs."""
-    pieces: int
-    """Linear pieces that an exact boundary may cross."""
     neurons: int
     """Neurons that are drawn at most."""
 
 
-PRINT = Detail(512, 384, 200_000, 10**9)
+PRINT = Detail(512, 384, 10**9)
 """For pictures on paper."""
 
 

@@ -17,7 +17,7 @@ from dynamics_cli.plotting.chart import QUANTILES, Chart, Line, quantiles
 from dynamics_cli.plotting.scene import Scene, SceneLayer
 from dynamics_cli.text import cell
 
-PIXELS = Detail(points=257, side=96, pieces=4000, neurons=MANY_NEURONS)
+PIXELS = Detail(points=257, side=96, neurons=MANY_NEURONS)
 """For pictures on a screen, of many states."""
 MOST = 1_200_000
 """Numbers of a picture, all states together; where there are more, some of the states are drawn."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from contourpy import contour_generator
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -123,6 +124,16 @@ class Scene:
 def fixed(rows: Numbers) -> Callable[[int], Numbers]:
     """Return the function that gives every state the same rows."""
     return lambda _: rows
+
+
+def level_set(values: NDArray[np.float64], window: Window, level: float = 0.0) -> NDArray[np.float64]:
+    """Return the segments (k, 4) on which the interpolation of a grid of `values` (rows, columns) has a level.
+
+    The rows go through the window from the bottom up.
+    """
+    x, y = np.linspace(*window[:2], values.shape[1]), np.linspace(*window[2:], values.shape[0])
+    lines: Any = contour_generator(x=x, y=y, z=np.ma.masked_invalid(values)).lines(level)
+    return np.concatenate([np.zeros((0, 4)), *(np.column_stack([line[:-1], line[1:]]) for line in lines)])
 
 
 def levels(values: NDArray[np.float64]) -> NDArray[np.uint8]:

@@ -13,11 +13,10 @@ from dynamics_cli import kit
 from dynamics_cli.analysis.view import PRINT
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import Samples
-from dynamics_cli.measures.linear_pieces import level_sets
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.panels.inputs import data_window
 from dynamics_cli.plotting.panels.neurons import rays_scene
-from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, draw_scene, fixed, levels
+from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, draw_scene, fixed, level_set, levels
 from dynamics_cli.plotting.time_axis import visible
 
 from .theory.agreement import Directions, agreement_share
@@ -218,13 +217,12 @@ def regions_scene(
     sides = [np.linspace(low, high, PRINT.side) for low, high in (window[:2], window[2:])]
     points = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     fill = [Role("positive", "$N(x)>0$"), Role("negative", "$N(x)<0$"), Role("ground", "$N(x)=0$")]
-    pixels = levels(outputs(points, H, a, alpha)).reshape(PRINT.side, PRINT.side)
-    layers = [SceneLayer(form="field", roles=fill, at=fixed(pixels), z=-1, shade=shade)]
-    network = [(H, np.zeros(len(H))), (a[None], np.zeros(1))]
-    for height, segments in zip(heights, level_sets(network, alpha, window, heights), strict=True):
+    h = outputs(points, H, a, alpha).reshape(PRINT.side, PRINT.side)
+    layers = [SceneLayer(form="field", roles=fill, at=fixed(levels(h)), z=-1, shade=shade)]
+    for height in heights:
         edge = [Role("theory", "decision boundary" if height == 0 else "")]
         size = 0.6 if height and 0 in heights else 1.1
-        layers.append(SceneLayer(form="segments", roles=edge, at=fixed(np.reshape(segments, (-1, 4))), z=1, size=size))
+        layers.append(SceneLayer(form="segments", roles=edge, at=fixed(level_set(h, window, height)), z=1, size=size))
     if data is not None:
         rows = fixed(np.column_stack([data.x, data.y < 0]))
         signs = [Role("positive", "$y=+1$"), Role("negative", "$y=-1$", "s")]

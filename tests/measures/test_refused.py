@@ -11,7 +11,6 @@ import pytest
 from dynamics_cli.measures.clusters import cluster_directions
 from dynamics_cli.measures.curves import find_plateaus, first_below
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
-from dynamics_cli.measures.linear_pieces import TooManyPiecesError, level_sets
 from dynamics_cli.measures.neurons import angle_of, kinks
 from dynamics_cli.measures.spectra import singular_values
 from dynamics_cli.measures.two_layer import preactivations
@@ -19,8 +18,6 @@ from dynamics_cli.theory.ntk import ntk_interpolator
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 ONES = np.ones((3, 2))
-WINDOW = (-3.0, 3.0, -3.0, 3.0)
-PIECES = [(np.random.default_rng(0).standard_normal((50, 2)), np.ones(50)), (np.ones((1, 50)), np.zeros(1))]
 X, Y, W, A = np.eye(3), np.arange(3.0), np.full((4, 3), 0.3), np.ones(4)
 # fmt: off
 CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -29,10 +26,6 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: find_plateaus([0, 2, 1], [1.0, 1.0, 1.0]), ValueError, "ascending"),
     (lambda: least_distance([[1.0, 0.0], [-1.0, 0.0]]), InfeasibleError, "not separable"),
     (lambda: least_distance([[0.0, 0.0]]), InfeasibleError, "a row of A is 0"),
-    (lambda: level_sets(PIECES, 0.0, WINDOW, (1.0, 0.0)), ValueError, "ascend"),
-    (lambda: level_sets([(np.ones((3, 4)), np.zeros(3)), (np.ones((1, 3)), np.zeros(1))], 0.0, WINDOW), ValueError,
-     "two inputs to one output"),
-    (lambda: level_sets(PIECES, 0.0, WINDOW, np.linspace(0, 50, 30), most=20), TooManyPiecesError, "more than 20"),
     (lambda: kinks(np.ones((3, 4))), ValueError, "1-D inputs"),
     (lambda: angle_of(np.ones((2, 3))), ValueError, "plane"),
     (lambda: singular_values([[np.nan, 1.0]]), ValueError, "finite"),
