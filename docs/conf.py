@@ -16,8 +16,10 @@ extensions = [
     "myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "reference", "papers", "front"
 ]  # fmt: skip
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_ext", "figures"]
+exclude_patterns = ["_ext", "figures", "**/_*.md"]
 nitpicky = False
+highlight_language = "bash"
+autodoc_default_options = {"exclude-members": "model_config"}
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline", "substitution"]
 myst_heading_anchors = 3

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dynamics_cli._bundled.experiments.index import PAPERS
-from papers import DOCS, FIGURES, numbered, plain, short
+from markup import inline
+from papers import DOCS, FIGURES, numbered, short
 from PIL import Image
 
 import dynamics_cli as dyn
@@ -36,26 +37,19 @@ def write_small_pictures() -> None:
 
 
 def gallery() -> str:
-    """Return a card for each figure, by paper; each leads to the figure's section on the page of its paper."""
+    """Return a small picture of each figure with its title, by paper; each leads to its section on the paper's page."""
     parts = []
     for key, paper in PAPERS.items():
         cards = [
-            card(key, name, numbered(name, figure.title))
+            f":::{{container}} card\n```{{image}} papers/_small/{name}.webp\n:alt: {title}\n:loading: lazy\n"
+            f":target: papers/{key}.html#{name}\n```\n[{inline(title)}](papers/{key}.md#{name})\n:::"
             for name, figure in paper.figures.items()
-            if (FIGURES / f"{name}.png").is_file()
+            if (FIGURES / f"{name}.png").is_file() and (title := numbered(name, figure.title))
         ]
         if cards:
-            heading = f"**[{short(key, paper)}](papers/{key}.md)** {plain(paper.title)}"
-            parts += [heading, "::::{container} gallery all", *cards, "::::"]
+            heading = f"**[{short(key, paper)}](papers/{key}.md)** {inline(paper.title)}"
+            parts += [heading, "::::{container} gallery", *cards, "::::"]
     return "\n\n".join(parts) + "\n"
-
-
-def card(key: str, name: str, title: str) -> str:
-    """Return the small picture of a figure above its title."""
-    return (
-        f":::{{container}} card\n```{{image}} papers/_small/{name}.webp\n:alt: {title}\n:loading: lazy\n"
-        f":target: papers/{key}.html#{name}\n```\n[{plain(title)}](papers/{key}.md#{name})\n:::"
-    )
 
 
 def write_pages(app: Sphinx) -> None:

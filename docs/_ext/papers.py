@@ -1,9 +1,7 @@
 """The pages of papers, written before every build from `docs/figures`, the index of papers and their notes.
 
-Run as a script it imports figures: `python docs/_ext/papers.py [--times] FOLDER...`. A folder holds files of
-`dyn reproduce`, of `dyn audit`, or of both; of two files for the same figure the file in the later folder counts. The
-seconds of figures stay those committed, unless `--times` takes the new ones: measure them figure by figure on an idle
-machine, and put its name into `MACHINE`.
+Run as a script it imports figures: `python docs/_ext/papers.py FOLDER`. The folder holds files of `dyn reproduce` and
+`dyn audit`.
 """
 
 from __future__ import annotations
@@ -12,18 +10,16 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli._bundled.experiments.index import PAPERS
+from markup import folded, inline, table, toctree, write_changed
 
-from dynamics_cli.errors import InputError
-from dynamics_cli.mathematics import FORMULA
-from dynamics_cli.reproduction.audit import NULLS, Audit, NullOutcome, read_audit, reasons
-from dynamics_cli.reproduction.catalogue import load_figure
-from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import AUDIT, SEEDS, figures_in, read_document, seeds_of, sha256
+from dynamics_cli.reproduction.audit import Audit, read_audit
+from dynamics_cli.reproduction.claims import KINDS, ClaimOverSeeds, summary
+from dynamics_cli.reproduction.document import AUDIT, SEEDS, beside, figures_in, read_document, seeds_of
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.store.sealed import write_sealed
@@ -31,116 +27,57 @@ from dynamics_cli.text import duration, number
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
-    from sphinx.config import Config
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
 FIGURES = DOCS / "figures"
 KEPT = (".png", ".csv")
 """Endings of the files of a figure that are committed; its PDF would double the size of the repository."""
-KINDS = ("claim", "theory")
 DEPENDS = "depends on the seed"
 PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
 """Entries of `provenance` that are committed: the others name the machine, or the time that each run took."""
-MACHINE = "two cores of an AMD EPYC (Zen 5)"
-"""The machine on which the seconds of all figures were measured."""
-INDEX = ROOT / "experiments" / "index.py"
 
 
 # import of figures ---------------------------------------------------------------------------------------------------
 
 
-def import_figures(folders: Sequence[Path], times: bool = False) -> Iterator[str]:
-    """Put figures, seeds and audits of some folders into `docs/figures`, and yield a line for each file left out.
+def import_figures(folder: Path) -> Iterator[str]:
+    """Put the figures of the index, their seeds and their audits into `docs/figures`; yield a line for each left out.
 
     The JSON is sealed anew: it names the files that are committed, and neither the machine nor the time that runs took.
-    `times` takes the seconds of the figures, and fills them in in the index.
 
-    Raises:
-        InputError: a figure has another preset or changes, or its runs do not stand beside it.
-        CorruptRunError: a file is not as `dyn` wrote it.
+    Raises CorruptRunError: a file is not as `dyn` wrote it.
     """
     FIGURES.mkdir(exist_ok=True)
-    known = {name for paper in PAPERS.values() for name in paper.figures}
-    for folder in folders:
-        for file in figures_in(folder):
-            if file.stem in known:
-                _import_figure(file, times)
-            else:
-                yield f"{file}: no figure of the index"
-    for folder in folders:
-        for what, take in ((SEEDS, _import_seeds), (AUDIT, _import_audit)):
-            for file in sorted(folder.glob(f"*{what}.json")):
-                if problem := take(file, file.name.removesuffix(f"{what}.json")):
-                    yield f"{file}: {problem}"
-    if times:
-        seconds = {name: document["provenance"]["seconds"] for name, document in documents().items()}
-        INDEX.write_text(filled_in(INDEX.read_text(encoding="utf-8"), seconds), encoding="utf-8")
+    for name in (name for paper in PAPERS.values() for name in paper.figures):
+        source, figure = folder / f"{name}.json", FIGURES / f"{name}.json"
+        if source.is_file():
+            document = read_document(source)
+            files = [file for file in document["files"] if Path(file).suffix in KEPT]
+            for file in files:
+                (FIGURES / file).write_bytes((folder / file).read_bytes())
+            digests = {file: document["sha256"][file] for file in files}
+            write_sealed(figure, _anywhere({**document, "files": files, "sha256": digests}))
+        if not figure.is_file():
+            continue
+        document = read_document(figure)
+        if seeds_of(source, document):
+            over_seeds = {**read_document(beside(source, SEEDS)), "runs": []}
+            write_sealed(beside(figure, SEEDS), _anywhere(over_seeds))
+        elif beside(source, SEEDS).is_file():
+            yield f"{beside(source, SEEDS)}: stale, its claims are not those of the figure"
+        audit = read_audit(beside(source, AUDIT))
+        if audit is not None and belongs(audit, document):
+            outcomes = [replace(outcome, reason=_without_paths(outcome.reason)) for outcome in audit.outcomes]
+            write_sealed(beside(figure, AUDIT), replace(audit, outcomes=outcomes).as_dict())
+        elif audit is not None:
+            yield f"{beside(source, AUDIT)}: stale, its claims are not those of the figure"
 
 
-def filled_in(index: str, seconds: Mapping[str, float]) -> str:
-    """Return the text of the index with the seconds of figures, whole ones."""
-    for name, took in seconds.items():
-        index = re.sub(rf'("{name}": FigureEntry\(\s*"[^"]*", )[\d.]+', rf"\g<1>{max(1, round(took))}", index)
-    return index
-
-
-def _import_figure(file: Path, times: bool) -> None:
-    document = read_document(file)
-    asked = (document["preset"], document["overrides"])
-    if asked != ("default", []):
-        raise InputError(f"{file}: the handbook shows the default preset and no changes, not {asked}")
-    if any(Path(run["path"]).is_absolute() for run in document["runs"]):
-        raise InputError(f"{file}: its runs and the figure are not below the same folder of outputs")
-    document["files"] = [name for name in document["files"] if Path(name).suffix in KEPT]
-    document["sha256"] = {name: document["sha256"][name] for name in document["files"]}
-    document["provenance"] = _kept(document["provenance"])
-    if not times and (FIGURES / file.name).is_file():
-        document["provenance"]["seconds"] = read_document(FIGURES / file.name)["provenance"]["seconds"]
-    for name, expected in document["sha256"].items():
-        if sha256(file.with_name(name)) != expected:
-            raise InputError(f"{file.with_name(name)} does not fit {file.name}: reproduce the figure again")
-        (FIGURES / name).write_bytes(file.with_name(name).read_bytes())
-    write_sealed(FIGURES / file.name, document)
-
-
-def _import_seeds(file: Path, name: str) -> str:
-    """Import claims over seeds without their runs; return why not, where the committed figure has other claims."""
-    figure, document = FIGURES / f"{name}.json", read_document(file)
-    if not figure.is_file():
-        return "its figure is not committed"
-    write_sealed(FIGURES / file.name, {**document, "provenance": _kept(document["provenance"]), "runs": []})
-    if seeds_of(figure, read_document(figure)):
-        return ""
-    (FIGURES / file.name).unlink()
-    return f"stale, its claims are not those of the figure: import {name}.json with it"
-
-
-def _import_audit(file: Path, name: str) -> str:
-    """Import an audit; return why not, where it does not belong to the figure that is committed.
-
-    Nulls of the committed audit that were not tried again stay. Claims, and why they hold, are those of the figure.
-    """
-    audit, figure = read_audit(file), FIGURES / f"{name}.json"
-    if audit is None or not figure.is_file():
-        return "its figure is not committed"
-    document = read_document(figure)
-    if not belongs(audit, document):
-        return f"stale, its claims are not those of the figure: `dyn audit {name}` again"
-    old, declared = read_audit(FIGURES / file.name), load_figure(name)
-    kept = old.outcomes if old is not None and belongs(old, document) else ()
-    tried = {outcome.null: outcome for outcome in (*kept, *audit.outcomes)}
-    outcomes = [
-        NullOutcome(null, outcome.held, _without_paths(outcome.reason), reasons(declared, null, outcome.held))
-        for null in (*NULLS, *declared.nulls) if (outcome := tried.get(null))
-    ]  # fmt: skip
-    claims = [Claim(**claim) for claim in document["claims"] if claim["kind"] == "claim"]
-    write_sealed(FIGURES / file.name, Audit(name, claims, outcomes).as_dict())
-    return ""
-
-
-def _kept(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: provenance[key] for key in PROVENANCE if key in provenance}
+def _anywhere(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without what only the machine knows."""
+    kept = {key: document["provenance"][key] for key in PROVENANCE if key in document["provenance"]}
+    return {**document, "provenance": kept}
 
 
 def _without_paths(reason: str) -> str:
@@ -157,28 +94,9 @@ def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
 # Markdown ------------------------------------------------------------------------------------------------------------
 
 
-def plain(text: str) -> str:
-    """Return a text as Markdown that shows it as it is, its formulas between dollars as mathematics."""
-    words, *others = FORMULA.split(" ".join(text.split()))  # words, formula, words, ...
-    formulas = [formula.replace(r"\|", r"\Vert{}").replace("|", r"\vert{}") for formula in others[::2]]  # no cell ends
-    parts = [re.sub(r"([\\`*_{}\[\]<>#|$~^!&])", r"\\\1", part) for part in (words, *others[1::2])]
-    return parts[0] + "".join(f"${formula}${part}" for formula, part in zip(formulas, parts[1:], strict=True))
-
-
 def badge(verdict: str, said: str = "") -> str:
     """Return a word on the colour of a verdict."""
     return f"[{said or verdict}]{{.verdict .{verdict.replace(' ', '-')}}}"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], style: str) -> str:
-    """Return a table of cells in Markdown; `style` names its class for the style sheet."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join([":::{table}", f":class: {style}", "", *(f"| {' | '.join(line)} |" for line in lines), ":::"])
-
-
-def folded(title: str, *parts: str) -> str:
-    """Return parts that a reader unfolds."""
-    return "\n\n".join([f'<details class="folded"><summary>{escape(title)}</summary>', *parts, "</details>"])
 
 
 def plural(count: int, noun: str) -> str:
@@ -251,28 +169,29 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
     preamble, sections = notes_of(key)
     claims = {name: claims_of(made[name]) for name in entry.figures if name in made}
     every = [claim for of in claims.values() for claim in of]
-    intro = re.sub(rf"^\*[^*]+\*, ({re.escape(entry.venue)}|[^*().;]*arXiv:[\d.]+\d)\.\s*", "", preamble)
+    intro = re.sub(rf"^\*[^*]+\*, ({re.escape(entry.venue)}|[^*().;]*arXiv:[\d.]+\d)\.(\s*\n| *)", "", preamble)
     rows = [
-        [f"[{plain(numbered(name, figure.title))}](#{name})", *counts(claims.get(name, []))]
+        [f"[{inline(numbered(name, figure.title))}](#{name})", *counts(claims.get(name, []))]
         for name, figure in entry.figures.items()
     ]
     parts = [
-        f"# {plain(entry.title)}",
-        f"{plain(entry.authors)}. {linked(entry.venue)}.",
+        f"# {inline(entry.title)}",
+        f"{inline(entry.authors)}. {linked(entry.venue)}.",
         f"**{summary(every)}.** [What these words mean](../explanation/verdicts.md)",
         intro,
         table(["figure", "claims", "theory"], rows, "outcomes"),
         *(figure_section(name, figure, made.get(name), claims.get(name, [])) for name, figure in entry.figures.items()),
-        *(_note(anchor(key, title), title, body) for title, body in sections.items()),
+        *(_note(key, title, body) for title, body in sections.items()),
         configs_section(key, [made[name] for name in claims]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _note(label: str, title: str, body: str) -> str:
+def _note(key: str, title: str, body: str) -> str:
     """Return a section of the notes: differences open, others folded unless they have headings of their own."""
-    is_open = title.startswith("What differs") or "\n### " in body
-    return f"({label})=\n## {title}\n\n{body if is_open else folded('Show', body)}"
+    label = f"({key}-notes)=\n" * title.startswith("What differs")
+    is_open = label or "\n### " in body
+    return f"{label}## {title}\n\n{body if is_open else folded('Show', body)}"
 
 
 def linked(venue: str) -> str:
@@ -284,7 +203,7 @@ def figure_section(
     name: str, entry: FigureEntry, document: Mapping[str, Any] | None, claims: Sequence[ClaimOverSeeds]
 ) -> str:
     """Return the section of a figure; without a document it says that the figure is not here."""
-    title = f"({name})=\n## {plain(numbered(name, entry.title))}"
+    title = f"({name})=\n## {inline(numbered(name, entry.title))}"
     if document is None:
         missing = f"There is no picture of this figure here: `dyn reproduce {name}` makes it, or names missing data."
         return f"{title}\n\n{missing}"
@@ -294,7 +213,7 @@ def figure_section(
         _picked(chosen_by_outcome(origins), claims),
         *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
         *_verdicts(claims),
-        "\n\n".join(f"{badge('partly', 'chosen by outcome')} {plain(text)}" for text in chosen_by_outcome(origins)),
+        "\n\n".join(f"{badge('partly', 'chosen by outcome')} {inline(text)}" for text in chosen_by_outcome(origins)),
         _numbers(document.get("numbers", {})),
         _audit(name, document),
         _origins(document["paper"], origins),
@@ -330,11 +249,16 @@ def _verdicts(claims: Sequence[ClaimOverSeeds]) -> Iterator[str]:
 def _claims_table(claims: Sequence[ClaimOverSeeds]) -> str:
     several = any(len(claim.each) > 1 for claim in claims)
     header = ["claim", "source", "expected", "median" if several else "measured", "verdict"]
-    return table(header, [[*_cells(claim), judged(claim)] for claim in claims], "claims")
+    rows = [
+        [f"{inline(claim.first.statement)} [`{claim.first.id}`]{{.below}}", inline(claim.first.source),
+         inline(claim.first.expected), claim.shown, judged(claim)]
+        for claim in claims
+    ]  # fmt: skip
+    return table(header, rows, "claims")
 
 
 def _numbers(numbers: Mapping[str, float]) -> str:
-    lines = "\n".join(f"- {plain(name)}: {number(value)}" for name, value in numbers.items())
+    lines = "\n".join(f"- {inline(name)}: {number(value)}" for name, value in numbers.items())
     return folded(plural(len(numbers), "further number"), lines) if numbers else ""
 
 
@@ -342,13 +266,7 @@ def _picture(file: str, caption: str) -> str:
     width = int.from_bytes((FIGURES / file).read_bytes()[16:20], "big") // 2  # 300 dots an inch, for a screen
     options = {"figclass": "paper", "alt": caption, "width": f"{width}px", "loading": "lazy"}
     lines = [f":{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
-    return "\n".join([f":::{{figure}} ../figures/{file}", *lines, "", plain(caption), ":::"])
-
-
-def _cells(one: ClaimOverSeeds) -> list[str]:
-    claim = one.first
-    statement = f"{plain(claim.statement)} [`{claim.id}`]{{.below}}"
-    return [statement, plain(claim.source), plain(claim.expected), one.shown]
+    return "\n".join([f":::{{figure}} ../figures/{file}", *lines, "", inline(caption), ":::"])
 
 
 def _audit(name: str, document: Mapping[str, Any]) -> str:
@@ -358,25 +276,19 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
         return ""
     words = {"HOLDS": badge("partly", "HOLDS"), "fails": badge("reproduced", "fails")}
     header, rows = audit.table()
-    always = any(row[-1] for row in rows)
-    rows = [[f"`{first}`", *(words.get(cell, plain(cell)) for cell in cells)] for first, *cells in rows]
-    said = [f"- `{outcome.null}`: {plain(outcome.reason)}" for outcome in audit.outcomes if outcome.reason]
-    left_out = [null for null in NULLS if null not in {outcome.null for outcome in audit.outcomes}]
-    said += [f"- Not tried: {', '.join(f'`{null}`' for null in left_out)}"] if left_out else []
-    if not always:
+    if not any(why for *_, why in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
-    return folded(
-        f"Audit: {plural(len(rows), 'claim')} under {plural(len(audit.outcomes), 'null')}",
-        table(header, rows, "audit"),
-        "\n".join(said),
-    )
+    cells = [[f"`{first}`", *(words.get(cell, inline(cell)) for cell in others)] for first, *others in rows]
+    said = [f"- `{outcome.null}`: {inline(outcome.reason)}" for outcome in audit.outcomes if outcome.reason]
+    title = f"Audit: {plural(len(rows), 'claim')} under {plural(len(audit.outcomes), 'null')}"
+    return folded(title, table(header, cells, "audit"), "\n".join(said))
 
 
 def _origins(key: str, rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
     cells = [
-        [f"[`{config}`](#{config_anchor(f'{key}/{config}')})", origin, plain(text)] for config, origin, text in rows
+        [f"[`{config}`](#{config_anchor(f'{key}/{config}')})", origin, inline(text)] for config, origin, text in rows
     ]
     return folded("Settings and their origins", table(["config", "origin", "settings"], cells, "origins"))
 
@@ -396,29 +308,8 @@ def notes_of(key: str) -> tuple[str, dict[str, str]]:
     """Return the preamble and the sections, title -> text, of a paper's notes, without the claims that the JSON has."""
     text = (ROOT / "experiments" / key / "NOTES.md").read_text(encoding="utf-8")
     preamble, *parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)  # title, text, title, ...
-    sections = {title.partition(" (")[0]: _markdown(body) for title, body in zip(parts[::2], parts[1::2], strict=True)}
-    return _markdown(preamble.partition("\n")[2]), {title: body for title, body in sections.items() if body}
-
-
-def _markdown(text: str) -> str:
-    """Return notes as this parser reads them: bars within code do not end a cell, and commands are a block of shell."""
-    lines = [re.sub(r"`[^`]*`", _bars, line) if line.lstrip().startswith("|") else line for line in text.splitlines()]
-    text = re.sub(r"(?<=\n)(?:    \S.*\n?)+", _shell, "\n".join([*lines, ""]))
-    return text.strip()
-
-
-def _bars(code: re.Match[str]) -> str:
-    return re.sub(r"(?<!\\)\|", r"\\|", code[0])
-
-
-def _shell(block: re.Match[str]) -> str:
-    commands = re.sub(r"^    ", "", block[0], flags=re.MULTILINE).rstrip()
-    return f"```{{code-block}} bash\n:class: wrapped\n\n{commands}\n```\n"
-
-
-def anchor(key: str, title: str) -> str:
-    """Return the label of a section of a paper's notes."""
-    return f"{key}-notes-{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}"
+    sections = {title.partition(" (")[0]: body.strip("\n") for title, body in zip(parts[::2], parts[1::2], strict=True)}
+    return preamble.partition("\n")[2].strip(), {title: body for title, body in sections.items() if body}
 
 
 def config_anchor(config: str) -> str:
@@ -434,7 +325,7 @@ def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
     parts = [f"({key}-configs)=\n## Configs", "The [reference](../reference/config.md) explains sections and keys."]
     for name in names:
         file = f"```{{literalinclude}} ../../configs/{name}\n:language: yaml\n:class: wrapped\n```"
-        parts += [f"({config_anchor(name)})=\n### {plain(name.removesuffix('.yaml'))}", folded("YAML", file)]
+        parts += [f"({config_anchor(name)})=\n### {inline(name.removesuffix('.yaml'))}", folded("YAML", file)]
     return "\n\n".join(parts)
 
 
@@ -442,30 +333,29 @@ def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
 
 
 def front_page(made: Mapping[str, dict[str, Any]]) -> str:
-    """Return the part of the front page that is made from figures: counts, claims that are not reproduced, gallery."""
+    """Return the part of the front page that is made from figures: counts, claims that are not reproduced."""
     claims = {name: claims_of(document) for name, document in made.items()}
     of_paper = {
         key: [claim for name in entry.figures for claim in claims.get(name, [])] for key, entry in PAPERS.items()
     }
     rows = [
-        [f"[{short(key, entry)}]({key}.md) [{plain(entry.title)}]{{.below}}", *counts(of_paper[key]),
+        [f"[{short(key, entry)}]({key}.md) [{inline(entry.title)}]{{.below}}", *counts(of_paper[key]),
          *of_seeds(of_paper[key]), str(sum(name in made for name in entry.figures))]
         for key, entry in PAPERS.items()
     ]  # fmt: skip
     missed, depending = (
         [
-            [plain(claim.first.statement), f"[{plain(name)}]({key}.md#{name})", plain(claim.first.expected),
-             claim.shown, *further(key, claim)]
+            [inline(claim.first.statement), f"[{name}]({key}.md#{name})", inline(claim.first.expected), claim.shown,
+             f"{claim.count or 'one'} [notes]({key}.md#{key}-notes)"]
             for key, entry in PAPERS.items() for name in entry.figures for claim in claims.get(name, [])
             if claim.verdict == verdict
         ]
-        for verdict, further in (("not reproduced", _missed), (DEPENDS, _depending))
+        for verdict in ("not reproduced", DEPENDS)
     )  # fmt: skip
     outcome = [f"[{name}]({document['paper']}.md#{name})" for name, document in made.items()
                if chosen_by_outcome(origins_of(name, [run["config"] for run in document["runs"]]))]  # fmt: skip
     stated = [claim for of in of_paper.values() for claim in of if claim.first.kind == "claim"]
     several = sum(len(claim.each) > 1 for claim in stated)
-    toctree = "\n".join(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items())
     return "\n\n".join(
         [
             f"**{summary([claim for of in of_paper.values() for claim in of])}**, in {plural(len(made), 'figure')} of "
@@ -473,78 +363,37 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
             f"[chosen by outcome](../explanation/verdicts.md#where-settings-come-from): {', '.join(outcome)}.",
             f"{several} of {plural(len(stated), 'claim')} have a verdict [over seeds]"
             f"(../explanation/verdicts.md#seeds), and {len(depending)} of these depend on the seed. The others stand "
-            f"on one seed. Times were taken on {MACHINE}.",
+            "on one seed.",
             table(["paper", "claims", "theory", "on several seeds", "depend on the seed", "figures"], rows, "outcomes"),
-            "## Gallery",
-            gallery(made),
             "## Claims that depend on the seed",
             table(["claim", "figure", "expected", "median", "seeds"], depending, "claims missed"),
             "## Claims that are not reproduced",
-            table(["claim", "figure", "expected", "measured", "why"], missed, "claims missed"),
-            f"```{{toctree}}\n:hidden:\n\n{toctree}\n```",
+            table(["claim", "figure", "expected", "measured", "seeds"], missed, "claims missed"),
+            toctree(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items()),
         ]
     )
-
-
-def _missed(key: str, claim: ClaimOverSeeds) -> list[str]:
-    return [_why(key, claim.first.id) + f", {claim.count}" * bool(claim.count)]
-
-
-def _depending(key: str, claim: ClaimOverSeeds) -> list[str]:
-    return [claim.count]
-
-
-def _why(key: str, claim: str) -> str:
-    """Return a link to the section of the notes that names a claim, else to that on differences from the paper."""
-    sections = notes_of(key)[1]
-    naming = [title for title, text in sections.items() if f"`{claim}`" in text]
-    naming.sort(key=lambda title: not title.startswith("What differs"))
-    title = naming[0] if naming else next(title for title in sections if title.startswith("What differs"))
-    return f"[notes]({key}.md#{anchor(key, title)})"
-
-
-def gallery(made: Mapping[str, dict[str, Any]]) -> str:
-    """Return a picture of every paper that has any, with a link to its page."""
-    cards = []
-    for key, entry in PAPERS.items():
-        name = next((name for name in entry.figures if name in made), None)
-        if name is None:
-            continue
-        title = short(key, entry)
-        options = f":alt: {entry.figures[name].title}\n:loading: lazy\n:target: {key}.html"
-        picture = f"```{{image}} _small/{name}.webp\n{options}\n```"
-        cards.append(f"{picture}\n[{title}]({key}.md): {plain(entry.figures[name].title)}")
-    return "\n\n".join(["::::{container} gallery", *(f":::{{container}} card\n{card}\n:::" for card in cards), "::::"])
 
 
 # Sphinx --------------------------------------------------------------------------------------------------------------
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write all pages whose text is another than before."""
+    """Write all pages, and the part of the front page."""
     made = documents()
     pages = {key: paper_page(key, entry, made) for key, entry in PAPERS.items()}
     for name, text in {**pages, "_verdicts": front_page(made)}.items():
-        file = DOCS / "papers" / f"{name}.md"
-        if not file.is_file() or file.read_text(encoding="utf-8") != text:
-            file.write_text(text, encoding="utf-8")
-
-
-def _settle(app: Sphinx, config: Config) -> None:
-    config.exclude_patterns.append("papers/_*.md")
+        write_changed(DOCS / "papers" / f"{name}.md", text)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the pages once the builder is there, and add their style sheet."""
-    app.connect("config-inited", _settle)
     app.connect("builder-inited", write_pages, priority=600)  # after the pages of kinds, to which these link
     app.add_css_file("papers.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if not (chosen := [Path(folder) for folder in arguments if folder != "--times"]):
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for line in import_figures(chosen, "--times" in arguments):
+    for line in import_figures(Path(sys.argv[1])):
         print(line)

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
-from sphinx.util.docutils import SphinxDirective
+from markup import inline, table, toctree, write_changed
 
-from dynamics_cli import list_papers
+from dynamics_cli import kit
 from dynamics_cli.config.describe import (
     WHOLE,
     example,
-    find_explained,
     key_rows,
     list_kinds,
     name_of,
     obstacle_of,
     section_example,
 )
-from dynamics_cli.kinds import Kind, all_kinds, get_kind
+from dynamics_cli.kinds import Kind, all_kinds, formulas, get_kind
 from dynamics_cli.kinds.registry import SECTIONS
 
 if TYPE_CHECKING:
-    from docutils import nodes
     from sphinx.application import Sphinx
 
 PAGES = "reference/kinds"
@@ -47,19 +43,6 @@ NAMES = {
 # -- words
 
 
-def inline(text: str, link: Callable[[str], str | None] = lambda code: None) -> str:
-    """Return a line of plain words with code between backticks as Markdown, code that `link` knows as links."""
-    parts = re.split("(`[^`]*`)", " ".join(text.split()))
-    written = []
-    for part in parts:
-        if part.startswith("`") and len(part) > 2:
-            target = link(part[1:-1])
-            written.append(f"[{part}]({target})" if target else part)
-        else:
-            written.append(_cited(re.sub(r"([\\*_\[\]<>$#|{}~])", r"\\\1", part)))
-    return "".join(written)
-
-
 def markdown(text: str) -> str:
     """Return a docstring as Markdown: paragraphs, lists, and lines that are indented as code."""
     blocks: list[str] = []
@@ -74,40 +57,14 @@ def markdown(text: str) -> str:
     return "\n\n".join(blocks)
 
 
-@cache
-def _papers() -> dict[str, re.Pattern[str]]:
-    """Return the papers of the project, each with the words that cite it."""
-    patterns = {}
-    for row in list_papers():
-        first, year = row["authors"].split(",")[0], row["key"][-4:]
-        patterns[row["key"]] = re.compile(rf"\b{first}( et al\.| and \w+|, \w+)? {year}\b")
-    return patterns
-
-
-def _cited(text: str) -> str:
-    """Return a text in which citations of papers of the project are links to their pages."""
-    for paper, words in _papers().items():
-        text = words.sub(rf"[\g<0>](/papers/{paper}.md)", text, count=1)
-    return text
-
-
-def table(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in lines)
-
-
-def _cell(text: str) -> str:
-    return re.sub(r"(?<!\\)\|", r"\|", text)
-
-
 def keys_table(keys: Sequence[Mapping[str, Any]]) -> str:
     """Return keys with their values, defaults and descriptions as a table."""
 
     def rows() -> Iterator[list[str]]:
         for key in keys:
             kept = key["type"].replace("True", "true")
-            value = inline(re.sub(r"matches (\S+)", r"matches `\1`", kept).replace("'", "`"), section_link)
+            value = inline(re.sub(r"matches (\S+)", r"matches `\1`", kept).replace("'", "`"))
+            value = re.sub(r"`(\w+)`", _link, value)
             if key["required"]:
                 value += ", **required**"
             elif key["default"] not in (None, {}, []):
@@ -129,9 +86,9 @@ def first_paragraph(of: object) -> str:
     return inspect.cleandoc(getattr(of, "__doc__", None) or "").split("\n\n")[0]
 
 
-def section_link(code: str) -> str | None:
-    """Return the page of a section."""
-    return f"/{PAGES}/{code}/index.md" if code in SECTIONS else None
+def _link(code: re.Match[str]) -> str:
+    """Return the name of a section as a link to its page, other code as it is."""
+    return f"[{code[0]}](/{PAGES}/{code[1]}/index.md)" if code[1] in SECTIONS else code[0]
 
 
 # -- kinds
@@ -204,70 +161,38 @@ def index_page() -> str:
     )
 
 
-def toctree(names: Any) -> str:
-    """Return a hidden table of contents."""
-    return "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
+# -- names of modules, and the build
 
 
-# -- the build
+def names_table(module: ModuleType, takes: Callable[[Any], bool] = lambda value: True) -> str:
+    """Return a table of the public names of a module, those that `takes` accepts, with their docstrings or values."""
+    rows = []
+    for name, value in sorted(vars(module).items(), key=lambda item: item[0].lower()):
+        if name.startswith("_") or name == "annotations" or inspect.ismodule(value) or not takes(value):
+            continue
+        told = inspect.isroutine(value) or inspect.isclass(value) or type(value).__module__.startswith("dynamics_cli")
+        shown = inline(first_paragraph(value)) if told else f"`{str(value).replace('typing.', '')}`"
+        rows.append([f"`{name}`", shown])
+    return table(["name", "what it is"], rows)
+
+
+def _of_arrays(value: Any) -> bool:
+    return inspect.isfunction(value) and inspect.get_annotations(value).get("return") == "Array"
 
 
 def write(folder: Path) -> None:
-    """Write all pages below a folder, those that have changed, and remove pages of kinds that are gone."""
+    """Write all pages below a folder, and tables that other pages include; remove pages of kinds that are gone."""
     texts = {folder / "index.md": index_page()}
+    texts |= {folder / f"_{name}.md": keys_table(key_rows(section)) for name, section in WHOLE.items()}
     for section in SECTIONS:
         texts[folder / section / "index.md"] = section_page(section)
-        for name, cls in bundled(section).items():
-            texts[folder / section / f"{name}.md"] = page(cls)
+        texts |= {folder / section / f"{name}.md": page(cls) for name, cls in bundled(section).items()}
+    texts[folder / "_formulas.md"] = names_table(formulas, _of_arrays)
+    texts[folder / "_kit.md"] = names_table(kit)
     for path in set(folder.rglob("*.md")) - texts.keys():
         path.unlink()
     for path, text in texts.items():
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-
-
-class Keys(SphinxDirective):
-    """The keys of a section without kinds as a table: `config`, `record` or `sweep`."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table."""
-        cls = find_explained(self.arguments[0])
-        if isinstance(cls, str):
-            raise self.error(f"{cls} has kinds; it has a page of its own")
-        return self.parse_text_to_nodes(keys_table(key_rows(cls)))
-
-
-class Names(SphinxDirective):
-    """The public names of a module, or those in the content, with the first sentences of their docstrings."""
-
-    required_arguments = 1
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table."""
-        module = importlib.import_module(self.arguments[0])
-        names = " ".join(self.content).split() or public(module)
-        rows = ([f"`{name}`", _told(getattr(module, name))] for name in sorted(names, key=str.lower))
-        return self.parse_text_to_nodes(table(["name", "what it is"], rows))
-
-
-def public(module: ModuleType) -> list[str]:
-    """Return the names of a module that begin with no underscore, but for modules and `annotations`."""
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and name != "annotations" and not isinstance(value, ModuleType)
-    ]
-
-
-def _told(value: object) -> str:
-    """Return the first paragraph about a function, a class or an object of the program; of anything else its text."""
-    if inspect.isroutine(value) or inspect.isclass(value) or type(value).__module__.startswith("dynamics_cli"):
-        return inline(first_paragraph(value))
-    return f"`{str(value).replace('typing.', '')}`"
+        write_changed(path, text)
 
 
 def _written(app: Sphinx) -> None:
@@ -303,10 +228,6 @@ def _signature(app: Sphinx, kind: str, name: str, *_: object) -> tuple[str, None
     return ("", None) if kind == "class" else None
 
 
-def _skipped(app: Sphinx, kind: str, name: str, *_: object) -> bool | None:
-    return True if name == "model_config" else None
-
-
 def _help(app: Sphinx, context: click.Context, lines: list[str]) -> None:
     lines[:] = [restructured(line) for line in lines]
 
@@ -326,15 +247,12 @@ def _examples(app: Sphinx, context: click.Context, lines: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the writing of pages, the table of keys, and what makes help and docstrings readable."""
+    """Register the writing of pages, and what makes help and docstrings readable."""
     app.connect("builder-inited", _written)
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon looks for sections
     app.connect("autodoc-process-signature", _signature)
-    app.connect("autodoc-skip-member", _skipped)
     for part in ("description", "options"):
         app.connect(f"sphinx-click-process-{part}", _help)
     app.connect("sphinx-click-process-epilog", _examples)
-    app.add_directive("config-keys", Keys)
-    app.add_directive("names", Names)
     app.add_css_file("reference.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

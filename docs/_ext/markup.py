@@ -1,0 +1,40 @@
+"""Texts, tables and folded parts as Markdown, and files that are only written where their text has changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+
+def inline(text: str) -> str:
+    """Return a text as Markdown that shows it as it is, but for code between backticks and formulas between dollars."""
+    parts = re.split(r"(`[^`]+`|\$[^$]+\$)", " ".join(text.split()))
+    parts[::2] = [re.sub(r"([\\`*_{}\[\]<>#|$~^!&])", r"\\\1", words) for words in parts[::2]]
+    bars = {r"\|": r"\Vert{}", "|": r"\vert{}"}  # in a formula: a bar would end the cell of a table
+    return "".join(re.sub(r"\\?\|", lambda bar: bars[bar[0]], part) if part[:1] == "$" else part for part in parts)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], style: str = "") -> str:
+    """Return a table of cells in Markdown; `style` names its class for the style sheet."""
+    lines = ["| " + " | ".join(re.sub(r"(?<!\\)\|", r"\|", cell) for cell in cells) + " |"
+             for cells in (header, ["---"] * len(header), *rows)]  # fmt: skip
+    return "\n".join([":::{table}", f":class: {style}", "", *lines, ":::"] if style else lines)
+
+
+def folded(title: str, *parts: str) -> str:
+    """Return parts that a reader unfolds."""
+    return "\n\n".join([f'<details class="folded"><summary>{escape(title)}</summary>', *parts, "</details>"])
+
+
+def toctree(names: Iterable[str]) -> str:
+    """Return a hidden table of contents."""
+    return "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
+
+
+def write_changed(file: Path, text: str) -> None:
+    """Write a file unless it has this text already: Sphinx reads the others again."""
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
