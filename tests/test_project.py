@@ -1,23 +1,19 @@
-"""The project as a whole: rooms import one way, the wheel has the schema, configs say what they are."""
+"""The project as a whole: rooms import one way, configs say what they are."""
 
 from __future__ import annotations
 
 import ast
 import graphlib
-import json
-import os
 import re
-import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dynamics_cli import list_papers
-from dynamics_cli.config import json_schema, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.reproduction.settings import origins_in
 
 ROOT = Path(__file__).parents[1]
@@ -158,28 +154,14 @@ def test_experiments_do_not_import_the_command_line() -> None:
         assert "cli" not in imported_rooms(file), file
 
 
-def test_a_wheel_carries_the_schema_that_its_kinds_have_now(tmp_path: Path) -> None:
-    for name in ("configs", "dynamics_cli", "experiments"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "schema.json"))
-    for name in ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE", ".gitignore"):
-        shutil.copy(ROOT / name, tmp_path)
-    build = "from hatchling.build import build_wheel; print(build_wheel('.'))"
-    environment = {**os.environ, "DYN_WITH": "", "PYTHONPATH": ""}
-    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, env=environment, check=True, capture_output=True)
-    with zipfile.ZipFile(tmp_path / done.stdout.decode().splitlines()[-1]) as wheel:
-        kept = json.loads(wheel.read("dynamics_cli/_bundled/configs/schema.json"))
-    assert kept == json.loads(json.dumps(json_schema()))
-
-
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_every_config_is_valid_and_opens_with_what_it_is(file: Path) -> None:
     lines = file.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "# yaml-language-server: $schema=../schema.json"
-    assert lines[1].endswith(".")
-    assert "About" not in lines[1]
-    assert re.match(rf"#   dyn (train|sweep) configs/{file.parent.name}/{file.name}", lines[2])
+    assert lines[0].endswith(".")
+    assert "About" not in lines[0]
+    assert re.match(rf"#   dyn (train|sweep) configs/{file.parent.name}/{file.name}", lines[1])
     assert origins_in(file)
-    sweeps = ["sweep=null"] if lines[2].startswith("#   dyn sweep") else []
+    sweeps = ["sweep=null"] if lines[1].startswith("#   dyn sweep") else []
     config = load_config(file, sweeps)
     assert config.name.startswith(file.parent.name)
 

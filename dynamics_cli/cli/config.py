@@ -16,23 +16,10 @@ from dynamics_cli.errors import InputError
 if TYPE_CHECKING:
     from dynamics_cli.config import Mistake
 
-EXAMPLES = """\b
-Examples:
-  dyn config check my.yaml
-  dyn config schema > schema.json
-"""
 
-SCHEMA_EXAMPLES = """\b
-Example:
-  dyn config schema > schema.json
-  # and as the first line of a config:
-  # yaml-language-server: $schema=schema.json
-"""
-
-
-@click.group("config", cls=CommandGroup, epilog=EXAMPLES)
+@click.group("config", cls=CommandGroup, epilog="Example: dyn config check my.yaml")
 def config() -> None:
-    """Check config files, or print their JSON Schema."""
+    """Check config files."""
 
 
 @documented("load_config", name="check", epilog="Example: dyn config check configs/*/*.yaml")
@@ -83,14 +70,3 @@ def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
         known = path[0] in type(config).model_fields
         return [written.problem(path, why) if known else written.problem((), str(error))]
     return []
-
-
-@config.command(epilog=SCHEMA_EXAMPLES)
-def schema() -> None:
-    """Print the JSON Schema of a config file.
-
-    With it editors complete and check configs.
-    """
-    from dynamics_cli.config import json_schema
-
-    emit_json(json_schema())

@@ -1,4 +1,4 @@
-"""Configs: their schema, how they are read and checked, and when two of them are the same run.
+"""Configs: how they are read and checked, and when two of them are the same run.
 
 `api`, runs, sweeps and papers call `load_config`. Begin with `load`, which goes from a file to a validated config:
 `reader` makes plain data of it whose origins `source` knows, `schema` and `explain` put mistakes into words, and
@@ -23,7 +23,6 @@ from dynamics_cli.config.dump import to_yaml
 from dynamics_cli.config.errors import ConfigError, Mistake
 from dynamics_cli.config.identity import NUMERICS_VERSION, run_directory_name, run_hash
 from dynamics_cli.config.load import load_config
-from dynamics_cli.config.schema import json_schema
 from dynamics_cli.kinds import RunConfig
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "ConfigError",
     "Mistake",
     "RunConfig",
-    "json_schema",
     "load_config",
     "run_directory_name",
     "run_hash",

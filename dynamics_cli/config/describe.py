@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
+import textwrap
 from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
-from pydantic.fields import FieldInfo
-
-from dynamics_cli.config.schema import SweepSection, section_schema
+from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
-from dynamics_cli.kinds.registry import SECTIONS, general_kinds, one_of, source_of
+from dynamics_cli.kinds.registry import SECTIONS, general_kinds, source_of
 from dynamics_cli.kinds.tracing import obstacle
 from dynamics_cli.text import Table
 
@@ -121,17 +123,34 @@ def obstacle_of(cls: type[Kind]) -> str | None:
 
 def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
     """Return name, type, default and description of the keys of a section, and whether they must be given."""
-    rows = []
-    for key, below in section_schema(cls)["properties"].items():
-        field = cls.model_fields.get(key) or FieldInfo(default=None)  # `sweep` is a key of files alone
+    properties, descriptions, rows = cls.model_json_schema()["properties"], {}, []
+    for base in reversed(cls.__mro__):
+        descriptions |= _descriptions(base)
+    for key, field in cls.model_fields.items():
+        if key == "kind":
+            continue
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         default = getattr(default, "kind", {}) if isinstance(default, Section) else default
-        values = describe(below)
-        if note := one_of(field):
-            values = f"{'a list of kinds' if ' list ' in values else 'a kind'} of `{note.section}`"
-        what = below.get("description", "")
+        values, what = describe(properties[key]), descriptions.get(key, "")
         rows.append({"name": key, "type": values, "required": field.is_required(), "default": default, "what": what})
-    return [row for row in rows if row["name"] != "kind"]
+    if cls is RunConfig:  # a key of files alone
+        rows.append({"name": "sweep", "type": describe({}), "required": False, "default": None, "what": ""})
+    return rows
+
+
+@cache
+def _descriptions(cls: type) -> dict[str, str]:
+    """Return the texts below the fields that a class adds; pydantic's own way slows every start."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    except (OSError, TypeError):  # typed into a console
+        return {}
+    texts = {}
+    for field, text in pairwise(getattr(tree, "body", ())):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(value=ast.Constant(value=str(written))):
+                texts[key] = inspect.cleandoc(written)
+    return texts
 
 
 def section_example(section: str) -> str:

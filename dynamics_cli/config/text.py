@@ -18,6 +18,8 @@ def describe(node: dict[str, Any]) -> str:
 
 
 def _words(node: dict[str, Any]) -> list[str]:  # noqa: PLR0911 - one return a type
+    if "kinds" in node:
+        return [f"a kind of `{node['kinds']}`"]
     if "enum" in node or "const" in node:
         return [repr(word) for word in node.get("enum", [node.get("const")])]
     match node.get("type"):
@@ -55,8 +57,8 @@ def _bounds(node: dict[str, Any]) -> str:
 
 
 def _plural(node: dict[str, Any]) -> str:
-    """Return `integers >= 1` for `an integer >= 1`; of words and kinds only that they are texts or mappings."""
-    if node.get("type") not in ("array", "integer", "number"):
+    """Return `integers >= 1` for `an integer >= 1`; of words and mappings only that they are texts or mappings."""
+    if "kinds" not in node and node.get("type") not in ("array", "integer", "number"):
         return "mappings" if node.get("type") == "object" else "texts"
     return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", describe(node))
 

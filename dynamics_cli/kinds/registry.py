@@ -347,8 +347,8 @@ class OneOf:
         return core_schema.with_info_plain_validator_function(self._validate, serialization=dump)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return a note that `schema` replaces by the choice between the kinds that there are then."""
-        return {"kinds": self.section, "word": self.word}
+        """Return a note for `dyn explain`: pydantic has no schema of values that a function validates."""
+        return {"kinds": self.section}
 
     def _validate(self, value: object, info: ValidationInfo) -> Kind | dict[str, Any]:
         if isinstance(value, Kind) and value.section == self.section:

@@ -153,13 +153,8 @@ def list_configs() -> Table:
 
 
 def _title(path: Path) -> str:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        text = line.removeprefix("#").strip()
-        if not line.startswith("#"):
-            return ""
-        if text and not text.startswith("yaml-language-server"):
-            return text
-    return ""
+    first = path.read_text(encoding="utf-8").partition("\n")[0]
+    return first[1:].strip() if first.startswith("#") else ""
 
 
 def config_file(text: str) -> Path:

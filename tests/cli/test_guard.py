@@ -60,7 +60,7 @@ def test_the_exit_code_is_that_of_the_error(name: str, code: int, dyn: Dyn, monk
 
 def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "dynamics_cli", "config", "schema"], cwd=place, env=environment(),
+        [sys.executable, "-u", "-m", "dynamics_cli", "list", "kinds"], cwd=place, env=environment(),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
@@ -76,7 +76,7 @@ def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
 def test_output_that_cannot_be_written_is_told(place: Path) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
-            [sys.executable, "-m", "dynamics_cli", "config", "schema"], cwd=place, env=environment(), stdout=full,
+            [sys.executable, "-m", "dynamics_cli", "list", "kinds"], cwd=place, env=environment(), stdout=full,
             stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 7

@@ -73,6 +73,7 @@ def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
         for key in key_rows(cls):
             assert f"  {key['name']}: {key['type']}" in printed
             assert f"| `{key['name']}` |" in page
+            assert key["what"], f"{section}.{name}: {key['name']}"
             assert plain(key["what"]) in words
 
 

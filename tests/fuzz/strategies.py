@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from dynamics_cli.config import json_schema
+from dynamics_cli.kinds import RunConfig, all_kinds
 
 SCALARS = [
     "1e999999", "-1e-999999", "9" * 5000, "0x" + "f" * 10_000, "0." + "3" * 10_000, "0b101", "012", "1_000", "1:30",
@@ -45,8 +45,7 @@ NUMBERS = [0, 1, 2, 3, 10, 100, 10**6, 10**12, 2**31, 2**53, 2**63 - 1]
 FRACTIONS = [1e-12, 1e-3, 0.1, 0.5, 0.99, 1.0, 1.05, 10.0, 1e9, 1e300, *NUMBERS]
 TEXTS = ["a", "toy-1", "hidden_weight", "output_weight", "weight_1", "d.csv", "weights.npz", "weight_norm"]
 ANYTHING = st.sampled_from([None, True, [], {}, "", -1, 1e400, "x" * 100, "\0", [[]], {"kind": "x"}, *SCALARS[9:]])
-ROOT = {"$ref": "#/$defs/RunConfig"}
-_schema = cache(json_schema)
+_schema = cache(lambda cls: cls.model_json_schema())
 
 
 def _one_in(draw: st.DrawFn, count: int) -> bool:
@@ -54,10 +53,16 @@ def _one_in(draw: st.DrawFn, count: int) -> bool:
 
 
 @st.composite
-def grown(draw: st.DrawFn, node: dict[str, Any] = ROOT, *, wild: bool = True) -> Any:  # noqa: PLR0911 - one a type
-    """Draw a value that a node of the JSON Schema allows; if `wild`, one in a hundred is something else."""
-    while "$ref" in node:
-        node = _schema()["$defs"][node["$ref"].rpartition("/")[2]]
+def grown(draw: st.DrawFn, node: dict[str, Any] | None = None, *, wild: bool = True) -> Any:  # noqa: PLR0911 - one a type
+    """Draw a value that a node of a JSON Schema allows, by default a config; if `wild`, often something else."""
+    node = node or _schema(RunConfig)
+    if "$ref" in node:
+        node = _schema(RunConfig)["$defs"][node["$ref"].rpartition("/")[2]]
+    if section := node.get("kinds"):
+        known = all_kinds(section)
+        if section in ("activation", "schedule", "measure") and draw(st.booleans()):
+            return draw(st.sampled_from(sorted(known)))
+        node = _schema(draw(st.sampled_from(list(known.values()))))
     if wild and _one_in(draw, 100):
         return draw(ANYTHING)
     if "const" in node:
