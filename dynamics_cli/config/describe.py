@@ -123,7 +123,9 @@ def obstacle_of(cls: type[Kind]) -> str | None:
 
 def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
     """Return name, type, default and description of the keys of a section, and whether they must be given."""
-    properties, descriptions, rows = cls.model_json_schema()["properties"], {}, []
+    properties = cls.model_json_schema()["properties"]
+    descriptions: dict[str, str] = {}
+    rows = []
     for base in reversed(cls.__mro__):
         descriptions |= _descriptions(base)
     for key, field in cls.model_fields.items():

@@ -7,9 +7,8 @@ masks any labels.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 
-from dynamics_cli.kinds import Array, Finding, Loss, Sections, formulas
+from dynamics_cli.kinds import Array, Loss, formulas
 
 
 class SquareLoss(Loss):
@@ -18,13 +17,6 @@ class SquareLoss(Loss):
     vector_labels = True
     missing: float | None = None
     """Number that stands for unknown labels, such as -1: they count 0 (masked loss), but in means as samples."""
-
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield noise, which would hide the missing labels."""
-        yield from super().check(sections)
-        if self.missing is not None and getattr(sections.get("optimizer"), "label_noise", None) is not None:
-            told = "would hide which labels are missing; add it to the data, or leave out loss.missing"
-            yield ("optimizer", "label_noise"), told
 
     def values(self, h: Array, y: Array) -> Array:
         """Return the square of `h - y`; for vectors (..., n, C) the squared norm."""

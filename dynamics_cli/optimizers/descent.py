@@ -31,8 +31,6 @@ class Plain(Descent):
     """Whether the step is along `g + mu b` instead of `b` (Nesterov 1983, as in Sutskever et al. 2013)."""
     weight_decay: NonNegative | None = None
     """lambda of `g + lambda w`, the gradient of the loss with `lambda/2 ||w||^2` added (coupled decay)."""
-    label_noise: Positive | None = None
-    """Standard deviation of Gaussian noise, fresh in every update, on the labels (Blanc et al. 2020; real labels)."""
 
     @property
     def plain(self) -> bool:
@@ -45,14 +43,10 @@ class Plain(Descent):
         return self.plain and self.weight_decay is None
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield whether `nesterov` has a momentum, and the noise labels that it can be added to."""
+        """Yield `nesterov` without a momentum."""
         yield from super().check(sections)
-        loss = sections.get("loss")
         if self.nesterov and self.momentum is None:
             yield ("optimizer", "nesterov"), "needs optimizer.momentum, e.g. 0.9"
-        if self.label_noise is not None and loss is not None and loss.labels != "real":
-            what = f"noise is added to real labels, the loss {loss.kind} has {loss.labels}"
-            yield ("optimizer", "label_noise"), f"{what}; mse takes real ones"
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.SGD`."""
@@ -84,7 +78,7 @@ class GradientDescent(Plain, kind="gd"):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield the settings that contradict a path in rescaled time."""
         yield from super().check(sections)
-        for key in ("momentum", "weight_decay", "label_noise"):
+        for key in ("momentum", "weight_decay"):
             if self.loss_scaled and getattr(self, key) is not None:
                 yield ("optimizer", key), "does not go with loss_scaled, which is for the gradient of the loss alone"
 

@@ -87,5 +87,5 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
 def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
     """Return in which respects an optimizer differs from these kinds; `what` names the expected optimizer."""
     violations = [] if optimizer.kind in kinds else [f"{what}: optimizer.kind is {optimizer.kind}"]
-    keys = [key for key in ("momentum", "weight_decay", "label_noise", "layer_lr") if getattr(optimizer, key, None)]
+    keys = [key for key in ("momentum", "weight_decay", "layer_lr") if getattr(optimizer, key, None)]
     return [*violations, *(f"{what}: optimizer.{key} is {getattr(optimizer, key)}" for key in keys)]

@@ -30,7 +30,7 @@ def test_defaults_are_those_of_the_design(write: Write) -> None:
 BAD_LINES = [  # what stands in place of the section that it begins with; line, key and message
     ("optimizer: {kind: gd, lrr: 1, lr: 1, iterations: 2}",
      "6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, layer_lr, schedule, momentum, "
-     "nesterov, weight_decay, label_noise, iterations, loss_scaled (did you mean 'lr'?)"),
+     "nesterov, weight_decay, iterations, loss_scaled (did you mean 'lr'?)"),
     ("loss: {kind: mse}\noptimiser: {}",
      "6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
      "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)"),

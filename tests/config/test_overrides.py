@@ -55,7 +55,7 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         (
             "optimizer.lrr=1",
             "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, layer_lr, schedule, "
-            "momentum, nesterov, weight_decay, label_noise, iterations, loss_scaled (did you mean 'lr'?)",
+            "momentum, nesterov, weight_decay, iterations, loss_scaled (did you mean 'lr'?)",
         ),
         ("optimizer.lr=fast", "--set: optimizer.lr: must be a number, not the text 'fast'"),
         ("optimizer.lr", "--set: 'optimizer.lr' must have the form section.key=value"),

@@ -110,7 +110,6 @@ def measured(measure: dict[str, Any], architecture: dict[str, Any] = NETWORK, **
 CONFIGS: list[tuple[dict[str, Any], str]] = [
     (gd(nesterov=True), "optimizer.nesterov: needs optimizer.momentum"),
     (gd(loss_scaled=True, momentum=0.9), "momentum: does not go with loss_scaled"),
-    ({**gd(label_noise=0.1), "loss": {"kind": "logistic"}}, "label_noise: noise is added to real labels, .* mse"),
     (gd(momentum=1.0), "optimizer.momentum: must be < 1"),
     ({"optimizer": {"kind": "sgd", "batch_size": 1, "epochs": 2, "iterations": 2}}, "not both"),
     (gd(schedule="cosin"), "optimizer.schedule: unknown kind 'cosin'.*did you mean 'cosine'"),
@@ -118,8 +117,6 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
     (scheduled(kind="power", exponent=-1), "optimizer.schedule.exponent: must be >= 0"),
     (scheduled(kind="cosine", warmup=3), "optimizer.schedule.warmup: unknown key .*did you mean 'warm_up'"),
     ({"loss": {"kind": "mse", "divide_by": "output_scale_squared"}}, "loss.divide_by: needs architecture.output_scale"),
-    ({**gd(label_noise=0.1), "loss": {"kind": "mse", "missing": 0.0}},
-     "optimizer.label_noise: would hide which labels are missing"),
     (drawn({"kind": "two_layer", "width": 2}, "decoupled"), "activation: must be linear"),
     (drawn({**LINEAR, "bias": True}, "decoupled"), "bias: must be false"),
     (drawn({"kind": "residual", "width": 2}, "balanced_product"), "balanced_product needs architecture.kind two_layer"),

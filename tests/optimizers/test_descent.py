@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.kinds import Problem, stream
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.steppers.base import Stepper
 from tests.training.problems import assert_chunks_are_invisible, random_problem
@@ -33,8 +33,7 @@ TORCH: list[tuple[dict[str, Any], type[torch.optim.Optimizer], dict[str, Any]]] 
      {"alpha": 0.9, "momentum": 0.5, "weight_decay": 0.1}),
 ]
 OTHERS: list[dict[str, Any]] = [
-    {"kind": "gd", "label_noise": 0.2}, {"kind": "sgd", "label_noise": 0.2, "momentum": 0.5, "batch_size": 2},
-    {"kind": "group_rmsprop"}, {"kind": "muon"},
+    {"kind": "sgd", "momentum": 0.5, "batch_size": 2}, {"kind": "group_rmsprop"}, {"kind": "muon"},
     {"kind": "muon", "nesterov": False, "weight_decay": 0.1, "batch_size": 3},
 ]
 # fmt: on
@@ -82,8 +81,7 @@ def reference(problem: Problem, step: Any, iterations: int) -> dict[str, np.ndar
     model, x, y = by_hand(problem, torch.float64)
     weights = dict(model.named_parameters())
     for i in range(iterations):
-        target = y + torch.from_numpy(step.noise(i)) if hasattr(step, "noise") else y
-        gradients = torch.autograd.grad(problem.loss.total(model(x), target), list(weights.values()))
+        gradients = torch.autograd.grad(problem.loss.total(model(x), y), list(weights.values()))
         with torch.no_grad():
             changes = step(i, [g.numpy() for g in gradients])
             for weight, change in zip(weights.values(), changes, strict=True):
@@ -120,35 +118,15 @@ def muon(old: list[np.ndarray]) -> Any:
     return step
 
 
-class Noisy:
-    """Plain steps; labels have fresh noise."""
-
-    def noise(self, i: int) -> np.ndarray:
-        return 0.2 * stream(0, "label_noise", i).standard_normal(6)
-
-    def __call__(self, _: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
-        return [0.01 * g for g in gradients]
-
-
 @pytest.mark.parametrize(("optimizer", "step"), [
     ({"kind": "group_rmsprop", "decay": 0.9}, normalised(0.9)),
     ({"kind": "muon"}, muon([])),
-    ({"kind": "gd", "label_noise": 0.2}, Noisy()),
 ], ids=lambda value: value["kind"] if isinstance(value, dict) else "")  # fmt: skip
 def test_updates_by_their_formulas(optimizer: dict[str, Any], step: Any) -> None:
     ours, problem = stepper_of(optimizer, 60)
     ours.advance(60)
     for name, expected in reference(problem, step, 60).items():
         np.testing.assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
-
-
-def test_label_noise_is_fresh_and_the_recorded_loss_is_without_it() -> None:
-    stepper, _ = stepper_of({"kind": "gd", "label_noise": 0.2}, 30)
-    losses = np.array([[stepper.loss(), stepper.advance(1)[0]] for _ in range(30)])
-    np.testing.assert_array_equal(losses[:, 0], losses[:, 1])
-    draws = np.stack([Noisy().noise(i) for i in range(1000)])
-    assert draws.std() == pytest.approx(0.2, rel=0.05)  # 6 000 draws: 5 standard errors
-    assert abs(np.corrcoef(draws[:-1].ravel(), draws[1:].ravel())[0, 1]) < 0.06
 
 
 @pytest.mark.parametrize("optimizer", [*(first for first, *_ in TORCH), *OTHERS], ids=lambda value: str(value)[:60])

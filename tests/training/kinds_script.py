@@ -32,7 +32,7 @@ from tests.training.kill_script import end_of, forked
 STATES, CHUNK = 24, 5
 SHORT = {"sgd": "epochs=12", "gradient_flow": f"points={STATES}"}
 VARIANTS: dict[str, tuple[str, list[str]]] = {
-    "optimizer.gd with momentum": ("optimizer.gd", ["optimizer.momentum=0.9", "optimizer.label_noise=0.1"]),
+    "optimizer.gd with momentum": ("optimizer.gd", ["optimizer.momentum=0.9"]),
     "optimizer.sgd with momentum": ("optimizer.sgd", ["optimizer.momentum=0.9", "optimizer.weight_decay=0.1"]),
     "optimizer.rmsprop with momentum": ("optimizer.rmsprop", ["optimizer.momentum=0.9"]),
     "dataset.teacher, fresh": ("dataset.teacher", ["optimizer={kind: sgd, lr: 0.01, samples: fresh, iterations: 24}"]),

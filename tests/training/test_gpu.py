@@ -27,7 +27,6 @@ FLOW = {"kind": "gradient_flow", "until": 1.0, "points": 50}
 PROBLEMS: dict[str, list[Problem]] = {
     "two layers": [random_problem(loss="logistic")],
     "two layers, a norm": [random_problem(optimizer={"kind": "group_rmsprop", "lr": 0.01, "iterations": 50})],
-    "two layers, noise": [random_problem(optimizer={"kind": "gd", "lr": 0.01, "iterations": 50, "label_noise": 0.1})],
     "deep": [random_problem(architecture=DEEP, initialization={"kind": "lecun"})],
     "flow": [random_problem(architecture=DEEP, initialization={"kind": "lecun"}, optimizer=FLOW)],
     "gan": [gan_problem("hinge", dtype="float64")],

@@ -87,7 +87,6 @@ RESIDUAL = {"kind": "residual", "width": 6, "depth": 3}
     ("architecture", "optimizer", "more"),
     [
         (RESIDUAL, {"kind": "group_rmsprop"}, {}),  # a norm of all weights, which would be that of all replicas
-        (RESIDUAL, {"kind": "gd", "label_noise": 0.1}, {}),
         (RESIDUAL | {"centered": True}, {"kind": "gd"}, {}),
         (RESIDUAL | {"width": 4000}, {"kind": "gd"}, {}),  # the products themselves take the time
         (RESIDUAL, {"kind": "gd"}, {"backend": "compiled"}),

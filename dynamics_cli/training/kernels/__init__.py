@@ -60,7 +60,6 @@ def known_layers(config: RunConfig) -> bool:
     fresh = getattr(optimizer, "samples", None) is not None
     return (
         isinstance(optimizer, Descent)
-        and getattr(optimizer, "label_noise", None) is None
         and not (fresh and architecture.centered)
         and all(map(facts, (architecture.sigma, config.loss, optimizer)))
     )

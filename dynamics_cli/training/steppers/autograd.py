@@ -21,7 +21,7 @@ from torch.func import functional_call, grad_and_value, vmap
 
 from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.engine.units import Update, update_unit
-from dynamics_cli.kinds import Descent, Floats, Loss, Problem, stream
+from dynamics_cli.kinds import Descent, Floats, Loss, Problem
 from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.memory import ON_GPU, threads_for
 from dynamics_cli.training.batches import Batches, Fresh
@@ -68,7 +68,6 @@ def stackable(problem: Problem) -> bool:
     return (
         of_update is not None
         and not (of_update.sums or of_update.loss)
-        and getattr(optimizer, "label_noise", None) is None
         and architecture.kind != "gan"  # which has a stepper of its own
         and not architecture.centered  # where every replica has a function of its own
         and getattr(architecture, "slope", None) is None
@@ -154,7 +153,6 @@ class AutogradStepper(SideBySide):
         )
         self._value = _value_of(self._module, first.loss)
         self._both = grad_and_value(self._value)
-        self._label_noise: float = getattr(first.config.optimizer, "label_noise", None) or 0.0
         self._groups = {part: list(self._grouped(names, compiled)) for part, names in self._parts().items()}
 
     def _parts(self) -> dict[str, list[str]]:
@@ -233,17 +231,12 @@ class AutogradStepper(SideBySide):
 
     def _step(self, i: int, x: Tensor, y: Tensor, axis: int | None) -> Tensor:
         """Do the update from state `i`, from samples with replicas at an `axis`; return the losses (R,) before it."""
-        if self._label_noise:
-            noise = stream(self.problems[0].config.seed, "label_noise", i).standard_normal(tuple(y.shape))
-            y = y + torch.from_numpy(self._label_noise * noise).to(y)
         if self._single:
             trained = list(self._trained.values())
             loss, slopes = total_and_gradients(self._module, self.criterion, x, y, trained, self._block)
             gradients = dict(zip(self._trained, slopes, strict=True))
         else:
             gradients, loss = self._mapped(self._both, x, y, axis)
-        if self._label_noise and self.full_batch:
-            loss = self._total()  # the recorded loss is that of labels without noise
         self._update("all", i, gradients, loss)
         return loss
 
