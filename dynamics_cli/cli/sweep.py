@@ -15,15 +15,14 @@ import click
 import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.groups import documented
-from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
+from dynamics_cli.cli.output import CountBar, emit, emit_json, say
 from dynamics_cli.errors import PartialFailure, RunError, needing
-from dynamics_cli.text import pairs, size
+from dynamics_cli.text import pairs
 
 EXAMPLES = """\b
 Examples:
   dyn sweep boursier2022/orthogonal --seeds 20
   dyn sweep my.yaml --grid initialization.scale=1e-6:10:log:25 --seeds 5
-  dyn sweep my.yaml --dry-run
   dyn sweep my.yaml --shard 3/50
   dyn sweep my.yaml --dask tcp://host:8786
   dyn sweep my.yaml --grid loss.kind=mse,logistic --workers 2
@@ -34,7 +33,6 @@ Forms of --grid:
   key=v1,v2,...               these values: numbers, words, kinds, files
   key=first:last:count        evenly spaced
   key=first:last:log:count    geometrically spaced
-  key=first:last:logint:count the same, rounded to whole numbers
 
 \b
 An expression of --let holds numbers, keys, + - * / ** and parentheses,
@@ -49,25 +47,17 @@ min, max, sqrt, log, exp, abs, round and int.
 @click.option("--seeds", type=click.IntRange(1), metavar="N")
 @set_option
 @click.option("--workers", type=click.IntRange(1), metavar="N")
-@click.option("--record", type=click.Choice(["light", "ends", "config"]))
+@click.option("--record", type=click.Choice(["light", "config"]))
 @out_option
-@click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @click.option("--shard", metavar="K/N")
 @click.option("--dask", metavar="ADDRESS", help="Train by the workers of a Dask scheduler.")
 @quiet_option
 @json_option
 def sweep(
-    *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, dry_run: bool, shard: str | None,
+    *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, shard: str | None,
     dask: str | None, quiet: bool, as_json: bool, **planned: Any,
 ) -> None:  # fmt: skip
     planned["messages"] = partial(say, quiet=quiet)
-    if dry_run:
-        if shard is not None:
-            raise click.UsageError("--dry-run shows the whole sweep: leave out --shard")
-        from dynamics_cli.sweeps.sweep import prospect
-
-        _show_needs(prospect(dyn.plan_sweep(config, grid, **planned), out), as_json=as_json)
-        return
     with _dask_executor(dask) if dask else nullcontext() as executor:
         planned |= {"executor": executor, "out": out, "shard": _shard(shard), "workers": workers}
         run_and_show(config, grid, quiet=quiet, as_json=as_json, **planned)
@@ -93,17 +83,6 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     if not (k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
         raise click.UsageError(f"--shard {text!r} must have the form K/N with K from 1 to N, such as 3/50")
     return int(k), int(n)
-
-
-def _show_needs(needs: dict[str, Any], *, as_json: bool) -> None:
-    lines = {
-        "sweep": str(needs["path"]),
-        "jobs": f"{needs['jobs']} ({needs['done']} done)",
-        "batches": f"{needs['batches']} of jobs that are trained together, and {needs['alone']} jobs alone",
-        "disk": f"about {size(needs['disk_bytes'])}",
-        **({"refused": "; ".join(needs["refused"])} if needs["refused"] else {}),
-    }
-    emit_either(needs, pairs(lines), as_json=as_json)
 
 
 def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any) -> None:

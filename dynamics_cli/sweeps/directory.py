@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
@@ -36,12 +36,6 @@ RESULTS = "results.csv"
 ENDINGS = ("complete", "diverged", "failed")
 MOST_TOLD = 100
 """Values of a setting that a message names."""
-COLUMNS: dict[str, Callable[[Run], Any]] = {
-    "status": lambda run: run.info.get("replica_statuses", [run.status]),
-    "iterations": lambda run: run.info.get("replica_iterations", [run.iterations]),
-    "final_loss": lambda run: run.info.get("replica_losses", [run.final_loss]),
-}
-"""Name -> its values for the networks of a run."""
 ENDED = ("complete", "diverged")
 PLACE = ("path", "replica", "hash", "message")
 """Columns that say where the run of a job is."""
@@ -127,7 +121,7 @@ def rows_of(directory: Path, described: Mapping[str, Any], failed: Mapping[str, 
             point["seed"] = point.get("seed", seed) + number % seeds
             ended = {column: values[k] for column, values in columns.items()}
             rows[number] = {"job": number, **point, **ended, "path": batch.name}
-    before = ["job", *(key for key in keys if key != "seed"), "seed", *COLUMNS]
+    before = ["job", *(key for key in keys if key != "seed"), "seed", "status", "iterations", "final_loss"]
     measures = dict.fromkeys(name for number in sorted(rows) for name in rows[number])
     names = [*before, *(name for name in measures if name not in (*before, *PLACE)), *PLACE]
     return Table({name: row.get(name) for name in names} for row in map(rows.pop, sorted(rows)))
@@ -136,7 +130,11 @@ def rows_of(directory: Path, described: Mapping[str, Any], failed: Mapping[str, 
 def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
     """Return the final numbers of the jobs of a run by column."""
     together = "replicas" in run.info
-    columns: dict[str, list[Any]] = {column: of(run) for column, of in COLUMNS.items()}
+    columns: dict[str, list[Any]] = {
+        "status": run.info.get("replica_statuses", [run.status]),
+        "iterations": run.info.get("replica_iterations", [run.iterations]),
+        "final_loss": run.info.get("replica_losses", [run.final_loss]),
+    }
     for measure, values in run.measures.items():
         if len(values):
             last = np.asarray(values[-1], float).reshape(jobs, -1)

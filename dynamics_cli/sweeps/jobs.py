@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
-
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.errors import Mistake
 from dynamics_cli.config.identity import Parts
-from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained
+from dynamics_cli.config.load import SWEEP, load_sweep, self_contained
 from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.source import Place
@@ -35,8 +30,8 @@ from dynamics_cli.training.problem import build_problem
 
 LIGHT_LOSSES = 1000
 """About how many losses each job of a sweep keeps with `--record light`."""
-RECORDS = ("light", "ends", "config")
-"""Records of a job: its ends and about a thousand losses; its ends only; all that its config asks for."""
+RECORDS = ("light", "config")
+"""Records of a job: its ends and about a thousand losses; all that its config asks for."""
 LOOKED_AT = 100
 """Jobs whose needs are estimated at most; they stand for the others."""
 
@@ -105,10 +100,18 @@ class PlannedSweep(list[Job]):
             raise UsageError(f"{jobs} networks are asked for; a sweep has at most {MOST_JOBS}")
         self.axes, self.let, self.seeds = tuple(axes), dict(let), seeds
         self.written = self_contained(source, overrides, **settings)
-        configs = _Configs(partial(load_config, source, swept=True, **settings), overrides, axes)
+        self._sections: dict[tuple[str, str], Any] = {}
+        """Name and text of a section -> the section, which all configs with this text share."""
+        origins = {axis.key: axis.origin for axis in axes if axis.origin is not None}
+        place = Place("--grid", None, Path.cwd())
         for values in itertools.product(*(axis.values for axis in axes)):
             point = computed(let, dict(zip(keys, values, strict=True)), self.written)
-            config = configs.at(point)
+            changes = [Assignment(tuple(key.split(".")), point[key], origins.get(key, place)) for key in point]
+            try:
+                config = load_config(self.written, changes)
+            except ConfigError:  # whose message has lines of the file if it is read again
+                config = load_config(source, [*overrides, *changes], swept=True, **settings)
+            config = self._shared(config)
             of_seeds = [config.model_copy(update={"seed": config.seed + k}) if k else config for k in range(seeds)]
             self += [Job(len(self) + k, point, of_seed) for k, of_seed in enumerate(of_seeds)]
         if record is None and (too_much := self._beyond_limit()) is not None:
@@ -116,9 +119,14 @@ class PlannedSweep(list[Job]):
             if messages is not None:
                 messages(too_much)
         self.record = record or "config"
-        if self.record != "config":
-            light = partial(_light, 1 if self.record == "ends" else LIGHT_LOSSES, {})
-            self[:] = [Job(job.number, job.settings, light(job.config)) for job in self]
+        if self.record == "light":
+            records: dict[tuple[int, int | None], Any] = {}
+            self[:] = [Job(job.number, job.settings, _light(job.config, records)) for job in self]
+
+    def _shared(self, config: RunConfig) -> RunConfig:
+        """Return the config with sections that equal configs share: a hundred thousand fit in memory."""
+        shared = {name: self._sections.setdefault((name, repr(section)), section) for name, section in config}
+        return config.model_copy(update=shared)
 
     @cached_property
     def hash(self) -> str:
@@ -149,7 +157,7 @@ class PlannedSweep(list[Job]):
             return None
         return (
             f"the jobs would record about {size(round(total))}, record.limit_gib is {limit:g}: each keeps its ends and "
-            f"about {LIGHT_LOSSES} losses (--record light); --record ends keeps fewer, --record config all"
+            f"about {LIGHT_LOSSES} losses (--record light); --record config keeps all"
         )
 
     def described(self) -> dict[str, Any]:
@@ -171,78 +179,15 @@ class PlannedSweep(list[Job]):
         }
 
 
-class _Configs:
-    """The configs of a grid; a point that only replaces numbers of another point is not read again."""
+def _light(config: RunConfig, known: dict[tuple[int, int | None], Any]) -> RunConfig:
+    """Return a config whose record keeps the ends, and about `LIGHT_LOSSES` losses between them.
 
-    def __init__(self, load: Callable[[Any], RunConfig], overrides: Sequence[str], axes: Sequence[Axis]) -> None:
-        self._load, self._overrides = load, overrides
-        self._axes = {axis.key: axis for axis in axes}
-        self._like: dict[str, tuple[RunConfig, dict[str, Any]]] = {}
-        """Settings that are no numbers -> the first config that has them, and the same as plain data."""
-        self._sections: dict[tuple[str, ...], Any] = {}
-        """Those, a section and its numbers -> that section, which all jobs with these settings share."""
-
-    def at(self, settings: Mapping[str, Any]) -> RunConfig:
-        """Return the config of some settings.
-
-        Raises:
-            ConfigError: it is not valid.
-        """
-        numbers: dict[str, dict[str, Any]] = {}
-        for key, value in settings.items():
-            if type(value) in (int, float):
-                numbers.setdefault(key.partition(".")[0], {})[key] = value
-        words = repr({key: value for key, value in settings.items() if type(value) not in (int, float)})
-        if words in self._like:
-            with suppress(ValidationError, LookupError, TypeError, ValueError):  # told by reading it
-                sections = {name: self._section(words, name, values) for name, values in numbers.items()}
-                config = self._like[words][0].model_copy(update=sections)
-                if next(check_sections(dict(config)), None) is None:
-                    return config
-        origins = {key: axis.origin for key, axis in self._axes.items() if axis.origin is not None}
-        place = Place("--grid", None, Path.cwd())
-        assigned = [Assignment(tuple(key.split(".")), settings[key], origins.get(key, place)) for key in settings]
-        try:
-            config = self._load([*self._overrides, *assigned])
-        except ConfigError as error:
-            raise ConfigError([self._spaced_by_integers(problem) for problem in error.problems]) from error
-        self._like.setdefault(words, (config, to_plain(config)))
-        return config
-
-    def _section(self, words: str, name: str, numbers: Mapping[str, Any]) -> Any:
-        """Return a section of the config that has these words, with other numbers."""
-        known = words, name, repr(numbers)
-        if known not in self._sections:
-            first, plain = self._like[words]
-            data = {name: copy.deepcopy(plain[name])}
-            for key, value in numbers.items():
-                *above, last = key.split(".")
-                inner: Any = data
-                for part in above:
-                    inner = inner[int(part) if isinstance(inner, list) else part]
-                inner[int(last) if isinstance(inner, list) else last] = value
-            self._sections[known] = getattr(RunConfig.model_validate(dict(first) | data), name)
-        return self._sections[known]
-
-    def _spaced_by_integers(self, problem: Mistake) -> Mistake:
-        """Return a problem; of a logarithmic range of a key of integers it says how to write the range."""
-        axis = self._axes.get(problem.key)
-        if axis is None or not axis.log or "must be an integer" not in problem.message:
-            return problem
-        written = f"{axis.key}={axis.values[0]:g}:{axis.values[-1]:g}:logint:{len(axis.values)}"
-        return replace(problem, message=f"{problem.message.partition(' (write')[0]}; use logint: {written}")
-
-
-def _light(losses: int, known: dict[tuple[int, int | None], tuple[Any, Any]], config: RunConfig) -> RunConfig:
-    """Return a config whose record keeps the ends, and about `losses` losses between them.
-
-    `known` has `id` of a section and iterations between two losses -> that section, and the lighter one.
+    `known` has `id` of a record and iterations between two losses -> the lighter record.
     """
     total, every = getattr(config.optimizer, "iterations", None), config.record.loss_every
     if every is None and total and getattr(config.optimizer, "batch_size", None) is None:
-        every = max(1, total // losses)
-    key = id(config.record), every
-    if key not in known:
+        every = max(1, total // LIGHT_LOSSES)
+    if (key := (id(config.record), every)) not in known:
         plain = {**to_plain(config)["record"], "snapshots": {"kind": "list", "include": []}, "loss_every": every}
-        known[key] = config.record, type(config.record).model_validate(plain)
-    return config.model_copy(update={"record": known[key][1]})
+        known[key] = type(config.record).model_validate(plain)
+    return config.model_copy(update={"record": known[key]})

@@ -22,12 +22,10 @@ from dynamics_cli.plotting.panels.phase import draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of
 from dynamics_cli.runs.run import columns_of, measured
-from dynamics_cli.sweeps.directory import COLUMNS, FIXED, Sweep, text_of
+from dynamics_cli.sweeps.directory import FIXED, Sweep, text_of
 from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]
-WITHOUT_CURVES = {*COLUMNS} - {"final_loss"}
-"""Columns of a run as a whole; they are drawn by name alone."""
 MOST_LINES, MOST_CHARTS = 21, 9
 """Families of curves in a chart, and charts of a picture, that are drawn at most."""
 PICTURES = {
@@ -63,7 +61,7 @@ class SweepTable:
         asked = bool((self.described["config"].get("record") or {}).get("measures"))
         hidden = (*FIXED, *self.settings, "iterations")
         names = [name for name in self.rows.columns if name not in hidden]
-        return sorted(names, key=lambda name: (name in WITHOUT_CURVES, (name == "final_loss") == asked))
+        return sorted(names, key=lambda name: (name == "final_loss") == asked)
 
     @property
     def columns(self) -> list[str]:
@@ -167,8 +165,7 @@ def draw_named(table: SweepTable, panels: Sequence[str], measure: str | None) ->
     Raises UsageError: there is no such panel or measure.
     """
     said = "".join(f"-{key}={_in_file(value)[:40]}" for key, value in table.where.items())
-    offered = [name for name in pictures_of(table) if name != "losses" or measure not in WITHOUT_CURVES]
-    for name in panels or offered:
+    for name in panels or pictures_of(table):
         chosen = measure or ("final_loss" if name == "losses" else table.measures[0])
         yield name + ("" if chosen == "final_loss" else f"-{_in_file(chosen)}") + said, draw_sweep(table, name, chosen)
 

@@ -119,24 +119,3 @@ def _is_done(directory: Path, batch: Batch, planned: PlannedSweep, datasets: dic
             datasets[id(config.dataset)] = config.dataset.resolve()
         configs.append(config.model_copy(update={"dataset": datasets[id(config.dataset)]}))
     return run.hash == identity_of(configs, str(run.info.get("device")), str(run.info.get("backend")))
-
-
-def prospect(planned: PlannedSweep, out: Path | None = None) -> dict[str, Any]:
-    """Return the work and the needs of `run_sweep`; nothing is written.
-
-    `refused` has every reason why jobs cannot be trained at all, `alone` counts jobs that are trained alone.
-
-    Raises:
-        UsageError: the directory holds another sweep.
-    """
-    directory = out or default_directory(planned)
-    division, known = divide([job.config for job in planned]), known_sweep(directory, planned)
-    return {
-        "path": directory,
-        "jobs": len(planned),
-        "done": len(Sweep(directory).rows) if known else 0,
-        "refused": [*dict.fromkeys(message for _, message in division.refused)],
-        "batches": len(division.batches),
-        "alone": len(division.singles),
-        "disk_bytes": round(planned.disk_bytes()),
-    }

@@ -26,7 +26,7 @@ REFUSED = [  # command, exit code, a part of the message
     ("sweep toy.yaml --grid optimizer.lr", 2, "--grid 'optimizer.lr=' must have the form key=v1,v2,... or"),
     ("sweep toy.yaml --grid optimizer.rl=1,2", 3, "optimizer.rl: unknown key"),
     ("sweep toy.yaml --grid optimizer.lr=1,2 --grid optimizer.lr=3,4", 2, "optimizer.lr gets its values twice"),
-    ("sweep toy.yaml --grid architecture.width=5:80:log:6", 3, "; use logint: architecture.width=5:80:logint:6\n"),
+    ("sweep toy.yaml --grid architecture.width=5:80:log:6", 3, "architecture.width: must be an integer"),
     ("train examples/lazy", 3, "sweep: describes many runs: `dyn sweep examples/lazy` trains them"),
     ("sweep toy.yaml --seeds 0", 2, "0 is not in the range x>=1"),
     (f"sweep toy.yaml --seeds {10**12}", 2, MOST),

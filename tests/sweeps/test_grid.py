@@ -33,8 +33,6 @@ BASE = {
         ("loss.kind=mse,half_mse", ("mse", "half_mse")),
         ("dataset.y=[1, 2],[3, 4]", ([1, 2], [3, 4])),
         ("optimizer.lr=1e-3", (1e-3,)),
-        ("architecture.width=8:512:logint:7", (8, 16, 32, 64, 128, 256, 512)),
-        ("architecture.width=1:10:logint:12", (1, 2, 3, 4, 5, 7, 8, 10)),  # round(10**(k/11)), each once
     ],
 )
 def test_values(text, values):
@@ -47,8 +45,7 @@ def test_values(text, values):
         ("lr", "must have the form key=v1,v2"),
         ("lr=", "must have the form"),
         ("a..b=1,2", "must have the form"),
-        ("lr=1:2:exp:3", r"must have the form .* \(or logint\)$"),
-        ("width=0:8:logint:3", "a log range needs positive ends"),
+        ("lr=1:2:exp:3", r"must have the form .* key=first:last:log:count$"),
         ("lr=1:2:1", "count an integer from 2 to 1000000"),
         ("lr=1:apple:3", "first and last must be numbers"),
         ("lr=0:1:log:3", "a log range needs positive ends"),
@@ -81,8 +78,8 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
         ({}, 4.0, {}, "config"),
         ({}, 1e-6, {}, "light"),
         ({}, 1e-6, {"record": "config"}, "config"),
-        ({"record": "ends"}, 4.0, {}, "ends"),
-        ({"record": "ends"}, 4.0, {"record": "light"}, "light"),
+        ({"record": "light"}, 4.0, {}, "light"),
+        ({"record": "light"}, 4.0, {"record": "config"}, "config"),
     ],
 )
 def test_a_sweep_keeps_what_its_config_asks_for_below_a_limit(section, limit, options, record):
@@ -203,7 +200,7 @@ def test_jobs_that_differ_in_numbers_alone_are_trained_together():
 def test_a_job_takes_little_memory():
     tracemalloc.start()
     try:
-        jobs = api.plan_sweep(BASE, {"initialization.scale": "1e-6:10:log:150"}, seeds=20, record="ends")
+        jobs = api.plan_sweep(BASE, {"initialization.scale": "1e-6:10:log:150"}, seeds=20, record="light")
         assert tracemalloc.get_traced_memory()[0] < 10_000 * len(jobs)  # 1 GB for 100 000 jobs
     finally:
         tracemalloc.stop()

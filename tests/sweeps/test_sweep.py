@@ -181,7 +181,7 @@ def test_a_sweep_knows_its_runs(tmp_path, attack, wrong):
 
 def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):
     of = [api.plan_sweep(BASE, {"initialization.scale": "0.1:1:4"}, overrides=["optimizer.iterations=2"],
-                         seeds=3, seed=seed, record="ends") for seed in (0, 7)]  # fmt: skip
+                         seeds=3, seed=seed, record="light") for seed in (0, 7)]  # fmt: skip
     own = run_sweep(of[0], out=tmp_path)
     assert (len(own.rows), verify_sweep(tmp_path)) == (12, [])
     first = own.rows[0]["path"]
