@@ -12,9 +12,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Arora, Cohen, Hu, Luo",
         "NeurIPS 2019, arXiv:1905.13655",
         {
-            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 14, "arora2019.fig1"),
-            "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 7, "arora2019.fig2"),
-            "arora2019-fig3": FigureEntry("Singular values along training", 7, "arora2019.fig3"),
+            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 14, "fig1"),
+            "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 7, "fig2"),
+            "arora2019-fig3": FigureEntry("Singular values along training", 7, "fig3"),
         },
     ),
     "boursier2022": PaperEntry(
@@ -22,16 +22,16 @@ PAPERS: dict[str, PaperEntry] = {
         "Boursier, Pillaud-Vivien, Flammarion",
         "NeurIPS 2022, arXiv:2206.00939",
         {
-            "boursier2022-fig1": FigureEntry("Timeline of the training dynamics", 3, "boursier2022.fig1", FLOW),
-            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 3, "boursier2022.orthogonal", FLOW),
-            "boursier2022-fig3": FigureEntry("Training loss, orthogonal data", 2, "boursier2022.fig3", FLOW),
-            "boursier2022-fig4": FigureEntry("States and loss profile, five points", 3, "boursier2022.five", FLOW),
-            "boursier2022-fig5": FigureEntry("Large initialisation, five points", 3, "boursier2022.five"),
+            "boursier2022-fig1": FigureEntry("Timeline of the training dynamics", 3, "fig1", FLOW),
+            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 3, "orthogonal", FLOW),
+            "boursier2022-fig3": FigureEntry("Training loss, orthogonal data", 2, "fig3", FLOW),
+            "boursier2022-fig4": FigureEntry("States and loss profile, five points", 3, "five", FLOW),
+            "boursier2022-fig5": FigureEntry("Large initialisation, five points", 3, "five"),
             "boursier2022-fig6": FigureEntry(
-                "Neurons in high dimension, two principal components", 6, "boursier2022.high_dim", FLOW
+                "Neurons in high dimension, two principal components", 6, "high_dim", FLOW
             ),
             "boursier2022-fig7": FigureEntry(
-                "Loss profile and explained variance, high dimension", 6, "boursier2022.high_dim", FLOW
+                "Loss profile and explained variance, high dimension", 6, "high_dim", FLOW
             ),
         },
     ),
@@ -40,9 +40,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Chizat, Oyallon, Bach",
         "NeurIPS 2019, arXiv:1812.07956",
         {
-            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 16, "chizat2019.fig1"),
-            "chizat2019-fig2": FigureEntry("Width and output scale; fresh samples", 7, "chizat2019.fig2"),
-            "chizat2019-scaling": FigureEntry("Distance to the linearised model", 3, "chizat2019.scaling"),
+            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 16, "fig1"),
+            "chizat2019-fig2": FigureEntry("Width and output scale; fresh samples", 7, "fig2"),
+            "chizat2019-scaling": FigureEntry("Distance to the linearised model", 3, "scaling"),
         },
     ),
     "chizat2020": PaperEntry(
@@ -50,9 +50,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Chizat, Bach",
         "COLT 2020, arXiv:2002.04486",
         {
-            "chizat2020-samples": FigureEntry("Errors against the number of samples", 4, "chizat2020.clusters"),
-            "chizat2020-dimension": FigureEntry("Errors against the dimension", 6, "chizat2020.clusters"),
-            "chizat2020-margin": FigureEntry("Margins against the width", 12, "chizat2020.clusters"),
+            "chizat2020-samples": FigureEntry("Errors against the number of samples", 4, "clusters"),
+            "chizat2020-dimension": FigureEntry("Errors against the dimension", 6, "clusters"),
+            "chizat2020-margin": FigureEntry("Margins against the width", 12, "clusters"),
         },
     ),
     "cohen2021": PaperEntry(
@@ -60,11 +60,11 @@ PAPERS: dict[str, PaperEntry] = {
         "Cohen, Kaur, Li, Kolter, Talwalkar",
         "ICLR 2021, arXiv:2103.00065",
         {
-            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 6, "cohen2021.fig1"),
-            "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 6, "cohen2021.flow"),
-            "cohen2021-momentum": FigureEntry("Sharpness with momentum", 3, "cohen2021.momentum"),
-            "cohen2021-taylor": FigureEntry("Quadratic model at the edge, and a step cut", 3, "cohen2021.taylor"),
-            "cohen2021-central": FigureEntry("Central flow of gradient descent", 5, "cohen2021.central"),
+            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 6, "fig1"),
+            "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 6, "flow"),
+            "cohen2021-momentum": FigureEntry("Sharpness with momentum", 3, "momentum"),
+            "cohen2021-taylor": FigureEntry("Quadratic model at the edge, and a step cut", 3, "taylor"),
+            "cohen2021-central": FigureEntry("Central flow of gradient descent", 5, "central"),
         },
     ),
     "doshi2023": PaperEntry(
@@ -72,9 +72,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Doshi, Das, He, Gromov",
         "ICLR 2024, arXiv:2310.13061",
         {
-            "doshi2023-phases": FigureEntry("Phases under label corruption", 33, "doshi2023.phases"),
-            "doshi2023-pruning": FigureEntry("Neurons pruned by their participation ratio", 17, "doshi2023.pruning"),
-            "doshi2023-diagram": FigureEntry("A coarse phase diagram", 12, "doshi2023.diagram"),
+            "doshi2023-phases": FigureEntry("Phases under label corruption", 33, "phases"),
+            "doshi2023-pruning": FigureEntry("Neurons pruned by their participation ratio", 17, "pruning"),
+            "doshi2023-diagram": FigureEntry("A coarse phase diagram", 12, "diagram"),
         },
     ),
     "goldt2019": PaperEntry(
@@ -82,9 +82,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Goldt, Advani, Saxe, Krzakala, Zdeborova",
         "NeurIPS 2019, arXiv:1906.08632",
         {
-            "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 4, "goldt2019.students"),
-            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 5, "goldt2019.students"),
-            "goldt2019-overparam": FigureEntry("Final error against the number of students", 10, "goldt2019.students"),
+            "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 4, "students"),
+            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 5, "students"),
+            "goldt2019-overparam": FigureEntry("Final error against the number of students", 10, "students"),
         },
     ),
     "gromov2023": PaperEntry(
@@ -92,11 +92,11 @@ PAPERS: dict[str, PaperEntry] = {
         "Gromov",
         "arXiv:2301.02679",
         {
-            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 4, "gromov2023.curves", ("paper",)),
-            "gromov2023-ipr": FigureEntry("Inverse participation ratios of weights", 3, "gromov2023.ipr", ("paper",)),
-            "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 3, "gromov2023.phases", ("paper",)),
-            "gromov2023-analytic": FigureEntry("Accuracy of analytic weights", 3, "gromov2023.analytic"),
-            "gromov2023-fraction": FigureEntry("When both splits are learnt", 8, "gromov2023.fraction"),
+            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 4, "curves", ("paper",)),
+            "gromov2023-ipr": FigureEntry("Inverse participation ratios of weights", 3, "ipr", ("paper",)),
+            "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 3, "phases", ("paper",)),
+            "gromov2023-analytic": FigureEntry("Accuracy of analytic weights", 3, "analytic"),
+            "gromov2023-fraction": FigureEntry("When both splits are learnt", 8, "fraction"),
         },
     ),
     "kunin2024": PaperEntry(
@@ -104,9 +104,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Kunin, Raventos, Domine, Chen, Klindt, Saxe, Ganguli",
         "NeurIPS 2024, arXiv:2406.06158",
         {
-            "kunin2024-fig1": FigureEntry("ReLU networks over scale and imbalance", 15, "kunin2024.relu"),
-            "kunin2024-fig3": FigureEntry("One neuron: size, alignment, kernel distance", 4, "kunin2024.neurons"),
-            "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 4, "kunin2024.neurons"),
+            "kunin2024-fig1": FigureEntry("ReLU networks over scale and imbalance", 15, "relu"),
+            "kunin2024-fig3": FigureEntry("One neuron: size, alignment, kernel distance", 4, "neurons"),
+            "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 4, "neurons"),
         },
     ),
     "lau2023": PaperEntry(
@@ -114,8 +114,8 @@ PAPERS: dict[str, PaperEntry] = {
         "Lau, Furman, Wang, Murfet, Wei",
         "AISTATS 2025, arXiv:2308.12108",
         {
-            "lau2023-exact": FigureEntry("Estimates against exact values", 13, "lau2023.exact"),
-            "lau2023-training": FigureEntry("Along training from saddle to saddle", 11, "lau2023.training"),
+            "lau2023-exact": FigureEntry("Estimates against exact values", 13, "exact"),
+            "lau2023-training": FigureEntry("Along training from saddle to saddle", 11, "training"),
         },
     ),
     "kunin2025": PaperEntry(
@@ -123,9 +123,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Kunin, Marchetti, Chen, Karkada, Simon, DeWeese, Ganguli, Miolane",
         "NeurIPS 2025, arXiv:2506.06489",
         {
-            "kunin2025-addition": FigureEntry("Modular addition, mode by mode", 7, "kunin2025.addition"),
-            "kunin2025-diagonal": FigureEntry("Diagonal networks from eight scales", 5, "kunin2025.diagonal"),
-            "kunin2025-dormant": FigureEntry("A neuron becomes dormant again", 3, "kunin2025.diagonal"),
+            "kunin2025-addition": FigureEntry("Modular addition, mode by mode", 7, "addition"),
+            "kunin2025-diagonal": FigureEntry("Diagonal networks from eight scales", 5, "diagonal"),
+            "kunin2025-dormant": FigureEntry("A neuron becomes dormant again", 3, "diagonal"),
         },
     ),
     "liu2023": PaperEntry(
@@ -133,9 +133,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Liu, Michaud, Tegmark",
         "ICLR 2023, arXiv:2210.01117",
         {
-            "liu2023-student": FigureEntry("Teacher and student at several scales", 8, "liu2023.student"),
-            "liu2023-landscape": FigureEntry("Losses on spheres of weights", 8, "liu2023.landscape"),
-            "liu2023-mnist": FigureEntry("Grokking on MNIST", 9, "liu2023.mnist"),
+            "liu2023-student": FigureEntry("Teacher and student at several scales", 8, "student"),
+            "liu2023-landscape": FigureEntry("Losses on spheres of weights", 8, "landscape"),
+            "liu2023-mnist": FigureEntry("Grokking on MNIST", 9, "mnist"),
         },
     ),
     "min2024": PaperEntry(
@@ -143,27 +143,27 @@ PAPERS: dict[str, PaperEntry] = {
         "Min, Mallada, Vidal",
         "ICLR 2024, arXiv:2307.12851",
         {
-            "min2024-fig1": FigureEntry("Motion of a direction during early alignment", 2, "min2024.sketches"),
-            "min2024-fig2": FigureEntry("Cones of the data and fates of positive neurons", 2, "min2024.sketches"),
-            "min2024-fig3": FigureEntry("The flow at the boundary of a data point", 2, "min2024.sketches"),
-            "min2024-fig4": FigureEntry("Evolution of the activation pattern of one neuron", 3, "min2024.fig4"),
-            "min2024-fig5": FigureEntry("MNIST digits 1 and 0", 22, "min2024.digits"),
-            "min2024-fig6": FigureEntry("Toy data at three stages", 3, "min2024.plane"),
-            "min2024-fig7": FigureEntry("Two points of correlation sin 0.1", 3, "min2024.plane"),
-            "min2024-fig8": FigureEntry("Two points of correlation sin 0.001", 3, "min2024.plane"),
-            "min2024-fig9": FigureEntry("Two orthogonal points", 3, "min2024.plane"),
-            "min2024-fig10": FigureEntry("MNIST digits 3 and 8", 25, "min2024.digits"),
-            "min2024-fig11": FigureEntry("MNIST digits 1 and 7", 25, "min2024.digits"),
-            "min2024-fig12": FigureEntry("Two-phase training by SGD, both layers", 6, "min2024.motion"),
-            "min2024-fig13": FigureEntry("No two phases, first layer only", 3, "min2024.motion"),
-            "min2024-fig14": FigureEntry("Paths of activation counts of real neurons", 3, "min2024.paths"),
-            "min2024-fig15": FigureEntry("A measured path and the maximal path", 3, "min2024.paths"),
-            "min2024-fig16": FigureEntry("Edges of a path and of the maximal path, part 1", 3, "min2024.paths"),
-            "min2024-fig17": FigureEntry("Edges of a path and of the maximal path, part 2", 3, "min2024.paths"),
-            "min2024-fig18": FigureEntry("Flow around a discontinuity, Assumption 1 violated", 3, "min2024.sketches"),
-            "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 2, "min2024.sketches"),
-            "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 3, "min2024.single_neuron"),
-            "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 3, "min2024.single_neuron"),
+            "min2024-fig1": FigureEntry("Motion of a direction during early alignment", 2, "sketches"),
+            "min2024-fig2": FigureEntry("Cones of the data and fates of positive neurons", 2, "sketches"),
+            "min2024-fig3": FigureEntry("The flow at the boundary of a data point", 2, "sketches"),
+            "min2024-fig4": FigureEntry("Evolution of the activation pattern of one neuron", 3, "fig4"),
+            "min2024-fig5": FigureEntry("MNIST digits 1 and 0", 22, "digits"),
+            "min2024-fig6": FigureEntry("Toy data at three stages", 3, "plane"),
+            "min2024-fig7": FigureEntry("Two points of correlation sin 0.1", 3, "plane"),
+            "min2024-fig8": FigureEntry("Two points of correlation sin 0.001", 3, "plane"),
+            "min2024-fig9": FigureEntry("Two orthogonal points", 3, "plane"),
+            "min2024-fig10": FigureEntry("MNIST digits 3 and 8", 25, "digits"),
+            "min2024-fig11": FigureEntry("MNIST digits 1 and 7", 25, "digits"),
+            "min2024-fig12": FigureEntry("Two-phase training by SGD, both layers", 6, "motion"),
+            "min2024-fig13": FigureEntry("No two phases, first layer only", 3, "motion"),
+            "min2024-fig14": FigureEntry("Paths of activation counts of real neurons", 3, "paths"),
+            "min2024-fig15": FigureEntry("A measured path and the maximal path", 3, "paths"),
+            "min2024-fig16": FigureEntry("Edges of a path and of the maximal path, part 1", 3, "paths"),
+            "min2024-fig17": FigureEntry("Edges of a path and of the maximal path, part 2", 3, "paths"),
+            "min2024-fig18": FigureEntry("Flow around a discontinuity, Assumption 1 violated", 3, "sketches"),
+            "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 2, "sketches"),
+            "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 3, "single_neuron"),
+            "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 3, "single_neuron"),
         },
     ),
     "phuong2021": PaperEntry(
@@ -171,17 +171,11 @@ PAPERS: dict[str, PaperEntry] = {
         "Phuong, Lampert",
         "ICLR 2021",
         {
-            "phuong2021-fig1": FigureEntry(
-                "Two-layer network on orthogonally separable data", 3, "phuong2021.max_margin"
-            ),
-            "phuong2021-fig2": FigureEntry(
-                "Residual network on orthogonally separable data", 4, "phuong2021.max_margin"
-            ),
-            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 16, "phuong2021.mnist"),
-            "phuong2021-fig4": FigureEntry(
-                "First fully connected layer of the convolutional network", 14, "phuong2021.mnist"
-            ),
-            "phuong2021-table1": FigureEntry("Architecture of the convolutional network", 2, "phuong2021.mnist"),
+            "phuong2021-fig1": FigureEntry("Two-layer network on orthogonally separable data", 3, "max_margin"),
+            "phuong2021-fig2": FigureEntry("Residual network on orthogonally separable data", 4, "max_margin"),
+            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 16, "mnist"),
+            "phuong2021-fig4": FigureEntry("First fully connected layer of the convolutional network", 14, "mnist"),
+            "phuong2021-table1": FigureEntry("Architecture of the convolutional network", 2, "mnist"),
         },
     ),
     "sarussi2021": PaperEntry(
@@ -190,26 +184,22 @@ PAPERS: dict[str, PaperEntry] = {
         "ICML 2021, arXiv:2101.02533",
         {
             "sarussi2021-fig1": FigureEntry(
-                "Decision regions and neurons for large and small initialisation", 4, "sarussi2021.fig1"
+                "Decision regions and neurons for large and small initialisation", 4, "fig1"
             ),
             "sarussi2021-fig2": FigureEntry(
-                "MNIST pairs (0, 1) and (3, 5): points outside the linear regime", 7, "sarussi2021.digits"
+                "MNIST pairs (0, 1) and (3, 5): points outside the linear regime", 7, "digits"
             ),
             "sarussi2021-fig3": FigureEntry(
-                "A linear decision boundary of an output that is not linear", 4, "sarussi2021.two_neurons"
+                "A linear decision boundary of an output that is not linear", 4, "two_neurons"
             ),
             "sarussi2021-fig4": FigureEntry(
-                "Learned and predicted decision boundary and weights, two Gaussians", 4, "sarussi2021.fig4"
+                "Learned and predicted decision boundary and weights, two Gaussians", 4, "fig4"
             ),
-            "sarussi2021-fig5": FigureEntry("Two neurons: leaky ReLU against ReLU", 3, "sarussi2021.two_neurons"),
-            "sarussi2021-fig6": FigureEntry(
-                "More MNIST pairs: points outside the linear regime", 9, "sarussi2021.digits"
-            ),
-            "sarussi2021-fig7": FigureEntry("Two measures of clustering, MNIST", 4, "sarussi2021.digits"),
-            "sarussi2021-fig8": FigureEntry(
-                "Entrance into the PAR, Gaussians in many dimensions", 3, "sarussi2021.gaussians"
-            ),
-            "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 4, "sarussi2021.gaussians"),
+            "sarussi2021-fig5": FigureEntry("Two neurons: leaky ReLU against ReLU", 3, "two_neurons"),
+            "sarussi2021-fig6": FigureEntry("More MNIST pairs: points outside the linear regime", 9, "digits"),
+            "sarussi2021-fig7": FigureEntry("Two measures of clustering, MNIST", 4, "digits"),
+            "sarussi2021-fig8": FigureEntry("Entrance into the PAR, Gaussians in many dimensions", 3, "gaussians"),
+            "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 4, "gaussians"),
         },
     ),
     "saxe2014": PaperEntry(
@@ -217,13 +207,11 @@ PAPERS: dict[str, PaperEntry] = {
         "Saxe, McClelland, Ganguli; with Atanasov, Bordelon, Pehlevan 2022",
         "ICLR 2014, arXiv:1312.6120; arXiv:2111.00034",
         {
-            "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 3, "saxe2014.fig2"),
-            "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 3, "saxe2014.fig3"),
-            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 3, "saxe2014.fig4"),
-            "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 3, "saxe2014.fig6a"),
-            "saxe2014-silent-alignment": FigureEntry(
-                "The kernel aligns before the loss falls", 3, "saxe2014.silent_alignment"
-            ),
+            "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 3, "fig2"),
+            "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 3, "fig3"),
+            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 3, "fig4"),
+            "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 3, "fig6a"),
+            "saxe2014-silent-alignment": FigureEntry("The kernel aligns before the loss falls", 3, "silent_alignment"),
         },
     ),
     "tachet2018": PaperEntry(
@@ -231,26 +219,22 @@ PAPERS: dict[str, PaperEntry] = {
         "Tachet des Combes, Pezeshki, Shabanian, Courville, Bengio",
         "arXiv:1809.06848",
         {
-            "tachet2018-fig1": FigureEntry("Network architecture", 2, "tachet2018.fig1"),
-            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 5, "tachet2018.phase"),
-            "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 4, "tachet2018.shared"),
-            "tachet2018-fig4": FigureEntry(
-                "Logit and confidence, several depths and norms", 3, "tachet2018.deep_modes"
-            ),
-            "tachet2018-fig5-gan": FigureEntry("GAN on eight Gaussians, either loss", 41, "tachet2018.fig5_gan"),
+            "tachet2018-fig1": FigureEntry("Network architecture", 2, "fig1"),
+            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 5, "phase"),
+            "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 4, "shared"),
+            "tachet2018-fig4": FigureEntry("Logit and confidence, several depths and norms", 3, "deep_modes"),
+            "tachet2018-fig5-gan": FigureEntry("GAN on eight Gaussians, either loss", 41, "fig5_gan"),
             "tachet2018-fig5-time": FigureEntry(
-                "Time to a confidence: hinge loss against cross-entropy", 3, "tachet2018.fig5_time"
+                "Time to a confidence: hinge loss against cross-entropy", 3, "fig5_time"
             ),
-            "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 3, "tachet2018.starving"),
-            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 4, "tachet2018.shared"),
-            "tachet2018-fig8": FigureEntry("Logit and confidence, N = 4 and N = 8", 3, "tachet2018.deep_modes"),
-            "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 5, "tachet2018.phase"),
-            "tachet2018-fig10": FigureEntry(
-                "Gradient starvation, bound without the initial values", 3, "tachet2018.starving"
-            ),
-            "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 3, "tachet2018.starving"),
-            "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "tachet2018.light"),
-            "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 9, "tachet2018.light"),
+            "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 3, "starving"),
+            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 4, "shared"),
+            "tachet2018-fig8": FigureEntry("Logit and confidence, N = 4 and N = 8", 3, "deep_modes"),
+            "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 5, "phase"),
+            "tachet2018-fig10": FigureEntry("Gradient starvation, bound without the initial values", 3, "starving"),
+            "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 3, "starving"),
+            "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "light"),
+            "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 9, "light"),
         },
     ),
     "woodworth2020": PaperEntry(
@@ -258,8 +242,8 @@ PAPERS: dict[str, PaperEntry] = {
         "Woodworth, Gunasekar, Lee, Moroshko, Savarese, Golan, Soudry, Srebro",
         "COLT 2020, arXiv:2002.09277",
         {
-            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 22, "woodworth2020.fig2"),
-            "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 3, "woodworth2020.fig3"),
+            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 22, "fig2"),
+            "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 3, "fig3"),
         },
     ),
     "zhang2025": PaperEntry(
@@ -267,9 +251,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Zhang, Singh, Latham, Saxe",
         "ICML 2025, arXiv:2501.16265",
         {
-            "zhang2025-merged": FigureEntry("Merged key and query: one drop of the loss", 5, "zhang2025.merged"),
-            "zhang2025-separate": FigureEntry("Rank one: from saddle to saddle", 17, "zhang2025.separate"),
-            "zhang2025-features": FigureEntry("The equal network on cubic features", 6, "zhang2025.merged"),
+            "zhang2025-merged": FigureEntry("Merged key and query: one drop of the loss", 5, "merged"),
+            "zhang2025-separate": FigureEntry("Rank one: from saddle to saddle", 17, "separate"),
+            "zhang2025-features": FigureEntry("The equal network on cubic features", 6, "merged"),
         },
     ),
 }

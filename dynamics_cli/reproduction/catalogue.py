@@ -117,7 +117,7 @@ def _bundled() -> dict[str, PaperEntry]:
 
 
 def _listed(paper: str, figure_id: str, entry: FigureEntry) -> FigureEntry:
-    module = f"{EXPERIMENTS}.{entry.module}" if paper in _bundled() else entry.module
+    module = f"{EXPERIMENTS}.{paper}.{entry.module}" if paper in _bundled() else entry.module
     return entry._replace(module=module, id=figure_id, paper=paper)
 
 

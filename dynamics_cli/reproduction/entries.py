@@ -17,7 +17,7 @@ class FigureEntry(NamedTuple):
     seconds: float
     """Expected time on two CPU cores, training included."""
     module: str
-    """Module with the `Figure` as `FIGURE`, or under its id in `FIGURES`; of bundled papers, below `experiments`."""
+    """Module with the `Figure` as `FIGURE`, or under its id in `FIGURES`; of bundled papers, in their folder."""
     variants: tuple[str, ...] = ()
     """Names of the figure's variants."""
     id: str = ""
