@@ -9,10 +9,10 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .orthogonal import ALIGNED, CONFIGS, NULLS, VARIANTS, assumption_claim, least_cosines, predict, read_setting
+from .orthogonal import ALIGNED, CONFIGS, NULLS, VARIANTS, assumption_claim, least_cosines, read_setting
 from .states import LOSS_FACTOR, NAN, NetworkState, clock, horizon, loss_curve, state_at
-from .theory.growth import Saddle
-from .theory.phases import PhaseTimes, largest_epsilon, leading_time, phase_times
+from .theory.growth import Saddle, intermediate_saddle
+from .theory.phases import PhaseTimes, largest_epsilon, phase_times
 
 EPSILON = 0.05
 """The epsilon of the predicted times: any up to `largest_epsilon`, 1/8 for these data, is allowed."""
@@ -30,29 +30,23 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     with `epsilon`, the largest that Appendix B.2 allows, `predicted` with `EPSILON`.
     """
     run = runs["orthogonal"]
-    setting, curve = read_setting(run), loss_curve(run)
-    aligned, end = _aligned(run, setting), float(horizon(run))
-    prediction = predict(setting, curve.iterations)
-    if prediction is None:
-        return kit.Evidence(
-            setting=setting, curve=curve, ends=[0.0, aligned, NAN, NAN, NAN, end], predicted=None,
-            leading=(NAN, NAN), epsilon=NAN, lemma_2=None, fact_1=(NAN, NAN),
-        )  # fmt: skip
-    x, y, lambda_, saddle = setting.x, setting.y, setting.lambda_, prediction[1]
-    level, epsilon = saddle.loss, largest_epsilon(x, y)
-    times = _times(setting, epsilon)
-    first, second = (
-        leading_time(x, y, lambda_, s, loss_factor=LOSS_FACTOR) / setting.lr for s in (saddle.sign, -saddle.sign)
-    )
-    iterations = clock(run, run.snapshot_iterations)
+    setting, curve, iterations = read_setting(run), loss_curve(run), clock(run, run.snapshot_iterations)
+    aligned = (float(i) for i in iterations if min(least_cosines(setting, state_at(run, int(i)))) > ALIGNED)
+    e = kit.Evidence(
+        setting=setting, curve=curve, ends=[0.0, next(aligned, NAN), NAN, NAN, NAN, float(horizon(run))],
+        predicted=None, leading=(NAN, NAN), epsilon=NAN, lemma_2=None, fact_1=(NAN, NAN),
+    )  # fmt: skip
+    if not setting.usable:
+        return e
+    saddle, e.epsilon = intermediate_saddle(setting.x, setting.y, LOSS_FACTOR), largest_epsilon(setting.x, setting.y)
+    times, limit, e.predicted = (_times(setting, epsilon) for epsilon in (e.epsilon, 0.0, EPSILON))
     at_saddle = iterations[(iterations >= times.first_fitted) & (iterations <= times.saddle_left)]
     distances = [distance(state_at(run, int(i)), saddle) for i in at_saddle]
-    loss_ends = [curve.first_below(level * (1 + DONE)), curve.escape(level, DONE), curve.first_below(level * DONE)]
-    return kit.Evidence(
-        setting=setting, curve=curve, ends=[0.0, aligned, *loss_ends, end], predicted=_times(setting, EPSILON),
-        leading=(first, second), epsilon=epsilon, lemma_2=state_at(run, round(times.aligned)),
-        fact_1=(max(distances, default=NAN), lambda_ ** (epsilon / 5)),
-    )  # fmt: skip
+    below, fitted = (curve.first_below(saddle.loss * share) for share in (1 + DONE, DONE))
+    e.ends[2:5] = below, curve.escape(saddle.loss, DONE), fitted
+    e.leading, e.lemma_2 = (limit.first_fitted, limit.saddle_left), state_at(run, round(times.aligned))
+    e.fact_1 = max(distances, default=NAN), setting.lambda_ ** (e.epsilon / 5)
+    return e
 
 
 def distance(state: NetworkState, saddle: Saddle) -> float:
@@ -72,20 +66,12 @@ def _times(setting: kit.Evidence, epsilon: float) -> PhaseTimes:
     return phase_times(setting.x, setting.y, setting.lambda_, epsilon, loss_factor=LOSS_FACTOR * setting.lr)
 
 
-def _aligned(run: kit.Run, setting: kit.Evidence) -> float:
-    """Return the first snapshot at which all neurons of both sets are aligned."""
-    for iteration in clock(run, run.snapshot_iterations):
-        if min(least_cosines(setting, state_at(run, int(iteration)))) > ALIGNED:
-            return float(iteration)
-    return NAN
-
-
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     s, eps = e.setting, e.epsilon
     _, aligned, positive, _, negative, _ = e.ends
     first, second = e.leading
-    plus, minus = float(np.linalg.norm(s.D_plus)), float(np.linalg.norm(s.D_minus))
-    r = max(plus, minus) / min(plus, minus) if min(plus, minus) > 0 else NAN
+    slower, faster = sorted((float(np.linalg.norm(s.D_plus)), float(np.linalg.norm(s.D_minus))))
+    r = faster / slower if slower > 0 else NAN
     c = float(np.linalg.norm(s.W_0, axis=1).max() / s.lambda_)
     cosine, norm, cosine_bound, norm_bound = NAN, NAN, 0.0, NAN
     if e.lemma_2 is not None:

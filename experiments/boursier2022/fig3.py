@@ -6,8 +6,9 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, predict, read_setting
+from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, read_setting
 from .states import LOSS_FACTOR, NAN, NetworkState, clock, loss_chart, loss_curve, state_at, time_text
+from .theory.growth import intermediate_saddle, predicted_loss
 from .theory.phases import largest_epsilon
 
 DROP = 0.01
@@ -31,12 +32,15 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     gradients = np.array([gradient_norm(state, setting.x, setting.y) for state in states])
     theta = np.stack([np.column_stack([state.W, state.a]).ravel() for state in states])
     distances = np.linalg.norm(theta - theta[-1], axis=1)
-    prediction, saddle = predict(setting, curve.iterations) or (None, None)
-    saddle_loss = saddle.loss if saddle else NAN
-    left = (curve.escape(curve.start, DROP), curve.escape(saddle_loss, DROP) if saddle else NAN)
+    prediction, saddle_loss, second = None, NAN, NAN
+    if setting.usable:
+        x, y, times = setting.x, setting.y, curve.iterations * setting.lr
+        prediction = predicted_loss(x, y, setting.W_0, setting.a_0, times, LOSS_FACTOR)
+        saddle_loss = intermediate_saddle(x, y, LOSS_FACTOR).loss
+        second = curve.escape(saddle_loss, DROP)
     return kit.Evidence(
-        setting=setting, curve=curve, prediction=prediction, saddle_loss=saddle_loss, left=left, iterations=iterations,
-        gradients=gradients, distances=distances,
+        setting=setting, curve=curve, prediction=prediction, saddle_loss=saddle_loss, iterations=iterations,
+        left=(curve.escape(curve.start, DROP), second), gradients=gradients, distances=distances,
     )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def draw_fig6(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.9, extra_height=0.25)
     last = e.states[-1]
     limit = kit.round_up(float(kit.norms(e.seen(last)).max()))
-    scene = polar_scene(lambda k: e.seen(e.states[k]), lambda k: e.states[k].signs, limit, states=range(len(e.states)))
+    scene = polar_scene(lambda k: e.seen(e.states[k]), lambda k: e.states[k].signs, limit)
     for k, (state, title) in enumerate(zip(e.states, titles, strict=True)):
         draw_scene(axes[k], scene, k)
         kit.panel_label(axes[k], k, f"{title} ({state.when})")

@@ -1,4 +1,4 @@
-"""Figure 2: the state of training on two orthogonal points; for Figures 1 to 3 setting and predicted dynamics."""
+"""Figure 2: the state of training on two orthogonal points; for Figures 1 to 3 the setting."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ from .states import (
     draw_states,
     horizon,
     initial_scale,
-    is_flow,
     line_state,
     on_flow,
     state_at,
     turns,
 )
 from .theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1, labels_differ, orthogonality
-from .theory.growth import Saddle, aligned_mass, growth_loss, intermediate_saddle, logistic_growth
-from .theory.minimum_norm import linear_norm, minimum_norm_value
+from .theory.growth import linear_norm, minimum_norm_value
 
 CONFIGS = {"orthogonal": "boursier2022/orthogonal.yaml"}
 VARIANTS = on_flow("orthogonal", "boursier2022/orthogonal_flow.yaml")
@@ -50,23 +48,9 @@ def read_setting(run: kit.Run) -> kit.Evidence:
     assumed = orthogonality(x) < 1e-6 and labels_differ(x, y) and S_plus.any() and S_minus.any()
     return kit.Evidence(
         x=x, y=y, W_0=start.W, a_0=start.a, lambda_=lambda_, D_plus=plus, D_minus=minus, S_plus=S_plus, S_minus=S_minus,
-        lr=STEP if is_flow(run) else float(getattr(run.config.optimizer, "lr", 1.0)), slower=slower,
+        lr=float(getattr(run.config.optimizer, "lr", STEP)), slower=slower,
         usable=assumed and lambda_ < 1 and slower > 0,
     )  # fmt: skip
-
-
-def predict(setting: kit.Evidence, iterations: kit.Ints) -> tuple[kit.Floats, Saddle] | None:
-    """Return the loss (k,) of Section 4.2 at `iterations` (k,), with norms growing from the aligned initial mass.
-
-    The intermediate saddle (Fact 1) goes with it. None where the assumptions of the theory fail.
-    """
-    if not setting.usable:
-        return None
-    x, y, times = setting.x, setting.y, iterations * setting.lr
-    masses = {sign: aligned_mass(x, y, setting.W_0, setting.a_0, sign) for sign in (1, -1)}
-    u = {sign: logistic_growth(times, masses[sign], x, y, sign, loss_factor=LOSS_FACTOR) for sign in masses}
-    loss = growth_loss(u[1], u[-1], x, y, loss_factor=LOSS_FACTOR)
-    return loss, intermediate_saddle(x, y, loss_factor=LOSS_FACTOR)
 
 
 def least_cosines(setting: kit.Evidence, state: NetworkState) -> tuple[float, float]:

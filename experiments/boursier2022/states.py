@@ -10,7 +10,6 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.initializations.scaled import Scaled
-from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, common_zero, default_window, line_scene
 from dynamics_cli.plotting.scene import draw_scene
 
@@ -115,17 +114,11 @@ class LineState(NetworkState):
     """Inputs (k,) -> outputs (k,)."""
 
 
-def is_flow(run: kit.Run) -> bool:
-    """Return whether a run is gradient flow itself, not its approximation by descent."""
-    return isinstance(run.config.optimizer, GradientFlow)
-
-
 def clock(run: kit.Run, numbers: kit.Ints) -> kit.Ints:
     """Return the iterations (k,) of the states with these numbers (k,); along gradient flow times over `STEP`."""
-    optimizer = run.config.optimizer
-    if isinstance(optimizer, GradientFlow):
-        return np.rint(optimizer.times()[numbers] / STEP).astype(np.int64)
-    return np.array(numbers)
+    if run.times is None:
+        return np.array(numbers)
+    return np.rint(np.interp(numbers, run.loss_iterations, run.times) / STEP).astype(np.int64)
 
 
 def horizon(run: kit.Run) -> int:
@@ -135,7 +128,7 @@ def horizon(run: kit.Run) -> int:
 
 def loss_curve(run: kit.Run) -> LossCurve:
     """Return the loss over all iterations."""
-    return LossCurve(clock(run, run.loss_iterations), np.array(run.losses), is_flow(run))
+    return LossCurve(clock(run, run.loss_iterations), np.array(run.losses), run.times is not None)
 
 
 def state_at(run: kit.Run, iteration: int) -> NetworkState:
@@ -150,7 +143,7 @@ def state_at(run: kit.Run, iteration: int) -> NetworkState:
     W, a = (parameters[name].astype(np.float64) for name in ("hidden_weight", "output_weight"))
     h = run.network(i)(run.dataset().x)
     reached = int(clock(run, run.snapshot_iterations)[i])
-    return NetworkState(reached, time_text(reached, is_flow(run)), W, a, h, kit.norms(W), kit.signs(a))
+    return NetworkState(reached, time_text(reached, run.times is not None), W, a, h, kit.norms(W), kit.signs(a))
 
 
 def nearest(run: kit.Run, iteration: int) -> int:
@@ -222,12 +215,9 @@ def turns(before: NetworkState, after: NetworkState) -> kit.Floats:
     return np.abs((change + 180) % 360 - 180)
 
 
-Function = Callable[[kit.Floats], kit.Floats]
-
-
 def draw_states(
-    states: Sequence[LineState], titles: Sequence[str], x: kit.Floats, y: kit.Floats, *,
-    overlay: Function | None = None, overlay_label: str = "", extra: Callable[[kit.Axes], None] | None = None,
+    states: Sequence[LineState], titles: Sequence[str], x: kit.Floats, y: kit.Floats, *, overlay_label: str = "",
+    overlay: Callable[[kit.Floats], kit.Floats] | None = None, extra: Callable[[kit.Axes], None] | None = None,
 ) -> kit.Drawing:  # fmt: skip
     """Draw a panel for every state, two in a row, and a last panel by `extra` where it is given; data (n,) and (n,).
 
@@ -237,10 +227,14 @@ def draw_states(
     rows = (count + 1) // 2
     figure, axes = kit.new_figure(2, rows, aspect=0.68, extra_height=0.3)
     window = default_window(x)
-    nets = [LineNetwork(state.function, state.kinks, state.outputs) for state in states]
-    scene = line_scene(
-        nets.__getitem__, len(states[0].kinks), (x, y), Frame(window, *_limits(states, y, window, overlay))
+    grid, functions = (
+        np.linspace(*window, 512),
+        [*(state.function for state in states), *([overlay] if overlay else [])],
     )
+    stars = [state.outputs[(state.kinks >= window[0]) & (state.kinks <= window[1])] for state in states]
+    limits = common_zero(np.concatenate([y, *(function(grid) for function in functions)]), np.concatenate(stars))
+    nets = [LineNetwork(state.function, state.kinks, state.outputs) for state in states]
+    scene = line_scene(nets.__getitem__, len(states[0].kinks), (x, y), Frame(window, *limits))
     handles: list[kit.Artist] = []
     for k, (state, title) in enumerate(zip(states, titles, strict=True)):
         panel = draw_scene(axes[k], scene, k)
@@ -257,15 +251,6 @@ def draw_states(
         unused.remove()
     kit.figure_legend(figure, handles, columns=4)
     return figure
-
-
-def _limits(
-    states: Sequence[LineState], y: kit.Floats, window: tuple[float, float], overlay: Function | None
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    grid = np.linspace(*window, 512)
-    curves = [state.function(grid) for state in states] + ([overlay(grid)] if overlay is not None else [])
-    stars = [state.outputs[(state.kinks >= window[0]) & (state.kinks <= window[1])] for state in states]
-    return common_zero(np.concatenate([y, *curves]), np.concatenate(stars))
 
 
 def loss_chart(curve: LossCurve, plateaus: Sequence[kit.Level] = (), name: str = "") -> kit.Chart:

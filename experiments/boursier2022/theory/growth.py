@@ -1,4 +1,7 @@
-"""Growth of the two groups of neurons, and the saddle that lies between (Boursier et al. 2022, Section 4.2, Fact 1).
+"""Growth of the two groups of neurons, the saddle that lies between, and interpolators of least norm.
+
+Boursier et al. 2022, Section 4.2, Fact 1 and Proposition 1. `x (n, d)` and `y (n,)` are inputs and labels; inputs are
+orthogonal where nothing else is said.
 
 Balanced neurons aligned with `sign D` have `sum_j a_j w_j = u D / ||D||` where `u` is the sum of their squared norms.
 On orthogonal inputs, therefore, `h(x_k) = u y_k ||x_k||^2 / (n ||D||)` on labels of that sign and, from Eq. 3,
@@ -7,6 +10,11 @@ On orthogonal inputs, therefore, `h(x_k) = u y_k ||x_k||^2 / (n ||D||)` on label
 
 which for orthonormal inputs is the paper's equation, `U = n ||D||`. It is exact as long as the direction stays: always,
 where the inputs of that sign have equal norms; only while the loss is small otherwise, since `D(t)` then turns.
+
+For inputs of any norm the argument of the paper's Appendix C still holds: a minimiser of the norm is balanced, a neuron
+with a positive (negative) output weight is active on positive (negative) labels only and is orthogonal to the other
+inputs, and merging the neurons of one sign never adds to the norm. There remains the shortest w with
+`a <w, x_k> = y_k`, which points along `v = sum y_k x_k / ||x_k||^2`; balance then gives `a^2 = ||w||^2 = ||v||`.
 """
 
 from __future__ import annotations
@@ -16,130 +24,119 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from dynamics_cli.kinds import Curve, Theory
-from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
+from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import norms
 from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, loss_factor, plain_violations, times_of
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .alignment import D_minus, D_plus, D_sign, S_minus_1, S_plus_1, labels_differ, orthogonality, require_orthogonal
-from .minimum_norm import interpolating_neuron
+from .alignment import D_norms, D_sign, S_sign, labels_differ, orthogonality
 
 ALIGNMENTS = 40.0
 """Times `1 / ||D||` after which all neurons are aligned."""
 
 
-def growth_limit(x: ArrayLike, y: ArrayLike, sign: int) -> float:
-    """Return U, where `u` ends: `n^3 ||D||^3 / sum y_k^2 ||x_k||^4`, for orthonormal inputs `n ||D||`.
-
-    Raises ValueError when inputs are not orthogonal or when no label has this sign.
-    """
-    points, labels = as_points(x, y)
-    require_orthogonal(points)
-    length = float(np.linalg.norm(D_sign(points, labels, sign)))
-    if length == 0:
-        raise ValueError(f"there is no label of sign {sign:+d}")
-    weights = labels**2 * np.sum(points**2, axis=1) ** 2
-    return float((len(labels) * length) ** 3 / np.sum(weights[sign * labels > 0]))
+def logistic_growth(t: Floats, u_0: float, x: Floats, y: Floats, sign: int, *, loss_factor: float = 1.0) -> Floats:
+    """Return `u = U / (1 + (U / u_0 - 1) exp(-2 ||D|| t))` at times `t` of any shape, from `u(0) = u_0 > 0`."""
+    length = float(np.linalg.norm(D_sign(x, y, sign)))
+    weights = y**2 * np.sum(x**2, axis=1) ** 2
+    U = (len(y) * length) ** 3 / np.sum(weights[sign * y > 0])
+    return np.asarray(U / (1.0 + (U / u_0 - 1.0) * np.exp(-2.0 * loss_factor * length * t)))
 
 
-def logistic_growth(
-    t: ArrayLike, u_0: float, x: ArrayLike, y: ArrayLike, sign: int = 1, *, loss_factor: float = 1.0
-) -> Floats:
-    """Return `u(t) = U / (1 + (U / u_0 - 1) exp(-2 ||D|| t))` for times `t` of any shape, from `u(0) = u_0 > 0`.
-
-    Raises ValueError as `growth_limit`.
-    """
-    U = growth_limit(x, y, sign)
-    times = as_floats(t, "t", axes=0, batched=True)
-    decay = np.exp(-2.0 * loss_factor * float(np.linalg.norm(D_sign(x, y, sign))) * times)
-    return np.asarray(U / (1.0 + (U / u_0 - 1.0) * decay))
-
-
-def aligned_mass(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int) -> float:
+def aligned_mass(x: Floats, y: Floats, W: Floats, a: Floats, sign: int) -> float:
     """Return the `u_0` from which the logistic growth of `S_{+,1}` (`S_{-,1}` for sign -1) must start at t = 0.
 
     Neurons lose time while they turn towards D. With t = `40 / ||D||`, late enough for all to be aligned,
     `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0 exp(2 ||D|| t)` from then on. For
-    balanced weights and orthogonal inputs. Raises ValueError when no neuron is in the set or no label has that sign.
+    balanced weights. Raises ValueError when no neuron is in the set or no label has that sign.
     """
-    hidden, output = as_network(W, a)
-    chosen = (S_plus_1 if sign > 0 else S_minus_1)(x, y, hidden, output)
-    length = float(np.linalg.norm(D_sign(x, y, sign)))
+    chosen, length = S_sign(x, y, W, a, sign), float(np.linalg.norm(D_sign(x, y, sign)))
     if not chosen.any() or length == 0:
         raise ValueError(f"no neuron of the right set or no label of sign {sign:+d}")
     late = ALIGNMENTS / length
-    growth = sphere_flow(x, y, hidden[chosen], output[chosen], [late]).log_growth[0]
-    return float(np.sum(norms(hidden[chosen]) ** 2 * np.exp(2.0 * (growth - length * late))))
+    growth = sphere_flow(x, y, W[chosen], a[chosen], [late]).log_growth[0]
+    return float(np.sum(norms(W[chosen]) ** 2 * np.exp(2.0 * (growth - length * late))))
 
 
-def growth_loss(
-    u_plus: ArrayLike, u_minus: ArrayLike, x: ArrayLike, y: ArrayLike, *, loss_factor: float = 1.0
-) -> Floats:
-    """Return the loss when neurons along `D_+` and `-D_-` have the total squared norms `u_plus` and `u_minus`.
-
-    `u_plus` and `u_minus` have any shape and broadcast. Raises ValueError when inputs are not orthogonal.
-    """
-    points, labels = as_points(x, y)
-    require_orthogonal(points)
-    plus, minus = np.linalg.norm(D_plus(points, labels)), np.linalg.norm(D_minus(points, labels))
-    n, squares = len(labels), np.sum(points**2, axis=1)
-    u = np.stack(np.broadcast_arrays(as_floats(u_plus, "u_plus", axes=0, batched=True), u_minus), axis=-1)  # (..., 2)
-    norms = np.array([plus, minus])
-    slopes = np.divide(u, n * norms, out=np.zeros_like(u), where=norms > 0)
-    h = np.where(labels > 0, slopes[..., :1], slopes[..., 1:]) * labels * squares  # (..., n)
-    return np.asarray(0.5 * loss_factor * np.mean((h - labels) ** 2, axis=-1))
+def growth_loss(u_plus: Floats, u_minus: Floats, x: Floats, y: Floats, *, loss_factor: float = 1.0) -> Floats:
+    """Return the loss (T,) when neurons along `D_+`, `-D_-` have the total squared norms `u_plus`, `u_minus` (T,)."""
+    plus, minus = (u[:, None] / (len(y) * D) for u, D in zip((u_plus, u_minus), D_norms(x, y), strict=True))
+    h = np.where(y > 0, plus, minus) * y * np.sum(x**2, axis=1)  # (T, n)
+    return np.asarray(0.5 * loss_factor * np.mean((h - y) ** 2, axis=-1))
 
 
-def one_sign_saddle_loss(x: ArrayLike, y: ArrayLike, sign: int, *, loss_factor: float = 1.0) -> float:
+def one_sign_saddle_loss(x: Floats, y: Floats, sign: int, *, loss_factor: float = 1.0) -> float:
     """Return the least loss of networks all of whose output weights have one sign, on a line with a constant.
 
     For inputs `x (n, 2)` = (input, 1) of any inner products: the level of a saddle at which no neuron of the other sign
     has grown. Such a network is `sign` times a sum of `relu(x - t)`, `relu(t - x)` and constants with coefficients
     >= 0. Between two neighbouring inputs t enters linearly, beyond them the rest is a constant, so that kinks at the
-    inputs are enough (non-negative least squares). Raises ValueError for other inputs.
+    inputs are enough (non-negative least squares).
     """
-    points, labels = as_points(x, y)
-    if points.shape[1] != 2 or not (points[:, 1] == 1).all():
-        raise ValueError("this saddle needs inputs on a line with a constant: x of shape (n, 2), the second column 1")
-    steps = points[:, :1] - points[:, 0]  # (n, n): from every kink to every input
-    features = np.column_stack([np.maximum(steps, 0), np.maximum(-steps, 0), np.ones(len(labels))])
-    return float(0.5 * loss_factor * nnls(features, sign * labels)[1] ** 2 / len(labels))
+    steps = x[:, :1] - x[:, 0]  # (n, n): from every kink to every input
+    features = np.column_stack([np.maximum(steps, 0), np.maximum(-steps, 0), np.ones(len(y))])
+    return float(0.5 * loss_factor * nnls(features, sign * y)[1] ** 2 / len(y))
+
+
+def interpolating_neuron(x: Floats, y: Floats, sign: int) -> tuple[Floats, float]:
+    """Return the shortest balanced neuron `w (d,)`, `a` that fits all labels of one sign and is 0 on the other points.
+
+    `w = sign v / sqrt(||v||)`, `a = sign sqrt(||v||)` with `v = sum y_k x_k / ||x_k||^2` over the labels of that sign.
+    """
+    chosen = sign * y > 0
+    v = (y[chosen] / np.sum(x[chosen] ** 2, axis=1)) @ x[chosen]  # (d,)
+    root = float(np.sqrt(np.linalg.norm(v)))
+    return sign * v / root, sign * root
+
+
+def minimum_norm_value(x: Floats, y: Floats) -> float:
+    """Return `min ||theta||^2` over interpolators, the sum over both signs of `2 sqrt(sum y_k^2 / ||x_k||^2)`.
+
+    All minimisers are the two neurons of `interpolating_neuron`, split into parallel ones (Proposition 1).
+    """
+    shares = y**2 / np.sum(x**2, axis=1)
+    return float(2.0 * sum(np.sqrt(shares[sign * y > 0].sum()) for sign in (1, -1)))
+
+
+def linear_norm(x: Floats, y: Floats) -> float:
+    """Return the variation norm (F1, Section 3.2) of the shortest linear function `<v, .>` through all labels.
+
+    It is `2 ||v||`: half the total mass goes to `v`, half to `-v`, since `z = relu(z) - relu(-z)`, and no measure with
+    less has the first moment of `v` and an even part that vanishes. NaN when no linear function fits.
+    """
+    v = np.linalg.lstsq(x, y, rcond=None)[0]  # (d,)
+    return 2.0 * float(np.linalg.norm(v)) if np.allclose(x @ v, y) else float("nan")
 
 
 @dataclass(frozen=True)
 class Saddle:
     """The intermediate saddle `theta_S`: labels of one sign are fitted by parallel neurons, all others are 0."""
 
-    sign: int
-    """Sign of the labels that are fitted there (that of the larger `||D||`)."""
     w: Floats
     """(d,) the fitting neurons merged into one balanced neuron; they share its direction."""
     a: float
     """Its output weight; `a^2` is the sum of the squared norms of the fitting neurons, `n ||D||` if orthonormal."""
-    fitted: Bools
-    """(n,) which points are fitted; `h` is 0 on the others."""
     loss: float
     """`loss_factor / (2n)` times the sum of the squares of the other labels."""
 
 
-def intermediate_saddle(x: ArrayLike, y: ArrayLike, *, loss_factor: float = 1.0) -> Saddle:
-    """Return the saddle of Fact 1 for orthogonal inputs `x (n, d)` of any norm and labels `y (n,)`.
-
-    Raises ValueError when inputs are not orthogonal, labels have one sign only, or `||D_+|| = ||D_-||` (Assumption 2).
-    """
-    points, labels = as_points(x, y)
-    plus, minus = np.linalg.norm(D_plus(points, labels)), np.linalg.norm(D_minus(points, labels))
-    if plus == minus or min(plus, minus) == 0:
-        raise ValueError(f"an intermediate saddle needs ||D+|| and ||D-|| positive and different: {plus}, {minus}")
+def intermediate_saddle(x: Floats, y: Floats, loss_factor: float = 1.0) -> Saddle:
+    """Return the saddle of Fact 1, where labels of the sign of the larger `||D||` are fitted."""
+    plus, minus = D_norms(x, y)
     sign = 1 if plus > minus else -1
-    w, a = interpolating_neuron(points, labels, sign)
-    fitted: Bools = sign * labels > 0
-    loss = 0.5 * loss_factor * float(np.sum(labels[~fitted] ** 2)) / len(labels)
-    return Saddle(sign=sign, w=w, a=a, fitted=fitted, loss=loss)
+    loss = 0.5 * loss_factor * float(np.sum(y[sign * y <= 0] ** 2)) / len(y)
+    return Saddle(*interpolating_neuron(x, y, sign), loss)
+
+
+def predicted_loss(x: Floats, y: Floats, W: Floats, a: Floats, times: Floats, loss_factor: float) -> Floats:
+    """Return the loss (T,) of Section 4.2 at `times` (T,), with norms that grow from the aligned mass of both sets."""
+    u_plus, u_minus = (
+        logistic_growth(times, aligned_mass(x, y, W, a, sign), x, y, sign, loss_factor=loss_factor) for sign in (1, -1)
+    )
+    return growth_loss(u_plus, u_minus, x, y, loss_factor=loss_factor)
 
 
 class OrthogonalSaddles(Theory, kind="orthogonal_saddles"):
@@ -162,7 +159,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 20000}
             violations.append(f"Assumption 1: inputs are orthogonal, two have the cosine {worst:.3g}")
         if not labels_differ(samples.x, samples.y):
             violations.append("Assumption 2: no label is 0, and ||D+|| and ||D-|| differ")
-        if not all(members(samples.x, samples.y, W, a).any() for members in (S_plus_1, S_minus_1)):
+        if not all(S_sign(samples.x, samples.y, W, a, sign).any() for sign in (1, -1)):
             violations.append("Assumption 3: both S+,1 and S-,1 hold neurons")
         if (size := float(norms(W).max() * np.sqrt(len(a)))) > 0.01:
             violations.append(f"neurons start small: the largest norm times sqrt(m) is {size:.2g}")
@@ -170,10 +167,8 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 20000}
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the loss."""
-        samples, start, c = run.dataset(), run.state(0), loss_factor(run)
-        x, y, times = samples.x, samples.y, times_of(run, run.loss_iterations)
-        u = {}
-        for sign in (1, -1):
-            mass = aligned_mass(x, y, start["hidden_weight"], start["output_weight"], sign)
-            u[sign] = logistic_growth(times, mass, x, y, sign, loss_factor=c)
-        return {"loss": growth_loss(u[1], u[-1], x, y, loss_factor=c)}
+        samples, start = run.dataset(), run.state(0)
+        W, a = start["hidden_weight"], start["output_weight"]
+        return {
+            "loss": predicted_loss(samples.x, samples.y, W, a, times_of(run, run.loss_iterations), loss_factor(run))
+        }

@@ -1,15 +1,14 @@
-"""When the phases of training end: Lemmas 2 to 4 and Fact 1 of Boursier et al. 2022, and their leading order."""
+"""When the phases of training end: Lemmas 2 to 4 and Fact 1 of Boursier et al. 2022."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import as_points
+from dynamics_cli.measures.arrays import Floats
 
-from .alignment import D_minus, D_plus, D_sign
+from .alignment import D_norms
 
 
 @dataclass(frozen=True)
@@ -29,19 +28,14 @@ class PhaseTimes:
     """Bound on t_3: `-(1 + 3 r eps) ln(lambda) / ||D_second||` with `r = ||D_first|| / ||D_second||` (Lemma 4)."""
 
 
-def _ordered_norms(x: ArrayLike, y: ArrayLike) -> tuple[int, float, float]:
-    """Return the sign fitted first and the norms of its D and of the other, of labels of both signs."""
-    plus, minus = float(np.linalg.norm(D_plus(x, y))), float(np.linalg.norm(D_minus(x, y)))
-    return (1, plus, minus) if plus >= minus else (-1, minus, plus)
-
-
-def phase_times(x: ArrayLike, y: ArrayLike, lambda_: float, epsilon: float, *, loss_factor: float = 1.0) -> PhaseTimes:
+def phase_times(x: Floats, y: Floats, lambda_: float, epsilon: float, *, loss_factor: float = 1.0) -> PhaseTimes:
     """Return the times of Lemmas 2-4 and Fact 1 for initial weights `w_j = lambda g_j`, `g_j ~ N(0, I)` (Eq. 4).
 
-    `epsilon` is the constant of the lemmas, at most `largest_epsilon(x, y)` there. `loss_factor` is 1 for the loss
-    of the paper and 2 for the mean squared error (half the time). Lambda is in (0, 1), and labels have both signs.
+    `epsilon` is the constant of the lemmas, at most `largest_epsilon(x, y)` there, and 0 for the leading order.
+    `loss_factor` is 1 for the loss of the paper and 2 for the mean squared error (half the time). Lambda is in (0, 1),
+    and labels have both signs.
     """
-    _, first, second = _ordered_norms(x, y)
+    second, first = sorted(D_norms(x, y))
     log = -float(np.log(lambda_)) / loss_factor
     return PhaseTimes(
         aligned=epsilon * log / second,
@@ -51,12 +45,7 @@ def phase_times(x: ArrayLike, y: ArrayLike, lambda_: float, epsilon: float, *, l
     )
 
 
-def leading_time(x: ArrayLike, y: ArrayLike, lambda_: float, sign: int, *, loss_factor: float = 1.0) -> float:
-    """Return `-ln(lambda) / ||D_sign||`: when labels of this sign are fitted, to leading order (Section 4.2)."""
-    return -float(np.log(lambda_)) / (loss_factor * float(np.linalg.norm(D_sign(x, y, sign))))
-
-
-def largest_epsilon(x: ArrayLike, y: ArrayLike) -> float:
+def largest_epsilon(x: Floats, y: Floats) -> float:
     """Return the largest epsilon that the conditions of Appendix B.2 allow for these data.
 
     They are `(1 + 3 eps) max(1 - alpha, 1/r) <= 1 - eps` and `(1 + 3 r eps)(1 - beta) <= 1 - eps`. The paper prints
@@ -64,13 +53,10 @@ def largest_epsilon(x: ArrayLike, y: ArrayLike) -> float:
     (leaving point k out of D_+ removes `y_k x_k / n`), and so does beta. The latter are computed, with norms of the
     inputs for orthogonal inputs of any norm; labels have both signs.
     """
-    points, labels = as_points(x, y)
-    sign, first, second = _ordered_norms(points, labels)
-    shares = (
-        labels * np.linalg.norm(points, axis=1) / len(labels)
-    ) ** 2 / 2.0  # half of the share of point k in ||D||^2
-    alpha = float(shares[sign * labels > 0].min()) / first**2
-    beta = float(shares[sign * labels < 0].min()) / second**2
+    shares = (y * np.linalg.norm(x, axis=1) / len(y)) ** 2 / 2.0  # half of the share of point k in ||D||^2
+    of_signs = zip(D_norms(x, y), (shares[y > 0].min(), shares[y < 0].min()), strict=True)
+    (second, least_second), (first, least_first) = sorted(of_signs)
+    alpha, beta = least_first / first**2, least_second / second**2
     largest = max(1.0 - alpha, second / first)
     from_first = (1.0 - largest) / (1.0 + 3.0 * largest)
     from_second = beta / (1.0 + 3.0 * (first / second) * (1.0 - beta))

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.boursier2022.theory.growth import interpolating_neuron, minimum_norm_value
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from dynamics_cli.measures.neurons import norms
 from dynamics_cli.measures.two_layer import outputs
-from experiments.boursier2022.theory.minimum_norm import minimum_norm_interpolator, minimum_norm_value
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -23,7 +23,7 @@ def orthogonal_data(seed, n=4, d=5, spread=1.0):
 @given(seeds)
 def test_interpolator_fits_is_balanced_and_has_the_value(seed):
     x, y = orthogonal_data(seed)
-    W, a = minimum_norm_interpolator(x, y)
+    W, a = (np.array(parts) for parts in zip(*(interpolating_neuron(x, y, sign) for sign in (1, -1)), strict=True))
     np.testing.assert_allclose(outputs(x, W, a), y, atol=1e-9)
     np.testing.assert_allclose(a**2 - norms(W) ** 2, 0.0, atol=1e-9 * np.max(a**2))
     assert np.sum(W**2) + np.sum(a**2) == pytest.approx(minimum_norm_value(x, y), rel=1e-12)
