@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.theory.assumptions import times_of
 
 from .theory.single_neuron import kernel_distance, last_distance, single_neuron, start
 
@@ -16,90 +15,44 @@ ONE = ("dataset.x=[[0.5, 1.0]]", "dataset.y=[1.1]")
 """The single sample of Figure 4(b)."""
 
 
-@dataclass(frozen=True)
-class NeuronPath:
-    """A trained neuron over time."""
-
-    delta: float
-    t: kit.Floats
-    """(T,)"""
-    w: kit.Floats
-    """(T, 2)"""
-    a: kit.Floats
-    """(T,)"""
-    S: kit.Floats
-    """(T,) measured kernel distance."""
-    exact_w: kit.Floats
-    """(T, 2) of the exact solution; NaN where inputs are not white."""
-    exact_a: kit.Floats
-    beta: kit.Floats
-    """(2,) towards which the predictor moves: the least-norm interpolator."""
-
-    @property
-    def predictor(self) -> kit.Floats:
-        """`a w` (T, 2)."""
-        return np.asarray(self.a[:, None] * self.w)
-
-    @property
-    def alignment(self) -> kit.Floats:
-        """Cosine of w and beta* (T,)."""
-        return np.asarray(self.w @ self.beta / np.linalg.norm(self.w, axis=1) / np.linalg.norm(self.beta))
-
-    @property
-    def moved(self) -> bool:
-        """Whether the weights have left their start, without which nothing is said of their path."""
-        return bool(np.linalg.norm(self.w[-1] - self.w[0]) > 0.1)
-
-    @property
-    def error(self) -> float:
-        """Largest difference from the exact solution; NaN unless the neuron has moved."""
-        gap = max(np.abs(self.w - self.exact_w).max(), np.abs(self.a - self.exact_a).max())
-        return kit.given(self.moved, gap)
-
-    @property
-    def drift(self) -> float:
-        """Largest change of `a^2 - |w|^2`; NaN unless the neuron has moved."""
-        imbalance = self.a**2 - np.sum(self.w**2, axis=1)
-        return kit.given(self.moved, np.abs(imbalance - imbalance[0]).max())
-
-    def at(self, values: kit.Floats, time: float) -> float:
-        """Return values (T,) at a time."""
-        return float(np.interp(time, self.t, values))
-
-    @property
-    def aligned(self) -> float:
-        """First time at which the alignment exceeds 0.99; infinity if it never does."""
-        aligned = np.flatnonzero(self.alignment > 0.99)
-        return float(self.t[aligned[0]]) if len(aligned) else float("inf")
-
-
-def path(run: kit.Run) -> NeuronPath:
-    """Read a run, and solve its equations."""
-    samples = run.dataset()
-    w, a = (np.asarray(run.parameters[name], np.float64)[:, 0] for name in ("hidden_weight", "output_weight"))
-    times = run.times if run.times is not None else run.loss_iterations * float(run.config.optimizer.lr)  # type: ignore[attr-defined]
-    t = np.asarray(np.interp(run.snapshot_iterations, run.loss_iterations, times), np.float64)
-    beta = np.asarray(np.linalg.lstsq(samples.x, samples.y, rcond=None)[0], np.float64)
-    exact = (np.full_like(w, np.nan), np.full_like(a, np.nan))
-    if samples.n == samples.d and np.allclose(samples.x.T @ samples.x, np.eye(samples.d)):
-        exact = single_neuron(t, w[0], float(a[0]), beta)
-    S = np.asarray(run.measures["kernel_distance"], np.float64)
-    return NeuronPath(float(a[0] ** 2 - w[0] @ w[0]), t, w, a, S, *exact, beta)
-
-
-def evidence(runs: kit.Runs) -> list[NeuronPath]:
+def evidence(runs: kit.Runs) -> list[kit.Evidence]:
     """Read all runs, ascending in delta; runs on one sample last."""
     paths = [path(run) for run in runs.values()]
     return sorted(paths, key=lambda neuron: (bool(np.isnan(neuron.exact_a[0])), neuron.delta))
 
 
-def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
+def path(run: kit.Run) -> kit.Evidence:
+    """Read a trained neuron at times `t` (T,), and solve its equations.
+
+    Measured are `w` (T, 2), `a` (T,), `predictor` `a w` (T, 2), the kernel distance `S` (T,), `alignment` (T,), the
+    cosine of w and the least-norm interpolator `beta` (2,), and `aligned`, the first time at which it exceeds 0.99.
+    `exact_w`, `exact_a` solve the equations, NaN where inputs are not white. `error` is the largest difference between
+    both, `drift` the largest change of `a^2 - |w|^2`: NaN unless the neuron has moved.
+    """
+    samples, S = run.dataset(), np.asarray(run.measures["kernel_distance"], np.float64)
+    w, a = (np.asarray(run.parameters[name], np.float64)[:, 0] for name in ("hidden_weight", "output_weight"))
+    t = times_of(run, run.snapshot_iterations)
+    beta = np.asarray(np.linalg.lstsq(samples.x, samples.y, rcond=None)[0], np.float64)
+    exact_w, exact_a = np.full_like(w, np.nan), np.full_like(a, np.nan)
+    if samples.n == samples.d and np.allclose(samples.x.T @ samples.x, np.eye(samples.d)):
+        exact_w, exact_a = single_neuron(t, w[0], float(a[0]), beta)
+    cosines, imbalance = kit.cosines(w, beta), a**2 - np.sum(w**2, axis=1)
+    moved = np.linalg.norm(w[-1] - w[0]) > 0.1
+    return kit.Evidence(
+        delta=float(imbalance[0]), t=t, w=w, a=a, S=S, beta=beta, exact_w=exact_w, exact_a=exact_a,
+        predictor=a[:, None] * w, alignment=cosines, aligned=min(t[cosines > 0.99], default=np.inf),
+        error=kit.given(moved, max(np.abs(w - exact_w).max(), np.abs(a - exact_a).max())),
+        drift=kit.given(moved, np.abs(imbalance - imbalance[0]).max()),
+    )  # fmt: skip
+
+
+def claims_fig3(paths: list[kit.Evidence]) -> list[kit.Claim]:
     by = dict(zip(DELTAS, paths, strict=True))
     limits = {delta: last_distance(delta, float(np.linalg.norm(p.beta))) for delta, p in by.items()}
     gap = [abs(p.S[-1] - limits[delta]) for delta, p in by.items() if delta >= -2]
     S_errors = [float(np.abs(p.S - kernel_distance(p.w, p.a, p.w[0], float(p.a[0]))).max()) for p in paths]
     late, aligned = by[-4.0], [p.aligned for p in paths]
-    rich = late.at(late.S, 15.0)  # without it nothing is late, and nothing is first
+    first, rich = np.interp([5.0, 15.0], late.t, late.S)  # without the latter nothing is late, and nothing is first
     return [
         kit.claim("conserved", r"Gradient flow conserves $a^2 - |w|^2$ (largest change, all $\delta$)",
                   "Section 3; tolerance 1e-8 of a step", kit.less_than(1e-6), np.max([p.drift for p in paths])),
@@ -108,7 +61,7 @@ def claims_fig3(paths: list[NeuronPath]) -> list[kit.Claim]:
         kit.claim("distances", r"The kernel distance ends at its limit, 0.71 at $\delta$ = -2 to 0.0015 at 4 (largest "
                   "difference)", "Figure 3, right; closed form", kit.less_than(1e-3), max(gap)),
         kit.claim("lazy-first", r"Downstream learning is lazy at first (kernel distance at t = 5, $\delta$ = -4)",
-                  "Figure 3, right", kit.less_than(0.1), kit.given(rich > 0.6, late.at(late.S, 5.0))),
+                  "Figure 3, right", kit.less_than(0.1), kit.given(rich > 0.6, first)),
         kit.claim("rich-later", "Downstream neurons are rich in the end: delayed rich (at t = 15)",
                   "Figure 3, right; limit 0.895", kit.more_than(0.6), rich),
         kit.claim("sooner", r"The larger $\delta$, the sooner w is aligned (share of larger $\delta$ that are aligned "
@@ -129,7 +82,7 @@ def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Flo
     return np.asarray(beta + n * kept * np.sqrt(K + np.hypot(K, np.linalg.norm(beta))))
 
 
-def claims_fig4(paths: list[NeuronPath]) -> list[kit.Claim]:
+def claims_fig4(paths: list[kit.Evidence]) -> list[kit.Claim]:
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
     gaps = [float(np.abs(p.predictor[-1] - end_of_one_sample(p.delta, p.w[0], p.beta)).max()) for p in single]
     return [
@@ -149,19 +102,19 @@ def _color(delta: float) -> str:
     return kit.SERIES[DELTAS.index(round(delta, 6)) % len(kit.SERIES)] if round(delta, 6) in DELTAS else "black"
 
 
-def draw_fig3(paths: list[NeuronPath]) -> kit.Drawing:
+def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     handles = []
     for neuron in paths:
-        exact = replace(neuron, w=neuron.exact_w, a=neuron.exact_a)
-        exact_S = kernel_distance(neuron.exact_w, neuron.exact_a, neuron.w[0], float(neuron.a[0]))
-        for k, (measured, theory) in enumerate((
-            (neuron.a * np.linalg.norm(neuron.w, axis=1), exact.a * np.linalg.norm(exact.w, axis=1)),
-            (neuron.alignment, exact.alignment),
-            (neuron.S, exact_S),
-        )):  # fmt: skip
-            (line,) = axes[k].plot(neuron.t, measured, color=_color(neuron.delta), lw=2.0, alpha=0.8)
-            (dashes,) = axes[k].plot(neuron.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
+        w, a = neuron.exact_w, neuron.exact_a
+        rows = (
+            (neuron.a * kit.norms(neuron.w), a * kit.norms(w)),
+            (neuron.alignment, kit.cosines(w, neuron.beta)),
+            (neuron.S, kernel_distance(w, a, neuron.w[0], float(neuron.a[0]))),
+        )
+        for panel, (measured, theory) in zip(axes, rows, strict=True):
+            (line,) = panel.plot(neuron.t, measured, color=_color(neuron.delta), lw=2.0, alpha=0.8)
+            (dashes,) = panel.plot(neuron.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
         line.set_label(rf"$\delta={neuron.delta:g}$")
         handles.append(line)
     for k, (name, label) in enumerate((("Size", r"$a\,\Vert w\Vert$"), ("Alignment", r"$\cos(w,\beta^*)$"),
@@ -172,7 +125,7 @@ def draw_fig3(paths: list[NeuronPath]) -> kit.Drawing:
     return figure
 
 
-def draw_fig4(paths: list[NeuronPath]) -> kit.Drawing:
+def draw_fig4(paths: list[kit.Evidence]) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     handles = []
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]

@@ -141,7 +141,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for row, (values, label) in enumerate(((e.test, "test loss"), (e.kernel, "kernel distance"))):
         group = axes[4 + row * count : 4 + (row + 1) * count]
         for k, axis in enumerate(group):
-            image = axis.pcolormesh(edges(np.log10(e.taus)), edges(e.deltas), values[k], cmap="viridis", vmin=0,
+            image = axis.pcolormesh(np.log10(e.taus), e.deltas, values[k], shading="nearest", cmap="viridis", vmin=0,
                                     vmax=float(values.max()), rasterized=True)  # fmt: skip
             ticks = e.taus[[0, len(e.taus) // 2, -1]]
             axis.set_xticks(np.log10(ticks), [f"{tau:.2g}" for tau in ticks])
@@ -158,12 +158,6 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     handles += axes[0].plot([], [], color="black", lw=0.8, ls=":", label=r"radius $\tau^2$, the start")
     kit.figure_legend(figure, handles)
     return figure
-
-
-def edges(places: kit.Floats) -> kit.Floats:
-    """Return the edges (n + 1,) of cells about ascending places (n,), half-way between them."""
-    middle = (places[1:] + places[:-1]) / 2
-    return np.concatenate([[2 * places[0] - middle[0]], middle, [2 * places[-1] - middle[-1]]])
 
 
 def _draw_plane(axes: kit.Axes, net: kit.Evidence) -> None:
