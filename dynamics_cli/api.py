@@ -428,20 +428,20 @@ def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -
         yield f"{runs[0].config.name}-{name}-{digits}", draw_charts([overlay_chart(runs, name, log)])
 
 
-def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
+def predictions(run: Which) -> list[Prediction]:
     """Return the predictions of theories for a run, with the assumptions that it violates.
 
     Each has `name`, `violated`, `curves` (measured beside predicted) and `deviations`; `prediction_charts` of
-    `dynamics_cli.analysis` charts it. Theories named in `anyway` predict although their assumptions fail.
+    `dynamics_cli.analysis` charts it.
 
     Raises:
-        UsageError: no theory applies to this run, or none of a name in `anyway`.
+        UsageError: no theory applies to this run.
         RunError: the run is damaged, or has not recorded the weights that a theory needs.
     """
     from dynamics_cli.analysis import predictions as of
     from dynamics_cli.sweeps.find import open_run
 
-    return of(open_run(run, whole=True), anyway)
+    return of(open_run(run, whole=True))
 
 
 def list_panels(run: Drawn) -> Table:

@@ -165,7 +165,24 @@ def _rules(values: Floats, shape: tuple[int, ...]) -> Floats:
     return np.stack([values, np.full(len(values), 1 / len(values))])[None]
 
 
-# weights: norms, directions, spectra ---------------------------------------------------------------------------------
+# weights: coefficients, norms, directions, spectra -------------------------------------------------------------------
+
+
+def no_predictor(view: View) -> str | None:
+    """Return why there are no coefficients of a linear predictor to draw, or None."""
+    return None if hasattr(view.run.config.architecture, "predictor") else "the network has no predictor as a vector"
+
+
+def coefficients(view: View, at: int | None = None) -> list[Chart]:
+    """Chart the coefficients of a linear predictor, at most `MANY_CURVES`: those that end as the largest."""
+    states = view.curve_states(sum(array[0].size for array in view.run.parameters.values()))
+    architecture: Any = view.run.config.architecture
+    beta = np.stack([architecture.predictor(view.run.state(int(i))) for i in states])  # (k, d)
+    largest = np.sort(np.argsort(-np.abs(beta[-1]), kind="stable")[:MANY_CURVES])
+    lines = [Line(x=view.iterations[states], y=beta[:, i], name=rf"$\beta_{{{i + 1}}}$", **look(k))
+             for k, i in enumerate(largest)]  # fmt: skip
+    cut = f"the {MANY_CURVES} largest of {beta.shape[1]}" if beta.shape[1] > MANY_CURVES else ""
+    return [Chart(title="Coefficients", lines=lines, ylabel=r"coefficients $\beta_i^t$", log=view.log, note=cut)]
 
 
 def norms_over_training(view: View, at: int | None = None) -> list[Chart]:

@@ -63,6 +63,10 @@ _PANELS = (
         "rays", "neurons in the plane as rays, on the scale of each state", (no_neurons, scenes.no_plane, no_states),
         scene=scenes.rays_of_run,
     ),
+    Panel(
+        "coefficients", "coefficients of a linear predictor over training", (curves.no_predictor, no_data, no_network),
+        curves.coefficients,
+    ),
     Panel("norms", "norms of neurons or layers over training", (no_layers, no_states), curves.norms_over_training),
     Panel("directions", "directions of neurons over training", (no_neurons, no_states), curves.directions),
     Panel("spectrum", "singular values and stable rank of weights", (no_layers, no_states), curves.spectra),

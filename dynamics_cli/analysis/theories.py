@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from dynamics_cli.analysis.curves import called
-from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
+from dynamics_cli.errors import DynError, InputError, UsageError
 from dynamics_cli.kinds import Curve, Theory, all_kinds
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.plotting.chart import Chart, Line
@@ -27,7 +27,7 @@ class Prediction:
     violated: list[str]
     """Assumptions that the run violates."""
     curves: Mapping[str, Curve]
-    """What it predicts; nothing where assumptions fail, unless it was asked for all the same."""
+    """What it predicts; nothing where assumptions fail."""
 
     @property
     def name(self) -> str:
@@ -40,12 +40,12 @@ class Prediction:
         return {name: curve.deviation for name, curve in self.curves.items()}
 
 
-def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
-    """Return the predictions of all theories for `run`; of theories in `anyway` also where their assumptions fail.
+def predictions(run: Run) -> list[Prediction]:
+    """Return the predictions of all theories for `run`.
 
     Raises:
         InputError: a theory cannot predict this run.
-        UsageError: `anyway` names none that speaks of it, or no theory does.
+        UsageError: no theory applies to it.
     """
     for section, part in run.config:
         loaded(part, section)
@@ -59,22 +59,15 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
                 continue
             if not len(run.losses):
                 raise LookupError(missing)
-            asked = theory.kind in anyway or not violated
-            predicted.append(Prediction(theory, violated, _curves(run, theory) if asked else {}))
+            predicted.append(Prediction(theory, violated, {} if violated else _curves(run, theory)))
         except ValueError as error:
             raise InputError(f"the theory {theory.kind} does not apply to this run: {error}") from error
         except (DynError, LookupError) as error:
             if not missing or isinstance(error, CorruptRunError):
                 raise
-            if theory.kind in anyway:
-                raise InputError(f"the theory {theory.kind} does not apply to this run. It needs {missing}") from error
             predicted.append(Prediction(theory, [missing], {}))
-    names = [prediction.name for prediction in predicted]
-    if not names:
+    if not predicted:
         raise UsageError("no theory applies to this run; `dyn list kinds` has all of them, `dyn explain` an example")
-    for name in set(anyway) - {*names}:
-        close = did_you_mean(name, names)
-        raise UsageError(f"no theory {name!r} applies to this run{close}; it is about {', '.join(names)}")
     return predicted
 
 
@@ -112,14 +105,14 @@ def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve
 
 def prediction_charts(prediction: Prediction) -> list[Chart]:
     """Chart every curve of a theory beside its measurement; legends name the deviation."""
-    return [_chart(prediction.name, curve, violated=bool(prediction.violated)) for curve in prediction.curves.values()]
+    return [_chart(prediction.name, curve) for curve in prediction.curves.values()]
 
 
-def _chart(name: str, curve: Curve, *, violated: bool) -> Chart:
+def _chart(name: str, curve: Curve) -> Chart:
     measured, predicted = (np.reshape(v, (len(curve.x), -1))[:, :MANY] for v in (curve.measured, curve.predicted))
     x, count = np.asarray(curve.x, np.float64), measured.shape[1]
     order = np.argsort(x, kind="stable")
-    said = f"theory{' (assumptions fail)' if violated else ''}, off by {curve.deviation:.2g} of the largest"
+    said = f"theory, off by {curve.deviation:.2g} of the largest"
     lines = [Line(x=x[order], y=measured[order, k], name="" if k else "measured", color=f"series-{k}", width=2.2)
              for k in range(count)]  # fmt: skip
     lines.append(Line(x=x[order], y=predicted[order], name=said, color="theory", dash="dashed", width=1.0))

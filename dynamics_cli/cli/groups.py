@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 import sys
@@ -16,13 +15,6 @@ import click
 
 import dynamics_cli as dyn
 from dynamics_cli.cli.guard import guarded, hang_up
-from dynamics_cli.errors import did_you_mean
-
-HEADING = {
-    **dict.fromkeys(("--out", "--output", "--format"), "Where it goes"),
-    **dict.fromkeys(("--quiet", "--json", "--help"), "How much is said"),
-}
-"""Option -> the heading of its help, for options that do not say what is done."""
 
 
 def help_texts(name: str) -> tuple[str, dict[str, str]]:
@@ -51,7 +43,7 @@ def documented(function: str, **attributes: Any) -> Callable[[Callable[..., Any]
     text, described = help_texts(function)
 
     def decorate(called: Callable[..., Any]) -> click.Command:
-        command: click.Command = click.command(cls=Command, **attributes)(called)
+        command: click.Command = click.command(**attributes)(called)
         paragraphs = [text]
         for parameter in command.params:
             first = re.split(r"[;.](?= |$)", described.get(parameter.name or "", ""))[0]
@@ -67,40 +59,12 @@ def documented(function: str, **attributes: Any) -> Callable[[Callable[..., Any]
     return decorate
 
 
-class Command(click.Command):
-    """A command whose help has its options below headings."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options below their headings, in the order in which they were declared."""
-        headings: dict[str, list[tuple[str, str]]] = {"What is done": [], "Where it goes": [], "How much is said": []}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):
-                heading = next((HEADING[name] for name in parameter.opts if name in HEADING), "What is done")
-                headings[heading].append(record)
-        for heading, records in headings.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
-
-
 class CommandGroup(click.Group):
-    """A group that lists its commands as they were added; a wrong name is answered with the closest right one."""
-
-    command_class = Command
+    """A group that lists its commands as they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which they were added."""
         return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the first argument names."""
-        name, names = args[0], self.list_commands(ctx)
-        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"no command {name!r}{did_you_mean(name, names)}; there are {', '.join(names)}")
-        return super().resolve_command(ctx, args)
 
 
 class RootGroup(CommandGroup):
@@ -111,7 +75,8 @@ class RootGroup(CommandGroup):
     ) -> None:
         """Hold the table, name of a command -> `module:attribute`, and the headings of the help: names below each."""
         super().__init__(*arguments, **keywords)
-        self.table, self.groups = dict(table), groups
+        self.table, self.groups = table, groups
+        self.commands = {name: click.Command(name) for name in table}  # their names, for click's suggestions
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below their headings."""
@@ -122,10 +87,6 @@ class RootGroup(CommandGroup):
                 formatter.write_dl(
                     [(f"{name:{width}}", command.get_short_help_str(100)) for name, command in commands if command]
                 )
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands, in the order of the table."""
-        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None when there is none of this name."""
@@ -144,29 +105,6 @@ class RootGroup(CommandGroup):
         """Run a command; a reader of its output who has gone away ends it quietly."""
         try:
             return super().invoke(ctx)
-        except click.NoSuchOption as error:
-            if not (setting := _setting_like(error)):
-                raise
-            hint = f"No such option {error.option_name!r} (did you mean `--set {setting}=...`?)"
-            raise click.UsageError(hint, error.ctx) from error
         except BrokenPipeError:
             hang_up()
             raise click.exceptions.Exit(141) from None  # 128 + SIGPIPE, as other programs
-
-
-def _setting_like(error: click.NoSuchOption) -> str:
-    """Return the setting whose last word is nearest to an unknown option; empty for commands without `--set`."""
-    from dynamics_cli.kinds import RunConfig
-    from dynamics_cli.kinds.registry import SECTIONS, all_kinds
-
-    if error.ctx is None or not any("--set" in parameter.opts for parameter in error.ctx.command.params):
-        return ""
-    keys = {
-        key: f"{section}.{key}"
-        for section in SECTIONS
-        if section in RunConfig.model_fields
-        for kind in all_kinds(section).values()
-        for key in kind.model_fields
-    }
-    close = difflib.get_close_matches(error.option_name.strip("-").replace("-", "_"), keys, n=1, cutoff=0.75)
-    return keys[close[0]] if close else ""

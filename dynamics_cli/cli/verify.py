@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 import dynamics_cli as dyn
@@ -49,12 +47,4 @@ def _emit(checked: Table) -> None:
     for row in checked:
         emit(f"{row['path']}: {'intact' if row['intact'] else 'damaged'}")
         for finding in row["findings"]:
-            emit(f"  {_below(finding['file'], row['path'])}: {finding['problem']}")
-
-
-def _below(file: Path, path: Path) -> Path:
-    """Return how a file is shown below the line of `path`: relative to it, or to the folder it is in."""
-    for folder in (path.absolute(), path.absolute().parent):
-        if file.absolute() != folder and file.absolute().is_relative_to(folder):
-            return file.absolute().relative_to(folder)
-    return file
+            emit(f"  {finding['file']}: {finding['problem']}")

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.errors import UsageError
 from dynamics_cli.plotting.style import DARK, PALETTE
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs.store import files
@@ -34,7 +33,6 @@ LONGEST = 2000
 """Characters of a text that a page shows; of a longer one the beginning and its length."""
 MOST_POINTS = 2**15
 """Points of a curve that travel as they are; of more, those that can be seen on a linear or log axis (`decimate`)."""
-_POLICY = "default-src 'none'; script-src "
 _VOID = ("br", "img", "input", "meta")
 
 
@@ -111,13 +109,6 @@ def _colors() -> str:
     return f":root {{ color-scheme: light; {light} }}\n{dark_rule}"
 
 
-def _is_page(path: Path) -> bool:
-    """Whether a file holds nothing, or a page of any version."""
-    with files.open_read(path) as handle:
-        begin = files.read_at(handle, 0, 4096)
-    return not begin or (begin.startswith(b"<!doctype html>") and escape(_POLICY).encode() in begin)
-
-
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
@@ -178,7 +169,8 @@ class Page:
         script = "\n".join(_asset(name) for name in SCRIPTS)
         style = "\n".join([_colors(), *(_asset(name) for name in STYLES)])
         policy = (
-            f"{_POLICY}{_hash(script)}; style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
+            f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
         )
         described = jsonable({"panels": self.panels, "states": self.states})
         text = json.dumps(described, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -202,14 +194,10 @@ class Page:
     def save(self, path: str | Path) -> Path:
         """Write the file in one step, and return its path; a link stays, and leads to the page.
 
-        Raises:
-            UsageError: there is a file already that is not a page of dyn.
-            RunError: it cannot be written.
+        Raises RunError: it cannot be written.
         """
         target = Path(path)
         with files.os_errors_as_run_errors(target):
-            if target.exists() and not (target.is_file() and _is_page(target)):
-                raise UsageError(f"{target} is not a page of dyn, which does not overwrite it: give another name")
             files.save(Path(os.path.realpath(target)), self.html().encode("utf-8", "backslashreplace"))
         return target
 

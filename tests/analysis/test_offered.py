@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.analysis.panels import PANELS, check_panel, draw_panel, panels_of
+from dynamics_cli.api import train
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.run import Run
 
@@ -63,6 +64,16 @@ def test_a_panel_that_is_not_offered_says_why(
     assert str(caught.value).endswith(f"; it offers {', '.join(names(run))}")
 
 
+def test_a_linear_predictor_has_its_coefficients(tmp_path: Path) -> None:
+    dataset = {"kind": "points", "x": [[1.0, 0.5, -1.0], [0.0, 2.0, 1.0]], "y": [1.0, -1.0]}
+    network = {"architecture": {"kind": "diagonal_linear"}, "initialization": {"kind": "constant", "scale": 0.1}}
+    config = {**ORTHOGONAL, **network, "dataset": dataset, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 50}}
+    run = train(config, out=tmp_path / "run", measures=["predictor"])
+    assert names(run) == ["loss", "measures", "coefficients"]
+    drawn = [line.get_ydata() for line in draw_panel(run, "coefficients").axes[0].lines]
+    np.testing.assert_array_equal(np.transpose(drawn), run.measures["predictor"])
+
+
 def test_a_run_without_parameters_offers_its_loss_only(write: Write) -> None:
     run = write([1.0, 0.5, 0.25], {0: {}, 2: {}})
     assert names(run) == ["loss"]
@@ -96,8 +107,6 @@ def test_a_diverged_run_ends_at_its_last_finite_state(write: Write, layer: dict[
 
 
 def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path, orthogonal: Run) -> None:
-    from dynamics_cli.api import train
-
     np.savez(tmp_path / "data.npz", x=np.array([[-0.5], [2.0]]), y=np.array([-1.0, 1.0]))
     dataset = {"kind": "file", "path": str(tmp_path / "data.npz"), "append_bias": True}
     optimizer = {"kind": "gd", "lr": 0.01, "iterations": 5}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
 import zlib
 from pathlib import Path
@@ -244,12 +243,3 @@ def test_the_library_is_the_one_that_is_noted() -> None:
     assert set(noted) == {"uplot.min.js", "uplot.min.css", "uplot.LICENSE"}
     for name, digest in noted.items():
         assert hashlib.sha256((ASSETS / name).read_bytes()).hexdigest() == digest
-
-
-@pytest.mark.parametrize("content", [b"mine", b"<!doctype html>\n<html><body>mine</body></html>", None])
-def test_a_file_that_is_no_page_is_not_overwritten(content: bytes | None, tmp_path: Path) -> None:
-    file, page = tmp_path / "file.html", Page("a", "A")
-    file.write_bytes(content) if content is not None else os.mkfifo(file)
-    with pytest.raises(UsageError, match=r"file\.html is not a page of dyn"):
-        page.save(file)
-    assert file.is_fifo() if content is None else file.read_bytes() == content

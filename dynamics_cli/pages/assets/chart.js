@@ -37,13 +37,6 @@ function ticker(text, ticked, then) {
   return make("label", {}, box, text);
 }
 
-/** Let a browser save a file. @param {string} name @param {Blob} contents */
-function save(name, contents) {
-  const link = /** @type {HTMLAnchorElement} */ (make("a", { download: name, href: URL.createObjectURL(contents) }));
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
 /** @typedef {Look & {curve: Curve, low?: Curve, high?: Curve}} Line */
 
 class Chart {
@@ -62,13 +55,8 @@ class Chart {
     this.range = [0, 1];
     /** @type {[number, number]} */
     this.extent = [NaN, NaN];
-    const name = panel.title.trim().toLowerCase().replace(/[^a-z0-9]+/g, "_");
-    const button = (/** @type {string} */ text, /** @type {() => void} */ act) => make("button", { type: "button", onclick: act }, text);
-    const menu = make("details", { class: "menu" }, make("summary", { "aria-label": "more" }, "\u22ef"), make("div", { class: "settings" },
-      button("zoom in", () => this.zoomBy(0.5)), button("zoom out", () => this.zoomBy(2)), button("all", () => this.zoom(null)),
-      button("CSV", () => save(`${name}.csv`, new Blob([this.csv()], { type: "text/csv" }))),
-      button("PNG", () => this.picture().toBlob((blob) => blob && save(`${name}.png`, blob)))));
-    const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)), menu);
+    const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)),
+      make("button", { type: "button", onclick: () => this.zoom(null) }, "all"));
     this.drawing = make("div", { class: "chart", role: "img", "aria-label": panel.alternative });
     this.readout = make("p", { class: "readout" }, "\u00a0");
     const legend = make("div", { class: "legend" });
@@ -206,18 +194,6 @@ class Chart {
     this.plot?.setData(this.reduced(), true);
   }
 
-  /** Zoom about the slider's state, or else the middle. @param {number} factor */
-  zoomBy(factor) {
-    const [f, g] = this.log.x ? [Math.log, Math.exp] : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
-    const [from, to] = [f(this.range[0]), f(this.range[1])];
-    const inside = this.at > this.range[0] && this.at < this.range[1];
-    const middle = inside ? f(this.at) : (from + to) / 2;
-    const whole = this.whole();
-    const range = [g(middle + (from - middle) * factor), g(middle + (to - middle) * factor)];
-    const limited = /** @type {[number, number]} */ ([Math.max(range[0], whole[0]), Math.min(range[1], whole[1])]);
-    this.zoom(limited[0] <= whole[0] && limited[1] >= whole[1] ? null : limited);
-  }
-
   /** @param {uPlot} u */
   select(u) {
     const { left, width } = u.select;
@@ -280,23 +256,5 @@ class Chart {
     const seen = x >= this.range[0] && x <= this.range[1];
     this.mark.hidden = !seen;
     if (seen && this.plot) this.mark.style.transform = `translateX(${this.plot.valToPos(x, "x")}px)`;
-  }
-
-  /** All values of the curves that are shown, as they were recorded. */
-  csv() {
-    const quoted = (/** @type {string} */ text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const rows = this.lines.flatMap(({ name, curve }, k) => (this.hidden.has(k) ? [] : Array.from(curve.x, (x, i) => `${quoted(name || "curve")},${x},${curve.y[i]}`)));
-    return [`curve,${quoted(this.panel.label)},value`, ...rows, ""].join("\n");
-  }
-
-  /** The chart as it is drawn, on the ground of the page. */
-  picture() {
-    const drawn = /** @type {HTMLCanvasElement} */ (this.drawing.querySelector("canvas"));
-    const canvas = /** @type {HTMLCanvasElement} */ (make("canvas", { width: drawn.width, height: drawn.height }));
-    const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    ctx.fillStyle = color("ground");
-    ctx.fillRect(0, 0, drawn.width, drawn.height);
-    ctx.drawImage(drawn, 0, 0);
-    return canvas;
   }
 }
