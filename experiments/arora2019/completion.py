@@ -38,8 +38,7 @@ def problem(dataset: Dataset, seed: int) -> tuple[kit.Floats, kit.Floats, kit.Fl
     truth, places = dataset.matrix(Streams(seed)), dataset.samples(Streams(seed)).x.astype(np.int64)
     seen = np.zeros(truth.shape, bool)
     seen[tuple(places.T)] = True
-    minimum = minimum_nuclear_norm(truth, seen)
-    return truth, minimum.matrix, minimum.dual
+    return truth, *minimum_nuclear_norm(truth, seen)
 
 
 def solutions(runs: kit.Runs) -> list[kit.Evidence]:

@@ -38,17 +38,14 @@ POINTS = 9
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Return the `solutions`, and by panel the error of the least nuclear norm at many numbers of entries, `least`."""
-    solved_all = solutions(runs)
-    least = {}
+    e = kit.Evidence(solutions=solutions(runs), least={})
     for counts in (COUNTS, DOUBLED):
         config = next(run.config for role, run in runs.items() if role.startswith(f"{counts[-1]},"))
-        few, many = (base(solved_all, counts[k], 2).observed for k in (0, -1))
-        seen = sorted(
-            {*np.linspace(few, many, POINTS).round().astype(int).tolist(), base(solved_all, counts[1], 2).observed}
-        )
+        fewest, few, many = (base(e.solutions, count, 2).observed for count in counts)
+        seen = sorted({*np.linspace(fewest, many, POINTS).round().astype(int).tolist(), few})
         solved = [problem(config.dataset.model_copy(update={"observed": count}), config.seed) for count in seen]
-        least[counts] = np.array([seen, [np.mean((matrix - truth) ** 2) for truth, matrix, _ in solved]])
-    return kit.Evidence(solutions=solved_all, least=least)
+        e.least[counts] = np.array([seen, [np.mean((matrix - truth) ** 2) for truth, matrix, _ in solved]])
+    return e
 
 
 def claims(evidence: kit.Evidence) -> list[kit.Claim]:
@@ -90,11 +87,8 @@ def _over_counts(e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "
 def draw(evidence: kit.Evidence) -> kit.Drawing:
     e = evidence.solutions
     figure, (left, middle, right) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
-    handles: list[kit.Artist] = []
-    for k, (panel, counts, label) in enumerate(
-        ((left, COUNTS, f"Scale {BASE:g}"), (middle, DOUBLED, "Twice the rank"))
-    ):
-        handles = []
+    for panel, counts in ((left, COUNTS), (middle, DOUBLED)):
+        handles = list[kit.Artist]()
         for depth in DEPTHS:
             color, name = LOOKS[depth]
             trained = [base(e, count, depth) for count in counts]
@@ -103,7 +97,6 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
         seen, error = evidence.least[counts]
         handles += panel.plot(seen, np.maximum(error, 1e-16), "--", color=LOOKS[0][0], label=LOOKS[0][1], marker=".")
         panel.set(yscale="log", ylim=(1e-6, 2), xlabel="entries seen", ylabel="mean square error")
-        kit.panel_label(panel, k, label)
     for count, ls in zip(FURTHER, ("-", ":"), strict=True):
         for depth in OVER_SCALES:
             trained = pick(e, count, depth)
@@ -112,7 +105,7 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
     right.axhline(base(e, "few", 0).error, color="black", ls="--", lw=1.0)
     right.set(xscale="log", yscale="log", ylim=(1e-8, 2), xlabel=r"size of the start $\Vert W(0)\Vert_F$",
               ylabel="mean square error")  # fmt: skip
-    kit.panel_label(right, 2, "Few; dotted: many")
+    kit.panel_labels(figure.axes, f"Scale {BASE:g}", "Twice the rank", "Few; dotted: many")
     kit.figure_legend(figure, handles)
     return figure
 

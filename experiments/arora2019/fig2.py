@@ -27,10 +27,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     e = evidence.solutions
     two, three = (pick(e, "few further", depth)[-1] for depth in OVER_SCALES)
     least, truth = (pick(e, "few further", depth)[0] for depth in (0, -1))
-    norms = [
-        by_scale[-1].norm / pick(e, "many further", 0)[0].norm
-        for by_scale in (pick(e, "many further", depth) for depth in OVER_SCALES)
-    ]
+    norms = [pick(e, "many further", depth)[-1].norm / pick(e, "many further", 0)[0].norm for depth in OVER_SCALES]
     trained = [s for s in e if s.depth > 0]
     source = "Figure 2, released notebook"
     return [
@@ -62,28 +59,24 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
 def draw(evidence: kit.Evidence) -> kit.Drawing:
     e = evidence.solutions
     figure, axes = kit.new_figure(3, 2, aspect=1.0, extra_height=0.3)
-    handles = []
+    names = {"error": "mean square error", "norm": "nuclear norm", "rank": "effective rank"}
     for row, count in enumerate(FURTHER[::-1]):
-        for column, (key, name) in enumerate(
-            (("error", "mean square error"), ("norm", "nuclear norm"), ("rank", "effective rank"))
-        ):
-            panel = axes[3 * row + column]
-            lines = []
+        for column, (key, name) in enumerate(names.items()):
+            panel, handles = axes[3 * row + column], list[kit.Artist]()
             for depth in OVER_SCALES:
                 trained, (color, label) = pick(e, count, depth), LOOKS[depth]
-                lines += panel.plot([s.start for s in trained], [getattr(s, key) for s in trained],
-                                    marker=MARKERS[depth], ms=4, color=color, label=label)  # fmt: skip
+                handles += panel.plot([s.start for s in trained], [getattr(s, key) for s in trained],
+                                      marker=MARKERS[depth], ms=4, color=color, label=label)  # fmt: skip
             for depth, ls in ((0, "--"), (-1, ":")):
                 color, label = LOOKS[depth]
                 value = getattr(pick(e, count, depth)[0], key)
-                lines.append(panel.axhline(max(value, 1e-20), color=color, ls=ls, lw=1.2, label=label))
+                handles.append(panel.axhline(max(value, 1e-20), color=color, ls=ls, lw=1.2, label=label))
             panel.set(xscale="log", ylabel=name)
             if key == "error":
                 panel.set(yscale="log", ylim=(1e-8, 2))
             if row:
                 panel.set_xlabel(r"$\Vert W(0)\Vert_F$")
             kit.panel_label(panel, 3 * row + column, f"{pick(e, count, 0)[0].observed} entries")
-            handles = lines
     kit.figure_legend(figure, handles)
     return figure
 

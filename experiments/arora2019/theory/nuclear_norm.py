@@ -7,8 +7,6 @@ with these entries has `||X||_* >= <Y, X> = <Y, b>`: Z and Y bracket the minimum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli.measures.arrays import Bools, Floats
@@ -22,35 +20,14 @@ STRENGTH = 0.2
 """tau over the spectral norm of what is seen."""
 
 
-@dataclass(frozen=True)
-class Minimum:
-    """A matrix with the entries that are seen, and its certificate."""
+def minimum_nuclear_norm(b: Floats, seen: Bools) -> tuple[Floats, Floats]:
+    """Return the matrix of least nuclear norm that agrees with `b` (n, n') where `seen` (n, n') is true, and Y (n, n').
 
-    matrix: Floats
-    """(n, n'), feasible to the last bit."""
-    dual: Floats
-    """Y (n, n'), 0 but where entries are seen, of spectral norm 1 at most."""
-    norm: float
-    """Nuclear norm of the matrix: no less than the minimum."""
-    bound: float
-    """`<Y, b>`: no more than the minimum."""
-
-    @property
-    def gap(self) -> float:
-        """`norm - bound` over `norm`."""
-        return 1.0 - self.bound / self.norm
-
-
-def minimum_nuclear_norm(b: Floats, seen: Bools) -> Minimum:
-    """Return the matrix of least nuclear norm that agrees with `b` (n, n') where `seen` (n, n') is true.
-
-    Where it is hardly unique the search is slow: the gap may be larger than `TOLERANCE` then. Raises ValueError where
-    nothing but 0 is seen.
+    Both are feasible to the last bit: Y is 0 but where entries are seen, of spectral norm 1 at most. Where the matrix
+    is hardly unique the search is slow: the gap may be larger than `TOLERANCE` then.
     """
     b = np.where(seen, b, 0.0)
     tau = STRENGTH * float(np.linalg.norm(b, 2))
-    if tau == 0:
-        raise ValueError("a matrix of least nuclear norm needs an entry that is not 0")
     Z, U = b, np.zeros_like(b)
     for k in range(1, ROUNDS + 1):
         A, s, Bt = np.linalg.svd(Z - U, full_matrices=False)
@@ -60,7 +37,6 @@ def minimum_nuclear_norm(b: Floats, seen: Bools) -> Minimum:
         if k % EVERY == 0:
             Y = np.where(seen, -U / tau, 0.0)
             Y = Y / max(1.0, float(np.linalg.norm(Y, 2)))
-            minimum = Minimum(Z, Y, float(np.linalg.norm(Z, "nuc")), float(np.sum(Y * b)))
-            if minimum.gap < TOLERANCE:
+            if 1.0 - np.sum(Y * b) / np.linalg.norm(Z, "nuc") < TOLERANCE:
                 break
-    return minimum
+    return Z, Y
