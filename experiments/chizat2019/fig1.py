@@ -111,19 +111,13 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         kit.panel_label(axes[k], k, name.replace("tau", r"$\tau$"))
     axes[0].set_ylabel(r"$|b_j|\,a_{j,2}$")
     tau = [point.tau for point in e.scales]
-    lines = [
-        (
-            [point.test for point in e.scales],
-            {"color": kit.SERIES[2], "marker": kit.MARKER, "ms": 4, "label": "end of training"},
-        ),
-        ([point.best for point in e.scales], {"color": kit.SERIES[2], "ls": ":", "label": "best along training"}),
-        (
-            [point.linearised for point in e.scales],
-            {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "label": "linearised"},
-        ),
-    ]
-    for values, look in lines:
-        axes[2].plot(tau, 1e3 * np.array(values), **look)  # type: ignore[arg-type]
+    looks: dict[str, dict[str, Any]] = {
+        "test": {"color": kit.SERIES[2], "marker": kit.MARKER, "ms": 4, "label": "end of training"},
+        "best": {"color": kit.SERIES[2], "ls": ":", "label": "best along training"},
+        "linearised": {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "label": "linearised"},
+    }
+    for key, look in looks.items():
+        axes[2].plot(tau, [1e3 * getattr(point, key) for point in e.scales], **look)
     axes[2].set(xscale="log", xlabel=r"scale $\tau$", ylabel=r"held-out loss $\times 10^3$", ylim=(0, None))
     kit.panel_label(axes[2], 2, "Scale")
     handles = [

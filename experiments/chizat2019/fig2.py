@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -99,11 +98,12 @@ def _widths(widths: Iterable[int], *more: str) -> dict[str, kit.Wanted]:
 
 
 def _online(taus: Iterable[float], *more: str) -> dict[str, kit.Wanted]:
-    def change(tau: float) -> tuple[str, ...]:
-        lr: Any = 50 * min(0.25 / tau**2, 25.0) / TARGET  # times m: the released gradient is without 1/m
-        return f"initialization.scale={tau * TARGET**0.5!r}", f"optimizer.lr={lr!r}"
-
-    return {f"SGD, tau = {tau:g}": kit.Wanted("chizat2019/online.yaml", (*change(tau), *more)) for tau in taus}
+    wanted = {}
+    for tau in taus:
+        lr = 50 * min(0.25 / tau**2, 25.0) / TARGET  # times m: the released gradient is without 1/m
+        changes = (f"initialization.scale={tau * TARGET**0.5!r}", f"optimizer.lr={lr!r}", *more)
+        wanted[f"SGD, tau = {tau:g}"] = kit.Wanted("chizat2019/online.yaml", changes)
+    return wanted
 
 
 FIGURE = kit.Figure(

@@ -6,14 +6,14 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .edge import BAND, Edge, draw_sharpness, edge
+from .edge import BAND, draw_sharpness, edge
 
 STEPS = {("polyak", "0.9"): "0.15", ("nesterov", "0.9"): "0.07", ("polyak", "0.5"): "0.2", ("nesterov", "0.5"): "0.15"}
 """Kind and momentum -> step size on the Chebyshev polynomial."""
 ITERATIONS = 40000
 """In the first thousands the sharpness of the larger momentum falls far below its bound again and again."""
 WORDS = {"polyak": "(2 + 2 beta)/eta", "nesterov": "(2 + 2 beta)/(eta (1 + 2 beta))"}
-Evidence = dict[tuple[str, str], Edge]
+Evidence = dict[tuple[str, str], kit.Evidence]
 """Kind and momentum -> what the run shows."""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.training.problem import build_problem
 
-from .edge import BAND, NAN, Edge, draw_sharpness, edge
+from .edge import BAND, NAN, described, draw_sharpness, edge
 from .theory.central_flow import around, flatten
 
 BEFORE = 0.9
@@ -29,7 +29,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     before = int(np.flatnonzero(s[: first + 1] <= BEFORE)[-1]) if (s[: first + 1] <= BEFORE).any() else 0
     c = edge(runs["cut"])
     kept = c.iterations >= CUT
-    later = Edge(c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.top[kept], c.losses[CUT:])
+    later = described(c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.sharpness[kept], c.losses[CUT:])
     return kit.Evidence(run=descent, before=taylor(run, before), peak=taylor(run, peak), cut=c, later=later)
 
 
