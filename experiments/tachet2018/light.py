@@ -6,7 +6,8 @@ images and a wider network. The digits run everywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,21 +25,13 @@ TITLES = {
 HUNDRED = kit.Interval(0.995, 1.0, "100 % (rounded)")
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """Share of right answers."""
+def accuracy(h: kit.Floats, y: kit.Floats) -> kit.Evidence:
+    """Return the shares of right outputs `h` (n,) for labels ±1, 0 being wrong, of `both` classes and of each.
 
-    images: int
-    both: float
-    first: float
-    """Of the class labelled 1, which is dark under the light effect."""
-    second: float
-
-
-def accuracy(h: kit.Floats, y: kit.Floats) -> Accuracy:
-    """Return the accuracies of outputs `h` (n,) for labels ±1; an output of 0 is wrong."""
+    The `first`, labelled 1, is dark under the light effect.
+    """
     right = h * y > 0
-    return Accuracy(len(y), float(right.mean()), float(right[y > 0].mean()), float(right[y < 0].mean()))
+    return kit.Evidence(images=len(y), both=right.mean(), first=right[y > 0].mean(), second=right[y < 0].mean())
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -46,29 +39,26 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
     `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on `real`.
     """
-    run = runs["network"]
-    config = run.config
-    digits: tuple[int, int] | None = getattr(config.dataset, "digits", None)
-    lit = config.dataset.load(Streams(config.seed))
-    x_lit, y_lit = _test(lit)
-    x, y = _test(config.dataset.model_copy(update={"light_effect": False}).load(Streams(config.seed)))
+    run, control = runs["network"], runs["control"]
+    digits: tuple[int, int] | None = getattr(run.config.dataset, "digits", None)
+    lit, plain = (each.config.dataset.load(Streams(each.config.seed)) for each in (run, control))
     network = run.network(-1)
+
+    def tested(trained: Callable[[kit.Floats], kit.Floats], data: Samples) -> kit.Evidence:
+        assert data.x_test is not None
+        assert data.y_test is not None
+        return accuracy(trained(data.x_test), data.y_test)
+
     return kit.Evidence(
         substitute=digits is not None,
         classes=("cats", "dogs") if digits is None else (f"digit {digits[0]}", f"digit {digits[1]}"),
         accuracy={
             "train": accuracy(network(lit.x), lit.y),
-            "test": accuracy(network(x_lit), y_lit),
-            "real": accuracy(network(x), y),
-            "control": accuracy(runs["control"].network(-1)(x), y),
+            "test": tested(network, lit),
+            "real": tested(network, plain),
+            "control": tested(control.network(-1), plain),
         },
     )
-
-
-def _test(data: Samples) -> tuple[kit.Floats, kit.Floats]:
-    assert data.x_test is not None
-    assert data.y_test is not None
-    return data.x_test, data.y_test
 
 
 def wanted(config: str, *overrides: str) -> dict[str, kit.Wanted]:

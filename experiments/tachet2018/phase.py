@@ -13,7 +13,7 @@ from scipy.ndimage import maximum_filter, minimum_filter
 from dynamics_cli import kit
 
 from .theory.hinge_class import hinge_class
-from .theory.modes import Outcome, hinge_death_time, logistic_mode, logit_bound, outcome
+from .theory.modes import Mode, Outcome, logistic_mode, outcome
 from .trained import (
     Paths,
     crossing,
@@ -147,7 +147,8 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     ends = np.select([y[-1] <= 0, z[-1] > 0], [Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES)
     decay = float(np.log(y[-2, 0] / y[-1, 0]) / np.diff(grid.cases.t)[-1]) if (y[:, 0] > 0).all() else float("nan")
     t = np.linspace(0.0, 50.0, 4000)
-    balanced = max(float((logistic_mode(t, norm * z0, z0, norm).u - logit_bound(t, norm * z0**2, norm)).max())
+    balanced = max(float((logistic_mode(t, norm * z0, z0, norm).u
+                          - 2 * np.log(norm * t + np.exp(norm * z0**2 / 2))).max())
                    for norm in (0.3, 1.0, 3.0) for z0 in (0.03, 0.3, 3.0))  # fmt: skip
     return [
         kit.claim("overlay", "Trained networks follow the closed form (largest "
@@ -230,7 +231,7 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     dying = runs["c_3"]
     y = layers(dying)[0][:, 0, 0] * float(dying.dataset().x[0, 0])
     return kit.Evidence(
-        diagram=diagram(runs), outputs=outputs(run, x), theory=hinge_class(times(run), x, w0, z0)[0],
+        diagram=diagram(runs), outputs=outputs(run, x), theory=hinge_class(times(run), x, w0, z0),
         death=crossing(times(dying), -y, 0.0),
     )  # fmt: skip
 
@@ -238,6 +239,7 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     grid, curves = e.diagram.grid, e.diagram.curves
     z3, y3 = CASES["c_3"]
+    dies = Mode(y3, z3, grid.norm, 1).last_progress / grid.norm
     return [
         kit.claim("overlay", "Trained networks follow Eqs. 6 and 27 (largest difference of outputs, both classes, c = "
                   "0, c > 0, c < 0)", "Theorem 5.1, C.1; limit of small steps", kit.at_most(1e-3),
@@ -250,7 +252,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("regions", "Trained networks end as the diagram says (cells that do not, more than one cell from a "
                   "boundary)", "C.1, Figure 9 left", kit.exactly(0), grid.disagree_inside),
         kit.claim("death", r"In case 3 the neuron dies at $|\theta_0|/(2 p \|x\|)$ (trained time over it)",
-                  "Eq. 27 with z_0 < 0", kit.near(1.0, 0.01), e.death / float(hinge_death_time(y3, z3, grid.norm))),
+                  "Eq. 27 with z_0 < 0", kit.near(1.0, 0.01), e.death / dies),
         kit.claim("general", "A class of several points, full batches: outputs follow C.2, piece by piece (largest "
                   "difference)", "C.2; limit of small steps", kit.at_most(1e-3),
                   if_learnt(float(e.outputs[-1].min()), float(np.abs(e.outputs - e.theory).max()))),

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dynamics_cli import kit
 
-from .theory.shared_neuron import SharedNeuron, hyperboloid, separatrix, shared_neuron
-from .trained import LEARNT, draw_trained, sigmoidal, step, train_together, trained_handle
+from .theory.shared_neuron import confidences, hyperboloid, mirrored, separatrix, shared_neuron
+from .trained import draw_trained, if_learnt, sigmoidal, step, train_together, trained_handle
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
 """The paper's green where D_1 prevails (beta reaches 0), yellow where D_2 does (alpha reaches 0)."""
@@ -25,59 +25,50 @@ UNTIL = 12.0
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One neuron, integrated and trained."""
+    """One neuron at K times, integrated and trained: states (K, 3) are alpha, beta, z."""
 
-    ode: SharedNeuron
+    t: kit.Floats
+    """(K,)"""
+    ode: kit.Floats
+    zeros: kit.Floats
+    """When alpha and beta reach 0, (2,)."""
     trained: kit.Floats
-    """(K, 3) alpha, beta, z of the trained network at the same times."""
-    c: float
 
     @property
     def winner(self) -> int:
         """1 when beta reached 0, 2 when alpha did, 0 when neither."""
-        return 1 if np.isfinite(self.ode.beta_zero) else 2 if np.isfinite(self.ode.alpha_zero) else 0
+        return 1 if np.isfinite(self.zeros[1]) else 2 if np.isfinite(self.zeros[0]) else 0
 
     @property
-    def path(self) -> kit.Floats:
-        """(K, 3)"""
-        return np.column_stack([self.ode.alpha, self.ode.beta, self.ode.z])
-
-    @property
-    def confidences(self) -> tuple[kit.Floats, kit.Floats]:
-        """(K,) each: of the trained network in D_1 on x_1 and in D_2 on x_2."""
-        alpha, beta, z = self.trained.T
-        return 1 / (1 + np.exp(-z * np.maximum(alpha, 0.0))), 1 / (1 + np.exp(z * np.maximum(beta, 0.0)))
+    def confidences(self) -> kit.Floats:
+        """(2, K) of the trained network, in D_1 on x_1 and in D_2 on x_2."""
+        return confidences(self.trained)
 
     @property
     def error(self) -> float:
         """Largest difference of the confidences in both classes between training and the ODE."""
-        theory = self.ode.confidence_1, self.ode.confidence_2
-        return max(float(np.abs(P - P_theory).max()) for P, P_theory in zip(self.confidences, theory, strict=True))
+        return float(np.abs(self.confidences - confidences(self.ode)).max())
 
     @property
     def drift(self) -> float:
         """Largest departure of the ODE solution from its hyperboloid, relative to the size of its terms."""
-        size = 1.0 + self.ode.alpha**2 + self.ode.beta**2
-        return float(np.abs((hyperboloid(self.ode.alpha, self.ode.beta, self.ode.z) - self.c) / size).max())
+        c, size = hyperboloid(*self.ode.T), 1.0 + self.ode[:, 0] ** 2 + self.ode[:, 1] ** 2
+        return float(np.abs((c - c[0]) / size).max())
 
 
 def largest_error(learning: Sequence[Trajectory], failing: Sequence[Trajectory] = ()) -> float:
     """Return the largest `error` of all; NaN unless each network of `learning` reaches `LEARNT` in one class."""
-    least = min(max(float(P.max()) for P in path.confidences) for path in learning)
-    return kit.given(least >= LEARNT, max(path.error for path in (*learning, *failing)))
+    least = min(float(path.confidences.max()) for path in learning)
+    return if_learnt(least, max(path.error for path in (*learning, *failing)))
 
 
 def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> list[Trajectory]:
     """Integrate Eq. 4 and train the shared neuron of a run from `starts (R, 3)`, for its iterations at most."""
     snapshots = np.unique(np.round(np.linspace(0.0, _updates(run, until), points)).astype(np.int64))
     paths = train_together(run, starts[:, :2], starts[:, 2], snapshots=snapshots)
+    trained = np.concatenate([paths.w, paths.z[..., None]], axis=-1)  # (K, R, 3)
     return [
-        Trajectory(
-            ode=shared_neuron(paths.t, float(start[0]), float(start[1]), float(start[2])),
-            trained=np.column_stack([paths.w[:, r], paths.z[:, r]]),
-            c=float(hyperboloid(*start)),
-        )
-        for r, start in enumerate(starts)
+        Trajectory(paths.t, *shared_neuron(paths.t, start), trained=trained[:, r]) for r, start in enumerate(starts)
     ]
 
 
@@ -100,11 +91,6 @@ def on_sheet(alpha: kit.Floats, beta: kit.Floats, c: float) -> kit.Floats:
     return np.column_stack([alpha, beta, np.sqrt(square)])
 
 
-def mirrored(starts: kit.Floats) -> kit.Floats:
-    """Return the mirror images (R, 3) of starts (Section 3.4): alpha and beta exchanged, z negative."""
-    return np.asarray(starts[:, [1, 0, 2]] * np.array([1.0, 1.0, -1.0]))
-
-
 def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, elevation: float, azimuth: float) -> None:
     """Draw the part of the hyperboloid `c` with alpha, beta >= 0 as a light net, seen from the given direction.
 
@@ -124,7 +110,7 @@ def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, eleva
         )  # fmt: skip
     for start in trajectories:
         color = COLORS[start.winner]
-        path, trained = (array[(np.abs(array) <= REACH * 1.001).all(axis=1)] for array in (start.path, start.trained))
+        path, trained = (array[(np.abs(array) <= REACH * 1.001).all(axis=1)] for array in (start.ode, start.trained))
         axes.plot(*path.T, color=color, lw=1.3, zorder=4)
         length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
         places = np.searchsorted(length, np.arange(0.0, length[-1], 0.45))
@@ -212,7 +198,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
                   "Figure 3, caption", kit.near(0, ZERO), failed.trained[-1, 0]),
         kit.claim("sigmoidal", "The confidence on $D_1$ from the first start is sigmoidal, although H2 does not hold "
                   "(trained; 1: convex, then concave)", "Theorem 3.4, Interpretation", kit.exactly(1),
-                  sigmoidal(green.ode.t, green.confidences[0])),
+                  sigmoidal(green.t, green.confidences[0])),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
                   "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(learning, (failed,))),
         kit.claim("winners", "Above the curve $C_c$ $D_1$ prevails, below it $D_2$ (share of trained networks)",
@@ -225,7 +211,7 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
                    "relative drift)", "Theorem 3.4", kit.at_most(1e-8), max(p.drift for p in (*learning, failed))),
         kit.theory("separatrix", "From the curve $C_c$ neurons go to the stationary point (least distance, Eq. 4)",
                    "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
-                   float(np.linalg.norm(e.attracted.path - e.curve[len(e.curve) // 2], axis=1).min())),
+                   float(np.linalg.norm(e.attracted.ode - e.curve[len(e.curve) // 2], axis=1).min())),
     ]  # fmt: skip
 
 
@@ -239,12 +225,11 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     sheet.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
     starts, lines = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)"), []
     for k, (path, color, start) in enumerate(zip(e.three, kit.SERIES, starts, strict=False)):
-        alpha, beta, _ = path.trained.T
-        series = ((path.ode.alpha, alpha), (path.ode.beta, beta), (path.ode.confidence_1, path.confidences[0]))
-        dots = slice(14 + 22 * k, int(len(path.ode.t) * SHOWN / END), 66)
-        for panel, (theory, trained) in zip(axes, series, strict=True):
-            panel.plot(path.ode.t, theory, color=color, lw=1.2)
-            draw_trained(panel, path.ode.t[dots], trained[dots], color, size=2.6)
+        theories, trained = ([*states.T[:2], confidences(states)[0]] for states in (path.ode, path.trained))
+        dots = slice(14 + 22 * k, int(len(path.t) * SHOWN / END), 66)
+        for panel, theory, values in zip(axes, theories, trained, strict=True):
+            panel.plot(path.t, theory, color=color, lw=1.2)
+            draw_trained(panel, path.t[dots], values[dots], color, size=2.6)
         lines.append(Line2D([], [], color=color, label=start))
     for panel, label, top in zip(axes, (r"$\alpha_t$", r"$\beta_t$", "$P_t(D_1)$"), (2.5, 2.5, 1.05), strict=True):
         panel.set(xlim=(0, SHOWN), ylim=(-0.03 * top, top), xlabel="time $t$", ylabel=label)
@@ -297,7 +282,7 @@ def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
 
 def _slack(path: Trajectory) -> float:
     """Return the least of `-||x_2||^2 sqrt(-c) / 2 - beta'` along a trajectory while beta > 0."""
-    beta, z = path.ode.beta, path.ode.z
+    _, beta, z = path.ode.T
     rate = -z / (1 + np.exp(-z * beta))  # beta' of Eq. 24, norms 1
     return float((-np.sqrt(-C_7) / 2 - rate)[beta > 0].min())
 

@@ -10,22 +10,13 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
+from .theory.confidence_times import required_logit
 from .theory.shared_neuron import hyperboloid
-from .theory.starvation import (
-    TABLE_1_CONFIDENCES,
-    assumed_z_star,
-    corrected_bound,
-    printed_bound,
-    simple_bound,
-    starvation_path,
-    stopping_points,
-    table_1,
-)
-from .theory.starvation import TABLE_1_LAMBDAS as LAMBDAS
+from .theory.starvation import simple_bound, starvation_path, stopping_points, theorem_d2
 from .trained import LEARNT, confidence, draw_trained, layers, times, trained_handle
 
-POINTS = {0.5: 2, 0.2: 5, 0.1: 10, 0.01: 100}
-"""lambda -> points of the class, of which one has both features."""
+LAMBDAS = (0.5, 0.2, 0.1, 0.01)
+"""Of Table 1 (printed); one of 1 / lambda points of the class has both features."""
 DELTAS = np.concatenate([np.linspace(0.47, 0.02, 120), np.geomspace(0.02, 1e-4, 60)[1:]])
 DRAWS = 1000
 """Random cases of the bounds."""
@@ -43,7 +34,7 @@ def configs(*, fair: bool) -> dict[str, kit.Wanted]:
 
 def wanted(lambda_: float, fair: bool, *extra: str) -> kit.Wanted:
     """Return the run of one lambda with the changes `extra`."""
-    n = POINTS[lambda_]
+    n = round(1 / lambda_)
     beta = 0.1 if fair else 0.1 * lambda_
     x = [[1, 1], *[[1, 0]] * (n - 1)]
     changes = [f"dataset.x={x}", f"dataset.y={[1] * n}", f"initialization.hidden_weight=[[0.1, {beta!r}]]"]
@@ -74,14 +65,14 @@ def starve(run: kit.Run) -> kit.Evidence:
     x = run.dataset().x
     lambda_ = float(np.mean(x[:, 1] != 0))
     W, a = layers(run)
-    start = (float(W[0, 0, 0]), float(W[0, 0, 1]), float(a[0, 0, 0]))
-    path = starvation_path(times(run), *start, lambda_)
+    start = np.array([*W[0, 0], a[0, 0, 0]])
+    path = starvation_path(times(run), start, lambda_)
     frequent, rare = (confidence(run, np.array(point), 1) for point in ([1.0, 0.0], [0.0, 1.0]))
     invariant = hyperboloid(path.alpha, path.beta, path.z)
     return kit.Evidence(
         lambda_=lambda_, start=start, frequent=frequent, rare=rare, z=a[:, 0, 0],
         error=float(max(np.abs(frequent - path.frequent).max(), np.abs(rare - path.rare).max())),
-        drift=float(np.abs(invariant - invariant[0]).max()), truth=stopping_points(DELTAS, *start, lambda_).rare,
+        drift=float(np.abs(invariant - invariant[0]).max()), truth=stopping_points(DELTAS, start, lambda_).rare,
     )  # fmt: skip
 
 
@@ -93,10 +84,8 @@ def random_cases(kind: Kind) -> kit.Evidence:
     beta0 = 10 ** rng.uniform(-3, -0.2, DRAWS)
     if kind != "positive":
         beta0 = alpha0 * (lambda_ if kind == "strong" else -1.0) * rng.uniform(0, 1, DRAWS)
-    return kit.Evidence(
-        lambda_=lambda_, delta=delta, alpha0=alpha0, beta0=beta0,
-        stop=stopping_points(delta, alpha0, beta0, z0, lambda_),
-    )  # fmt: skip
+    start = alpha0, beta0, z0
+    return kit.Evidence(lambda_=lambda_, delta=delta, start=start, stop=stopping_points(delta, start, lambda_))
 
 
 def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:
@@ -145,19 +134,18 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     As printed it is Eq. 7, since `beta0 - alpha0` is 0; with `beta0 - lambda alpha0` in its place the exponent is
     `lambda L + sqrt(L) (beta0 - lambda alpha0)`.
     """
+    z_star = np.sqrt(required_logit(DELTAS))
     bounds = {
-        name: np.array([bound(DELTAS, value, 0.1, 0.1, assumed_z_star(DELTAS)) for value in LAMBDAS])
-        for name, bound in (("D.2 printed (= Eq. 7)", printed_bound), ("D.2 likely meant", corrected_bound))
+        name: np.array([theorem_d2(DELTAS, value, (0.1, 0.1, 0.1), z_star, printed=printed) for value in LAMBDAS])
+        for name, printed in (("D.2 printed (= Eq. 7)", True), ("D.2 likely meant", False))
     }
     return evidence(runs, bounds, "positive", "negative")
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     cases, negative = e.cases["positive"], e.cases["negative"]
-    about = (cases.delta, cases.lambda_, cases.alpha0, cases.beta0)
-    violated = [
-        int((cases.stop.rare > bound(*about, cases.stop.z) + 1e-12).sum()) for bound in (printed_bound, corrected_bound)
-    ]
+    about = (cases.delta, cases.lambda_, cases.start, cases.stop.z)
+    violated = [(cases.stop.rare > theorem_d2(*about, printed=printed) + 1e-12).sum() for printed in (True, False)]
     below_0 = (negative.stop.rare > simple_bound(negative.delta, negative.lambda_) + 1e-12).sum()
     return [
         *claims_of_both(e),
@@ -166,7 +154,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
                   worst(e, lambda run: run.rare - run.frequent)),
         kit.claim("bound", "The corrected Theorem D.2 holds for trained networks (largest confidence minus bound, from "
                   "90 % on)", "proof of Theorem D.2", kit.at_most(1e-12), worst(e, lambda run: run.rare
-                  - corrected_bound(1 - run.frequent, run.lambda_, run.start[0], run.start[1], run.z))),
+                  - theorem_d2(1 - run.frequent, run.lambda_, run.start, run.z, printed=False))),
         kit.theory("theorem-d2", rf"Theorem D.2 as printed, with $\beta_0 - \alpha_0$, holds (violations in {DRAWS} "
                    r"random cases of $\lambda, \delta, \alpha_0, \beta_0 > 0, z_0$)",
                    "Theorem D.2", kit.exactly(0), violated[0]),
@@ -232,16 +220,23 @@ FIGURE_10 = kit.Figure(
 )  # fmt: skip
 
 
-PRINTED = np.array([[91, 71, 61, 51], [99, 86, 72, 52]])
+PRINTED = ((91, 71, 61, 51), (99, 86, 72, 52))
 """Percentages of the paper's Table 1."""
-CONFIDENCES = tuple(f"{100 * value:g} %" for value in TABLE_1_CONFIDENCES)
+CONFIDENCES = {"99 %": 0.99, "99.99 %": 0.9999}
+"""`1 - delta`; the paper's column is labelled delta."""
+
+
+def evidence_table1(_: kit.Runs) -> kit.Floats:
+    """Return Eq. 7 in percent, (2, 4), for the confidences and lambdas of the table."""
+    delta = 1.0 - np.array([*CONFIDENCES.values()])
+    return 100.0 * simple_bound(delta[:, None], LAMBDAS)
 
 
 def claims_table1(e: kit.Floats) -> list[kit.Claim]:
     return [
-        *(kit.theory(f"cell-{i + 1}-{j + 1}", rf"Confidence {CONFIDENCES[i]}, $\lambda$ = {LAMBDAS[j]:g} (rounded "
-                     "percentage)", "Table 1, Eq. 7", kit.exactly(float(PRINTED[i, j])), float(np.rint(e[i, j])))
-          for i, j in np.ndindex(2, 4)),
+        kit.theory(f"cell-{i + 1}-{j + 1}", rf"Confidence {confidence}, $\lambda$ = {LAMBDAS[j]:g} (rounded "
+                   "percentage)", "Table 1, Eq. 7", kit.exactly(PRINTED[i][j]), np.rint(e[i, j]))
+        for i, confidence in enumerate(CONFIDENCES) for j in range(4)
     ]  # fmt: skip
 
 
@@ -266,8 +261,7 @@ TABLE1 = kit.Figure(
         "Upper bound of Eq. 7 on the confidence in a sample that has only x_2, when training stops at the given "
         "confidence on x_1 (the paper's column is labelled delta); in brackets unrounded."
     ),
-    evidence=lambda _: table_1(),
-)  # fmt: skip
+)
 
 
 FIGURES = kit.by_id(FIGURE_6, FIGURE_10, TABLE1)

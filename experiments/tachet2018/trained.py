@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from dynamics_cli import kit
-from dynamics_cli.kinds import Problem
+from dynamics_cli.initializations.given import Values
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 
@@ -99,11 +98,6 @@ def outputs(run: kit.Run, x: kit.Floats) -> kit.Floats:
     return np.asarray((last @ values)[:, 0])
 
 
-def preactivations(run: kit.Run, x: kit.Floats) -> kit.Floats:
-    """Return `W x` of the first layer at every snapshot, (K, n, h)."""
-    return np.asarray(x @ np.swapaxes(layers(run)[0], 1, 2))
-
-
 def one_point(run: kit.Run, label: int) -> tuple[kit.Floats, float, float]:
     """Return the single vector of a class, its norm and its rate `p`; raises InputError when it has several."""
     dataset = run.dataset()
@@ -137,7 +131,7 @@ def mode_curve(run: kit.Run, label: int) -> ModeCurve:
     """Return the mode of the only neuron of a class in a two-layer network, trained and in closed form."""
     x, norm, p = one_point(run, label)
     neuron = 0 if label == 1 else -1
-    t, y = times(run), preactivations(run, x[None])[:, 0, neuron]
+    t, y = times(run), layers(run)[0][:, neuron] @ x
     z0 = float(layers(run)[-1][0, 0, neuron])
     hinge = run.config.loss.kind == "hinge"
     path = (hinge_mode if hinge else logistic_mode)(t, float(y[0]), z0, norm, p=p, label=label)
@@ -173,18 +167,6 @@ class Paths:
     """(K, R)"""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Started(Problem):
-    """A problem whose initial weights are given."""
-
-    start: dict[str, kit.Floats]
-    """name -> weight."""
-
-    def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return them in the precision of the run."""
-        return {name: weight.astype(self.dtype) for name, weight in self.start.items()}
-
-
 def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Sequence[int] | kit.Ints) -> Paths:
     """Train the network of a run of one neuron again from other starts `w (R, d)`, `z (R,)`, all at once.
 
@@ -194,9 +176,10 @@ def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Seq
     problem = build_problem(run.config)
     if problem.shapes["hidden_weight"][0] != 1 or run.config.optimizer.kind != "gd":
         raise kit.InputError(f"{run.path}: one neuron is needed, trained by gradient descent on all samples")
-    starts = [{"hidden_weight": row[None], "output_weight": np.array([end])} for row, end in zip(w, z, strict=True)]
-    given = {field.name: getattr(problem, field.name) for field in fields(problem)}
-    problems = [Started(**given, start=start) for start in starts]
+    starts = [Values(kind="values", hidden_weight=[a], output_weight=[b]) for a, b in zip(w.tolist(), z, strict=True)]
+    problems = [
+        replace(problem, config=problem.config.model_copy(update={"initialization": start})) for start in starts
+    ]
     stepper = build_stepper(problems, choose(problems))
     kept_w, kept_z = [], []
     for iteration in snapshots:
@@ -213,14 +196,11 @@ def draw_curves(
 ) -> list[Line2D]:
     """Draw closed forms as lines and trained networks as dots; `values` is `y` or `P`. Returns the lines."""
     lines = []
-    for k, curve in enumerate(curves):
-        theory = curve.y_theory if values == "y" else curve.P_theory
-        trained = curve.y if values == "y" else curve.P
-        color = kit.SERIES[k % len(kit.SERIES)]
-        lines += axes.plot(curve.t, theory, color=color, lw=1.2, label=curve.name)
+    for k, (curve, color) in enumerate(zip(curves, kit.SERIES, strict=False)):
+        lines += axes.plot(curve.t, getattr(curve, f"{values}_theory"), color=color, lw=1.2, label=curve.name)
         dots = np.linspace(0, len(curve.t) - 1, 16).astype(int)[1:-1] + 2 * k
         dots = dots[dots < len(curve.t)]
-        draw_trained(axes, curve.t[dots], trained[dots], color, size=2.6)
+        draw_trained(axes, curve.t[dots], getattr(curve, values)[dots], color, size=2.6)
     end = until or float(max(curve.t[-1] for curve in curves))
     axes.set_xlim(0, end)
     kit.set_axis_label(axes.xaxis, "time $t$", (0.0, end))

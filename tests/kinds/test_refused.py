@@ -132,7 +132,7 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
     (three(architecture={"kind": "two_layer", "width": 3, "activation": "linear"}), "activation: must be relu"),
     (three(architecture={"kind": "fully_connected", "widths": [3]}), "architecture.bias: must be false"),
     (modes([[0.2], [0.1]], [[0.2], [0.1, 0.1]]), "initialization.z: must have lists of the same lengths as y"),
-    (modes([[1.0]] * 3, [[1.0]] * 3), "one list for each of 2 classes, not 3"),
+    (three(architecture={"kind": "two_layer", "width": 3, "outputs": 3}), "architecture.outputs: must be 1"),
     (modes([[-0.2, 1], [1]], [[1, 1], [1]]), "initialization.y"),
     (points([[1], [2, 3]], [1, 2]), r"dataset.x\[1\]: has 2 coordinates, the first 1; all need the same"),
     (points([[1], [2]], [1]), "dataset.y: has 1 label, but x has 2 samples; there must be one label per sample"),

@@ -20,6 +20,7 @@ bound is violated.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,17 +33,12 @@ from dynamics_cli.measures.arrays import Floats
 from .confidence_times import required_logit
 
 RTOL, ATOL = 1e-12, 1e-15
-TABLE_1_CONFIDENCES = (0.99, 0.9999)
-"""Rows of Table 1: `1 - delta` (the table's column is labelled delta)."""
-TABLE_1_LAMBDAS = (0.5, 0.2, 0.1, 0.01)
-"""Columns of Table 1."""
 
 
 @dataclass(frozen=True)
-class StarvationPath:
+class Neuron:
     """The neuron at times, or at the instants at which training stops; all arrays have one shape."""
 
-    t: Floats
     alpha: Floats
     beta: Floats
     z: Floats
@@ -58,54 +54,39 @@ class StarvationPath:
         return np.asarray(expit(self.z * np.maximum(self.beta, 0.0)))
 
 
-def starvation_path(t: ArrayLike, alpha0: float, beta0: float, z0: float, lambda_: float) -> StarvationPath:
+def starvation_path(t: Floats, start: Floats, lambda_: float) -> Neuron:
     """Integrate Eq. 8 (relative tolerance 1e-12) and return the neuron at ascending times `t (T,)`, the last above 0.
 
-    Raises ValueError for starts that are not active on the class: needed are `alpha0 > 0`, `alpha0 + beta0 > 0` and
-    `z0 > 0`.
+    `start (3,)` is alpha0, beta0 and z0, active on the class: `alpha0 > 0`, `alpha0 + beta0 > 0` and `z0 > 0`.
     """
-    start, times = _active(alpha0, beta0, z0), np.asarray(t, np.float64)
 
     def field(_: float, state: Floats) -> Floats:
         alpha, beta, z = state
-        both, alone = lambda_ * expit(-z * (alpha + beta)), (1.0 - lambda_) * expit(-z * alpha)
-        return _velocity(state, both, alone)
+        return _velocity(state, lambda_ * expit(-z * (alpha + beta)), (1.0 - lambda_) * expit(-z * alpha))
 
-    path = solve_ivp(field, (0.0, float(times[-1])), start, t_eval=times, method="DOP853", rtol=RTOL, atol=ATOL)
-    return StarvationPath(times, *path.y)
+    return Neuron(*solve_ivp(field, (0.0, t[-1]), start, t_eval=t, method="DOP853", rtol=RTOL, atol=ATOL).y)
 
 
-def stopping_points(
-    delta: ArrayLike, alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike, lambda_: ArrayLike
-) -> StarvationPath:
+def stopping_points(delta: ArrayLike, start: Iterable[ArrayLike], lambda_: ArrayLike) -> Neuron:
     """Return the neuron when training stops, `t*` of Theorem 6.1: the first time with `sigmoid(z alpha) = 1 - delta`.
 
-    All arguments broadcast; all cases are integrated at once (relative tolerance 1e-12), in the variable `ln(z alpha)`,
-    which ascends from the start to `ln log((1 - delta) / delta)` at t* however far away that time is. At t* every point
-    of D_1 has the confidence if `beta >= 0`. Raises ValueError unless every confidence exceeds that at the start, and
-    as `starvation_path`.
+    Arguments broadcast, `start` is as in `starvation_path`, below that confidence. All cases are integrated at once
+    (relative tolerance 1e-12), in the variable `ln(z alpha)`, which ascends from the start to `ln log((1 - delta) /
+    delta)` at t* however far away that time is. At t* every point of D_1 has the confidence if `beta >= 0`.
     """
-    arrays = np.broadcast_arrays(required_logit(delta), alpha0, beta0, z0, lambda_)
-    shape, (level, *neuron, share) = arrays[0].shape, (array.ravel() for array in arrays)
-    start = _active(*neuron)
-    first = start[2] * start[0]
-    if not (level > first).all():
-        raise ValueError("every confidence 1 - delta must exceed that at the start")
-    span = np.log(level) - np.log(first)
+    arrays = np.broadcast_arrays(required_logit(delta), lambda_, *start)
+    shape, (level, share, *neuron) = arrays[0].shape, (array.ravel() for array in arrays)
+    span = np.log(level) - np.log(neuron[2] * neuron[0])
 
     def field(_: float, flat: Floats) -> Floats:
-        state = flat.reshape(4, -1)[:3]
-        alpha, beta, z = state
+        alpha, beta, z = state = flat.reshape(3, -1)
         logit = z * alpha
         # everything times 1 + exp(z alpha), which neither vanishes nor overflows
-        ratio = np.exp(log_expit(-logit - z * beta) - log_expit(-logit))
-        slow = _velocity(state, share * ratio, 1.0 - share)
-        pace = span * logit / (slow[0] * z + slow[2] * alpha)
-        return np.concatenate([slow * pace, ((1.0 + np.exp(logit)) * pace)[None]]).ravel()
+        slow = _velocity(state, share * np.exp(log_expit(-logit - z * beta) - log_expit(-logit)), 1.0 - share)
+        return np.ravel(slow * (span * logit / (slow[0] * z + slow[2] * alpha)))
 
-    initial = np.concatenate([start, np.zeros((1, level.size))]).ravel()
-    end = solve_ivp(field, (0.0, 1.0), initial, method="DOP853", rtol=RTOL, atol=ATOL).y[:, -1].reshape(4, *shape)
-    return StarvationPath(t=end[3], alpha=end[0], beta=end[1], z=end[2])
+    end = solve_ivp(field, (0.0, 1.0), np.ravel(neuron), method="DOP853", rtol=RTOL, atol=ATOL).y[:, -1]
+    return Neuron(*end.reshape(3, *shape))
 
 
 def _velocity(state: Floats, both: Floats, alone: Floats) -> Floats:
@@ -114,54 +95,19 @@ def _velocity(state: Floats, both: Floats, alone: Floats) -> Floats:
     return np.stack([z * (both + alone), z * both, (alpha + beta) * both + alpha * alone])
 
 
-def _active(alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike) -> Floats:
-    """Return the start `(3, ...)`; raises ValueError where the neuron is not active on the class."""
-    start = np.array([alpha0, beta0, z0], np.float64)
-    if not ((start[0] > 0) & (start[0] + start[1] > 0) & (start[2] > 0)).all():
-        raise ValueError("need alpha0 > 0, alpha0 + beta0 > 0 and z0 > 0: the neuron must be active on the class")
-    return start
-
-
 def simple_bound(delta: ArrayLike, lambda_: ArrayLike) -> Floats:
-    """Return `sigmoid(lambda log((1 - delta) / delta))` (Eq. 7); it holds when `alpha0 >= beta0 / lambda`.
-
-    Arguments broadcast.
-    """
+    """Return `sigmoid(lambda log((1 - delta) / delta))` (Eq. 7); it holds where `alpha0 >= beta0 / lambda`."""
     return np.asarray(expit(np.multiply(lambda_, required_logit(delta))))
 
 
-def printed_bound(
-    delta: ArrayLike, lambda_: ArrayLike, alpha0: ArrayLike, beta0: ArrayLike, z_star: ArrayLike
+def theorem_d2(
+    delta: ArrayLike, lambda_: ArrayLike, start: Iterable[ArrayLike], z_star: ArrayLike, *, printed: bool
 ) -> Floats:
-    """Return Theorem D.2 as printed, `sigmoid(lambda L + z* (beta0 - alpha0))`; it can be violated.
+    """Return the bound of Theorem D.2 for `beta0 > 0`: `sigmoid(lambda L + z* (beta0 - lambda alpha0))`.
 
-    For `beta0 < 0` it is Eq. 7. `z_star` is the output weight at t*. Arguments broadcast.
+    That is the bound of the proof; `printed` has `beta0 - alpha0` and can be violated. Arguments broadcast, `start` is
+    as in `starvation_path` and `z_star` the output weight at t*.
     """
-    return _bound(delta, lambda_, np.subtract(beta0, alpha0), beta0, z_star)
-
-
-def corrected_bound(
-    delta: ArrayLike, lambda_: ArrayLike, alpha0: ArrayLike, beta0: ArrayLike, z_star: ArrayLike
-) -> Floats:
-    """Return the bound of the proof of Theorem D.2, `sigmoid(lambda L + z* (beta0 - lambda alpha0))`.
-
-    For `beta0 < 0` it is Eq. 7, which the theorem rightly keeps. Arguments broadcast.
-    """
-    return _bound(delta, lambda_, np.subtract(beta0, np.multiply(lambda_, alpha0)), beta0, z_star)
-
-
-def assumed_z_star(delta: ArrayLike) -> Floats:
-    """Return `sqrt(log((1 - delta) / delta))`, the output weight at t* if `z* = alpha*` (assumed for Fig. 6)."""
-    return np.asarray(np.sqrt(required_logit(delta)))
-
-
-def table_1() -> Floats:
-    """Return Eq. 7 in percent, shape (2, 4), for the confidences and lambdas of Table 1."""
-    delta = 1.0 - np.array(TABLE_1_CONFIDENCES)
-    return 100.0 * simple_bound(delta[:, None], np.array(TABLE_1_LAMBDAS))
-
-
-def _bound(delta: ArrayLike, lambda_: ArrayLike, lead: Floats, beta0: ArrayLike, z_star: ArrayLike) -> Floats:
-    exponent = np.multiply(lambda_, required_logit(delta))
-    extra = np.where(np.asarray(beta0) < 0, 0.0, np.multiply(z_star, lead))
-    return np.asarray(expit(exponent + extra))
+    alpha0, beta0, _ = start
+    lead = np.subtract(beta0, np.multiply(1.0 if printed else lambda_, alpha0))
+    return np.asarray(expit(np.multiply(lambda_, required_logit(delta)) + np.multiply(z_star, lead)))
