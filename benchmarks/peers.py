@@ -311,14 +311,12 @@ def network_of(problem: Problem) -> Callable[[Any, Any, Any, Any], Any]:
 
     loss, forward = problem.config.loss, outputs_of(problem)
     scale = problem.config.architecture.output_scale or 1.0
-    missing = getattr(loss, "missing", None)
 
     def values(h: Any, y: Any) -> Any:
         if loss.kind == "cross_entropy":
             return jax.nn.logsumexp(h, axis=-1) - jnp.take_along_axis(h, y[:, None].astype(int), 1)[:, 0]
         if loss.kind in ("mse", "half_mse"):
             squares = (h - y) ** 2 * (0.5 if loss.kind == "half_mse" else 1.0)
-            squares = squares if missing is None else jnp.where(y != missing, squares, 0.0)
             return squares.sum(-1) if y.ndim == 2 else squares
         margin = y * h
         return {

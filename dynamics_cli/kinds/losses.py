@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from types import new_class
 from typing import ClassVar, Literal, final
 
 import numpy as np
@@ -13,7 +12,6 @@ from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.kinds import tracing
 from dynamics_cli.kinds.arrays import Array, Labels
 from dynamics_cli.kinds.base import Finding, Kind, Sections
-from dynamics_cli.kinds.networks import Architecture
 from dynamics_cli.kinds.registry import all_kinds
 
 
@@ -33,21 +31,6 @@ class Loss(Kind):
     """Whether a generator trained against it raises the mean output itself, not the loss of real samples."""
     reduction: Literal["mean", "sum"] = "mean"
     """Mean or sum over the samples."""
-    divide_by: Literal["output_scale_squared"] | None = None
-    """Divide the loss by `alpha^2`, `alpha = architecture.output_scale` (Chizat et al. 2019, Eq. 2); by default not."""
-
-    def of(self, architecture: Architecture) -> Loss:
-        """Return the loss that trains a network: this loss, divided as `divide_by` says, derivatives and all."""
-        if self.divide_by is None:
-            return self
-        cls, share = type(self), 1 / (architecture.output_scale or 1.0) ** 2
-        body = {
-            "__doc__": cls.__doc__,
-            "__module__": __name__,
-            "values": lambda self, h, y: share * cls.values(self, h, y),
-        }
-        divided: type[Loss] = new_class(f"Divided{cls.__name__}", (cls,), {}, lambda namespace: namespace.update(body))
-        return divided(**self.model_dump())
 
     @abstractmethod
     def values(self, h: Array, y: Array) -> Array:
@@ -66,8 +49,6 @@ class Loss(Kind):
         """Yield a mistake unless the network has a single output or, for losses of `many_outputs`, several."""
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
-        if self.divide_by is not None and architecture is not None and architecture.output_scale is None:
-            yield ("loss", "divide_by"), "needs architecture.output_scale, the alpha whose square divides the loss"
         if architecture is not None and self.many_outputs and outputs is None and not architecture.players:
             able = [repr(name) for name, cls in all_kinds("architecture").items() if "outputs" in cls.model_fields]
             needed = f"{self.kind} needs architecture.kind {alternatives(able)} with outputs >= 2"

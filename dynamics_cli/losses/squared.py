@@ -1,28 +1,23 @@
 """Square losses; of vectors the squared Euclidean norm of `h - y`, summed over the outputs, not averaged.
 
-Masked entries of a matrix are labels of pairs (data set `matrix_completion`, architecture `matrix_product`); `missing`
-masks any labels.
+Masked entries of a matrix are labels of pairs (data set `matrix_completion`, architecture `matrix_product`).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 
-from dynamics_cli.kinds import Array, Loss, formulas
+from dynamics_cli.kinds import Array, Loss
 
 
 class SquareLoss(Loss):
     """The base of square losses."""
 
     vector_labels = True
-    missing: float | None = None
-    """Number that stands for unknown labels, such as -1: they count 0 (masked loss), but in means as samples."""
 
     def values(self, h: Array, y: Array) -> Array:
         """Return the square of `h - y`; for vectors (..., n, C) the squared norm."""
         squares = self.squares(h, y)
-        if self.missing is not None:
-            squares = formulas.where(y != self.missing, squares, 0.0 * squares)
         return squares.sum(-1) if y.ndim == 2 else squares
 
     @abstractmethod

@@ -78,9 +78,7 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         """
         if self.trace and self.draws is None:
             raise InputError("record.measures: llc.trace needs llc.draws, the length of the trace")
-        if self.labels == "own" and (
-            problem.loss.labels != "real" or getattr(problem.loss, "missing", None) is not None
-        ):
+        if self.labels == "own" and problem.loss.labels != "real":
             raise InputError(f"record.measures: llc cannot take outputs for labels of the loss {problem.loss.kind}")
         if self.nbeta is None and problem.dataset.n < 2:
             raise InputError("record.measures: llc needs nbeta for a single sample, whose n / log n is infinite")
@@ -158,11 +156,8 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     def _curvature(self, derivatives: Derivatives, state: State) -> float:
         """Return the largest eigenvalue of the Hessian of `L_n` at the state, at least 0."""
         start = stream(state.problem.config.seed, self.kind, state.iteration, 1).standard_normal(derivatives.size)
-        n, own_labels = (
-            state.problem.dataset.n,
-            self.labels == "own",
-        )  # whose residuals are 0: the Gauss-Newton part is all
-        value = derivatives.largest(start, whole=not own_labels)[0][0] / (state.problem.loss.sample_weight(n) * n)
+        n, whole = state.problem.dataset.n, self.labels == "data"  # own labels: the Gauss-Newton part is all
+        value = derivatives.largest(start, whole=whole)[0][0] / (state.problem.loss.sample_weight(n) * n)
         return max(float(value), 0.0)
 
 

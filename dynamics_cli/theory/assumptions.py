@@ -29,14 +29,12 @@ def times_of(run: Any, iterations: ArrayLike) -> Floats:
 def loss_factor(run: Any) -> float:
     """Return c of the loss `c / (2n) sum_k ||h(x_k) - y_k||^2`: 1 for `half_mse`, 2 for `mse`, times n for sums.
 
-    Divided by `alpha^2` where `loss.divide_by` says so. Raises ValueError for another loss.
+    Raises ValueError for another loss.
     """
     loss = run.config.loss
     factor = {"half_mse": 1.0, "mse": 2.0}.get(loss.kind)
     if factor is None:
         raise ValueError(f"the loss is not squared, but {loss.kind}")
-    if loss.divide_by is not None:
-        factor /= run.config.architecture.output_scale**2
     n: int = run.dataset().n
     return factor * float(loss.sample_weight(n)) * n
 
@@ -76,8 +74,6 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
     violations, loss, optimizer = [], run.config.loss, run.config.optimizer
     if squared and loss.kind not in ("mse", "half_mse"):
         violations.append(f"the loss is squared: loss.kind is {loss.kind}")
-    elif squared and loss.missing is not None and (part := float(np.mean(run.dataset().y == loss.missing))) > 0:
-        violations.append(f"all labels are known: loss.missing hides {part:.2g} of them")
     violations += descent_violations(optimizer, "training follows gradient flow", ("gd", "gradient_flow"))
     if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > SMALL:
         violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")

@@ -100,7 +100,7 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
                 left = (1.0 - lr * rate) ** np.asarray(iterations, np.float64)[:, None]
             grown = np.divide(1.0 - left, values, out=np.zeros_like(left), where=values > 0)
             h = _first_output(run, x) + (grown * parts) @ project(x).T  # (T, n')
-            curves[name] = np.asarray(run.config.loss.of(run.config.architecture).total(h, y))
+            curves[name] = np.asarray(run.config.loss.total(h, y))
         return curves
 
 

@@ -25,12 +25,11 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     """
     config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
     dataset = config.dataset.samples(Streams(config.seed)) if dataset is None else dataset
-    loss = config.loss.of(config.architecture)
-    check_labels(dataset, loss, config)
+    check_labels(dataset, config.loss, config)
     size: int | None = getattr(config.optimizer, "batch_size", None)
     if size is not None and size > dataset.n and getattr(config.optimizer, "samples", None) is None:
         raise InputError(f"optimizer.batch_size is {size}, the training set has {dataset.n} samples")
-    return Problem(config, dataset, loss, config.architecture.shapes(dataset.d), size)
+    return Problem(config, dataset, config.loss, config.architecture.shapes(dataset.d), size)
 
 
 def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:

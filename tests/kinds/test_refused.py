@@ -116,7 +116,6 @@ CONFIGS: list[tuple[dict[str, Any], str]] = [
     (scheduled(kind="step", every=0), "optimizer.schedule.every: must be >= 1"),
     (scheduled(kind="power", exponent=-1), "optimizer.schedule.exponent: must be >= 0"),
     (scheduled(kind="cosine", warmup=3), "optimizer.schedule.warmup: unknown key .*did you mean 'warm_up'"),
-    ({"loss": {"kind": "mse", "divide_by": "output_scale_squared"}}, "loss.divide_by: needs architecture.output_scale"),
     (drawn({"kind": "two_layer", "width": 2}, "decoupled"), "activation: must be linear"),
     (drawn({**LINEAR, "bias": True}, "decoupled"), "bias: must be false"),
     (drawn({"kind": "residual", "width": 2}, "balanced_product"), "balanced_product needs architecture.kind two_layer"),
