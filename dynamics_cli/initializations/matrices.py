@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from dynamics_cli.errors import InputError, alternatives
-from dynamics_cli.initializations.scaled import PerLayer, truncated_normal
+from dynamics_cli.initializations.scaled import PerLayer
 from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Problem, Sections, Shapes, Streams, all_kinds
 
 CHAINS = ("two_layer", "fully_connected", "matrix_product")
@@ -95,8 +95,11 @@ class FanScaled(PerMatrix):
             return deviation * rng.standard_normal(shape)
         if self.law == "uniform":
             return rng.uniform(-1.0, 1.0, shape) * (math.sqrt(3) * deviation)
+        from scipy.special import ndtr, ndtri
+
+        drawn: Floats = np.clip(ndtri(rng.uniform(ndtr(-CUT), ndtr(CUT), shape)), -CUT, CUT)
         density, inside = math.exp(-(CUT**2) / 2) / math.sqrt(2 * math.pi), math.erf(CUT / math.sqrt(2))
-        return truncated_normal(rng, shape, CUT) * (deviation / math.sqrt(1 - 2 * CUT * density / inside))
+        return drawn * (deviation / math.sqrt(1 - 2 * CUT * density / inside))
 
 
 class Lecun(FanScaled, kind="lecun"):

@@ -34,14 +34,6 @@ def unit_rows(rng: Generator, shape: tuple[int, ...]) -> Floats:
     return on_sphere(rng, (shape[0], math.prod(shape[1:]))).reshape(shape) if len(shape) > 1 else np.zeros(shape)
 
 
-def truncated_normal(rng: Generator, shape: tuple[int, ...], cut: float) -> Floats:
-    """Return standard Gaussians on the condition that they are in ± `cut`."""
-    from scipy.special import ndtr, ndtri
-
-    drawn: Floats = np.clip(ndtri(rng.uniform(ndtr(-cut), ndtr(cut), shape)), -cut, cut)
-    return drawn
-
-
 class PerLayer(Initialization):
     """The base of kinds whose layers are independent of each other."""
 
@@ -95,23 +87,27 @@ class Scaled(Initialization):
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return hidden weights, then output weights, of a two-layer network."""
-        rng, (m, columns) = streams.rng("initialization"), problem.shapes["hidden_weight"]
-        s = self.divided(width=m, dim=problem.dataset.input_dim)
-        W = self.hidden(rng, s, (m, columns))
+        rng, shape = streams.rng("initialization"), problem.shapes["hidden_weight"]
+        s = self.divided(width=shape[0], dim=problem.dataset.input_dim)
+        W = s * self.law(rng, shape)
         return {"hidden_weight": W, "output_weight": self.output(rng, s, W, problem.shapes["output_weight"])}
 
-    def hidden(self, rng: Generator, s: float, shape: tuple[int, ...]) -> Floats:
-        """Return hidden weights (m, d) of scale `s`."""
-        return s * rng.standard_normal(shape)
+    def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
+        """Return weights of scale 1."""
+        return rng.standard_normal(shape)
 
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
-        """Return output weights (m,) for hidden weights `W` (m, d) of scale `s`; (C, m) have uniform directions.
+        """Return output weights (m,) of the norms of hidden weights `W` (m, d); (C, m) have uniform directions.
 
         Raises:
             InputError: signs by halves are asked for and there are several outputs.
         """
         m = len(W)
-        magnitudes = np.full(m, self.output_value) if self.output_value is not None else self.magnitudes(s, W)
+        if self.output_value is None:
+            largest = np.abs(W).max()  # scales below 1e-154 would underflow in the squares
+            magnitudes: Floats = largest * np.linalg.norm(W / largest, axis=1)
+        else:
+            magnitudes = np.full(m, self.output_value)
         if len(shape) > 1:
             if self.output_signs == "halves":
                 raise InputError(f"initialization.output_signs: halves needs a network with one output, not {shape[0]}")
@@ -121,12 +117,6 @@ class Scaled(Initialization):
         else:
             signs = rng.choice([-1.0, 1.0], m)
         return signs * magnitudes
-
-    def magnitudes(self, s: float, W: Floats) -> Floats:
-        """Return `||a_j||` (m,), by default the norms of the neurons."""
-        largest = np.abs(W).max()  # scales below 1e-154 would underflow in the squares
-        norms: Floats = largest * np.linalg.norm(W / largest, axis=1)
-        return norms
 
 
 class Balanced(Scaled, kind="balanced"):
@@ -152,49 +142,9 @@ class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
         }
         return self.scaled(drawn)
 
-    def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
-        """Return weights of scale 1."""
-        return rng.standard_normal(shape)
-
-    def hidden(self, rng: Generator, s: float, shape: tuple[int, ...]) -> Floats:
-        """Return hidden weights (m, d) of scale `s`."""
-        return s * self.law(rng, shape)
-
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
         """Return output weights of the same law, unless their value is given."""
         return s * self.law(rng, shape) if self.output_value is None else super().output(rng, s, W, shape)
-
-
-class TruncatedNormal(Unbalanced, kind="truncated_normal"):
-    """Gaussians of standard deviation `scale` on the condition that none is beyond `cut` standard deviations.
-
-    As `torch.nn.init.trunc_normal_`: the cut makes the standard deviation smaller, by 0.88 for a cut of 2.
-    """
-
-    example = "{kind: truncated_normal, scale: 0.1}"
-    cut: Positive = 2.0
-    """Largest weight, in units of `scale` after its division."""
-
-    def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
-        """Return truncated Gaussians."""
-        return truncated_normal(rng, shape, self.cut)
-
-
-class Sphere(Unbalanced, kind="sphere"):
-    """Neurons uniform on the sphere of radius `scale` (of two columns: a circle), and `||a_j||` the same radius.
-
-    Of a deep network the incoming weights of every neuron are on the sphere of the scale of its layer, biases are 0.
-    """
-
-    example = "{kind: sphere, scale: 0.1, output_value: 1.0}"
-
-    def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
-        """Return rows on the unit sphere; 0 for biases."""
-        return unit_rows(rng, shape)
-
-    def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
-        """Return output weights of one size, of random signs or directions."""
-        return Scaled.output(self, rng, s, W, shape)
 
 
 class Paired(Unbalanced, kind="paired"):
@@ -207,7 +157,8 @@ class Paired(Unbalanced, kind="paired"):
 
     example = "{kind: paired, scale: 0.1}"
     sphere: bool | None = None
-    """Draw weights as the kind `sphere` does, every neuron of one size, and not as Gaussians (Kunin et al. 2024)."""
+    """Draw incoming weights uniformly on the sphere of radius `scale`, biases 0, outgoing weights of that size, instead
+    of Gaussians (Kunin et al. 2024)."""
 
     def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
         """Return Gaussians, or rows on the unit sphere."""
