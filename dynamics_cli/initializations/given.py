@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.datasets.files.tables import read_npz
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.errors import InputError
 from dynamics_cli.initializations.scaled import needs_two_layers
 from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Problem, Sections, Streams
 
@@ -82,12 +82,7 @@ initialization: {kind: file, path: weights.npz}
             DataMissingError: the file is not there.
             InputError: it does not hold finite weights of the shapes of the network.
         """
-        shapes, path = problem.shapes, Path(self.path)
-        if not path.is_file():
-            raise DataMissingError(
-                f"{path}: no such file of initial weights; name an existing .npz under initialization.path"
-            )
-        suffix = self.suffix
+        shapes, path, suffix = problem.shapes, Path(self.path), self.suffix
         bias = "hidden_bias" + suffix
         arrays = read_npz(path, required=tuple(name + suffix for name in shapes), optional=(bias,))
         parameters = {name: np.asarray(arrays[name + suffix], dtype=np.float64) for name in shapes}

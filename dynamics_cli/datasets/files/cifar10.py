@@ -22,18 +22,14 @@ RECORD = 1 + 3 * 32 * 32
 MEMBERS = {"train": tuple(f"data_batch_{k}.bin" for k in range(1, 6)), "test": ("test_batch.bin",)}
 
 
-def load_cifar10(part: str, published: Published = CIFAR10) -> dict[int, NDArray[np.uint8]]:
-    """Return the images (n, 3072) of each class, the red, the green, then the blue plane, in the order of the archive.
-
-    Args:
-        part: `train` or `test`.
-        published: the archive.
+def load_cifar10(part: str) -> dict[int, NDArray[np.uint8]]:
+    """Return the images (n, 3072) of each class in a part (train or test), in the order of the archive.
 
     Raises:
         DataMissingError: the archive is not there; the message says how to get it.
         InputError: it is damaged.
     """
-    (contents,) = published.read([file.name for file in published.files])
+    (contents,) = CIFAR10.read([file.name for file in CIFAR10.files])
     with tarfile.open(fileobj=io.BytesIO(contents), mode="r:gz") as opened:
         members = {Path(member.name).name: member for member in opened if member.isfile()}
         batches = [opened.extractfile(members[name]).read() for name in MEMBERS[part]]  # type: ignore[union-attr]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.datasets.files.store import Original, Published
 from dynamics_cli.datasets.files.tables import read_npz
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import DynError, InputError
 
 Bytes = NDArray[np.uint8]
 
@@ -32,14 +32,10 @@ FILES = {
 MNIST = Published(
     "mnist", "MNIST",
     (
-        Original(FILES["train"][0], "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db", 47040016,
-                 "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        Original(FILES["train"][1], "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5", 60008,
-                 "d53e105ee54ea40749a09fcbcd1e9432"),
-        Original(FILES["test"][0], "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7", 7840016,
-                 "9fb629c4189551a2d022fa330f9573f3"),
-        Original(FILES["test"][1], "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2", 10008,
-                 "ec29112dd5afa0611ce80d1b7f02629c"),
+        Original(FILES["train"][0], "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db", 47040016, True),
+        Original(FILES["train"][1], "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5", 60008, True),
+        Original(FILES["test"][0], "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7", 7840016, True),
+        Original(FILES["test"][1], "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2", 10008, True),
     ),
     "https://ossci-datasets.s3.amazonaws.com/mnist",
     "`dyn data fetch mnist` downloads it (11 MB), `dyn data add mnist PATH` takes files that you have; "
@@ -48,17 +44,13 @@ MNIST = Published(
 """The full set: its files without gzip have a header and unsigned bytes."""
 
 
-def load_mnist(
-    source: Literal["subset", "full"], part: str, digits: Iterable[int] = range(10),
-    published: Published = MNIST,
-) -> dict[int, Bytes]:  # fmt: skip
+def load_mnist(source: Literal["subset", "full"], part: str, digits: Iterable[int] = range(10)) -> dict[int, Bytes]:
     """Return the images (n, 28, 28) of each digit, 0 the background and 255 the ink, in the order of MNIST.
 
     Args:
         source: `subset`: that which comes with dyn; `full`: the full set, whose contents are checked.
         part: `train` or `test`.
         digits: the digits wanted.
-        published: the full set.
 
     Raises:
         DataMissingError: the full set is not there; the message says how to get it.
@@ -66,7 +58,7 @@ def load_mnist(
     """
     if source == "subset":
         return read_subset(part, digits)
-    images, labels = map(values_of, published.read(FILES[part]))
+    images, labels = map(values_of, MNIST.read(FILES[part]))
     return {digit: images[labels == digit] for digit in digits}
 
 
@@ -86,7 +78,7 @@ def read_subset(part: str, digits: Iterable[int], path: Path = SUBSET) -> dict[i
     try:
         arrays = read_npz(path, required=[name for both in names.values() for name in both])
         return {d: _unpack(arrays[ink], arrays[values]) for d, (ink, values) in names.items()}
-    except (InputError, ValueError, TypeError) as error:  # the arrays are not those that were built
+    except (DynError, ValueError, TypeError) as error:  # the arrays are not those that were built
         raise InputError(f"{path}: this MNIST subset is damaged ({error}); install dyn again") from error
 
 

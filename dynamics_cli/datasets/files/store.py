@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import os
 import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from dynamics_cli.errors import DataMissingError, InputError, UsageError
 from dynamics_cli.runs.store import files
 
 ROOT_VARIABLE = "DYN_DATA"
 ADVICE = f"set {ROOT_VARIABLE} to a directory that can be written"
-SLACK = 2**20
-"""Bytes by which gzip may make a file longer."""
 TIMEOUT = 30.0
 """Seconds that a server may stay silent."""
 
@@ -47,21 +43,21 @@ class Original:
     name: str
     sha256: str
     size: int
-    gzip_md5: str = ""
-    """Checksum of the gzip file in which it is published; empty where it is published as it is."""
+    gzipped: bool = False
+    """Whether it is published as a gzip file."""
 
     @property
     def served(self) -> str:
         """Name of the published file."""
-        return f"{self.name}.gz" if self.gzip_md5 else self.name
+        return f"{self.name}.gz" if self.gzipped else self.name
 
     def read(self, path: Path) -> bytes:
         """Return the contents of a file, gzipped or not; raises InputError: it cannot be read, or is another file."""
         try:
             with path.open("rb") as handle:
-                data = handle.read(self.size + SLACK)
-            if self.gzip_md5 and data.startswith(b"\x1f\x8b"):  # no more than its size is unpacked
-                data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(self.size + 1)
+                zipped = self.gzipped and handle.peek(2).startswith(b"\x1f\x8b")
+                stream = gzip.GzipFile(fileobj=handle) if zipped else handle
+                data = stream.read(self.size + 1)  # no more is unpacked
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
         if hashlib.sha256(data).hexdigest() != self.sha256:
@@ -87,8 +83,8 @@ class Published:
         return data_root() / self.name
 
     def missing(self) -> list[Original]:
-        """Return the files that are not there, or not of the right size."""
-        return [file for file in self.files if _size(self.directory / file.name) != file.size]
+        """Return the files that are not there."""
+        return [file for file in self.files if not (self.directory / file.name).is_file()]
 
     def read(self, names: Sequence[str]) -> list[bytes]:
         """Return the contents of some files.
@@ -136,51 +132,21 @@ class Published:
             DataMissingError: a file could not be downloaded; the message says why, and another way.
             RunError: the files cannot be written.
         """
-        with files.os_errors_as_run_errors(self.directory, ADVICE):
-            for file in self.missing():
-                files.make_directory(self.directory)
-                with tempfile.TemporaryDirectory(dir=self.directory) as folder:
-                    contents = file.read(self._download(file, Path(folder), bar=bar))
-                files.write_atomic(self.directory / file.name, contents)
-        return self.directory
-
-    def _download(self, file: Original, folder: Path, *, bar: bool) -> Path:
         import pooch
         import requests
 
-        def download(url: str, path: str, asked: object) -> None:
-            with Path(path).open("wb") as handle:
-                downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=2**16, timeout=TIMEOUT)
-                downloader(url, _Limited(handle, file.size + SLACK), asked)
-
-        pooch.get_logger().setLevel("WARNING")
-        url = f"{self.url}/{file.served}"
-        known = f"md5:{file.gzip_md5}" if file.gzip_md5 else f"sha256:{file.sha256}"
-        try:
-            return Path(pooch.retrieve(url, known, file.served, folder, downloader=download))
-        except (requests.RequestException, ValueError) as error:
-            raise DataMissingError(f"{url} could not be downloaded: {error}; try again, or: {self.how}") from error
-
-
-class _Limited:
-    """A file that takes at most `most` bytes."""
-
-    def __init__(self, handle: IO[bytes], most: int) -> None:
-        self.handle, self.left = handle, most
-
-    def write(self, data: bytes) -> None:
-        """Write a piece; raises ValueError: it is too much."""
-        self.left -= len(data)
-        if self.left < 0:
-            raise ValueError("the server sends too many bytes")
-        self.handle.write(data)
-
-    def flush(self) -> None:
-        """Do nothing: the file is flushed when it is closed."""
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
+        download = pooch.HTTPDownloader(progressbar=bar, chunk_size=2**16, timeout=TIMEOUT)
+        with files.os_errors_as_run_errors(self.directory, ADVICE):
+            for file in self.missing():
+                files.make_directory(self.directory)
+                url = f"{self.url}/{file.served}"
+                with tempfile.TemporaryDirectory(dir=self.directory) as folder:
+                    page = Path(folder) / file.served
+                    try:
+                        download(url, str(page), None)
+                        contents = file.read(page)
+                    except (requests.RequestException, InputError) as error:
+                        told = f"{url} could not be downloaded: {error}; try again, or: {self.how}"
+                        raise DataMissingError(told) from error
+                files.write_atomic(self.directory / file.name, contents)
+        return self.directory

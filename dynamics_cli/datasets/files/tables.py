@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,24 +25,18 @@ def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
         DataMissingError: the file is not there.
         InputError: it cannot be read; the message says where.
     """
-    try:
-        exists = path.is_file()
-    except OSError:  # too long a name, or a directory that may not be looked into
-        exists = False
-    if not exists:
-        raise DataMissingError(f"{path}: no such data file; name an existing .npz or .csv under dataset.path")
-    if path.suffix.lower() == ".npz":
-        return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
     if path.suffix.lower() == ".csv":
         return _read_csv(path, outputs)
-    raise InputError(f"{path}: unknown kind of data file {path.suffix!r}; known are .npz and .csv")
+    return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
 
 
 def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
     """Return the named arrays of an `.npz` file, which hold numbers; other arrays are not read.
 
-    Raises InputError: the file is damaged or lacks a required array, or an array holds something else than numbers, or
-    more of them than fit into memory.
+    Raises:
+        DataMissingError: the file is not there.
+        InputError: it is damaged or lacks a required array, or an array holds something else than numbers, or more of
+            them than fit into memory.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -54,6 +47,8 @@ def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = (
                     raise InputError(f"{path}: no array {name!r}; the file holds {names or 'nothing'}")
             wanted = {name: entries[name] for name in (*required, *optional) if name in entries}
             return {name: _read_array(archive, entry, f"{path}: {name}") for name, entry in wanted.items()}
+    except FileNotFoundError as error:
+        raise DataMissingError(f"{path}: there is no such file") from error
     except ARCHIVE_DAMAGE as error:
         reason = str(error) or type(error).__name__
         raise InputError(f"{path}: not a readable .npz file of plain arrays ({reason})") from error
@@ -75,30 +70,25 @@ def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     try:
         lines = enumerate(csv.reader(path.read_text(encoding="utf-8-sig").splitlines(), strict=True), 1)
         rows = [(number, row) for number, row in lines if any(cell.strip() for cell in row)]
+    except FileNotFoundError as error:
+        raise DataMissingError(f"{path}: there is no such file") from error
     except (OSError, ValueError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: not a table of numbers ({reason})") from error
     if rows and all(_number(cell) is None for cell in rows[0][1]):
         rows = rows[1:]  # a header
-    if not rows:
-        raise InputError(f"{path}: the file holds no samples")
-    columns = len(rows[0][1])
+    columns = len(rows[0][1]) if rows else 0
     if columns <= outputs:
-        last = "the label" if outputs == 1 else f"{outputs} columns of labels"
-        signs = [sign for sign in ";\t" if sign in rows[0][1][0]]
-        guess = f"; is it separated by {signs[0]!r}? Commas are needed" if signs else ""
-        width = "one column" if columns == 1 else f"{columns} columns"
-        raise InputError(f"{path}:{rows[0][0]}: {width} only; needed are inputs and, last, {last}{guess}")
+        needed = f"at least {outputs + 1} columns between commas, inputs and, last, labels"
+        raise InputError(f"{path}: it has {columns}; needed are {needed}")
     table = np.empty((len(rows), columns))
     for k, (number, row) in enumerate(rows):
         if len(row) != columns:
             raise InputError(f"{path}:{number}: {len(row)} columns, the lines before have {columns}")
         for column, cell in enumerate(row):
             value = _number(cell)
-            if value is None or not math.isfinite(value):
-                shown = f"{cell[:60]!r}" + ("..." if len(cell) > 60 else "")
-                why = ", not a number" if value is None else "; all values must be finite"
-                raise InputError(f"{path}:{number}: column {column + 1} holds {shown}{why}")
+            if value is None:
+                raise InputError(f"{path}:{number}: column {column + 1} holds {cell[:60]!r}, not a number")
             table[k, column] = value
     return {"x": table[:, :-outputs], "y": table[:, -outputs:]}
 
