@@ -477,11 +477,11 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
         RunError: the run is damaged, or a file cannot be written.
     """
     from dynamics_cli.analysis import animate_run
-    from dynamics_cli.runs.store.layout import plots_folder
+    from dynamics_cli.runs.store.layout import PLOTS
     from dynamics_cli.sweeps.find import open_run
 
     loaded = open_run(run, whole=True)
-    folder = out or plots_folder(loaded.path) / str(getattr(loaded, "replica", ""))
+    folder = out or loaded.path / PLOTS / str(getattr(loaded, "replica", ""))
     return animate_run(loaded, Path(folder) / "animation.gif", progress)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -33,16 +33,13 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.errors import InputError, needing
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.runs.run import FEW_NUMBERS, column_names
 from dynamics_cli.text import Table, jsonable, shorten
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import check_labels
-
-if TYPE_CHECKING:
-    import xarray
 
 NESTED = ("state_dict", "model_state_dict", "model")
 """Keys under which checkpoints of training loops hold the state dict."""
@@ -55,23 +52,6 @@ BatchLoss = Callable[[nn.Module, Any], Tensor]
 """Module and batch -> the mean loss of the samples in it."""
 LookUp = Callable[[NDArray[np.int64]], Any]
 """Numbers (k,) of samples -> their inputs: a tensor, a tuple or list of tensors by place, or a mapping by name."""
-
-
-class Measured(Table):
-    """The table of `dyn.measure`."""
-
-    arrays: dict[str, list[kinds.Floats]]
-    """What each measure gave at each checkpoint."""
-
-    def to_xarray(self) -> xarray.Dataset:
-        """Return the measures as an `xarray.Dataset` along `iteration`; raises UsageError: xarray is not installed."""
-        with needing("to_xarray", "xarray"):
-            import xarray
-        variables = {
-            name: (("iteration", *(f"{name}_{k}" for k in range(values[0].ndim))), np.stack(values))
-            for name, values in self.arrays.items()
-        }
-        return xarray.Dataset(variables, coords={"iteration": self.column("iteration")})
 
 
 @contextmanager
@@ -178,10 +158,9 @@ def measure(
     loss: Any = "cross_entropy",
     measures: Sequence[Any] = ("train_loss", "gradient_norm", "sharpness"),
     checkpoints: Any = None,
-    step: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     **given: Any,
-) -> Measured:
+) -> Table:
     """Measure a network of torch, as runs are measured.
 
     At its weights, or at each of several checkpoints. A copy of the model computes, in its eval mode, in blocks of
@@ -201,7 +180,6 @@ def measure(
             All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
             of training; with their iterations as `{100: state_dict}` or `[(100, state_dict)]`.
-        step: the iteration of a single checkpoint, or of the model's own weights.
         progress: called with how many numbers are measured, of how many.
         given: further settings, as follows.
         start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
@@ -216,20 +194,18 @@ def measure(
     Returns:
         A row for each checkpoint: the file as `checkpoint`, `iteration` (as given, the last number in the name of the
         file, or the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are
-        columns `name.1`, `name.2`, ..., more are an array in the column `name`. `arrays` has the arrays of all by name.
+        columns `name.1`, `name.2`, ..., more are an array in the column `name`.
 
     Raises:
         InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
         ConfigError: there is no such loss or measure, or it has no such key.
     """
-    listed = _listed(checkpoints, step)
+    listed = _listed(checkpoints)
     instrument = Instrument(model, x, y, loss=loss, measures=measures, **given)
-    table, done = Measured(), 0
-    table.arrays = {name: [] for name in instrument.measures}
+    table, done = Table(), 0
     for iteration, file, weights in listed:
         row: dict[str, Any] = {"iteration": iteration} if file is None else {"checkpoint": file, "iteration": iteration}
         for name, numbers in instrument.at(weights, iteration):
-            table.arrays[name].append(numbers)
             if numbers.ndim and numbers.size <= FEW_NUMBERS:
                 columns = column_names(instrument.config, name, numbers.size)
                 row |= {f"{name}.{k}": value for k, value in zip(columns, numbers.ravel().tolist(), strict=True)}
@@ -294,14 +270,14 @@ class Checkpoint(State):
         return State(self.origin(), self.start, self._start, 0)
 
 
-def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, Any]]:
+def _listed(checkpoints: Any) -> list[tuple[int, str | None, Any]]:
     """Return iteration, file and weights of the checkpoints; None stands for the weights of the model."""
     if isinstance(checkpoints, Mapping) and checkpoints and all(isinstance(key, int) for key in checkpoints):
         checkpoints = list(checkpoints.items())
     elif checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
-        checkpoints = [(step, checkpoints)]
-    elif not checkpoints or step is not None:
-        raise InputError("step is of a single checkpoint: give a list [(step, checkpoint), ...] that is not empty")
+        checkpoints = [checkpoints]
+    elif not checkpoints:
+        raise InputError("there are no checkpoints")
     given = [pair if isinstance(pair, tuple) and len(pair) == 2 else (None, pair) for pair in checkpoints]
     files = [os.fspath(weights) if isinstance(weights, str | os.PathLike) else None for _, weights in given]
     numbers = [int(digits[-1]) for file in files if file and (digits := re.findall(r"\d+", Path(file).stem))]

@@ -197,10 +197,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "sharpness.blocks: 'b.' is no trained weight of: first.weight",
     ),
     "two lengths": (lambda: dyn.measure(Two(), (X[:5, :2], Y), Y), r"inputs \(5, 2\), \(8,\) and labels \(8,\) differ"),
-    "several steps": (
-        lambda: dyn.measure(Tied(), X, Y, checkpoints=[Tied(), Tied()], step=3),
-        "of a single checkpoint",
-    ),
+    "none": (lambda: dyn.measure(Tied(), X, Y, checkpoints=[]), "there are no checkpoints"),
 }
 
 
@@ -224,10 +221,8 @@ def test_checkpoints_have_steps_and_names_of_wrappers() -> None:
         table = dyn.measure(models[0], X, Y, checkpoints=checkpoints)
         assert table.column("iteration") == steps
         assert table.column("sharpness") == plain.column("sharpness")
-    assert dyn.measure(models[1], X, Y, step=7)[0] == pytest.approx({**plain[1], "iteration": 7}, rel=1e-6)
-    data = dyn.measure(models[0], X, Y, checkpoints=checkpoints, measures=["sharpness", "hessian_spectrum"]).to_xarray()
-    assert data["sharpness"].dims == ("iteration",)
-    assert (data["hessian_spectrum"].shape, data["iteration"].values.tolist()) == ((3, 12), steps)
+    (row,) = dyn.measure(models[0], X, Y, checkpoints={7: models[1]})
+    assert row == pytest.approx({**plain[1], "iteration": 7}, rel=1e-6)
 
 
 def test_parameters_and_blocks_are_chosen_by_name() -> None:

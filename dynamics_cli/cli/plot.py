@@ -67,7 +67,7 @@ def plot(
         return
     message = partial(say, quiet=quiet or as_json)
     path = None if isinstance(drawn, list) else drawn.path
-    plots = layout.outputs_root() / "plots" if path is None else layout.plots_folder(path)
+    plots = layout.outputs_root() / "plots" if path is None else path / layout.PLOTS
     folder = out or plots / str(getattr(drawn, "replica", ""))
     files: list[Path] = []
     predicted = dyn.predictions(drawn) if theory and isinstance(drawn, Run) else []

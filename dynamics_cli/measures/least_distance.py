@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_cli.measures.arrays import Floats
 
@@ -31,11 +31,6 @@ class LeastDistance:
     """Lagrange multipliers (n,): `w = A^T multipliers`, non-negative, zero where an inequality is slack."""
     kkt_residual: float
     """Largest violation of stationarity, feasibility, sign and complementary slackness, relative to the solution."""
-
-    @property
-    def support(self) -> NDArray[np.int64]:
-        """Numbers of the inequalities with a positive multiplier (support vectors)."""
-        return np.flatnonzero(self.multipliers > 0)
 
 
 def least_distance(A: ArrayLike, b: ArrayLike | float = 1.0) -> LeastDistance:

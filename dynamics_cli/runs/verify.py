@@ -46,8 +46,6 @@ def _faults(directory: Path) -> Iterator[Finding]:
     except DynError as error:
         yield Finding.of(error, directory)
         return
-    for link in layout.links(directory):
-        yield Finding(link, "it is a link, where a run holds its own files")
     try:
         read_config(directory, run.info)
     except DynError as error:

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.config import RunConfig, to_yaml
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_info, write_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from dynamics_cli.text import size
 
 
 class RunWriter:
@@ -90,7 +89,6 @@ class RunWriter:
             UsageError: the run is complete.
             RunError: the directory holds no run, or a damaged run.
         """
-        layout.refuse_links(directory)
         info = read_info(directory)
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
@@ -251,18 +249,3 @@ def _make_folders(directory: Path) -> None:
         for folder in (directory, directory / layout.TRAJECTORY, directory / layout.MEASURES):
             files.make_directory(folder)
             files.remove_temporaries(folder)
-
-
-def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
-    """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes.
-
-    The files of a run there count as room; a run that has ended is used as it is, unless `force` replaces it.
-    """
-    free, held = files.free_bytes(directory), 0
-    if layout.is_run(directory):
-        held = sum(status.st_size for status in files.sizes(directory).values())
-        with suppress(RunError):  # a damaged run is told of later
-            held = held if force or read_info(directory)["status"] not in ("complete", "diverged") else needed
-    if needed > free + held:
-        room = f"about {size(needed)}, and {size(free)} are free"
-        raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")

@@ -26,7 +26,7 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
 from dynamics_cli.runs.store.locks import is_locked, run_lock
-from dynamics_cli.runs.writer import RunWriter, check_space
+from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.estimate import Estimate, estimate, refuse_if_too_large
 from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingLoop
@@ -128,7 +128,6 @@ def obtain_run(
     """
     began, remedy = time.monotonic(), "the same command" if resume else files.RESUME
     _make_directory(plan.directory)
-    check_space(plan.directory, len(plan.problems) * plan.needs.disk_bytes, force=force)
     with files.continued_by(remedy), run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         if force:
             clear_run(plan.directory)
@@ -199,9 +198,8 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
     """Return the action of training a plan with these options.
 
     Raises:
-        RunError: the disk has less room than the run needs, or the run that is there is damaged.
+        RunError: the run that is there is damaged.
     """
-    check_space(plan.directory, plan.needs.disk_bytes, force=force)
     run = begun_run(plan)
     if run is None:
         return Prospect(plan, None, "train from iteration 0")

@@ -118,16 +118,6 @@ def test_no_warning_of_a_step_that_is_too_large(backend: str, lr: float, dim: in
     assert answer.err.startswith("Error: the loss is not finite at iteration ")
 
 
-def test_too_little_space_is_told_before_any_work(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynamics_cli.runs.store import files
-
-    monkeypatch.setattr(files, "free_bytes", lambda path: 100)
-    for options in ([], ["--dry-run"]):
-        answer = dyn("train", "toy.yaml", "--out", "here", *options)
-        assert (answer.code, answer.out) == (7, "")
-        assert "are free where here is: free space, record less, or give --out elsewhere" in answer.err
-
-
 DIVERGING = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
 
 

@@ -69,20 +69,6 @@ def test_force_trains_again(dyn: Dyn) -> None:
     assert ((Path(first["path"]) / "config.yaml").stat().st_ino, again["seconds"]) != before
 
 
-@pytest.mark.parametrize("name", ["trajectory/notes.txt", "measures/a/b.npy", "plots/table.csv", "parts/mine.py"])
-def test_force_deletes_no_file_of_others(name: str, dyn: Dyn, place: Path) -> None:
-    dyn("train", "toy.yaml", "--out", "here")
-    mine = place / "here" / name
-    mine.parent.mkdir(parents=True, exist_ok=True)
-    mine.write_text("mine")
-    answer = dyn("train", "toy.yaml", "--out", "here", "--force")
-    told = f"Error: here/{name} was not written by dyn and would be deleted: move it, then repeat the command\n"
-    assert (answer.code, answer.out, answer.err) == (2, "", told)
-    assert (mine.read_text(), dyn("verify", "here").code) == ("mine", 0)
-    mine.unlink()
-    assert dyn("train", "toy.yaml", "--out", "here", "--force").code == 0
-
-
 def test_classification_reports_accuracies(dyn: Dyn) -> None:
     test = (
         "--set=dataset={kind: points, x: [[-1.0], [1.0]], y: [-1, 1], x_test: [[2.0]], y_test: [1], append_bias: true}"

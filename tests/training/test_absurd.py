@@ -56,14 +56,6 @@ def test_an_absurd_config_is_refused_before_anything_is_allocated(tmp_path, name
     assert not list(tmp_path.iterdir())
 
 
-def test_a_recording_larger_than_the_disk_is_refused_whatever_its_limit(tmp_path):
-    needs_a_farm = plan(tmp_path / "run", optimizer=LONG, record={"limit_gib": 1e9})
-    assert needs_a_farm.needs.disk_bytes > 1e13
-    with pytest.raises(RunError, match="free space, record less, or give --out elsewhere"):
-        obtain_run(needs_a_farm)
-    assert not list((tmp_path / "run").iterdir())
-
-
 def test_memory_counts_what_convolutions_give(tmp_path):
     """Full batch, float32: weights four times, all layers' outputs twice, the largest twice, the data twice."""
     needs = plan(tmp_path, **{**CONVOLUTIONAL, "optimizer": GD}).needs

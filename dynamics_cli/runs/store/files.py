@@ -63,17 +63,13 @@ def continued_by(remedy: str) -> Iterator[None]:
 
 
 def create(path: Path) -> BinaryIO:
-    """Open a file for writing, empty at first; not through a link."""
-    return open(path, "w+b", buffering=0, opener=_no_link)
+    """Open a file for writing, empty at first."""
+    return path.open("w+b", buffering=0)
 
 
 def open_update(path: Path) -> BinaryIO:
-    """Open an existing file for reading and writing in place; not through a link."""
-    return open(path, "r+b", buffering=0, opener=_no_link)
-
-
-def _no_link(name: str, flags: int) -> int:
-    return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    """Open an existing file for reading and writing in place."""
+    return path.open("r+b", buffering=0)
 
 
 def write_at(handle: BinaryIO, data: Buffer, offset: int) -> None:
@@ -169,14 +165,6 @@ def names(directory: Path) -> list[str]:
         return []
 
 
-def free_bytes(path: Path) -> int:
-    """Free space where `path` is or will be, in bytes."""
-    path = path.absolute()
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    return shutil.disk_usage(path).free
-
-
 def sizes(directory: Path) -> dict[Path, os.stat_result]:
     """Return the status (`st_size`, `st_mtime`) of every file below a directory."""
     statuses = {}
@@ -243,10 +231,5 @@ def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -
 def remove_temporaries(directory: Path) -> None:
     """Delete the unfinished files of interrupted atomic writes in a directory."""
     for name in names(directory):
-        if is_temporary(name):
+        if _TEMPORARY.fullmatch(name):
             remove_tree(directory / name)
-
-
-def is_temporary(name: str) -> bool:
-    """Whether this is the name of an unfinished file of ours."""
-    return _TEMPORARY.fullmatch(name) is not None

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import files
 
 CONFIG = "config.yaml"
@@ -51,12 +50,6 @@ RUN_FILES = (
     CONFIG,  # last: by it the remaining files are recognised as ours
 )
 """Files and folders of a run directory besides its lock, in the order of deletion."""
-
-_IN_FOLDERS = re.compile(
-    rf"({TRAJECTORY}|{MEASURES})/[^/]+\.npy|{PLOTS}/[^/]+\.(png|pdf|svg|gif)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.py",
-    re.DOTALL,
-)
-"""Names of the files that dyn writes into the folders of a run directory."""
 
 CONFIG_FIRST_LINE = "# The resolved config of this run directory, written by dyn."
 """By this line a `config.yaml` is recognised as part of a run."""
@@ -117,25 +110,17 @@ def is_run(directory: Path) -> bool:
 
 
 def clear_run(directory: Path) -> None:
-    """Delete the files of a run, for `--force`; the lock, which the caller holds, and files that are not ours stay.
+    """Delete the files and folders of a run, for `--force`; the lock, which the caller holds, and all else stay.
 
     A directory that does not exist, or holds nothing of the names that a run uses, is left as it is.
 
     Raises:
-        UsageError: the directory is not a run, yet holds files whose names a run needs; or a folder of the run holds a
-            file that is not ours.
+        UsageError: the directory is not a run, yet holds files whose names a run needs.
         RunError: something cannot be deleted.
     """
     if not is_run(directory):
         refuse_foreign(directory)
         return
-    for folder in (directory / name for name in (TRAJECTORY, MEASURES, PLOTS, PARTS)):
-        for path in [] if folder.is_symlink() else sorted(folder.rglob("*")):
-            known = _IN_FOLDERS.fullmatch(path.relative_to(directory).as_posix()) or files.is_temporary(path.name)
-            if path.is_file() and not path.is_symlink() and not known:
-                raise UsageError(
-                    f"{path} was not written by dyn and would be deleted: move it, then repeat the command"
-                )
     with files.os_errors_as_run_errors(directory):
         files.remove_temporaries(directory)
         for name in RUN_FILES:
@@ -144,28 +129,6 @@ def clear_run(directory: Path) -> None:
             files.remove_tree(directory / name)
             if name == INFO:
                 files.sync_directory(directory)  # a power cut, too, finds the first gone first, and the last last
-
-
-def links(directory: Path) -> list[Path]:
-    """Return the links among the files and folders of a run; nothing is written or deleted there."""
-    inside = (f"{folder}/{name}" for folder in (TRAJECTORY, MEASURES) for name in files.names(directory / folder))
-    return [directory / name for name in (*RUN_FILES, LOCK, *inside) if (directory / name).is_symlink()]
-
-
-def plots_folder(directory: Path) -> Path:
-    """Return the folder of the pictures of a run.
-
-    Raises UsageError: it is a link.
-    """
-    if (directory / PLOTS).is_symlink():
-        raise UsageError(f"{directory / PLOTS} is a link, through which dyn does not write: give --out another folder")
-    return directory / PLOTS
-
-
-def refuse_links(directory: Path) -> None:
-    """Raise `CorruptRunError` when a part of a run is a link, whose target may be anything."""
-    for link in links(directory):
-        raise CorruptRunError(link, "it is a link, where a run holds its own files", "put the file itself there")
 
 
 def refuse_foreign(directory: Path) -> None:
