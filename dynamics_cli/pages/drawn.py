@@ -77,7 +77,7 @@ def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:
     return page.panel(
         "scene", scene.title, scene.alternative, name=name, window=scene.window, right=scene.right,
         right_label=in_unicode(scene.right_label), x=in_unicode(scene.xlabel), y=in_unicode(scene.ylabel),
-        square=scene.square, zero=scene.zero, texts=scene.texts, framed=scene.framed,
+        square=scene.square, zero=scene.zero,
         remarks=[scene.remark(i) for i in states], at=kept if len(kept) < len(shown) else None,
         windows=page.array([scene.window_of(i) for i in states]) if scene.window_of else None,
         layers=sorted(layers, key=lambda layer: layer["z"]), legend=[entry for entries in legend for entry in entries],

@@ -146,14 +146,12 @@ def test_pictures_of_states(show: Show, outputs: Path) -> None:
 def test_decision_regions_are_those_of_the_network(show: Show, outputs: Path) -> None:
     run = dyn.train(PLANE)
     tab = show(dyn.page(run), color_scheme="light")
-    canvas = tab.locator(".regions canvas")
-    box, picture = canvas.bounding_box(), Image.open(BytesIO(canvas.screenshot())).convert("RGB")
+    axes = tab.locator(".regions .u-over")
+    box, picture = axes.bounding_box(), Image.open(BytesIO(axes.screenshot())).convert("RGB")
     window = tab.evaluate("described.panels.find((panel) => panel.name === 'regions').window")
-    side = box["height"] - 46
-    left = 54 + (box["width"] - 66 - side) / 2
     for x in ([1.4, 0.5], [-1.4, 0.4], [0.5, 1.2], [-0.6, -1.2]):
-        across = left + (x[0] - window[0]) / (window[1] - window[0]) * side
-        down = 10 + (window[3] - x[1]) / (window[3] - window[2]) * side
+        across = (x[0] - window[0]) / (window[1] - window[0]) * box["width"]
+        down = (window[3] - x[1]) / (window[3] - window[2]) * box["height"]
         red, _, blue = picture.getpixel((round(across), round(down)))
         assert (blue > red) == (run.network(-1)(np.array([x]))[0] > 0), x  # violet where positive, red where negative
 

@@ -1,6 +1,6 @@
 // @ts-check
 "use strict";
-// A canvas with axes: where numbers stand in it, ticks, labels.
+// Axes of uPlot: ticks, labels, and pictures that are drawn in them.
 
 /** Round numbers between two numbers, about `count`. @param {number} from @param {number} to @param {number} count */
 function ticks(from, to, count) {
@@ -23,139 +23,96 @@ function powers(from, to, count) {
   return between.length > 1 ? between : ticks(from, to, count);
 }
 
-/** @typedef {{left: number, top: number, width: number, height: number}} Box */
+/** Ticks and labels of an axis of uPlot, a tick every `room` pixels. @param {"x" | "y"} side @param {{x: boolean, y: boolean}} log @param {number} room */
+function axis(side, log, room) {
+  return {
+    stroke: () => color("theory"), ticks: { stroke: () => color("faint"), size: 4 }, grid: { show: false }, gap: 2, labelSize: 18, labelFont: "12px sans-serif",
+    filter: (/** @type {any} */ _, /** @type {number[]} */ all) => all,
+    incrs: [Number.MAX_VALUE], // else there are no ticks beyond 1e32; `splits` has them all
+    splits: (/** @type {uPlot} */ u, /** @type {number} */ _, /** @type {number} */ from, /** @type {number} */ to) =>
+      (log[side] ? powers : ticks)(from, to, u.bbox[side === "x" ? "width" : "height"] / devicePixelRatio / room),
+    values: (/** @type {any} */ _, /** @type {number[]} */ at) => labels(at),
+  };
+}
 
+/** The room of labels beside an axis: long ones take it from the chart. @param {any} _ @param {string[] | null} texts */
+function roomOf(_, texts) {
+  return 8 + 7 * Math.max(6, ...(texts ?? []).map((text) => text.length));
+}
+
+/** @typedef {{equal?: boolean, x?: object, y?: object, right?: number[] | null, rightLabel?: string}} AxesLook options of uPlot's axes; limits of a second y axis */
+
+/** Axes of uPlot, in which anything is drawn. */
 class Drawing {
-  /**
-   * @param {HTMLElement} place @param {string} alternative @param {number} aspect height over width
-   * @param {{equal?: boolean, right?: boolean, x?: string, y?: string}} [look]
-   */
+  /** @param {HTMLElement} place @param {string} alternative @param {number} aspect height over width @param {AxesLook} [look] */
   constructor(place, alternative, aspect, look = {}) {
-    this.canvas = /** @type {HTMLCanvasElement} */ (make("canvas", { role: "img", "aria-label": alternative }));
-    place.append(this.canvas);
-    this.ctx = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    this.place = make("div", { class: "drawing", role: "img", "aria-label": alternative });
+    place.append(this.place);
     this.aspect = aspect;
     this.look = look;
+    this.log = { x: false, y: false };
     this.window = [0, 1, 0, 1];
     this.width = 0;
-    this.height = 0;
-    this.ratio = 0;
-    this.log = { x: false, y: false };
-    /** @type {Box} */
     this.box = { left: 0, top: 0, width: 1, height: 1 };
-    /** @type {() => void} */
-    this.onresize = () => {};
-    this.measure();
-    new ResizeObserver(() => this.measure() && this.onresize()).observe(place);
+    this.paint = () => {};
+    new ResizeObserver(() => this.plot && Math.abs(this.place.clientWidth - this.width) > 1 && this.build()).observe(place);
   }
 
-  /** Take the size of the place; whether it has changed. */
-  measure() {
-    const width = Math.max(200, this.canvas.parentElement?.clientWidth ?? 0);
-    if (width === this.width && devicePixelRatio === this.ratio) return false;
-    this.width = width;
-    this.ratio = devicePixelRatio;
-    this.height = Math.round(Math.min(width * this.aspect, 460));
-    this.canvas.width = width * this.ratio;
-    this.canvas.height = this.height * this.ratio;
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${this.height}px`;
-    return true;
+  /** Show a window, and in it what `paint` draws in pixels of the page. @param {number[]} window x from, x to, y from, y to @param {() => void} paint @param {AxesLook} [look] where it is another */
+  show(window, paint, look) {
+    [this.window, this.paint, this.look] = [window, paint, look ?? this.look];
+    if (this.plot && !look) this.plot.setData([[]]);
+    else this.build();
   }
 
-  /** Empty the canvas and take the numbers that it shows. @param {number[]} window x from, x to, y from, y to */
-  begin(window) {
-    this.ctx.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    this.ctx.clearRect(0, 0, this.width, this.height);
-    const [left, right, top, bottom] = [54, this.look.right ? 54 : 12, 10, 36];
-    this.box = { left, top, width: this.width - left - right, height: this.height - top - bottom };
-    if (this.look.equal) {
-      const [x0, x1, y0, y1] = window;
-      const scale = Math.min(this.box.width / (x1 - x0), this.box.height / (y1 - y0));
-      const width = scale * (x1 - x0);
-      this.box = { left: left + (this.box.width - width) / 2, top, width, height: scale * (y1 - y0) };
-    }
-    this.window = window;
-    this.ctx.font = "12px sans-serif";
+  build() {
+    this.plot?.destroy();
+    const { look, log } = this;
+    this.width = this.place.clientWidth;
+    const width = Math.max(200, this.width);
+    const height = Math.round(Math.min(width * this.aspect, 460));
+    const [across, down] = [46 + 18 + 12, 22 + 18 + 10]; // what the axes take
+    const side = Math.min(width - across, height - down);
+    const axes = [{ ...axis("x", log, 70), size: 22, ...look.x }, { ...axis("y", log, 36), size: look.equal ? 46 : roomOf, ...look.y },
+      ...(look.right ? [{ ...axis("y", { x: false, y: false }, 36), scale: "right", side: 1, label: look.rightLabel, size: roomOf, stroke: () => color("neurons") }] : [])];
+    const scales = { x: { time: false, distr: log.x ? 3 : 1, range: () => this.window.slice(0, 2) }, y: { distr: log.y ? 3 : 1, range: () => this.window.slice(2) }, right: { range: () => look.right ?? [0, 1] } };
+    const options = /** @type {any} */ ({
+      ...(look.equal ? { width: side + across, height: side + down } : { width, height }),
+      axes, scales, padding: [10, look.right ? 0 : 12, 0, 0], legend: { show: false }, cursor: { show: false }, series: [{}],
+      hooks: { draw: [() => this.draw()] },
+    });
+    this.plot = new uPlot(options, [[]], this.place);
   }
 
-  /** @param {number} v @param {"x" | "y"} axis */
-  share(v, axis) {
-    const [a, b] = axis === "x" ? this.window : this.window.slice(2);
-    return this.log[axis] ? Math.log(v / a) / Math.log(b / a) : (v - a) / (b - a);
+  draw() {
+    const { ctx, bbox } = /** @type {uPlot} */ (this.plot);
+    const [left, top, width, height] = [bbox.left, bbox.top, bbox.width, bbox.height].map((pixels) => pixels / devicePixelRatio);
+    this.box = { left, top, width, height };
+    ctx.save();
+    ctx.scale(devicePixelRatio, devicePixelRatio);
+    ctx.strokeStyle = color("unsigned");
+    ctx.lineWidth = 1;
+    ctx.strokeRect(left, top, width, height);
+    ctx.beginPath();
+    ctx.rect(left, top, width, height);
+    ctx.clip();
+    ctx.font = "12px sans-serif";
+    this.paint();
+    ctx.restore();
+  }
+
+  get ctx() {
+    return /** @type {uPlot} */ (this.plot).ctx;
   }
 
   /** @param {number} x */
   px(x) {
-    return this.box.left + this.share(x, "x") * this.box.width;
+    return this.box.left + /** @type {uPlot} */ (this.plot).valToPos(x, "x");
   }
 
   /** @param {number} y */
   py(y) {
-    return this.box.top + (1 - this.share(y, "y")) * this.box.height;
-  }
-
-  /** Draw only inside of the axes. @param {() => void} draw */
-  inside(draw) {
-    const { left, top, width, height } = this.box;
-    this.ctx.save();
-    this.ctx.beginPath();
-    this.ctx.rect(left, top, width, height);
-    this.ctx.clip();
-    draw();
-    this.ctx.restore();
-  }
-
-  /**
-   * Draw frame, ticks and labels; `words` are names of places on an axis, `places` where its ticks stand.
-   * @param {number[]} [right] limits of a second axis on the right @param {string} [label] of that axis
-   * @param {{x?: string[] | null, y?: string[] | null}} [words] @param {{x?: number[], y?: number[]}} [places]
-   */
-  axes(right, label, words = {}, places = {}) {
-    const { ctx, box } = this;
-    const [x0, x1, y0, y1] = this.window;
-    ctx.strokeStyle = color("unsigned");
-    ctx.lineWidth = 1;
-    ctx.strokeRect(box.left, box.top, box.width, box.height);
-    ctx.fillStyle = color("theory");
-    ctx.textAlign = "center";
-    ctx.textBaseline = "top";
-    const across = places.x ?? (this.log.x ? powers(x0, x1, box.width / 70) : ticks(x0, x1, box.width / 70));
-    labels(across).forEach((label, k) => {
-      const [v, text] = [across[k], words.x ? (words.x[across[k]] ?? "") : label];
-      this.line(this.px(v), box.top + box.height, this.px(v), box.top + box.height + 4);
-      const beside = this.width - ctx.measureText(text.slice(0, 18)).width / 2; // else the last label leaves the canvas
-      ctx.fillText(text.slice(0, 18), Math.min(this.px(v), beside), box.top + box.height + 6);
-    });
-    ctx.fillText(this.look.x ?? "", box.left + box.width / 2, box.top + box.height + 21, box.width);
-    ctx.textBaseline = "middle";
-    ctx.textAlign = "right";
-    const up = places.y ?? (this.log.y ? powers(y0, y1, box.height / 36) : ticks(y0, y1, box.height / 36));
-    labels(up).forEach((label, k) => {
-      const [v, text] = [up[k], words.y ? (words.y[up[k]] ?? "") : label];
-      this.line(box.left - 4, this.py(v), box.left, this.py(v));
-      ctx.fillText(text.slice(0, 9), box.left - 6, this.py(v), 34); // so narrow that the label has its place
-    });
-    this.turned(this.look.y ?? "", box.left - 46);
-    if (!right) return;
-    ctx.textAlign = "left";
-    ctx.fillStyle = color("neurons");
-    for (const v of ticks(right[0], right[1], box.height / 36)) {
-      const y = box.top + (1 - (v - right[0]) / (right[1] - right[0])) * box.height;
-      ctx.fillText(short(v), box.left + box.width + 4, y);
-    }
-    this.turned(label ?? "", box.left + box.width + 48);
-  }
-
-  /** Write upwards along the middle of the height. @param {string} text @param {number} x */
-  turned(text, x) {
-    const { ctx, box } = this;
-    ctx.save();
-    ctx.translate(x, box.top + box.height / 2);
-    ctx.rotate(-Math.PI / 2);
-    ctx.textAlign = "center";
-    ctx.fillText(text, 0, 0, box.height);
-    ctx.restore();
+    return this.box.top + /** @type {uPlot} */ (this.plot).valToPos(y, "y");
   }
 
   /** @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */

@@ -86,18 +86,10 @@ class Chart {
   build() {
     this.plot?.destroy();
     this.range = this.zoomed ?? this.whole();
-    const axis = { stroke: () => color("theory"), grid: { stroke: () => color("faint"), width: 1 }, ticks: { stroke: () => color("faint") },
-      filter: (/** @type {any} */ _, /** @type {number[]} */ all) => all,
-      incrs: [Number.MAX_VALUE] }; // else there are no ticks beyond 1e32; `splits` has them all
-    /** @param {any} _ @param {number[]} splits */
-    const values = (_, splits) => labels(splits);
+    const grid = { stroke: () => color("faint"), width: 1 };
     /** @type {Map<number, string>} */
     const named = new Map(this.panel.ticks ?? []);
-    /** A label that has more room than others takes it from the chart. @param {any} _ @param {string[] | null} texts */
-    const size = (_, texts) => 14 + 8 * Math.max(6, ...(texts ?? []).map((text) => text.length));
-    /** @param {"x" | "y"} name @param {number} room pixels a tick takes */
-    const splits = (name, room) => (/** @type {uPlot} */ u, /** @type {number} */ __, /** @type {number} */ from, /** @type {number} */ to) =>
-      (this.log[name] ? powers : ticks)(from, to, u.bbox[name === "x" ? "width" : "height"] / devicePixelRatio / room);
+    const names = named.size ? { values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((v) => named.get(v) ?? ""), splits: () => [...named.keys()] } : {};
     this.drawn = this.lines.flatMap((line, k) => [{ line, k, curve: line.curve, edge: false },
       ...(line.low && line.high ? [line.high, line.low].map((curve) => ({ line, k, curve, edge: true })) : [])]);
     const columns = /** @type {any[]} */ (this.drawn.map(({ line, k, curve, edge }) => ({
@@ -114,7 +106,7 @@ class Chart {
         x: { time: false, distr: this.log.x ? 3 : 1, range: () => this.range },
         y: { distr: this.log.y ? 3 : 1, range: () => this.heights() },
       },
-      axes: [{ ...axis, ...(named.size ? { values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((v) => named.get(v) ?? ""), splits: () => [...named.keys()] } : { values, splits: splits("x", 80) }), label: this.panel.label, labelSize: 18, labelFont: "12px sans-serif", size: 34 }, { ...axis, values, splits: splits("y", 34), size }],
+      axes: [{ ...axis("x", this.log, 80), grid, label: this.panel.label, size: 22, ...names }, { ...axis("y", this.log, 34), grid, size: roomOf }],
       series: [{}, ...columns],
       bands,
       hooks: {

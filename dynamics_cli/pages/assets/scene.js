@@ -30,7 +30,7 @@ async function setUpScene(place, panel) {
     draw(now);
   };
   if (windows) place.append(make("div", { class: "settings" }, ticker("scale of this state", scaled, scale)));
-  const drawing = new Drawing(place, panel.alternative, panel.square ? 1 : 0.72, { equal: panel.square, right: !!panel.right, x: panel.x, y: panel.y });
+  const drawing = new Drawing(place, panel.alternative, panel.square ? 1 : 0.72, { equal: panel.square, right: panel.right, rightLabel: panel.right_label, x: { label: panel.x }, y: { label: panel.y } });
   place.append(make("p", { class: "legend" }, ...panel.legend.map((/** @type {string[]} */ [name, sign, text]) => {
     const key = make("span", { "aria-hidden": "true" }, sign);
     key.style.color = `var(--${/-/.test(name) ? `series-${Number(name.slice(7)) % 7}` : name})`;
@@ -40,28 +40,20 @@ async function setUpScene(place, panel) {
   if (panel.remarks.some(Boolean)) place.append(remark);
   const draw = (/** @type {number} */ k) => {
     now = k;
-    drawing.begin(windows && scaled ? [...windows.slice(4 * k, 4 * k + 4)] : panel.window);
-    const { ctx, box } = drawing;
-    drawing.inside(() => {
+    remark.textContent = panel.remarks[k] || "\u00a0";
+    drawing.show(windows && scaled ? [...windows.slice(4 * k, 4 * k + 4)] : panel.window, () => {
+      const { ctx, box } = drawing;
       ctx.strokeStyle = color("faint");
-      ctx.lineWidth = 1;
       if (panel.zero.includes("y")) drawing.line(box.left, drawing.py(0), box.left + box.width, drawing.py(0));
       if (panel.zero.includes("x")) drawing.line(drawing.px(0), box.top, drawing.px(0), box.top + box.height);
-      ctx.fillStyle = color("unsigned");
-      ctx.textAlign = "center";
-      for (const [x, y, text] of panel.texts) ctx.fillText(text, drawing.px(x), drawing.py(y));
       for (const layer of layers) {
         ctx.globalAlpha = layer.alpha;
         ctx.lineWidth = layer.size * POINT;
-        if (layer.form === "field" || layer.form === "classes") drawPixels(drawing, panel, layer, k);
+        if (layer.form === "field" || layer.form === "classes") drawPixels(drawing, layer, k);
         else drawRows(drawing, panel, layer, k);
-        ctx.globalAlpha = 1;
       }
     });
-    if (panel.framed) drawing.axes(panel.right ?? undefined, panel.right_label);
-    remark.textContent = panel.remarks[k] || "\u00a0";
   };
-  drawing.onresize = () => now >= 0 && draw(now);
   return draw;
 }
 
@@ -111,8 +103,8 @@ function drawMarker(drawing, layer, marker, x, y) {
   [ctx.strokeStyle, ctx.fillStyle] = [stroke, fill];
 }
 
-/** Draw the pixels of a state over the whole window. @param {Drawing} drawing @param {Panel} panel @param {Layer} layer @param {number} k */
-function drawPixels(drawing, panel, layer, k) {
+/** Draw the pixels of a state over the whole window. @param {Drawing} drawing @param {Layer} layer @param {number} k */
+function drawPixels(drawing, layer, k) {
   const [width, height] = [layer.columns, layer.first[1]];
   const map = Object.assign(document.createElement("canvas"), { width, height });
   const pixels = /** @type {CanvasRenderingContext2D} */ (map.getContext("2d"));
@@ -127,6 +119,5 @@ function drawPixels(drawing, panel, layer, k) {
   }
   pixels.putImageData(image, 0, 0);
   const { left, top, width: across, height: down } = drawing.box;
-  drawing.ctx.imageSmoothingEnabled = panel.framed;
   drawing.ctx.drawImage(map, left, top, across, down);
 }

@@ -33,7 +33,6 @@ class Sweep {
     }
     place.append(settings);
     this.drawing = new Drawing(place, panel.alternative, 0.5);
-    this.drawing.onresize = () => this.draw();
     this.scale = /** @type {HTMLCanvasElement} */ (make("canvas", { width: 128, height: 10, class: "scale", "aria-hidden": "true" }));
     this.legend = make("span", {});
     this.readout = make("p", { class: "readout", "aria-live": "polite" }, "A place of the picture, or a row of the table, chooses a job.");
@@ -41,9 +40,8 @@ class Sweep {
     this.rows = make("tbody", {});
     place.append(make("div", { class: "settings" }, this.scale, this.legend), this.readout,
       make("div", { class: "scroll jobs", tabindex: "0", role: "group", "aria-label": "jobs" }, make("table", {}, make("thead", {}, this.head), this.rows)));
-    const { canvas } = this.drawing;
-    canvas.addEventListener("mousemove", (event) => this.say(this.under(event)));
-    canvas.addEventListener("click", (event) => this.choose(this.under(event)));
+    this.drawing.place.addEventListener("mousemove", (event) => this.say(this.under(event)));
+    this.drawing.place.addEventListener("click", (event) => this.choose(this.under(event)));
     this.draw();
     this.sort(0);
   }
@@ -51,20 +49,17 @@ class Sweep {
   draw() {
     const { drawing, panel } = this;
     const { x, y, colour } = this.chosen;
-    Object.assign(drawing.look, { x: x.name, y: y.name });
     drawing.log = { x: x.log, y: y.log };
     /** Whether there are cells, of all jobs with the same settings; else each job is a dot. */
     this.celled = x.setting && y.setting && x !== y;
     this.places = { x: different(x), y: different(y) };
-    drawing.begin([...this.limits(x, this.places.x), ...this.limits(y, this.places.y)]);
     const shown = this.celled ? medians(x, y, colour) : colour.values;
     let [low, high] = reach(shown, false);
     const log = !colour.words && (colour.log || (low > 0 && high > LOG_RANGE * low));
     if (log) [low, high] = reach(shown, true);
     const share = (/** @type {number} */ v) => (log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low));
-    drawing.inside(() => {
+    const paint = () => {
       const { ctx } = drawing;
-      ctx.strokeStyle = color("unsigned");
       for (let j = 0; j < panel.jobs; j++) {
         const [x0, x1, y0, y1] = this.frame(j);
         if (!Number.isFinite(x0 + y0)) continue;
@@ -76,10 +71,9 @@ class Sweep {
         drawing.line(x0, y1, x1, y0);
       }
       this.mark();
-    });
-    const wide = x.words ? Math.max(...x.words.map((word) => drawing.ctx.measureText(word.slice(0, 18)).width)) + 8 : 50;
-    const at = { x: x.setting ? spaced(this.places.x, (v) => drawing.px(v), wide) : undefined, y: y.setting ? spaced(this.places.y, (v) => drawing.py(v), 20) : undefined };
-    drawing.axes(undefined, undefined, { x: x.words, y: y.words }, at);
+    };
+    const look = { x: this.axis("x", 18), y: this.axis("y", 9) };
+    drawing.show([...this.limits(x, this.places.x), ...this.limits(y, this.places.y)], paint, look);
     const ctx = /** @type {CanvasRenderingContext2D} */ (this.scale.getContext("2d"));
     for (let k = 0; k < 128; k++) {
       ctx.fillStyle = `rgb(${viridis(k / 127)})`;
@@ -88,6 +82,15 @@ class Sweep {
     const [from, to] = [low, high].map((v) => colour.words?.[v] ?? short(v));
     const said = `${from} to ${to}${log ? " (log)" : ""}${this.celled ? ", median over all other settings and seeds; crosses: no number" : ""}`;
     this.legend.replaceChildren(`${colour.name}: ${said}`);
+  }
+
+  /** The label of an axis, ticks at the values of a setting, and words of `most` characters. @param {"x" | "y"} side @param {number} most */
+  axis(side, most) {
+    const { name, words, setting } = this.chosen[side];
+    const room = side === "y" ? 20 : words ? 8 + 7 * Math.max(...words.map((word) => Math.min(word.length, most))) : 50;
+    const places = /** @type {{x: Float64Array, y: Float64Array}} */ (this.places)[side];
+    return { label: name, ...(setting ? { splits: (/** @type {uPlot} */ u) => spaced(places, (v) => u.valToPos(v, side), room) } : {}),
+      ...(words ? { values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((v) => (words[v] ?? "").slice(0, most)) } : {}) };
   }
 
   /** The ends of an axis; around cells half of their size. @param {Column} column @param {Float64Array} places @returns {number[]} */
@@ -127,10 +130,11 @@ class Sweep {
 
   /** The job that is nearest to the mouse, -1 if none is near. @param {MouseEvent} event */
   under(event) {
+    const { left, top } = this.drawing.ctx.canvas.getBoundingClientRect();
     let [best, job] = [this.celled ? Infinity : 40 ** 2, -1];
     for (let j = 0; j < this.panel.jobs; j++) {
       const [x0, x1, y0, y1] = this.frame(j);
-      const far = ((x0 + x1) / 2 - event.offsetX) ** 2 + ((y0 + y1) / 2 - event.offsetY) ** 2;
+      const far = ((x0 + x1) / 2 - (event.clientX - left)) ** 2 + ((y0 + y1) / 2 - (event.clientY - top)) ** 2;
       if (far < best) [best, job] = [far, j];
     }
     return job;
