@@ -264,9 +264,9 @@ def draw_overparam(e: kit.Evidence) -> kit.Drawing:
         handles += axes[0].plot(STUDENTS, np.median(rows, axis=1), color=color, lw=1.0, label=name)
         axes[1].plot(STUDENTS, e.both if layers == "both" else e.committee, kit.MARKER, color=color)
         axes[1].plot(STUDENTS, [expected(K, shared=layers == "both") for K in STUDENTS], color=color, ls="--", lw=1.0)
-    for k, (panel, title) in enumerate(zip(axes, ("trained, random starts", "ODE, informed starts"), strict=True)):
+    for panel in axes:
         panel.set(xlabel="students $K$ ($M=2$)", xticks=STUDENTS)
-        kit.panel_label(panel, k, title)
+    kit.panel_labels(axes, "trained, random starts", "ODE, informed starts")
     axes[0].set(ylabel="final error / formula for $K=M$", yscale="log")
     axes[1].set_ylim(0, None)
     looks = (("trained, each teacher", "x", "none"), ("ODE", kit.MARKER, "none"), ("formula, small steps", "", "--"))

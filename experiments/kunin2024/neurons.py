@@ -117,10 +117,9 @@ def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
             (dashes,) = panel.plot(neuron.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
         line.set_label(rf"$\delta={neuron.delta:g}$")
         handles.append(line)
-    for k, (name, label) in enumerate((("Size", r"$a\,\Vert w\Vert$"), ("Alignment", r"$\cos(w,\beta^*)$"),
-                                       ("Kernel distance", "$S(0,t)$"))):  # fmt: skip
-        axes[k].set(xlabel="time $t$", ylabel=label)
-        kit.panel_label(axes[k], k, name)
+    for panel, label in zip(axes, (r"$a\,\Vert w\Vert$", r"$\cos(w,\beta^*)$", "$S(0,t)$"), strict=True):
+        panel.set(xlabel="time $t$", ylabel=label)
+    kit.panel_labels(axes, "Size", "Alignment", "Kernel distance")
     kit.figure_legend(figure, [*handles, dashes], columns=4)
     return figure
 

@@ -87,15 +87,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     handles = [kit.draw_curve(axes[0], epochs, e.losses, log_time=True, color=kit.PALETTE.measured, label="trained")]
     for level in e.levels[:-1]:
         power = axes[0].axhline(level, **look, label="power of the modes left")
-    handles += [
-        power,
-        *axes[0].plot(
-            [*PRINTED], [*PRINTED.values()], "o", color=kit.PALETTE.highlight, ms=4, zorder=3, label="printed"
-        ),
-    ]
-    axes[0].set(
-        xscale="log", yscale="log", xlim=(100, epochs[-1]), ylim=(5e-5, 1.5), xlabel="epoch", ylabel="mean square"
-    )
+    dots: dict[str, Any] = {"color": kit.PALETTE.highlight, "ms": 4, "zorder": 3, "label": "printed"}
+    handles += [power, *axes[0].plot([*PRINTED], [*PRINTED.values()], "o", **dots)]
+    axes[0].loglog()
+    axes[0].set(xlim=(100, epochs[-1]), ylim=(5e-5, 1.5), xlabel="epoch", ylabel="mean square")
     for k, (mode, color) in enumerate(zip(e.modes, kit.SERIES[1:], strict=False)):
         handles += axes[1].plot(e.epochs[1:], e.amplitudes[1:, k], color=color, label=f"frequency {mode}")
         axes[1].axhline(e.sizes[k], color=color, ls=":", lw=1.0)
@@ -103,8 +98,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     axes[1].set(xscale="log", xlim=(100, epochs[-1]), xlabel="epoch", ylabel="amplitude in the output")
     shown = [epoch for epoch in (*SHOWN, int(e.epochs[-1])) if epoch <= e.epochs[-1]]
     for color, epoch in zip((kit.PALETTE.muted, *kit.SERIES[1:]), shown, strict=False):  # the mode learnt last
-        output = e.outputs[int(np.searchsorted(e.epochs, epoch))]
-        axes[2].plot(output, color=color, label=f"epoch {epoch:,}".replace(",", " "))
+        at = int(np.searchsorted(e.epochs, epoch))
+        axes[2].plot(e.outputs[at], color=color, label=f"epoch {epoch:,}".replace(",", " "))
     axes[2].plot(e.target, color="black", ls=":", lw=1.2, label="its label")
     axes[2].set(xlabel="entry of the output", ylabel="output", xticks=range(0, e.p + 1, 5))
     kit.place_legend(axes[2], axes[2].get_legend_handles_labels()[0], "below", columns=2)
@@ -112,9 +107,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     image = axes[3].imshow(e.spectra[order], aspect="auto", cmap="Greys", vmin=0)
     axes[3].set(xlabel="frequency", ylabel="neuron, sorted", xticks=range(0, e.p // 2 + 1, 2))
     figure.colorbar(image, ax=axes[3], label="modulus")
-    kit.panel_labels(
-        axes, "Loss", "Amplitudes of modes", f"Output for {PAIR[0]} + {PAIR[1]}", "Output weights in the end"
-    )
+    output = f"Output for {PAIR[0]} + {PAIR[1]}"
+    kit.panel_labels(axes, "Loss", "Amplitudes of modes", output, "Output weights in the end")
     kit.figure_legend(figure, [*handles, bound], columns=4)
     return figure
 

@@ -174,11 +174,11 @@ TIME = r"time over $\ln(1/\alpha)$"
 
 def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.45)
-    t, smallest = np.geomspace(1e-3, 1e3, 4000), e.runs[-1]
+    t, least = np.geomspace(1e-3, 1e3, 4000), e.runs[-1]
     handles = _draw_loss(axes[0], e, t)
     axes[0].set(xscale="log", xlim=(1e-3, 1e3), ylim=(1e-5, 300))
     for k in range(len(e.limit.betas[0])):
-        axes[1].plot(smallest.t, smallest.beta[:, k], color=kit.SERIES[k], lw=1.8)
+        axes[1].plot(least.t, least.beta[:, k], color=kit.SERIES[k], lw=1.8)
         axes[1].plot(t, e.limit.at(e.limit.betas, t)[:, k], **DASHES)
         axes[1].plot(e.constrained.times, e.constrained.betas[:, k], ".", color=kit.PALETTE.theory, ms=5)
     axes[1].set(xscale="log", xlim=(0.03, 30), xlabel=TIME, ylabel=r"coefficient $\beta_i$")

@@ -79,8 +79,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.95, extra_height=0.55)
     k, ends = len(PRINTED), np.array([0.8, 1.2]) * [np.min(e.exact), np.max(e.exact)]
-    line = axes[0].plot(ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), label="exact")[0]
-    handles: list[Any] = [line]
+    handles: list[Any] = axes[0].plot(ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), label="exact")
     looks = (("largest rank", slice(0, k), kit.SERIES[0]), ("lower rank", slice(k, None), kit.SERIES[1]))
     at = np.arange(len(e.exact))
     for name, part, color in looks:
@@ -88,10 +87,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         look["label"] = f"estimate, {name}"
         handles.append(axes[0].errorbar(e.exact[part], e.mean[part], SPREADS * e.spread[part], **look))
         axes[1].errorbar(at[part], (e.mean / e.exact)[part], SPREADS * (e.spread / e.exact)[part], **look)
-    cross: dict[str, Any] = {"ls": "", "marker": "x", "ms": 5, "color": "black", "zorder": 3}
-    cross["label"] = "printed estimate"
-    handles += axes[0].plot(e.exact[:k], e.printed, **cross)
-    axes[1].plot(at[:k] + 0.3, e.printed / e.exact[:k], **cross)
+    cross: dict[str, Any] = {"ls": "", "marker": "x", "ms": 5, "color": "black", "label": "printed estimate"}
+    handles += axes[0].plot(e.exact[:k], e.printed, zorder=3, **cross)
+    axes[1].plot(at[:k] + 0.3, e.printed / e.exact[:k], zorder=3, **cross)
     axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), zorder=1)
     for values, marker, color, name in (
         (e.hessian, "s", kit.SERIES[2], "half the rank of the Hessian"),
@@ -106,14 +104,13 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for label in axes[1].get_xticklabels():
         label.set(ha="right", rotation_mode="anchor")
     axes[1].set_xlabel("sizes of layers, rank")
-    for axis, name in zip(axes, ("Against exact values", "By network"), strict=True):
-        kit.panel_label(axis, 0 if axis is axes[0] else 1, name)
+    kit.panel_labels(axes, "Against exact values", "By network")
     kit.figure_legend(figure, handles, columns=3)
     return figure
 
 
 def wanted(factor: int = 1) -> dict[str, kit.Wanted]:
-    """Return the runs of all networks, a role for each, with chains `longer` times the length."""
+    """Return the runs of all networks, a role for each, with chains `factor` times as long."""
     runs = {}
     for sizes, rank in networks():
         nbeta, layers = N / math.log(N), len(sizes) - 1

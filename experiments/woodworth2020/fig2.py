@@ -104,17 +104,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     alpha = 10.0 ** (e.logs / 2)
     look: dict[str, Any] = {"ls": (0, (4, 2)), "lw": 1.0}
     handles = axes[0].plot(alpha, e.errors, color=kit.SERIES[0], label=r"$\arg\min Q_\alpha$")
-    for value, color, name in (
-        (e.sparse, kit.SERIES[2], r"least $\ell_1$"),
-        (e.dense, kit.SERIES[1], r"least $\ell_2$"),
-    ):
-        handles.append(axes[0].axhline(value, color=color, label=name, **look))
+    rich = (e.sparse, e.norms_1 - e.l1, kit.SERIES[2], r"$\ell_1$")
+    lazy = (e.dense, e.norms_2 - e.l2, kit.SERIES[1], r"$\ell_2$")
+    for error, excess, color, name in (rich, lazy):
+        handles.append(axes[0].axhline(error, color=color, label=f"least {name}", **look))
+        axes[1].plot(alpha, np.where(excess > 1e-9, excess, np.nan), color=color, label=f"excess {name} norm")
     axes[0].set(xscale="log", yscale="log", ylabel=r"population error $\Vert\beta-\beta^*\Vert^2$")
-    for values, color, name in (
-        (e.norms_1 - e.l1, kit.SERIES[2], r"$\ell_1$"),
-        (e.norms_2 - e.l2, kit.SERIES[1], r"$\ell_2$"),
-    ):
-        axes[1].plot(alpha, np.where(values > 1e-9, values, np.nan), color=color, label=f"excess {name} norm")
     axes[1].set(xscale="log", yscale="log", ylabel="excess norm")
     kit.place_legend(axes[1], list(axes[1].lines), "inside")
     axes[2].plot(COUNTS, np.where(np.isfinite(e.largest), 10.0 ** (e.largest / 2), np.nan), kit.MARKER + "-", ms=4,
@@ -134,8 +129,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for panel in (axes[0], axes[1], axes[3]):
         panel.set_xlabel(r"scale of the start $\alpha$")
     names = ("Population error", "Excess norms", "Sample complexity", f"Trained, {trained[0].dim} dimensions")
-    for k, name in enumerate(names):
-        kit.panel_label(axes[k], k, name)
+    kit.panel_labels(axes, *names)
     kit.figure_legend(figure, handles)
     return figure
 

@@ -90,14 +90,14 @@ def draw_merged(e: kit.Evidence) -> kit.Drawing:
     """Draw both losses with their theory."""
     figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.2)
     rows = ((e.losses, e.population, e.levels, "population loss"), (e.white, e.sigmoid, e.white_levels, "closed form"))
-    for k, (panel, (losses, predicted, levels, name)) in enumerate(zip(axes, rows, strict=True)):
+    for panel, (losses, predicted, levels, name) in zip(axes, rows, strict=True):
         for m in (0, -1):
             panel.axhline(levels[m], color=kit.PALETTE.theory, ls=":", lw=1.0, label=None if m else "fixed points")
         panel.plot(losses, color=kit.PALETTE.measured, lw=2.2, alpha=0.75, label="linear attention")
         panel.plot(predicted, color=kit.SERIES[1], ls="--", lw=1.0, label=name)
         panel.set(xlabel="iteration", ylabel="loss", ylim=(0, 1.1), xlim=(0, len(losses) - 1))
         kit.place_legend(panel, panel.get_legend_handles_labels()[0], "below", columns=2)
-        kit.panel_label(panel, k, ("Eigenvalues 0.4, 0.3, 0.2, 0.1", "White inputs")[k])
+    kit.panel_labels(axes, "Eigenvalues 0.4, 0.3, 0.2, 0.1", "White inputs")
     return figure
 
 
@@ -153,10 +153,10 @@ def draw_features(e: kit.Evidence) -> kit.Drawing:
     right.semilogy(np.abs(attention / features - 1) + 1e-9, color=kit.SERIES[0], lw=0.9, label="all weights")
     right.semilogy(np.abs(frozen / features - 1) + 1e-9, color=kit.SERIES[2], lw=0.9, label="blocks kept at 0")
     right.set_ylabel("relative difference of the losses")
-    for k, panel in enumerate((left, right)):
+    for panel in (left, right):
         panel.set(xlabel="iteration", xlim=(0, len(features) - 1))
-        kit.panel_label(panel, k, ("Loss", "Difference")[k])
         kit.place_legend(panel, panel.get_legend_handles_labels()[0], "below", columns=2)
+    kit.panel_labels(figure.axes, "Loss", "Difference")
     return figure
 
 

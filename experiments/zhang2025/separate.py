@@ -149,13 +149,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     axes[2].set(ylabel="strength", ylim=(-0.1, 1.2))
     handles = [handle for panel in axes[1:] for handle in panel.get_legend_handles_labels()[0]]
     kit.figure_legend(figure, handles, columns=4)
-    for k, title in enumerate(("Loss, $s = 0.01$", "Loss, $s = 0.02$", "Strengths")):
-        axes[k].set(xlabel="iteration", xlim=(0, len(first.losses) - 1))
-        kit.panel_label(axes[k], k, title)
+    for panel in axes:
+        panel.set(xlabel="iteration", xlim=(0, len(first.losses) - 1))
+    kit.panel_labels(axes, "Loss, $s = 0.01$", "Loss, $s = 0.02$", "Strengths")
     return figure
 
 
-LARGE_START = kit.Wanted(CONFIG, ("initialization.scale=0.02",), replicas=3)
 FIGURE = kit.Figure(
     id="zhang2025-separate",
     caption=(
@@ -166,8 +165,9 @@ FIGURE = kit.Figure(
         "dashed: descent on the population loss."
     ),
     configs={
-        RELEASED: kit.Wanted(CONFIG, replicas=3), LARGER: LARGE_START,
-        SMALL: kit.Wanted(CONFIG, ("initialization.scale=0.005",), replicas=1),
+        RELEASED: kit.Wanted(CONFIG, replicas=3),
+        LARGER: kit.Wanted(CONFIG, ("initialization.scale=0.02",), replicas=3),
+        SMALL: kit.Wanted(CONFIG, ("initialization.scale=0.005",)),
     },
     presets={"full": {RELEASED: kit.Wanted(CONFIG, ("dataset.n=80000",), replicas=6)}},
 )  # fmt: skip
