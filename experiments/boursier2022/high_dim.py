@@ -32,7 +32,7 @@ FITTED = 0.01
 SAME = 10.0
 """Angle in degrees within which directions are the same to the eye."""
 BARS = 10
-"""Principal components whose explained variance is drawn."""
+"""Principal components whose explained variance is drawn: the first two dark, the rest summed up."""
 
 
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
@@ -188,27 +188,24 @@ def explained_variance(W: kit.Floats) -> kit.Floats:
     return np.asarray(powers / powers.sum())
 
 
-def draw_explained_variance(axes: kit.Axes, ratios: kit.Floats) -> None:
-    """Draw the first `BARS` of the ratios (r,) as bars, the first two dark; sum up the dark and the hidden."""
-    heights = ratios[:BARS]
-    colors = [kit.PALETTE.measured] * 2 + ["#A9C7DD"] * (len(heights) - 2)
-    axes.bar(np.arange(1, len(heights) + 1), heights, width=0.72, color=colors)
-    axes.set(xlabel="principal component", ylabel="explained variance ratio", xlim=(0.3, len(heights) + 0.7))
-    axes.set_ylim(0, 1.18 * float(heights.max()))
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
-    axes.tick_params(axis="x", length=0)
-    lines = [(f"first 2: {ratios[:2].sum():.3f}", kit.PALETTE.measured)]
-    lines.append((f"{len(ratios) - BARS} not shown: {ratios[BARS:].sum():.3f}", kit.PALETTE.unsigned))
-    where: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top"}
-    for k, (text, color) in enumerate(lines):
-        axes.annotate(text, (1.0, 1.0), xytext=(-2, -3 - 11 * k), fontsize=kit.SMALL + 0.5, color=color, **where)
-
-
 def draw_fig7(e: kit.Evidence) -> kit.Drawing:
-    figure, axes = kit.new_figure(2, 1, aspect=0.72)
-    draw_profile(axes[0], 0, e.curve, e.plateau)
-    draw_explained_variance(axes[1], e.ratios)
-    kit.panel_label(axes[1], 1, "Explained variance")
+    figure, (loss, bars) = kit.new_figure(2, 1, aspect=0.72)
+    draw_profile(loss, 0, e.curve, e.plateau)
+    heights = e.ratios[:BARS]
+    colors = [kit.PALETTE.measured] * 2 + ["#A9C7DD"] * (len(heights) - 2)
+    bars.bar(np.arange(1, len(heights) + 1), heights, width=0.72, color=colors)
+    bars.set(xlabel="principal component", ylabel="explained variance ratio", xlim=(0.3, len(heights) + 0.7))
+    bars.set_ylim(0, 1.18 * float(heights.max()))
+    bars.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
+    bars.tick_params(axis="x", length=0)
+    sums = {
+        f"first 2: {e.ratios[:2].sum():.3f}": kit.PALETTE.measured,
+        f"{len(e.ratios) - BARS} not shown: {e.ratios[BARS:].sum():.3f}": kit.PALETTE.unsigned,
+    }
+    where: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top"}
+    for k, (text, color) in enumerate(sums.items()):
+        bars.annotate(text, (1.0, 1.0), xytext=(-2, -3 - 11 * k), fontsize=kit.SMALL + 0.5, color=color, **where)
+    kit.panel_label(bars, 1, "Explained variance")
     return figure
 
 

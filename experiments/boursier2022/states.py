@@ -173,12 +173,10 @@ def bends(state: LineState, inputs: kit.Floats) -> bool:
     return bool(np.abs(np.diff(values, 2)).max() > 1e-6 * np.ptp(values))
 
 
-def distinct_kinks(
-    W: kit.Floats, within: tuple[float, float] = (-np.inf, np.inf), tolerance: float = 1e-2
-) -> kit.Floats:
+def distinct_kinks(W: kit.Floats, within: tuple[float, float] = (-np.inf, np.inf)) -> kit.Floats:
     """Return the distinct kinks (c,), ascending, of the neurons `W` (m, 2) of non-negligible norm, in an interval.
 
-    Kinks at most `tolerance` apart, or chained so, count once: their mean, weighted by the slopes of their neurons.
+    Kinks at most 0.01 apart, or chained so, count once: their mean, weighted by the slopes of their neurons.
     """
     weights = W[kit.significant(W)]
     places, (low, high) = kit.kinks(weights), within
@@ -187,7 +185,7 @@ def distinct_kinks(
     places, slopes = places[keep][order], np.abs(weights[keep, 0])[order]
     if places.size == 0:
         return places
-    group = np.concatenate([[0], np.cumsum(np.diff(places) > tolerance)])
+    group = np.concatenate([[0], np.cumsum(np.diff(places) > 1e-2)])
     shares = slopes / slopes.max()
     return np.bincount(group, weights=shares * places) / np.bincount(group, weights=shares)
 

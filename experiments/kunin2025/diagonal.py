@@ -23,6 +23,8 @@ ORDER = {"diagonal": (1, 2, 3, 0, 4), "dormant": (0, 1, 0)}
 ALPHAS = {"diagonal": (0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16), "dormant": (0.5, 0.1, 1e-2, 1e-4, 1e-6)}
 SMALL = 0.01
 """alpha up to which the jumps of a network are compared with the saddles."""
+DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.1}
+TIME = r"time over $\ln(1/\alpha)$"
 
 
 def jump_times(times: kit.Floats, beta: kit.Floats, limit: Saddles) -> kit.Floats:
@@ -135,9 +137,6 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.1}
-
-
 def colors(e: kit.Evidence) -> kit.Floats:
     """Return a colour (n, 4) for each network, darker for smaller alpha."""
     return np.asarray(colormaps["viridis"](np.linspace(0.92, 0.0, len(e.runs))))
@@ -167,9 +166,6 @@ def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
         axes.plot([*e.limit.times, last], [*e.limit.paths[:, k], e.limit.paths[-1, k]], **DASHES)
     axes.plot(e.constrained.times, e.constrained.paths, ".", color=kit.PALETTE.theory, ms=5, label="Algorithm 1")
     axes.set(xlabel=TIME, ylabel=r"$s_i / \ln(1/\alpha)$")
-
-
-TIME = r"time over $\ln(1/\alpha)$"
 
 
 def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
