@@ -8,9 +8,8 @@ from matplotlib.patches import Rectangle
 from dynamics_cli import kit
 from dynamics_cli.kinds import Streams, stream
 
-from .shared import States, first_at, read_states
-from .theory.cones import centres, correlation, permuted_shares
-from .theory.history import alignment_history
+from .shared import first_at, read_states
+from .theory.cones import centres, correlated_shares, least_correlation
 
 SHOWN = 120
 """Images of each digit in the heat map, evenly spread over all."""
@@ -21,30 +20,43 @@ PERMUTATIONS = 199
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure a run on two digits.
 
-    `products` (2 SHOWN, 2 SHOWN) are `<x_i, x_j>`, positive label first, `chance` is the larger p-value of the two
-    shares in `data` among permuted labels, `mean` (d,) the image that was subtracted. `tiles` (2, 2, d) are
-    `x_+ / |I_+|` and `x_- / |I_-|`, and below them the mean neurons of V_+ and V_- at the end, of the same lengths.
+    `products` (2 SHOWN, 2 SHOWN) are `<x_i, x_j>`, positive label first, `same` and `different` shares of correlated
+    pairs, `chance` is the larger p-value of the two among permuted labels. `plus` and `minus` are alignments of V_+ and
+    V_- by the current sign of v_j; `mean` (d,) is the image that was subtracted. `tiles` (2, 2, d) are `x_+ / |I_+|`
+    and `x_- / |I_-|`, and below them the mean neurons of V_+ and V_- at the end, of the same lengths.
     """
     run = runs["digits"]
-    states = read_states(run)
-    x_plus, x_minus = centres(states.x, states.y)
-    data = correlation(states.x, states.y)
-    null = permuted_shares(states.x, states.y, PERMUTATIONS, stream(run.config.seed, "analysis"))
-    above = np.count_nonzero(null >= [data.same, data.different], axis=0)
-    members = [np.flatnonzero(sign * states.y > 0) for sign in (1, -1)]
-    shown = [rows[np.linspace(0, len(rows) - 1, min(SHOWN, len(rows))).astype(int)] for rows in members]
-    x = states.x[np.concatenate(shown)]
+    states, rng = read_states(run), stream(run.config.seed, "analysis")
+    x, y, W, v = states.x, states.y, np.asarray(states.W, np.float64), np.asarray(states.v)
+    x_plus, x_minus = centres(x, y)
+    shares, *null = correlated_shares(x, np.stack([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))]))
+    above = np.count_nonzero(null >= shares, axis=0)
+    groups = [np.flatnonzero(sign * y > 0) for sign in (1, -1)]
+    shown = x[[k for rows in groups for k in rows[np.linspace(0, len(rows) - 1, min(SHOWN, len(rows))).astype(int)]]]
     raw = run.config.dataset.model_copy(update={"center": False}).load(Streams(run.config.seed))
+    top = np.linalg.eigvalsh(W @ W.swapaxes(1, 2))[:, -1]
     return kit.Evidence(
-        states=states, products=np.asarray(x @ x.T), data=data, chance=float((1 + above.max()) / (1 + PERMUTATIONS)),
-        x_plus=x_plus, x_minus=x_minus, history=alignment_history(states.W, states.v, x_plus, x_minus),
-        tiles=_tiles(states), mean=raw.x[:, : states.x.shape[1]].mean(axis=0),
+        iterations=states.iterations, loss_iterations=states.loss_iterations, losses=states.losses,
+        products=shown @ shown.T, same=shares[0], different=shares[1], mu=least_correlation(x, y),
+        chance=float((1 + above.max()) / (1 + PERMUTATIONS)), x_plus=x_plus, x_minus=x_minus,
+        plus=alignment(W, v > 0, x_plus), minus=alignment(W, v < 0, x_minus), squared_norm=top,
+        stable_rank=np.sum(W**2, axis=(1, 2)) / top, tiles=_tiles(x, y, W[-1], v[-1]),
+        mean=raw.x[:, : x.shape[1]].mean(axis=0),
     )  # fmt: skip
 
 
-def _tiles(states: States) -> kit.Floats:
-    W, v = np.asarray(states.W[-1], dtype=np.float64), np.asarray(states.v[-1])
-    centre = [states.x[states.y > 0].mean(axis=0), states.x[states.y < 0].mean(axis=0)]
+def alignment(W: kit.Floats, members: kit.Bools, target: kit.Floats) -> kit.Evidence:
+    """Return cosines (K,) of neurons `W` (K, m, d) with `target` (d,): of the `mean` of `members` (K, m), and of each.
+
+    `low` is the least of them and `high` the largest; all are NaN while there are no members.
+    """
+    each = np.where(members, kit.cosines(W, target), np.nan)
+    mean = kit.cosines(np.where(members[..., None], W, 0.0).sum(axis=1), target)
+    return kit.Evidence(mean=mean, low=np.fmin.reduce(each, axis=1), high=np.fmax.reduce(each, axis=1))
+
+
+def _tiles(x: kit.Floats, y: kit.Floats, W: kit.Floats, v: kit.Floats) -> kit.Floats:
+    centre = [x[y > 0].mean(axis=0), x[y < 0].mean(axis=0)]
     neurons = []
     for target, members in zip(centre, (v > 0, v < 0), strict=True):
         average = W[members].mean(axis=0) if members.any() else np.zeros(W.shape[1])
@@ -61,17 +73,16 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
         figure: the source, `Figure 5`.
         text: whether Section 4 speaks of these digits; of the others (Figures 10, 11) there are only pictures.
     """
-    states, history, losses, data = e.states, e.history, e.states.losses, e.data
+    losses, smaller, least = e.losses, np.fmin(e.plus.mean, e.minus.mean), np.fmin(e.plus.low, e.minus.low)
 
-    def at(iteration: int, cosines: kit.Floats) -> float:
-        return kit.value_at(states.iterations, cosines, iteration)
+    def at(iteration: float, cosines: kit.Floats) -> float:
+        return kit.value_at(e.iterations, cosines, iteration)
 
-    best, last = int(np.nanargmax(history.smaller)), int(states.iterations[-1])
     w_plus, w_minus = (kit.cosines(w[None], x)[0] for w, x in zip(e.tiles[1], (e.x_plus, e.x_minus), strict=True))
     # how far the alignment drops from its best, and from where it is when the loss starts to decrease
-    falls = {level: first_at(states.loss_iterations, losses < level) for level in (0.99, 0.9)}
-    highest, final = history.smaller[best], at(last, history.smaller)
-    at_fall = at(int(falls[0.99]), history.smaller) if np.isfinite(falls[0.99]) else np.nan
+    falls = {level: first_at(e.loss_iterations, losses < level) for level in (0.99, 0.9)}
+    highest, final = np.nanmax(smaller), smaller[-1]
+    at_fall = at(falls[0.99], smaller) if np.isfinite(falls[0.99]) else np.nan
     dropped = (at_fall - final) / (highest - final) if highest > final else np.nan
     good = f"Section 4, {figure}; 0.9 is our reading of good"
     of_text: list[kit.Claim] = []
@@ -79,19 +90,19 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
     if text:
         of_text = [
             kit.theory("same-label", "A pair of data is very likely to be positively correlated if it has the same "
-                       "label (share)", f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), data.same),
+                       "label (share)", f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), e.same),
             kit.theory("different-label", "A pair of data is negatively correlated if it has different labels (share)",
-                       f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), data.different),
+                       f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), e.different),
             kit.theory("opposite", "cos(x+, x-) is almost -1; after centring x+ = -x-", "Section 4, Final convergence",
                        kit.near(-1.0, 1e-6), kit.cosines(e.x_plus[None], e.x_minus)[0]),
             kit.claim("aligned", "After about 2000 iterations all neurons achieve good alignment (least cosine)",
-                      f"{good} (second, band)", kit.at_least(0.9), at(2000, history.least)),
+                      f"{good} (second, band)", kit.at_least(0.9), at(2000, least)),
             kit.claim("aligned-mean", "Mean neurons reach good alignment (smaller cosine of the two)",
-                      f"{good} (second, lines)", kit.at_least(0.9), at(2000, history.smaller)),
+                      f"{good} (second, lines)", kit.at_least(0.9), at(2000, smaller)),
             kit.claim("loss-falls", "After about 3000 iterations the norm grows and the loss decreases (first loss "
                       "below 0.9)", f"Section 4, {figure} (third)", kit.around(3000), falls[0.9]),
             kit.claim("rank-one", "The stable rank is almost 1 at the end",
-                      "Section 4, Final convergence", kit.around(1.0), history.stable_rank[-1]),
+                      "Section 4, Final convergence", kit.around(1.0), e.stable_rank[-1]),
             kit.claim("w-plus", "At the end the mean neuron of V+ shows good alignment with x+ (cosine)",
                       f"{good} (right)", kit.at_least(0.9), w_plus),
             kit.claim("w-minus", "At the end the mean neuron of V- shows good alignment with x- (cosine)",
@@ -105,7 +116,7 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
         kit.claim("alignment-drops", "When the loss starts to decrease the alignment drops (drop after a loss of 0.99, "
                   "share of all)", "Section 4, Alignment phase", kit.most(), dropped),
         kit.claim("rank-below-2", "The stable rank decreases below 2 (at the end)",
-                  f"Section 4, Theorem 1, {figure} (third)", kit.less_than(2.0), history.stable_rank[-1]),
+                  f"Section 4, Theorem 1, {figure} (third)", kit.less_than(2.0), e.stable_rank[-1]),
         kit.claim("loss-end", "The loss converges to 0 (last loss over the first)", f"Theorem 1, {figure} (third); a "
                   "fifth is our reading of the figure", kit.at_most(0.2), losses[-1] / losses[0]),
     ]
@@ -114,7 +125,7 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
     """Return how far the images are from Assumption 1, under which Theorem 1 bounds the time of alignment."""
-    return {"least y_i y_j cos(x_i, x_j); Assumption 1 asks for more than 0": e.data.mu}
+    return {"least y_i y_j cos(x_i, x_j); Assumption 1 asks for more than 0": e.mu}
 
 
 @kit.styled
@@ -147,29 +158,27 @@ def _heat_map(figure: kit.Drawing, axes: kit.Axes, products: kit.Floats) -> None
 
 
 def _alignment(axes: kit.Axes, e: kit.Evidence) -> None:
-    iterations = e.states.iterations
-    for group, sign, style in ((e.history.plus, "+", "-"), (e.history.minus, "-", "--")):
+    for group, sign, style in ((e.plus, "+", "-"), (e.minus, "-", "--")):
         color, label = kit.PALETTE.sign(float(f"{sign}1")), rf"$\cos(\overline{{w}}_{sign}, x_{sign})$"
-        axes.fill_between(iterations, group.low, group.high, color=color, alpha=0.18, lw=0)
-        kit.draw_curve(axes, iterations, group.mean, color=color, label=label, ls=style)
+        axes.fill_between(e.iterations, group.low, group.high, color=color, alpha=0.18, lw=0)
+        kit.draw_curve(axes, e.iterations, group.mean, color=color, label=label, ls=style)
     axes.axhline(0.9, color=kit.PALETTE.muted, lw=0.7, ls=":", zorder=0)
     axes.set_ylim(-0.2, 1.05)
-    kit.set_time_axis(axes, iterations)
+    kit.set_time_axis(axes, e.iterations)
     axes.set_ylabel("cosine (band: min to max)")
     axes.legend(loc="center right")
 
 
 def _convergence(axes: kit.Axes, e: kit.Evidence) -> None:
-    states, history = e.states, e.history
     lines = [
-        (states.loss_iterations, states.losses, r"loss $\mathcal{L}$", kit.PALETTE.measured, "-"),
-        (states.iterations, history.stable_rank, r"$\|W\|_F^2/\|W\|_2^2$", kit.PALETTE.rank, "--"),
-        (states.iterations, history.squared_norm, r"$\|W\|_2^2$", kit.SERIES[2], "-."),
+        (e.loss_iterations, e.losses, r"loss $\mathcal{L}$", kit.PALETTE.measured, "-"),
+        (e.iterations, e.stable_rank, r"$\|W\|_F^2/\|W\|_2^2$", kit.PALETTE.rank, "--"),
+        (e.iterations, e.squared_norm, r"$\|W\|_2^2$", kit.SERIES[2], "-."),
     ]
     for times, values, label, color, style in lines:
         kit.draw_curve(axes, times, values, label=label, color=color, ls=style)
-    axes.set_ylim(0, max(3.0, 1.1 * float(history.squared_norm.max())))
-    kit.set_time_axis(axes, states.iterations)
+    axes.set_ylim(0, max(3.0, 1.1 * float(e.squared_norm.max())))
+    kit.set_time_axis(axes, e.iterations)
     axes.set_ylabel("value")
     kit.place_legend(axes, axes.get_lines(), columns=3)
 

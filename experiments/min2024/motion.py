@@ -8,9 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.kinds import State
+from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.training.problem import build_problem
 
-from .shared import first_at, read_states
-from .theory.history import motion
+from .shared import first_at
+from .theory.motion import motion
 
 FULL = ("dataset.source=full", "optimizer.batch_size=2000")
 
@@ -18,14 +21,15 @@ FULL = ("dataset.source=full", "optimizer.batch_size=2000")
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure loss, `sum_j d/dt ||w_j||^2` and `sum_j || d/dt w_j/||w_j|| ||` of all data at epochs, each (E,)."""
     run = runs["sgd"]
-    states = read_states(run)
-    loss = run.config.loss
-    batch = getattr(run.config.optimizer, "batch_size", None) or len(states.x)
-    updates = -(-len(states.x) // batch)
-    x = states.x.astype(np.float32)
-    values = np.array([motion(x, states.y, W, v, loss) for W, v in zip(states.W, states.v, strict=True)])
-    loss, norms, directions = values.T
-    return kit.Evidence(epochs=states.iterations // updates, loss=loss, norms=norms, directions=directions)
+    problem, first, changes = build_problem(run.config), run.state(0), []
+    for k in range(len(run.snapshot_iterations)):
+        state = State(problem, run.state(k), lambda: first, 0)
+        W = state.parameters["hidden_weight"].astype(np.float64)
+        changes.append(motion(W, derivatives_of(state).gradient()[: W.size].reshape(W.shape)))
+    norms, directions = np.array(changes).T
+    loss = run.losses[np.searchsorted(run.loss_iterations, run.snapshot_iterations)]
+    epochs = run.snapshot_iterations // problem.steps_per_epoch
+    return kit.Evidence(epochs=epochs, loss=loss, norms=norms, directions=directions)
 
 
 def _peak(e: kit.Evidence, values: kit.Floats) -> float:

@@ -12,15 +12,7 @@ from dynamics_cli.kinds import stream
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .theory.cones import DEAD, PLUS, activation_counts, regions
-from .theory.early_alignment import (
-    AlignmentConstants,
-    alignment_constants,
-    check_path,
-    correspondence,
-    edge_times,
-    maximal_path,
-    travel_time,
-)
+from .theory.early_alignment import alignment_constants, correspondence, edge_times, is_path, maximal_path
 
 POSITIVE, NEGATIVE, DIM, NEURONS, SPREAD = 6, 5, 12, 400, 0.16
 """The data of the illustrations: unit vectors y_i x_i around a common direction."""
@@ -37,15 +29,20 @@ class CountPath:
     """(L + 1, 2) values of (k_+, k_-)."""
     times: kit.Floats
     """(L,) when they changed."""
-    bound: float
-    """T(P)."""
-    edges: kit.Ints
-    """(L,) edges of P_max that bound its own."""
 
     @property
     def time(self) -> float:
         """When S_+ was reached."""
         return float(self.times[-1])
+
+    @property
+    def edges(self) -> kit.Ints:
+        """(L,) edges of P_max that bound its own."""
+        return correspondence(self.counts, NEGATIVE)
+
+    def bound(self, rate: float) -> float:
+        """T(P)."""
+        return float(edge_times(self.counts, rate).sum())
 
     def kind(self, loses: bool) -> kit.Bools:
         """Return which edges (L,) lose a negative point (or, if not `loses`, only gain positive points)."""
@@ -72,34 +69,24 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     flow = sphere_flow(x, y, W, np.ones(len(W)), [0.0, np.inf], loss_factor=len(x))
     ends = regions(x, y, flow.directions[-1])
     ends[(x @ flow.directions[-1].T).max(axis=0) <= ON_BOUNDARY] = DEAD  # the last activation ends at its boundary
-    paths, lost = list[CountPath](), 0
-    for j in np.flatnonzero(ends == PLUS):
-        try:
-            paths.append(_path(x, y, W[j], constants, flow.switches[j]))
-        except ValueError:
-            lost += 1
-    dead = ends == DEAD
-    started = activation_counts(x, y, W)[:, 0] > 0
+    followed = [_path(x, y, W[j], flow.switches[j]) for j in np.flatnonzero(ends == PLUS)]
+    paths = [path for path in followed if is_path(path.counts, POSITIVE, NEGATIVE)]
+    dead, started = ends == DEAD, activation_counts(x, y, W)[:, 0] > 0
     return kit.Evidence(
-        constants=constants, maximal_time=travel_time(LARGEST, constants.rate),
+        constants=constants, maximal_time=float(edge_times(LARGEST, constants.rate).sum()),
         paths=sorted((path for path in paths if len(path.times)), key=lambda path: -len(path.times)),
-        lost=lost + int(np.count_nonzero(~dead & (ends != PLUS))), died_active=int(np.count_nonzero(dead & started)),
+        lost=len(ends) - len(paths) - np.count_nonzero(dead), died_active=np.count_nonzero(dead & started),
     )  # fmt: skip
 
 
-def _path(
-    x: kit.Floats, y: kit.Floats, w: kit.Floats, constants: AlignmentConstants, switches: kit.Floats
-) -> CountPath:
+def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, switches: kit.Floats) -> CountPath:
     """Return the path of one neuron: the counts between its changes of activation."""
     moments = np.concatenate([[0.0], switches])
     middles = np.concatenate([(moments[1:] + moments[:-1]) / 2, [moments[-1] + 1e-6]])
     followed = sphere_flow(x, y, w[None], [1.0], middles, loss_factor=len(x)).directions[:, 0]
     counts = activation_counts(x, y, followed)  # (L + 1, 2)
     moved = np.concatenate([[True], (np.diff(counts, axis=0) != 0).any(axis=1)])
-    counts, times = counts[moved], moments[moved][1:]
-    check_path(counts, POSITIVE, NEGATIVE)
-    edges = correspondence(counts, POSITIVE, NEGATIVE)
-    return CountPath(counts, times, travel_time(counts, constants.rate), edges)
+    return CountPath(counts[moved], moments[moved][1:])
 
 
 def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
@@ -109,7 +96,7 @@ def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
                    source, kit.exactly(0), e.lost),
         kit.theory("some", "There are real neurons on maximal paths", source, kit.at_least(1), len(e.paths)),
         kit.theory("bounded", "No neuron takes longer than T(P) of its own path (largest share)",
-                   "Appendix C.2", kit.at_most(1.0), max(path.time / path.bound for path in e.paths)),
+                   "Appendix C.2", kit.at_most(1.0), max(path.time / path.bound(e.constants.rate) for path in e.paths)),
         kit.theory("active-live", "A neuron that starts active on a positive point does not die (those that did)",
                    "Theorem 1", kit.exactly(0), e.died_active),
     ]  # fmt: skip
@@ -122,7 +109,7 @@ def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
         kit.theory("length", "The maximal path has n+ + n- edges",
                    source, kit.exactly(POSITIVE + NEGATIVE), len(LARGEST) - 1),
         kit.theory("largest", "Any path has at most the travel time of the maximal one (largest T(P) / T(Pmax))",
-                   source, kit.at_most(1.0), max(path.bound for path in e.paths) / e.maximal_time),
+                   source, kit.at_most(1.0), max(path.bound(e.constants.rate) for path in e.paths) / e.maximal_time),
         kit.theory("below-t1", "T(Pmax) is at most t1 (ratio)", "Appendix C.2", kit.at_most(1.0), e.maximal_time / t1),
         kit.theory("measured", "No neuron takes longer than t1 to reach S+ (largest time over t1)",
                    "Theorem 1", kit.at_most(1.0), slowest / t1),
@@ -177,7 +164,7 @@ def _draw_both(axes: kit.Axes, e: kit.Evidence, measured: str, largest: str) -> 
 def draw_fig14(e: kit.Evidence) -> kit.Drawing:
     figure, axes = _grid(0.35)
     for k, path in enumerate(e.paths[:: max(1, len(e.paths) // 3)][:3]):
-        label = f"reaches $S_+$ at {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound))}"
+        label = f"reaches $S_+$ at {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound(e.constants.rate)))}"
         _draw_path(axes, path.counts, kit.SERIES[k], label, style=("-", "--", "-.")[k], shift=0.09 * (k - 1))
     kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=1)
     return figure
@@ -187,7 +174,7 @@ def draw_fig14(e: kit.Evidence) -> kit.Drawing:
 def draw_fig15(e: kit.Evidence) -> kit.Drawing:
     figure, axes = _grid(0.3)
     path = e.paths[0]
-    measured = f"measured: {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound))}"
+    measured = f"measured: {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound(e.constants.rate)))}"
     _draw_both(axes, e, measured, rf"$P_{{\max}}$: $T$ = {kit.format_number(round(e.maximal_time))}")
     kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=1)
     return figure

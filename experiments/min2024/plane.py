@@ -10,9 +10,8 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import States, read_states, slope
-from .theory.cones import MINUS, PLUS, centres, correlation, misplaced, regions
-from .theory.history import alignment_history
+from .shared import read_states
+from .theory.cones import MINUS, PLUS, centres, least_correlation, misplaced, regions
 
 SEEDS = 200
 """Networks that claims on the number of neurons outside are decided by: it depends on the seed."""
@@ -50,21 +49,17 @@ class Moment:
         return float(np.linalg.norm(self.W, axis=1).max())
 
 
-def moment(states: States, iteration: int) -> Moment:
-    """Return the neurons at the state nearest to an iteration; raises InputError outside the plane."""
-    if states.x.shape[1] != 2:
-        raise kit.InputError(f"this figure shows neurons in the plane, the data have {states.x.shape[1]} dimensions")
-    k = states.index(iteration)
-    W, v = np.array(states.W[k], dtype=np.float64), np.array(states.v[k], dtype=np.float64)
-    return Moment(int(states.iterations[k]), W, v, regions(states.x, states.y, W))
+def moments_at(run: kit.Run, iteration: int) -> list[Moment]:
+    """Return the neurons of each network of a run, several where it has replicas, at the state nearest an iteration.
 
-
-def moments_of(run: kit.Run, iteration: int) -> list[Moment]:
-    """Return the moment of each replica of a run at the state nearest to an iteration."""
-    x, y = run.dataset().x, run.dataset().y
-    k = int(np.argmin(np.abs(np.array(run.snapshot_iterations) - iteration)))
-    weights = zip(*(np.asarray(run.parameters[name][k]) for name in ("hidden_weight", "output_weight")), strict=True)
-    return [Moment(int(run.snapshot_iterations[k]), W, v, regions(x, y, W)) for W, v in weights]
+    Raises InputError outside the plane.
+    """
+    data, k = run.dataset(), run.index_of(iteration)
+    if data.d != 2:
+        raise kit.InputError(f"this figure shows neurons in the plane, the data have {data.d} dimensions")
+    W, v = (np.asarray(run.parameters[name][k], np.float64) for name in ("hidden_weight", "output_weight"))
+    networks = zip(W.reshape(-1, *W.shape[-2:]), v.reshape(-1, v.shape[-1]), strict=True)
+    return [Moment(int(run.snapshot_iterations[k]), W, v, regions(data.x, data.y, W)) for W, v in networks]
 
 
 def least_cosine(now: Moment, members: kit.Bools, target: kit.Floats) -> float:
@@ -74,7 +69,7 @@ def least_cosine(now: Moment, members: kit.Bools, target: kit.Floats) -> float:
 
 @kit.styled
 def draw_moments(
-    states: States, moments: Sequence[Moment], titles: Sequence[str], *, count_strays: bool = False
+    states: kit.Evidence, moments: Sequence[Moment], titles: Sequence[str], *, count_strays: bool = False
 ) -> kit.Drawing:
     """Draw a panel for every moment: dots to its scale, thin rays for directions, the data to one scale."""
     figure, axes = kit.new_figure(len(moments), width=5.5, aspect=1.16, extra_height=0.25)
@@ -142,19 +137,27 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """
     states, flow = read_states(runs["descent"]), read_states(runs["flow"])
     return kit.Evidence(
-        states=states, flow=flow, moments=[moment(states, iteration) for iteration in (0, ALIGNED, END)],
-        stable_rank=alignment_history(states.W, states.v, *centres(states.x, states.y)).stable_rank,
-        flow_reached=regions(flow.x, flow.y, flow.W), networks=moments_of(runs["seeds"], ALIGNED),
+        states=states, flow=flow, stable_rank=kit.stable_rank(states.W), flow_reached=regions(flow.x, flow.y, flow.W),
+        moments=[moments_at(runs["descent"], iteration)[0] for iteration in (0, ALIGNED, END)],
+        networks=moments_at(runs["seeds"], ALIGNED),
     )  # fmt: skip
 
 
-def _drops(states: States) -> list[int]:
+def _drops(states: kit.Evidence) -> list[int]:
     """Return when the loss falls fastest above, and below, 0.45 of its first value."""
     times = states.loss_iterations
     rates = -np.gradient(states.losses, times)
     split = kit.first_below(times, states.losses, 0.45 * float(states.losses[0]))
     parts = [times < split, times >= split] if split is not None else [times >= 0]
     return [int(times[part][np.argmax(rates[part])]) for part in parts if part.any()]
+
+
+def _rate(states: kit.Evidence) -> float:
+    """Return the power of t with which the loss falls over the last 30 % of a run; NaN for fewer than 3 points."""
+    late = (states.loss_iterations >= 0.7 * states.loss_iterations[-1]) & (states.losses > 0)
+    if np.count_nonzero(late) < 3:
+        return float("nan")
+    return float(np.polyfit(np.log(states.loss_iterations[late]), np.log(states.losses[late]), 1)[0])
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
@@ -178,7 +181,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     departures = np.count_nonzero(inside[:-1] & (e.flow_reached[1:] != e.flow_reached[:-1]))
     return [
         kit.theory("assumption-1", r"The data satisfy Assumption 1 ($\mu$)",
-                  "Appendix A.1", kit.more_than(0.0), correlation(x, y).mu),
+                  "Appendix A.1", kit.more_than(0.0), least_correlation(x, y)),
         kit.claim("small", "At initialisation all neurons have small norm (largest over the largest at the end)",
                   f"{source} (a)", kit.less_than(0.01), first.largest / last.largest),
         kit.claim("cosine-plus", "After alignment neurons in S+ are well aligned with x+ (least cosine, median of "
@@ -201,7 +204,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
                   "Theorem 1, Lemma 12", kit.exactly(0),
                   kit.given(flow_wrong == 0, departures)),
         kit.claim("flow-rate", "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the "
-                  "flow)", "Theorem 1", kit.at_most(-1.0), slope(e.flow, e.flow.loss_iterations[-1] * 0.7)),
+                  "flow)", "Theorem 1", kit.at_most(-1.0), _rate(e.flow)),
     ]  # fmt: skip
 
 
@@ -252,13 +255,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     `outside` (3,) counts live neurons of V_+ outside S_+ at the moments, `others` (3, R) the same in networks of many
     seeds, and `converged` (R,) says which of these fit the points at the end; both are (0,) without any.
     """
-    states = read_states(runs["descent"])
-    moments = [moment(states, iteration) for iteration in ITERATIONS]
+    moments = [moments_at(runs["descent"], iteration)[0] for iteration in ITERATIONS]
     many = [runs["seeds"]] if "seeds" in runs else []
     return kit.Evidence(
-        states=states, moments=moments, outside=[np.count_nonzero(now.strays) for now in moments],
+        states=read_states(runs["descent"]), moments=moments, outside=[np.count_nonzero(now.strays) for now in moments],
         others=np.array(
-            [[np.count_nonzero(now.strays) for now in moments_of(run, at)] for run in many for at in ITERATIONS]
+            [[np.count_nonzero(now.strays) for now in moments_at(run, at)] for run in many for at in ITERATIONS]
         ),
         converged=np.concatenate([np.empty(0, bool), *(np.asarray(run.losses[-1]) < FITTED for run in many)]),
     )  # fmt: skip
@@ -268,7 +270,7 @@ def _common(e: kit.Evidence, source: str, angle: float, *, aligned: int = 1) -> 
     """Compare the statements of all three: positive neurons in S+ at moment `aligned`, and the loss at the end."""
     now = e.moments[aligned]
     least = least_cosine(now, now.plus & (now.reached == PLUS), centres(e.states.x, e.states.y)[0])
-    mu = correlation(e.states.x, e.states.y).mu
+    mu = least_correlation(e.states.x, e.states.y)
     return [
         kit.theory("mu", "The correlation of the two points", source, kit.near(float(np.sin(angle)), 1e-9), mu),
         kit.claim("cosine", f"Positive neurons in S+ are aligned with x+ (least cosine at {ITERATIONS[aligned]})",

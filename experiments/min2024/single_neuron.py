@@ -10,8 +10,8 @@ from .sketches import arrow
 from .theory.caratheodory import CaratheodoryNeuron
 
 X: kit.Floats = np.array([1.0, 0.0])
-W: kit.Floats = np.array([0.0, 1.0])
-V = 1.0
+START: kit.Floats = np.array([0.0, 1.0, 1.0])
+W = START[:2]
 """One point x = (1, 0), one neuron w(0) = (0, 1), v(0) = 1 (printed)."""
 SLOPE = 0.5
 """sigma'(0) = a in Figure 20; any a > 0 does."""
@@ -33,7 +33,7 @@ def _draw_scene(axes: kit.Axes, neuron: CaratheodoryNeuron) -> None:
     axes.text(-0.5, -0.19, r"$S_\mathrm{dead}$", ha="center", va="center", color=kit.PALETTE.unsigned, fontsize=8)
     axes.axvline(0.0, color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1)
     grid = np.stack(np.meshgrid(np.linspace(-1.0, 1.2, 12), np.linspace(-0.3, 1.5, 9)), axis=-1).reshape(-1, 2)
-    turn, _ = neuron.field(grid, np.ones(len(grid)))
+    turn = neuron.field(np.column_stack([grid, np.ones(len(grid))]))[:, :2]
     moving = (turn != 0).any(axis=1)
     units = kit.directions(turn[moving])
     axes.quiver(*grid[moving].T, *units.T, color=kit.PALETTE.muted, angles="xy", scale=22, width=0.004, zorder=2)
@@ -47,19 +47,19 @@ def _draw_scene(axes: kit.Axes, neuron: CaratheodoryNeuron) -> None:
 
 def evidence_fig20(_: kit.Runs) -> list[kit.Floats]:
     """Return paths (T, 3) of gradient descent with sigma'(0) = a for smaller and smaller steps, up to time 1."""
-    return [PUSHED.descend(W, V, step, round(1 / step)) for step in STEPS]
+    return [PUSHED.descend(START, step, round(1 / step)) for step in STEPS]
 
 
 def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
     """Compare with Appendix E.3: the path that stays is no solution, and there is no other."""
     source = "Appendix E.3, Figure 20"
     times = np.linspace(0.0, 1.0, 101)
-    stays = np.tile([*W, V], (101, 1))
+    stays = np.tile(START, (101, 1))
     moves = max(np.count_nonzero((np.diff(path, axis=0) != 0).any(axis=1)) for path in e)
     distance = max(np.abs(path[-1, :2] - W).max() / step for path, step in zip(e, STEPS, strict=True))
     return [
         kit.theory("pushed", r"At w(0) the non-zero $\sigma'(0)$ pushes the neuron (speed)",
-                   source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(W, V)[0])),
+                   source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(START)[:2])),
         kit.theory("not-staying", "Staying is no solution: its defect at t = 1 is the speed",
                    source, kit.near(SLOPE, 1e-9), PUSHED.defect(times, stays)),
         kit.theory("not-entering", "Inside Sdead there is no flow: descent moves in one step only",
@@ -87,7 +87,7 @@ def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
 def evidence_fig21(_: kit.Runs) -> kit.Evidence:
     """Compute solutions of Eq. 47, paths (T, 3) from the same start that leave at the times `LEAVES`."""
     times = np.linspace(0.0, 2.0, 4001)
-    paths = [FREE.leave(W, V, at, times) for at in LEAVES]
+    paths = [FREE.leave(START, at, times) for at in LEAVES]
     return kit.Evidence(times=times, paths=paths, defects=[FREE.defect(times, path) for path in paths])
 
 

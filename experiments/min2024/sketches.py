@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .theory.caratheodory import boundary_rates
-from .theory.cones import DEAD, MINUS, PLUS, activation_counts, centres, correlation, regions, x_a
+from .theory.cones import DEAD, MINUS, PLUS, activation_counts, centres, least_correlation, regions, x_a
 
 TOY_X: kit.Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
 TOY_Y: kit.Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
@@ -165,7 +164,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     widest = max(max(high - low for low, high in arc) if len(arc) == 1 else 360.0 for arc in arcs)
     return [
         kit.theory("mu", r"The data satisfy Assumption 1 ($\mu$)",
-                   "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
+                   "Figure 2", kit.more_than(0.0), least_correlation(TOY_X, TOY_Y)),
         kit.theory("fates", "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
                    "Figure 2, Theorem 1", kit.exactly(0), np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD)))),
         kit.theory("active", "A neuron with some activation on positive data ends in S+ (neurons that do not)",
@@ -245,7 +244,7 @@ def evidence_fig3(_: kit.Runs) -> kit.Evidence:
 
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
-    floor = correlation(TOY_X, TOY_Y).mu ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
+    floor = least_correlation(TOY_X, TOY_Y) ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
     return [
         kit.theory("inward", "At every boundary the flow of a live positive neuron points inward (boundaries where "
                    "not)", "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
@@ -299,11 +298,11 @@ def around(x: kit.Floats) -> kit.Evidence:
 
     `off` and `on` are the rates of `<x_1, w>` on the inactive and on the active side of `<x_1, w> = 0`.
     """
-    off, on = boundary_rates(x, Y, np.array([0.0, 1.0]), 0)
+    off = x_a(x[1:], Y[1:], np.array([0.0, 1.0])) @ x[0]
     path = [START]
     for _ in range(STEPS):
         path.append(path[-1] + STEP * x_a(x, Y, path[-1]))
-    return kit.Evidence(x=x, off=off, on=on, path=np.array(path))
+    return kit.Evidence(x=x, off=off, on=off + Y[0] * x[0] @ x[0], path=np.array(path))
 
 
 def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
@@ -315,7 +314,7 @@ def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
         kit.theory("sides", f"The flow on both sides points {'towards' if caught else 'through'} the boundary",
                    source, sign, np.sign(e.off * e.on)),
         kit.theory("assumption", "Assumption 1 " + ("is violated" if caught else "holds") + r" (sign of $\mu$)",
-                   source, sign, np.sign(correlation(e.x, Y).mu)),
+                   source, sign, np.sign(least_correlation(e.x, Y))),
         kit.theory("zeno", "The path is caught: small steps cross the boundary again and again (crossings)",
                    source, kit.more_than(10), crossings)
         if caught else

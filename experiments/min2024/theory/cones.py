@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,65 +15,35 @@ OUTSIDE, PLUS, MINUS, DEAD = 0, 1, -1, 2
 """Codes of the regions that `regions` gives."""
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """How nearly Assumption 1 holds, over all pairs `i < j`."""
+def least_correlation(x: Floats, y: Floats) -> float:
+    """Return `mu = min_{i != j} y_i y_j cos(x_i, x_j)` of inputs `x (n, d)` and labels `y (n,)`; 1 for a single point.
 
-    mu: float
-    """`min_{i != j} y_i y_j cos(x_i, x_j)`; Assumption 1 asks for more than 0. 1 for a single point."""
-    same: float
-    """Share of the pairs with the same label whose correlation is positive; NaN without such a pair."""
-    different: float
-    """Share of the pairs with different labels whose correlation is negative; NaN without such a pair."""
-
-
-def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
-    """Check Assumption 1 for inputs `x (n, d)` and labels `y (n,)`, which count by their sign.
-
-    Cosines are computed in blocks of rows, so memory grows with n only. Raises ValueError for an input or a label that
-    is 0, which has no direction or sign.
+    Assumption 1 asks for more than 0. Cosines are computed in blocks of rows, so memory grows with n only.
     """
-    points, labels = as_points(x, y)
-    if (labels == 0).any() or not points.any(axis=1).all():
-        raise ValueError("Assumption 1 needs inputs and labels other than 0")
-    signed = directions(points) * np.sign(labels)[:, None]  # (n, d) y_i x_i / ||x_i||
-    mu, right, pairs = 1.0, np.zeros(2), np.zeros(2)
-    for first in range(0, len(points), BLOCK):
-        rows = np.arange(first, min(first + BLOCK, len(points)))
-        cosines = signed[rows] @ signed[first:].T  # (b, n - first)
-        later = np.arange(first, len(points))[None, :] > rows[:, None]
-        same = labels[rows][:, None] * labels[None, first:] > 0
+    signed, mu = directions(x) * np.sign(y)[:, None], 1.0
+    for first in range(0, len(signed), BLOCK):
+        cosines = signed[first : first + BLOCK] @ signed[first:].T  # (b, n - first)
+        later = np.triu(np.ones(cosines.shape, dtype=bool), 1)
         mu = min(mu, float(cosines[later].min(initial=1.0)))
-        for k, sort in enumerate((later & same, later & ~same)):
-            right[k] += np.count_nonzero(cosines[sort] > 0)
-            pairs[k] += np.count_nonzero(sort)
-    shares = np.divide(right, pairs, out=np.full(2, np.nan), where=pairs > 0)
-    return Correlation(mu, float(shares[0]), float(shares[1]))
+    return mu
 
 
-def permuted_shares(x: ArrayLike, y: ArrayLike, draws: int, rng: np.random.Generator) -> Floats:
-    """Return `same` and `different` of `correlation` (draws, 2) for random permutations of the labels `y (n,)`.
+def correlated_shares(x: Floats, labels: Floats) -> Floats:
+    """Return how many pairs of inputs `x (n, d)` agree with each of `labels (k, n)`, both signs in each: (k, 2).
 
-    Pairs count in both orders; memory grows with n as in `correlation`. Raises ValueError for inputs `x (n, d)` and
-    labels that are no points, or labels of one sign.
+    First the share of the pairs with the same label whose correlation is positive, then of the pairs with different
+    labels whose correlation is negative. Memory grows with n as in `least_correlation`.
     """
-    points, labels = as_points(x, y)
-    if not 0 < np.count_nonzero(labels > 0) < len(labels):
-        raise ValueError("a permutation of equal labels changes nothing")
-    units = directions(points).astype(np.float32)
-    signs = np.stack([rng.permutation(np.sign(labels)) for _ in range(draws)], axis=1).astype(np.float32)  # (n, draws)
-    right = np.zeros((2, draws))
+    units, signs, right = directions(x), np.sign(labels).T, np.zeros((2, len(labels)))
     for first in range(0, len(units), BLOCK):
-        rows = np.arange(first, min(first + BLOCK, len(units)))
-        cosines = units[rows] @ units.T  # (b, n)
-        cosines[np.arange(len(rows)), rows] = 0.0
+        cosines = units[first : first + BLOCK] @ units.T  # (b, n)
+        np.fill_diagonal(cosines[:, first:], 0.0)
         for k, sense in enumerate((1, -1)):
-            pairs = (sense * cosines > 0).astype(np.float32)
-            right[k] += pairs.sum(dtype=np.float64) + sense * (signs[rows] * (pairs @ signs)).sum(axis=0)
-    n, plus = len(labels), np.count_nonzero(labels > 0)
-    different = 2.0 * plus * (n - plus)
-    shares: Floats = right / 2.0 / np.array([[n * (n - 1.0) - different], [different]])
-    return shares.T
+            pairs = (sense * cosines > 0).astype(np.float64)
+            right[k] += pairs.sum() + sense * (signs[first : first + BLOCK] * (pairs @ signs)).sum(axis=0)
+    n, plus = len(units), (signs > 0).sum(axis=0)
+    different = 2.0 * plus * (n - plus)  # pairs count in both orders
+    return np.asarray(right / 2.0 / np.array([n * (n - 1.0) - different, different])).T
 
 
 def centres(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
