@@ -6,9 +6,10 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.measures.lanczos import largest_eigenvalues
+from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
 
-from .theory.central_flow import around, averaged, central_flow, flatten
+from .theory.central_flow import averaged, central_flow, states_of, trained_weights
 
 MARGIN = 100
 """Iterations at either end where the smoothed loss is too biased to be compared."""
@@ -23,14 +24,14 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """
     run, flow = runs["descent"], runs["flow"]
     problem, eta, N = build_problem(run.config), float(run.config.optimizer.lr), run.iterations  # type: ignore[attr-defined]
-    names, local = around(problem)
-    w, v = flatten(run.parameters, names), flatten(flow.parameters, names)
+    w, v, state = trained_weights(run), trained_weights(flow), states_of(problem)
     central = central_flow(problem, w[0], eta, N)
     middle, half = (w[1:] + w[:-1]) / 2, np.diff(w, axis=0) / 2
     near = (central.top[:-1] > 1.95 / eta) & (central.variance[:-1, None] > 0)
     along = np.einsum("np,npk->nk", half, central.vectors[:-1])
     late = middle[N // 2 :: max(1, N // 40)]
-    sharp = [largest_eigenvalues(local(m).product, np.ones(w.shape[1]), tolerance=1e-4)[0][0] for m in late]
+    products = [derivatives_of(state(m)).hessian_product for m in late]
+    sharp = [largest_eigenvalues(product, np.ones(w.shape[1]), tolerance=1e-4)[0][0] for product in products]
     sharpness = np.asarray(run.measures["sharpness"])
     known = np.isfinite(sharpness).all(axis=1)
     return kit.Evidence(

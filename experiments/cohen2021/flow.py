@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .edge import NAN, draw_sharpness, edge
-from .theory.central_flow import flatten
+from .theory.central_flow import trained_weights
 
 STEPS = {"0.4": 3750, "0.2": 7500}
 """Step size -> iterations, to time 1500, as in Figure 1."""
@@ -27,16 +27,14 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     The `distance` (T,) of a path is over how far the flow has moved from the start; NaN at 0.
     """
     flow = runs["flow"]
-    names = list(flow.config.architecture.train or ())
-    flowed = flatten(flow.parameters, names)
+    flowed = trained_weights(flow)
     moved = np.linalg.norm(flowed - flowed[0], axis=1)
     paths = []
     for lr, run in runs.items():
         if lr == "flow":
             continue
-        here = flatten(run.parameters, names)
         every = round(EVERY / float(lr))
-        chosen = here[np.isin(run.snapshot_iterations, np.arange(0, run.iterations + 1, every))]
+        chosen = trained_weights(run)[np.isin(run.snapshot_iterations, np.arange(0, run.iterations + 1, every))]
         count = min(len(chosen), len(flowed))
         distance = np.full(len(flowed), NAN)
         distance[1:count] = np.linalg.norm(chosen[1:count] - flowed[1:count], axis=1) / moved[1:count]

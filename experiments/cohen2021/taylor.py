@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
 
 from .edge import BAND, NAN, described, draw_sharpness, edge
-from .theory.central_flow import around, flatten
+from .theory.central_flow import loss_of, states_of, trained_weights
 
 BEFORE = 0.9
 """The model begins where the sharpness last is below this share of 2/eta, and at the first peak above it."""
@@ -39,17 +40,16 @@ def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
     From its `iteration` on: `losses` (S + 1,) of the model, while finite, and `actual` ones of the network. The model's
     loss grows by `rate` a step in the end, `(eta S - 1)^2` is `predicted`.
     """
-    problem, eta, at = build_problem(run.config), float(run.config.optimizer.lr), int(run.snapshot_iterations[i])  # type: ignore[attr-defined]
-    names, local = around(problem)
-    here = local(flatten({name: value[i : i + 1] for name, value in run.parameters.items()}, names)[0])
-    H = np.stack([here.product(v) for v in np.eye(len(here.gradient))])
-    values, vectors = np.linalg.eigh((H + H.T) / 2)
-    g, k = vectors.T @ here.gradient, np.arange(steps + 1)[:, None]
+    eta, at = float(run.config.optimizer.lr), int(run.snapshot_iterations[i])  # type: ignore[attr-defined]
+    state = states_of(build_problem(run.config))(trained_weights(run)[i])
+    derivatives = derivatives_of(state)
+    values, vectors = np.linalg.eigh(derivatives.hessian())
+    g, k = vectors.T @ derivatives.gradient(), np.arange(steps + 1)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         shares = 1 - (1 - eta * values) ** k  # d_k = -H^-1 (1 - (1 - eta H)^k) g
         small = np.abs(values) < 1e-9
         d = np.where(small, -eta * k * g, -shares * g / np.where(small, 1.0, values))
-        losses = here.loss + d @ g + (d**2 @ values) / 2
+        losses = loss_of(state) + d @ g + (d**2 @ values) / 2
     rate = (losses[-1] - losses[-2]) / (losses[-2] - losses[-3])
     actual = np.asarray(run.losses[at : at + steps + 1])
     predicted = float((eta * values[-1] - 1) ** 2)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from dynamics_cli.kinds import Curve, Problem, State, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.curvature import stability_threshold
-from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.recording.derivatives import derivatives_of, trained_among, trained_names
 from dynamics_cli.theory.assumptions import descent_violations
 from dynamics_cli.training.problem import build_problem
 
@@ -39,27 +38,6 @@ MOST = 2e9
 """Multiply-adds of one pass over the samples at every iteration, with an overhead, that take some minutes."""
 OVERHEAD = 1e5
 """What a product with the Hessian costs at least, in multiply-adds."""
-
-
-class Local:
-    """The loss around weights."""
-
-    def __init__(self, state: State) -> None:
-        self._state, derivatives = state, derivatives_of(state)
-        self._gradient = derivatives.gradient
-        self.product: Callable[[Floats], Floats] = derivatives.hessian_product
-        """`v -> H v`."""
-
-    @cached_property
-    def gradient(self) -> Floats:
-        """Gradient (P,)."""
-        return self._gradient()
-
-    @cached_property
-    def loss(self) -> float:
-        """Training loss."""
-        problem = self._state.problem
-        return float(problem.loss.total(self._state.network(problem.dataset.x), problem.dataset.y))
 
 
 @dataclass(frozen=True)
@@ -80,38 +58,40 @@ class CentralFlow:
     """(N + 1, P, k) their vectors, or (1, P, k) at the end."""
 
 
-def flatten(parameters: Mapping[str, Floats], names: list[str]) -> Floats:
-    """Return weights (..., *shape) by name as vectors (..., P), in the order of `names`."""
-    first = parameters[names[0]]
-    leading = first.shape[:1] if len(parameters) else ()
-    return np.concatenate([np.asarray(parameters[name], np.float64).reshape(*leading, -1) for name in names], axis=-1)
+def trained_weights(run: Any) -> Floats:
+    """Return the trained weights (K, P) of all recorded states of a run."""
+    weights = run.parameters
+    names = trained_among(run.config.architecture, {name: value.shape[1:] for name, value in weights.items()})
+    return np.concatenate([np.asarray(weights[name], np.float64).reshape(len(weights[name]), -1) for name in names], 1)
 
 
-def around(problem: Problem) -> tuple[list[str], Callable[[Floats], Local]]:
-    """Return the names of the trained weights, and the function from a vector of them (P,) to the loss around it."""
+def states_of(problem: Problem) -> Callable[[Floats], State]:
+    """Return the function from trained weights (P,) to the state that has them; all others are the initial ones."""
     start = {name: np.asarray(value, np.float64) for name, value in problem.initial_parameters().items()}
-    names = derivatives_of(State(problem, start, lambda: start, 0)).names
+    names = trained_names(problem)
+    ends = np.cumsum([start[name].size for name in names])[:-1]
 
-    def local(w: Floats) -> Local:
-        parameters, at = dict(start), 0
-        for name in names:
-            shape = problem.shapes[name]
-            size = int(np.prod(shape))
-            parameters[name] = w[at : at + size].reshape(shape)
-            at += size
-        return Local(State(problem, parameters, lambda: start, 0))
+    def state(w: Floats) -> State:
+        parts = zip(names, np.split(w, ends), strict=True)
+        return State(problem, start | {name: part.reshape(start[name].shape) for name, part in parts}, lambda: start, 0)
 
-    return names, local
+    return state
 
 
-def third(local: Callable[[Floats], Local], w: Floats, U: Floats) -> Floats:
+def loss_of(state: State) -> float:
+    """Return the training loss at a state."""
+    samples = state.problem.dataset
+    return float(state.problem.loss.total(state.network(samples.x), samples.y))
+
+
+def third(state: Callable[[Floats], State], w: Floats, U: Floats) -> Floats:
     """Return `T_ab = grad (u_a^T H u_b)` (k, k, P) for orthonormal `U` (P, k), by central differences of H."""
     k = U.shape[1]
     T = np.empty((k, k, len(w)))
     for a in range(k):
-        ahead, behind = local(w + SHIFT * U[:, a]).product, local(w - SHIFT * U[:, a]).product
+        ahead, behind = (derivatives_of(state(w + shift * U[:, a])) for shift in (SHIFT, -SHIFT))
         for b in range(a, k):
-            T[a, b] = T[b, a] = (ahead(U[:, b]) - behind(U[:, b])) / (2 * SHIFT)
+            T[a, b] = T[b, a] = (ahead.hessian_product(U[:, b]) - behind.hessian_product(U[:, b])) / (2 * SHIFT)
     return T
 
 
@@ -149,23 +129,24 @@ def central_flow(
     Euler steps of 1 / `substeps`; the `top` largest eigenvalues are followed, and those near the edge take part.
     Without `states` weights and vectors are kept of the end alone.
     """
-    _, local = around(problem)
+    state = states_of(problem)
     dt, rng = 1 / substeps, np.random.default_rng(0)
     guess, Sigma = rng.standard_normal(len(w)), np.zeros((len(w), 0))
     C, values, vectors = np.zeros((0, 0)), np.zeros(top), np.zeros((len(w), top))
     kept: list[tuple[float, float, Floats]] = []
     path: list[tuple[Floats, Floats]] = []
     for i in range(substeps * steps + 1):
-        here = local(w)
+        here = state(w)
+        derivatives = derivatives_of(here)
         if i % substeps == 0 or values[0] > FAR / eta:
-            values, vectors, _ = largest_eigenvalues(here.product, guess, top, tolerance=1e-5)
+            values, vectors, _ = largest_eigenvalues(derivatives.hessian_product, guess, top, tolerance=1e-5)
             guess = vectors.sum(1) + 1e-2 / np.sqrt(len(w)) * rng.standard_normal(len(w))
         k = int(np.sum(values > NEAR / eta))
-        drift = here.gradient
+        drift = gradient = derivatives.gradient()
         if k:
             U = vectors[:, :k]
-            T = third(local, w, U)
-            A = np.diag(2 / eta - values[:k]) + dt * eta * (T @ here.gradient)
+            T = third(state, w, U)
+            A = np.diag(2 / eta - values[:k]) + dt * eta * (T @ gradient)
             B = dt * eta / 2 * np.einsum("abp,cdp->abcd", T, T)
             turned = U.T @ Sigma  # the covariance of the last step, in the eigenvectors of this one
             C = complementary(A, B, turned @ C @ turned.T if Sigma.shape[1] else np.zeros((k, k)))
@@ -174,7 +155,7 @@ def central_flow(
         else:
             Sigma, C = np.zeros((len(w), 0)), np.zeros((0, 0))
         if i % substeps == 0:
-            kept.append((here.loss, float(np.trace(C)), values))
+            kept.append((loss_of(here), float(np.trace(C)), values))
             path = [*(path if states else ()), (w, vectors)]
         w = w - dt * eta * drift
     losses, variance, largest = (np.array(series) for series in zip(*kept, strict=True))
@@ -218,9 +199,8 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the averaged loss and the largest eigenvalues of the Hessian."""
         problem, steps = build_problem(run.config), np.asarray(run.loss_iterations)
-        names, _ = around(problem)
         start = problem.initial_parameters()
-        w = flatten({name: np.asarray(start[name], np.float64)[None] for name in names}, names)[0]
+        w = np.concatenate([np.asarray(start[name], np.float64).ravel() for name in trained_names(problem)])
         measured = np.asarray(run.measures["sharpness"], np.float64).reshape(len(run.snapshot_iterations), -1)
         k, at = measured.shape[1], np.isfinite(measured).all(axis=1)
         c = central_flow(problem, w, run.config.optimizer.lr, _end(run), top=min(max(k, 3), len(w)), states=False)

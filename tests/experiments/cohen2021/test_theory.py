@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.cohen2021.taylor import taylor
 from dynamics_cli._bundled.experiments.cohen2021.theory.central_flow import (
-    around,
     central_flow,
     complementary,
-    flatten,
+    loss_of,
+    states_of,
     third,
+    trained_weights,
 )
 
+from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.training.problem import build_problem
 from tests.experiments.helpers import one_run
 
@@ -35,17 +37,17 @@ def two_weights(*more: str):
 
 
 def test_third_derivatives_of_two_weights() -> None:
-    _, local = around(build_problem(two_weights().config))
+    state = states_of(build_problem(two_weights().config))
     w, a = 0.7, 1.3
     U = np.linalg.qr(np.array([[1.0, 2.0], [3.0, -1.0]]))[0]
     # dH/dw = [[0, 2a], [2a, 2w]], dH/da = [[2a, 2w], [2w, 0]]
     dH = [np.array([[0, 2 * a], [2 * a, 2 * w]]), np.array([[2 * a, 2 * w], [2 * w, 0]])]
     expected = np.stack([U.T @ one @ U for one in dH], axis=-1)
-    np.testing.assert_allclose(third(local, np.array([w, a]), U), expected, atol=1e-6)
-    here = local(np.array([w, a]))
-    assert here.loss == pytest.approx((w * a - 1) ** 2 / 2)
-    np.testing.assert_allclose(here.gradient, (w * a - 1) * np.array([a, w]), atol=1e-12)
-    np.testing.assert_allclose(np.stack([here.product(v) for v in np.eye(2)]), hessian(w, a), atol=1e-12)
+    np.testing.assert_allclose(third(state, np.array([w, a]), U), expected, atol=1e-6)
+    here = state(np.array([w, a]))
+    assert loss_of(here) == pytest.approx((w * a - 1) ** 2 / 2)
+    np.testing.assert_allclose(derivatives_of(here).gradient(), (w * a - 1) * np.array([a, w]), atol=1e-12)
+    np.testing.assert_allclose(derivatives_of(here).hessian(), hessian(w, a), atol=1e-12)
 
 
 def test_the_complementarity_problem() -> None:
@@ -73,7 +75,7 @@ def test_the_complementarity_problem() -> None:
 def test_the_central_flow_is_gradient_flow_before_the_edge_and_stays_at_it_afterwards() -> None:
     run = two_weights("dtype=float64")
     problem = build_problem(run.config)
-    w = flatten(run.parameters, around(problem)[0])[0]
+    w = trained_weights(run)[0]
     np.testing.assert_array_equal(w, [0.3, 2.0])
     central = central_flow(problem, w, 0.05, 30, top=1)  # sharpness of at most 4.3: far below 40
     # gradient flow conserves a^2 - w^2 and ends where w a = 1
