@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import json
 import os
 import re
 import warnings
@@ -37,7 +36,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.runs.run import FEW_NUMBERS, column_names
-from dynamics_cli.text import Table, jsonable, shorten
+from dynamics_cli.text import Table, shorten
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import check_labels
 
@@ -224,27 +223,25 @@ def _config(
     """Return a config with the loss and the measures, in which a linear model and data of the same sizes stand in."""
     outputs = network.outputs or 1
     sizes = {"n": samples.n, "inputs": samples.d, "outputs": outputs}
-    stand_in = {
+    stand_in: dict[str, Any] = {
         "name": "measure", "dataset": {"kind": "linear_map", "singular_values": [1.0], **sizes},
         "architecture": {"kind": "fully_connected", "widths": [], "outputs": outputs}, "loss": {"kind": "mse"},
         "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gd", "lr": 1.0, "iterations": 1},
     }  # fmt: skip
 
-    def text(asked: Any) -> str:
-        if isinstance(asked, str):  # a word, or YAML
-            return asked
+    def plain(asked: Any) -> Any:
         kind = measure_of(asked) if callable(asked) else asked
-        return json.dumps(jsonable(kind if isinstance(kind, Mapping) else kind.model_dump(exclude_none=True)))
+        return kind.model_dump(exclude_none=True) if isinstance(kind, kinds.Kind) else kind
 
-    texts = [f"record.measures=[{', '.join(map(text, measures))}]"]
+    stand_in["record"] = {"measures": [plain(asked) for asked in measures]}
     if isinstance(loss, str | Mapping | Loss):
-        texts.append(f"loss{'' if text(loss).startswith('{') else '.kind'}={text(loss)}")
+        stand_in["loss"] = {"kind": loss} if isinstance(loss, str) else plain(loss)
     try:
-        config = load_config(stand_in, texts, seed=seed, dtype=dtype)
+        config = load_config(stand_in, seed=seed, dtype=dtype)
     except ConfigError as error:
         if outputs == 1 and any("architecture.outputs" in str(problem) for problem in error.problems):
             needed = 'the model has a single output: give the loss that it is trained with, such as loss="mse"'
-            raise InputError(f"{needed} (--loss mse), not cross_entropy") from error
+            raise InputError(f"{needed}, not cross_entropy") from error
         raise ConfigError([replace(problem, file="measure") for problem in error.problems]) from error
     if config.loss.labels != "real" and len(network._shape) > 1:
         raise InputError(f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them")
@@ -317,11 +314,8 @@ def _copied(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
     if not isinstance(model, nn.Module):
         given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise InputError(f"the model is {given}, needed is a torch.nn.Module")
-    tensors = (*model.parameters(), *model.buffers())
-    if any(map(is_lazy, tensors)):
+    if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
         raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
-    if any(tensor.is_meta for tensor in tensors):
-        raise InputError("the model has weights without values (device meta): load them first")
     try:
         copied = copy.deepcopy(opened(model))
         for inner in list(copied.modules()):
@@ -446,8 +440,6 @@ class Given(kinds.Architecture):
         batch = look_up(np.arange(count))
         shapes = tuple(tuple(t.shape[1:]) for t in tree_leaves(batch) if isinstance(t, Tensor))
         try:
-            with torch.no_grad():  # where attention may take another way
-                fast = _passed(module, module.forward, batch, loss)
             with _differentiable():
                 alone = [_passed(module, module.forward, look_up(np.array([k])), loss) for k in range(count)]
                 with saved_tensors_hooks(keep, lambda tensor: tensor):
@@ -464,8 +456,6 @@ class Given(kinds.Architecture):
         if not torch.allclose(single, h, rtol=_ROUNDING, atol=_ROUNDING):
             needed = "its outputs change with the batch, or its loss is no mean over samples"
             raise InputError(f"the model mixes samples, or draws random numbers: {needed}")
-        if fast.shape != h.shape or not torch.allclose(fast, h.detach(), rtol=_ROUNDING, atol=_ROUNDING):
-            raise InputError("without gradients the model gives other outputs: switch the fast path of attention off")
         size = h[0].numel()
         network = cls(
             outputs=size if size > 1 else None, sample=shapes, train=trained if len(trained) < len(weights) else None

@@ -237,8 +237,8 @@ def _verdicts(claims: Sequence[ClaimOverSeeds]) -> Iterator[str]:
     """Yield how many claims came out, a table of the others, and the table of reproduced claims, folded."""
     if not claims:
         return
-    held = [claim for claim in claims if claim.holds]
-    missed = [claim for claim in claims if not claim.holds]
+    held = [claim for claim in claims if claim.verdict == "reproduced"]
+    missed = [claim for claim in claims if claim.verdict != "reproduced"]
     yield f"**{len(held)} of {len(claims)}** claims reproduced."
     if missed:
         yield _claims_table(missed)

@@ -24,7 +24,7 @@ Verdict = Literal["reproduced", "not reproduced"]
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution, for intervals of 95 %."""
 FEWEST_SEEDS = 4
-"""Fewer seeds have no verdict: even if a claim comes out in all three, Wilson's interval reaches below one half."""
+"""Fewer seeds cannot decide: even if a claim comes out in all three, Wilson's interval reaches below one half."""
 MARKS = {"reproduced": "✓", "not reproduced": "✗"}
 PER_SEED = ("measured", "verdict", "low", "high")
 """Fields of a claim that another seed may change."""
@@ -198,22 +198,15 @@ class ClaimOverSeeds:
 
     @property
     def verdict(self) -> str:
-        """The verdict of one seed, or over four seeds and more; two or three have none: `on 3 seeds`.
+        """The verdict of one seed, or over several.
 
         `reproduced` when the whole interval lies above one half, `not reproduced` when it lies below, otherwise
         `depends on the seed`.
         """
         if len(self.each) == 1:
             return self.first.verdict
-        if len(self.each) < FEWEST_SEEDS:
-            return f"on {len(self.each)} seeds"
         low, high = self.interval
         return "reproduced" if low > 0.5 else "not reproduced" if high < 0.5 else "depends on the seed"
-
-    @property
-    def holds(self) -> bool:
-        """Whether the verdict is `reproduced`; of two or three seeds, whether the claim came out in each."""
-        return self.verdict == "reproduced" or 1 < self.held == len(self.each) < FEWEST_SEEDS
 
     @property
     def measured(self) -> float | None:
@@ -317,7 +310,7 @@ def summary(claims: Sequence[ClaimOverSeeds]) -> str:
 
 
 def _share(claims: Sequence[ClaimOverSeeds]) -> str:
-    return f"{sum(claim.holds for claim in claims)} of {len(claims)}"
+    return f"{sum(claim.verdict == 'reproduced' for claim in claims)} of {len(claims)}"
 
 
 def _on(claims: Sequence[ClaimOverSeeds]) -> str:
@@ -326,5 +319,4 @@ def _on(claims: Sequence[ClaimOverSeeds]) -> str:
     if len(counts) != 1:
         return ""
     (count,) = counts
-    each = "each of " if 1 < count < FEWEST_SEEDS else ""
-    return f" on {each}{count} seeds" if count > 1 else " on one seed"
+    return f" on {count} seeds" if count > 1 else " on one seed"

@@ -14,7 +14,7 @@ from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.kinds.registry import place_of
 from dynamics_cli.reproduction.catalogue import EXPERIMENTS, load_figure
-from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, over_seeds
+from dynamics_cli.reproduction.claims import FEWEST_SEEDS, Claim, ClaimOverSeeds, over_seeds
 from dynamics_cli.reproduction.document import SEEDS, beside, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, by_role
@@ -59,7 +59,7 @@ class FigureResult:
     @property
     def reproduced(self) -> bool:
         """Whether all claims and all theory came out, over the seeds where there are several."""
-        return all(claim.holds for claim in self.over_seeds)
+        return all(claim.verdict == "reproduced" for claim in self.over_seeds)
 
     @property
     def chosen_by_outcome(self) -> list[str]:
@@ -109,7 +109,7 @@ def reproduce(
         The result; `rows` has a row for each claim, `files` the paths of the files written.
 
     Raises:
-        UsageError: there is no such figure, variant, preset or format.
+        UsageError: there is no such figure, variant, preset or format; or two or three seeds, which decide nothing.
         ConfigError: the overrides do not fit.
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
@@ -117,6 +117,8 @@ def reproduce(
     from dynamics_cli.plotting.style import check_formats, save, style
 
     began = time.monotonic()
+    if 1 < seeds < FEWEST_SEEDS:
+        raise UsageError(f"--seeds {seeds} gives no verdict: take {FEWEST_SEEDS} at least")
     chosen, changes = chosen_figure(figure, preset, variant), override_texts(overrides)
     check_formats(formats)
     source = source or RunSource(device, force, progress, messages)

@@ -36,7 +36,6 @@ RESULTS = "results.csv"
 ENDINGS = ("complete", "diverged", "failed")
 MOST_TOLD = 100
 """Values of a setting that a message names."""
-ENDED = ("complete", "diverged")
 PLACE = ("path", "replica", "hash", "message")
 """Columns that say where the run of a job is."""
 FIXED = ("job", "seed", "status", *PLACE)
@@ -97,7 +96,7 @@ def ended_run(directory: Path, batch: Batch) -> Run | None:
     with suppress(DynError):
         if files.exists(directory / batch.name):
             run = Run(directory / batch.name)
-            if run.status in ENDED and len(run.info.get("replicas", [0])) == len(batch.numbers):
+            if run.ended and len(run.info.get("replicas", [0])) == len(batch.numbers):
                 return run
     return None
 

@@ -186,17 +186,17 @@ def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, m
 
 @pytest.mark.usefixtures("small")
 def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
-    result = drawn("small-fig1", seeds=3)
-    assert [(run.role, run.seed) for run in result.runs] == [(r, s) for s in (5, 6, 7) for r in ("first", "second")]
-    assert [run.run.config.seed for run in result.runs] == [5, 5, 6, 6, 7, 7]
+    result = drawn("small-fig1", seeds=4)
+    assert [(run.role, run.seed) for run in result.runs] == [(r, s) for s in (5, 6, 7, 8) for r in ("first", "second")]
+    assert [run.run.config.seed for run in result.runs] == [5, 5, 6, 6, 7, 7, 8, 8]
     falls = result.over_seeds[0]
     values = [one.measured for one in falls.each]
-    assert len(set(values)) == 3
+    assert len(set(values)) == 4
     assert falls.first.measured == values[0] == pytest.approx(result.runs[0].run.final_loss)
     assert values[2] == pytest.approx(result.runs[4].run.final_loss)
     assert [file.name for file in result.files[-2:]] == ["small-fig1.seeds.json", "small-fig1.json"]
     of_seeds, document = read_document(result.files[-2]), read_document(result.files[-1])
-    assert (of_seeds["seeds"], len(of_seeds["runs"]), len(document["runs"])) == (3, 6, 2)
+    assert (of_seeds["seeds"], len(of_seeds["runs"]), len(document["runs"])) == (4, 8, 2)
     assert [one["measured"] for one in of_seeds["claims"][0]["per_seed"]] == values
     assert document["claims"] == [one.as_dict() for one in result.claims]
     assert seeds_of(result.files[-1], document) == result.over_seeds
@@ -216,7 +216,7 @@ def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure]
     drawn.write_text(CONFIG.replace("small", "drawn"))
     variant = Variant("on the flow", "The flow.", {"first": str(flow)}, {"first": str(drawn)})
     figure = small(variants={"flow": variant}, presets={"full": {"third": str(flow)}})
-    result = reproduce("small-fig1", variant="flow", preset="full", seeds=2)
+    result = reproduce("small-fig1", variant="flow", preset="full", seeds=4)
     assert result.figure == "small-fig1-flow"
     assert [path.name for path in result.files] == [
         f"small-fig1-flow.{end}" for end in ("pdf", "png", "seeds.json", "json")
@@ -225,8 +225,7 @@ def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure]
     assert kinds == [
         ("first", "small", "gradient_flow"),
         ("second", "small", "gd"),
-        ("first", "drawn", "gd"),
-        ("second", "small", "gd"),
+        *[("first", "drawn", "gd"), ("second", "small", "gd")] * 3,
     ]
     told = json.loads(result.files[-1].read_text())
     assert (told["figure"], told["paper"]) == ("small-fig1-flow", "small")
