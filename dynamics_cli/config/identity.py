@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import getitem
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake, key_text
 from dynamics_cli.config.reader import MAPPING
-from dynamics_cli.kinds import RunConfig, Section, Sections
+from dynamics_cli.kinds import RunConfig, Sections
 from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.registry import foreign_sources
 
@@ -21,55 +21,24 @@ NUMERICS_VERSION = 2
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
 
 
-class _Part(NamedTuple):
-    """What a top-level key adds to the identity of a run; it keeps the section, so that its `id` stays its own."""
-
-    value: object
-    text: str
-    sources: dict[str, str]
-
-
-Parts = dict[tuple[str, int], _Part]
-"""(key, `id` of a section) -> what it adds: configs of a sweep share most of their sections."""
-
-
-def _part(config: RunConfig, key: str, value: Any, parts: Parts) -> _Part:
-    """Return what a top-level key of a config adds, made once for a section that many configs share."""
-    if part := parts.get((key, id(value))):
-        return part
-    if not isinstance(value, Section):  # small numbers have no `id` of their own
-        return _Part(value, "" if value is None else _entry(key, value), {})
-    plain: Any = config.model_dump(include={key}, exclude_none=True)
-    for path, file in named_files({key: value}):
-        *above, last = path
-        reduce(getitem, above, plain)[last] = {"sha256": _file_hash(file, key_text(path))}
-    sources = {kind: source.sha256 for kind, source in foreign_sources(value).items()}
-    return parts.setdefault((key, id(value)), _Part(value, _entry(key, plain[key]), sources))
-
-
-def _entry(key: str, value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return f'"{key}":{text}'
-
-
-def canonical(config: RunConfig, *, device: str, backend: str, parts: Parts | None = None) -> str:
+def canonical(config: RunConfig, *, device: str, backend: str) -> str:
     """Return the text that is hashed: JSON with sorted keys, resolved device and backend, and contents for files.
 
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.
         InputError: when a kind of somebody else has no source.
     """
-    parts = {} if parts is None else parts
-    of_keys = {key: _part(config, key, value, parts) for key, value in config if key not in ("device", "backend")}
-    texts = {key: part.text for key, part in of_keys.items()}
-    sources = {kind: sha for part in of_keys.values() for kind, sha in part.sources.items()}
-    resolved = {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION}
-    texts |= {key: _entry(key, value) for key, value in resolved.items()}
-    texts["sources"] = _entry("sources", sources) if sources else ""
-    return "{" + ",".join(texts[key] for key in sorted(texts) if texts[key]) + "}"
+    plain: Any = config.model_dump(exclude_none=True)
+    for path, file in named_files(dict(config)):
+        *above, last = path
+        reduce(getitem, above, plain)[last] = {"sha256": _file_hash(file, key_text(path))}
+    plain |= {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION}
+    if sources := foreign_sources(config):
+        plain["sources"] = {kind: source.sha256 for kind, source in sources.items()}
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def run_hash(config: RunConfig, *, device: str, backend: str, parts: Parts | None = None) -> str:
+def run_hash(config: RunConfig, *, device: str, backend: str) -> str:
     """Return the identity of the run, a sha256 in hexadecimal.
 
     It depends on the computation, not on how or where the config is written: the order of keys, `extends`, the spelling
@@ -79,12 +48,11 @@ def run_hash(config: RunConfig, *, device: str, backend: str, parts: Parts | Non
         config: the resolved config.
         device: the device that `auto` stands for, or the one that was asked for.
         backend: likewise.
-        parts: cache of the sections of other configs, which the configs of a sweep share; it grows.
 
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.
     """
-    return hashlib.sha256(canonical(config, device=device, backend=backend, parts=parts).encode()).hexdigest()
+    return hashlib.sha256(canonical(config, device=device, backend=backend).encode()).hexdigest()
 
 
 def run_directory_name(config: RunConfig, identity: str) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, load_sweep, self_contained
 from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.schema import SweepSection
@@ -135,9 +134,9 @@ class PlannedSweep(list[Job]):
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        digest, parts = hashlib.sha256(), Parts()
+        digest = hashlib.sha256()
         for config in (job.config for job in self):
-            digest.update(run_hash(config, device=config.device, backend=config.backend, parts=parts).encode())
+            digest.update(run_hash(config, device=config.device, backend=config.backend).encode())
         return digest.hexdigest()
 
     def disk_bytes(self) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.config import RunConfig, run_hash
-from dynamics_cli.config.identity import Parts, run_directory_name
+from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import KindError, blamed
@@ -102,8 +102,7 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
 
 def identity_of(configs: Sequence[RunConfig], device: str, backend: str) -> str:
     """Return the identity of a run of one network, or of several, whose data sets are resolved."""
-    parts: Parts = {}
-    hashes = [run_hash(config, device=device, backend=backend, parts=parts) for config in configs]
+    hashes = [run_hash(config, device=device, backend=backend) for config in configs]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
