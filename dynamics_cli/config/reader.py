@@ -224,33 +224,20 @@ def read_mapping(mapping: Mapping[str, object]) -> Written:
 
     Tuples and arrays (anything with `tolist`) become lists, paths become texts.
     """
-    return _with_parents(_plain(mapping, MAPPING), [])
+    return _with_parents(Written(_plain(mapping), {(): Place(MAPPING, None, Path.cwd())}), [])
 
 
-def _plain(mapping: Mapping[str, object], file: str) -> Written:
-    """Take plain data from a mapping, called `file` in messages, without following `extends`."""
-    source = Written({}, {(): Place(file, None, Path.cwd())})
-
-    def plain(value: Any, path: KeyPath) -> Any:
-        if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
-            value = value.tolist()
-        match value:
-            case Mapping():
-                for key in value:
-                    if not isinstance(key, str):
-                        told = f"a key must be a text, not {show(key)}"
-                        source.problems.append(Mistake(file, None, key_text(path), told))
-                return {key: plain(item, (*path, key)) for key, item in value.items() if isinstance(key, str)}
-            case list() | tuple():
-                return [plain(item, (*path, place)) for place, item in enumerate(value)]
-            case None | bool() | int() | float() | str():
-                return value
-            case Path():
-                return str(value)
-        return source.refuse(path, f"a {type(value).__name__} is not allowed: a config holds only plain values")
-
-    source.data = plain(mapping, ())
-    return source
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
+        return value.tolist()
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case Path():
+            return str(value)
+    return value
 
 
 # -- changes
@@ -289,11 +276,9 @@ def apply(source: Written, overrides: Iterable[str | Assignment], settings: Mapp
     changes = [change for change in given if change is not None]
     for path, value, origin in sorted(changes, key=lambda change: change.path[-1] != "kind"):
         source.assign(path, deepcopy(value), origin)
-    last = _plain({key: value for key, value in settings.items() if value is not None}, SETTINGS)
-    for key, value in last.data.items():
-        source.assign((key,), value, last.origins[()])
-    source.problems += last.problems
-    source.broken |= last.broken
+    for key, value in settings.items():
+        if value is not None:
+            source.assign((key,), _plain(value), Place(SETTINGS, None, Path.cwd()))
 
 
 def _assignment(text: str, source: Written) -> Assignment | None:
