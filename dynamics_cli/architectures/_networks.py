@@ -153,12 +153,10 @@ class ConvolutionalNetwork(nn.Module):
 class TransformerNetwork(nn.Module):
     """Attention and MLPs on a residual stream, normalised before each of them; see `Transformer`."""
 
-    def __init__(
-        self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, causal: bool, normalised: bool, mean: bool
-    ) -> None:
+    def __init__(self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, normalised: bool) -> None:
         super().__init__()
         self.sigma, self.shapes = sigma.value, shapes
-        self.tokens, self.heads, self.causal, self.normalised, self.mean = tokens, heads, causal, normalised, mean
+        self.tokens, self.heads, self.normalised = tokens, heads, normalised
         _register(self, shapes)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -169,8 +167,7 @@ class TransformerNetwork(nn.Module):
             r = r + self._attention(layer, self._normal(r))
             if f"weight_in{layer}" in self.shapes:
                 r = r + self._map(f"out{layer}", self.sigma(self._map(f"in{layer}", self._normal(r))))
-        r = self._normal(r)
-        h = self._map("unembedding", r.mean(1) if self.mean else r[:, -1])
+        h = self._map("unembedding", self._normal(r[:, -1]))
         return h.squeeze(-1) if h.shape[-1] == 1 else h
 
     def _weight(self, name: str) -> Tensor:
@@ -189,7 +186,6 @@ class TransformerNetwork(nn.Module):
         parts = (self._map(f"{part}{layer}", r) for part in ("query", "key", "value"))
         q, k, v = (part.reshape(n, T, self.heads, -1).transpose(1, 2) for part in parts)  # (n, H, T, k)
         scores = q @ k.mT / math.sqrt(q.shape[-1])  # (n, H, T, T)
-        if self.causal:
-            later = torch.ones(T, T, dtype=torch.bool, device=r.device).triu(1)
-            scores = scores.masked_fill(later, -math.inf)
+        later = torch.ones(T, T, dtype=torch.bool, device=r.device).triu(1)
+        scores = scores.masked_fill(later, -math.inf)
         return self._map(f"attention{layer}", (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Transformer(Activated, kind="transformer"):
-    """`r = W_E x_t + p_t`, in every layer `r <- r + attention(N r)`, `r <- r + MLP(N r)`, then `h = W_U N r`.
+    """`r = W_E x_t + p_t`, in every layer `r <- r + attention(N r)`, `r <- r + MLP(N r)`, then `h = W_U N r_T`.
 
     A sample is `tokens` blocks `x_t` of equally many numbers. The one-hot blocks of `modular_arithmetic` choose columns
-    of the embedding `W_E`; blocks of real numbers are tokens as well. With heads of width k, side by side,
-    `attention(r)_t = W_O [sum_s softmax_s(<q_t, k_s> / sqrt(k)) v_s]` for `q, k, v = W_Q r, W_K r, W_V r` (Vaswani et
-    al. 2017, Eq. 1), and `MLP(r) = W_out sigma(W_in r)`. `N` is layer normalisation without gain and shift, before each
-    part (pre-LN: Xiong et al. 2020, Figure 1b).
+    of the embedding `W_E`; blocks of real numbers are tokens as well. The last token T gives the output. With heads of
+    width k, side by side, `attention(r)_t = W_O [sum_{s <= t} softmax_s(<q_t, k_s> / sqrt(k)) v_s]` for
+    `q, k, v = W_Q r, W_K r, W_V r` (causal; Vaswani et al. 2017, Eq. 1), and `MLP(r) = W_out sigma(W_in r)`. `N` is
+    layer normalisation without gain and shift, before each part (pre-LN: Xiong et al. 2020, Figure 1b).
 
     Weights are `weight_embedding`, `weight_positions`, in layer 1 `weight_query1`, `weight_key1`, `weight_value1`,
     `weight_attention1` (`W_O`), `weight_in1`, `weight_out1`, at last `weight_unembedding`; `initialization.scales` can
@@ -43,16 +43,12 @@ loss: {kind: cross_entropy}
     """Attention heads of every layer, each of width k = D / heads."""
     layers: Annotated[int, Field(ge=1, le=100)] = 1
     """Number of layers, each of attention and MLP."""
-    causal: bool = True
-    """Whether a token sees only itself and those before it."""
     mlp_width: Annotated[int, Field(ge=0)] | None = None
     """Neurons of every MLP; by default 4 D, 0 for attention alone."""
     layer_norm: bool = True
     """Whether there is a normalisation `N`."""
     bias: bool = False
     """Whether attention, MLPs and the output have bias vectors."""
-    readout: Literal["last", "mean"] = "last"
-    """Whether the last token or the mean of all gives the output."""
     outputs: PositiveInt = 1
     """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
 
@@ -106,9 +102,8 @@ loss: {kind: cross_entropy}
         from dynamics_cli.architectures._networks import TransformerNetwork
 
         return TransformerNetwork(
-            self.sigma, self.shapes(d), tokens=self.tokens, heads=self.heads, causal=self.causal,
-            normalised=self.layer_norm, mean=self.readout == "mean",
-        )  # fmt: skip
+            self.sigma, self.shapes(d), tokens=self.tokens, heads=self.heads, normalised=self.layer_norm
+        )
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
         """Return the multiply-adds of one sample: tokens go through the matrices and meet the others in every head."""

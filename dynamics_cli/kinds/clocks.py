@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from dynamics_cli.kinds.arrays import Floats
 
 
-class Clock(Protocol):
-    """Tells the time of successive states."""
+class Clock:
+    """Tells the time of successive states: times known up front, gradient flow's or sums of scheduled steps."""
 
-    time: float
-    """Time of the next state, which a checkpoint keeps."""
+    time = 0.0
+    """Time of the next state where times are summed along the run; a checkpoint keeps it."""
+
+    def __init__(self, times: Floats) -> None:
+        self.times = times
 
     def advance(self, first: int, losses: Floats) -> Floats:
         """Return the times of states `first, ...` with these losses, and move on to the state after the last one."""
+        return self.times[first : first + len(losses)]
 
 
-class RescaledClock:
+class RescaledClock(Clock):
     """Time of gradient flow along loss-scaled gradient descent: the step from state i takes `lr / L_i`."""
 
-    def __init__(self, lr: float, time: float = 0.0) -> None:
-        self.lr, self.time = lr, time
+    def __init__(self, lr: float) -> None:
+        self.lr = lr
 
     def advance(self, first: int, losses: Floats) -> Floats:
-        """Return the times of states `first, ...` with these losses, and move on to the state after the last one."""
+        """Return the times of states `first, ...`; see `Clock.advance`."""
         if len(losses) == 0:
             return np.empty(0)
         # a running sum from the left, so that chunks of any size give the same bits
@@ -34,17 +36,3 @@ class RescaledClock:
             times = np.cumsum(np.concatenate([[self.time], self.lr / losses]))
         self.time = float(times[-1])
         return times[:-1]
-
-
-class GridClock:
-    """Times known up front: gradient flow's, or sums of scheduled steps."""
-
-    time = 0.0
-    """Where the run starts; nothing is summed."""
-
-    def __init__(self, times: Floats) -> None:
-        self.times = times
-
-    def advance(self, first: int, losses: Floats) -> Floats:
-        """Return the times of states `first, ...`, one for each loss."""
-        return self.times[first : first + len(losses)]

@@ -11,7 +11,7 @@ import numpy as np
 from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.kinds.arrays import Array
 from dynamics_cli.kinds.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.kinds.clocks import Clock, GridClock
+from dynamics_cli.kinds.clocks import Clock
 from dynamics_cli.kinds.data import Dataset
 from dynamics_cli.kinds.formulas import zeros_like
 from dynamics_cli.kinds.registry import OneOf, all_kinds
@@ -87,7 +87,7 @@ class Descent(Optimizer):
         if self.schedule is None:
             return None
         steps = np.fromiter((self.step_size(i, iterations) for i in range(iterations)), np.float64, iterations)
-        return GridClock(np.concatenate([[0.0], np.cumsum(steps)]))
+        return Clock(np.concatenate([[0.0], np.cumsum(steps)]))
 
     def advice(self) -> str:
         """Return a smaller step."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.kinds import Clock, Finding, Floats, GridClock, Optimizer, Positive, PositiveInt, Sections
+from dynamics_cli.kinds import Clock, Finding, Floats, Optimizer, Positive, PositiveInt, Sections
 
 
 class GradientFlow(Optimizer, kind="gradient_flow"):
@@ -47,7 +47,7 @@ class GradientFlow(Optimizer, kind="gradient_flow"):
 
     def clock(self, iterations: int) -> Clock:
         """Return the times of the states."""
-        return GridClock(self.times())
+        return Clock(self.times())
 
     def advice(self) -> str:
         """Return why the flow cannot diverge by itself."""
