@@ -32,21 +32,6 @@ class Table(list[dict[str, Any]]):
         """Names of the columns, in the order in which they first appear; not every row need have each."""
         return list(dict.fromkeys(name for row in self for name in row))
 
-    @property
-    def rows(self) -> Table:
-        """The table itself, as of results that hold more than a table."""
-        return self
-
-    def column(self, name: str) -> list[Any]:
-        """Return one column, None where a row has no such entry.
-
-        Raises:
-            KeyError: no row has it.
-        """
-        if name not in self.columns:
-            raise KeyError(name)
-        return [row.get(name) for row in self]
-
     def to_pandas(self) -> DataFrame:
         """Return the table as a `pandas.DataFrame`.
 

@@ -140,9 +140,8 @@ def test_a_sweep_has_a_row_for_each_job() -> None:
     assert together.losses.shape == (11, len(together.info["replicas"]))
     with pytest.raises(RunError, match="holds several runs trained together: name one"):
         dyn.compare(together.path, alone)
-    assert dyn.sweep(TOY, ["optimizer.lr=0.01:0.1:log:3"], overrides={"optimizer.iterations": 1}).rows.column(
-        "optimizer.lr"
-    ) == pytest.approx([0.01, 0.01 * 10**0.5, 0.1])
+    spaced = dyn.sweep(TOY, ["optimizer.lr=0.01:0.1:log:3"], overrides={"optimizer.iterations": 1})
+    assert [row["optimizer.lr"] for row in spaced.rows] == pytest.approx([0.01, 0.01 * 10**0.5, 0.1])
     with pytest.raises(UsageError, match="names a value twice"):
         dyn.sweep(TOY, {"seed": [1, 1]})
 
@@ -173,7 +172,7 @@ def test_from_a_sweep_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="needs pandas: pip install pandas"):
         found.to_pandas()
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))
-    assert [row["seed"] for row in found.to_pandas()] == found.rows.column("seed")
+    assert [row["seed"] for row in found.to_pandas()] == [row["seed"] for row in found.rows]
 
 
 def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:

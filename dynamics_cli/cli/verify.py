@@ -38,7 +38,7 @@ def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
         _emit(checked)
     else:
         say("there is nothing to check")
-    damaged = checked.column("intact").count(False) if checked else 0
+    damaged = sum(not row["intact"] for row in checked)
     if damaged:
         raise RunError(f"{damaged} of {len(checked)} {'is' if damaged == 1 else 'are'} damaged")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.pages.document import Page, tag
-from dynamics_cli.pages.figure import add_figure, add_paper
+from dynamics_cli.pages.figure import add_figure, add_paper, command
 from dynamics_cli.pages.run import add_comparison, add_run
 from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
@@ -115,9 +115,8 @@ def _part(which: Any) -> Part:
 
 def _document(name: str) -> Path:
     """Return the JSON of a figure. Raises RunError: it has not been reproduced yet."""
-    document, figure = outputs_root() / "figures" / f"{name}.json", catalogue.figure_names()[name]
+    document = outputs_root() / "figures" / f"{name}.json"
     if not document.is_file():
-        variant = name.removeprefix(figure).removeprefix("-")
-        again = f"`dyn reproduce {figure}{f' --variant {variant}' if variant else ''}` does it"
+        again = f"`{command({'figure': name})}` does it"
         raise RunError(f"{name} has not been reproduced yet (there is no {document}): {again}")
     return document

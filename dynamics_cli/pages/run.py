@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.analysis.overlay import overlaid, overlay_chart
 from dynamics_cli.analysis.panels import PANELS
 from dynamics_cli.analysis.theories import prediction_charts, predictions
 from dynamics_cli.analysis.view import View
-from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import flat
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import PIXELS, add_chart, add_scene
-from dynamics_cli.reproduction.settings import origins_in
 from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_of, file_sizes, final_numbers
 from dynamics_cli.text import cell, size
@@ -147,11 +144,7 @@ def _tables(run: Run) -> Iterator[Html]:
     if messages:
         yield tag("ul", *(tag("li", message) for message in messages), class_="messages")
     rows = [[key, value] for key, value in flat(run.config.model_dump(exclude_none=True)).items()]
-    yield folded(
-        "Config",
-        *(tag("p", note, class_="note") for note in _origins(run.config)),
-        table(["setting", "value"], rows, "Config"),
-    )
+    yield folded("Config", table(["setting", "value"], rows, "Config"))
     info = {
         key: run.info[key] for key in ("versions", "threads", "provenance", "estimate", "kinds") if run.info.get(key)
     }
@@ -159,10 +152,3 @@ def _tables(run: Run) -> Iterator[Html]:
     yield folded("Provenance", table([], made, "Where, when and with what it was made"))
     sizes = [[name, size(bytes_)] for name, bytes_ in file_sizes(run.path).items() if not name.startswith("plots/")]
     yield folded("Files", table(["file", "size"], sizes, f"Files of {run.path.name}"))
-
-
-def _origins(config: RunConfig) -> list[str]:
-    """Return what the comments of the bundled config say of its settings; a run of it is known by its name."""
-    called = {key.replace("/", "-").replace("_", "-"): file for key, file in bundled_configs().items()}
-    file = called.get(config.name.replace("_", "-"))
-    return [] if file is None else [f"{origin}: {settings}" for origin, settings in origins_in(file)]

@@ -48,15 +48,9 @@ class Chart {
     this.hidden = new Set();
     /** Every series: lines, and the edges of their bands. @type {{line: Line, k: number, curve: Curve, edge: boolean}[]} */
     this.drawn = [];
-    /** @type {[number, number] | null} */
-    this.zoomed = null;
     this.at = NaN;
-    /** @type {[number, number]} */
-    this.range = [0, 1];
-    /** @type {[number, number]} */
-    this.extent = [NaN, NaN];
     const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)),
-      make("button", { type: "button", onclick: () => this.zoom(null) }, "all"));
+      make("button", { type: "button", onclick: () => this.plot?.setData(this.plot.data) }, "all"));
     this.drawing = make("div", { class: "chart", role: "img", "aria-label": panel.alternative });
     this.readout = make("p", { class: "readout" }, "\u00a0");
     const legend = make("div", { class: "legend" });
@@ -74,18 +68,18 @@ class Chart {
     place.append(settings, this.drawing, this.readout, legend);
     this.mark = make("div", { class: "mark" });
     this.build();
-    new ResizeObserver(() => Math.abs(this.drawing.clientWidth - (this.plot?.width ?? 0)) > 1 && this.build()).observe(this.drawing);
+    new ResizeObserver(() => Math.abs(this.drawing.clientWidth - (this.plot?.width ?? 0)) > 1 && this.plot?.setSize(this.size())).observe(this.drawing);
     /** Told the x of a click. @type {(x: number) => void} */
     this.onpoint = () => {};
-    this.drawing.addEventListener("click", () => {
-      if (!this.dragged && this.pointed !== undefined) this.onpoint(this.pointed);
-      this.dragged = false;
-    }, true);
+  }
+
+  size() {
+    const width = Math.max(200, this.drawing.clientWidth);
+    return { width, height: Math.max(170, Math.min(240, width * 0.55)) };
   }
 
   build() {
     this.plot?.destroy();
-    this.range = this.zoomed ?? this.whole();
     const grid = { stroke: () => color("faint"), width: 1 };
     /** @type {Map<number, string>} */
     const named = new Map(this.panel.ticks ?? []);
@@ -98,36 +92,23 @@ class Chart {
     })));
     const bands = this.drawn.flatMap(({ line, edge }, at) => (edge && this.drawn[at + 1]?.edge && this.drawn[at + 1].line === line
       ? [{ series: [at + 1, at + 2], fill: () => `rgba(${rgb(roleColor(line.color))},0.2)` }] : []));
-    const width = Math.max(200, this.drawing.clientWidth);
     const options = /** @type {any} */ ({
-      width, height: Math.max(170, Math.min(240, width * 0.55)), legend: { show: false },
-      cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false } },
+      ...this.size(), legend: { show: false }, cursor: { drag: { dist: 4 }, points: { show: false } },
       scales: {
-        x: { time: false, distr: this.log.x ? 3 : 1, range: () => this.range },
-        y: { distr: this.log.y ? 3 : 1, range: () => this.heights() },
+        x: { time: false, distr: this.log.x ? 3 : 1, range: (/** @type {any} */ _, /** @type {number | null} */ from, /** @type {number} */ to) => (from === null ? [1, 10] : [from, to]) },
+        y: { distr: this.log.y ? 3 : 1, range: (/** @type {any} */ _, /** @type {number | null} */ low, /** @type {number | null} */ high) => this.heights(low, high) },
       },
       axes: [{ ...axis("x", this.log, 80), grid, label: this.panel.label, size: 22, ...names }, { ...axis("y", this.log, 34), grid, size: roomOf }],
       series: [{}, ...columns],
       bands,
       hooks: {
-        setSelect: [(/** @type {uPlot} */ u) => this.select(u)],
         setCursor: [(/** @type {uPlot} */ u) => this.read(u)],
         drawAxes: [(/** @type {uPlot} */ u) => this.beside(u)],
       },
     });
     this.plot = new uPlot(options, this.reduced(), this.drawing);
     this.plot.over.append(this.mark);
-  }
-
-  /** From the first to the last x of all curves; on a log axis from the first that is positive. @returns {[number, number]} */
-  whole() {
-    let [from, to] = [Infinity, -Infinity];
-    for (const { curve } of this.lines) {
-      const k = this.log.x ? firstFrom(curve.x, Number.MIN_VALUE) : 0;
-      if (k < curve.x.length) [from, to] = [Math.min(from, curve.x[k]), Math.max(to, curve.x[curve.x.length - 1])];
-    }
-    if (!(to > from)) [from, to] = Number.isFinite(from) ? [from * 0.5 - (this.log.x ? 0 : 1), from * 2 + 1] : [1, 10];
-    return [from, to];
+    this.plot.over.addEventListener("click", () => this.pointed !== undefined && this.onpoint(this.pointed));
   }
 
   /** The curves as uPlot takes them: every x, and values that are null in gaps, undefined where another curve has its x. */
@@ -135,28 +116,22 @@ class Chart {
     const xs = new Set();
     for (const { curve } of this.drawn) for (const v of curve.x) if (!this.log.x || v > 0) xs.add(v);
     const x = Float64Array.from(xs).sort();
-    let [low, high] = [Infinity, -Infinity];
-    const ys = this.drawn.map(({ curve, k }) => {
+    const ys = this.drawn.map(({ curve }) => {
       const y = new Array(x.length);
       for (let i = 0, at = 0; i < curve.x.length; i++) {
         while (x[at] < curve.x[i]) at++;
         const value = curve.y[i];
-        const drawn = Number.isFinite(value) && (!this.log.y || value > 0);
-        if (x[at] === curve.x[i]) y[at] = drawn ? value : null;
-        if (drawn && !this.hidden.has(k) && curve.x[i] >= this.range[0] && curve.x[i] <= this.range[1]) [low, high] = [Math.min(low, value), Math.max(high, value)];
+        if (x[at] === curve.x[i]) y[at] = Number.isFinite(value) && (!this.log.y || value > 0) ? value : null;
       }
       return y;
     });
-    for (const value of this.panel.reach ?? []) {
-      if (!this.log.y || value > 0) [low, high] = [Math.min(low, value), Math.max(high, value)];
-    }
-    this.extent = [low, high];
     return /** @type {any} */ ([x, ...ys]);
   }
 
-  /** @returns {[number, number]} */
-  heights() {
-    const [low, high] = this.extent;
+  /** The ends of the y axis, around all that is shown. @param {(number | null)[]} shown @returns {[number, number]} */
+  heights(...shown) {
+    const values = /** @type {number[]} */ ([...shown, ...(this.panel.reach ?? [])].filter((value) => value !== null && (!this.log.y || value > 0)));
+    const [low, high] = [Math.min(...values), Math.max(...values)];
     if (!(high >= low)) return this.log.y ? [0.1, 1] : [0, 1];
     if (this.log.y) return high / low < 4 ? [low / 2, high * 2] : [low * (low / high) ** 0.05, high * (high / low) ** 0.05];
     const pad = 0.06 * (high - low) || 0.5 * Math.abs(high) || 1;
@@ -166,32 +141,16 @@ class Chart {
   /** @param {"x" | "y"} axis @param {boolean} on */
   scale(axis, on) {
     this.log[axis] = on;
-    this.zoomed = null;
     this.build();
   }
 
   /** Show or hide lines. @param {number} from @param {number} to @param {boolean} on */
   show(from, to, on) {
-    for (let k = from; k < to; k++) {
-      if (on) this.hidden.delete(k);
-      else this.hidden.add(k);
-    }
-    this.build();
-  }
-
-  /** @param {[number, number] | null} range */
-  zoom(range) {
-    this.zoomed = range;
-    this.range = range ?? this.whole();
-    this.plot?.setData(this.reduced(), true);
-  }
-
-  /** @param {uPlot} u */
-  select(u) {
-    const { left, width } = u.select;
-    this.dragged = width > 4; // the click that follows is its end
-    if (this.dragged) this.zoom([u.posToVal(left, "x"), u.posToVal(left + width, "x")]);
-    u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    this.drawn.forEach(({ k }, at) => {
+      if (k < from || k >= to) return;
+      this.hidden[on ? "delete" : "add"](k);
+      this.plot?.setSeries(at + 1, { show: on });
+    });
   }
 
   /** @param {uPlot} u */
@@ -230,7 +189,7 @@ class Chart {
     ctx.strokeStyle = color("highlight");
     ctx.lineWidth = 6 * devicePixelRatio;
     for (const [value, first, last] of this.panel.plateaus ?? []) {
-      const [a, b, y] = [u.valToPos(Math.max(first, this.range[0]), "x", true), u.valToPos(last, "x", true), u.valToPos(value, "y", true)];
+      const [a, b, y] = [u.valToPos(Math.max(first, u.scales.x.min ?? first), "x", true), u.valToPos(last, "x", true), u.valToPos(value, "y", true)];
       ctx.globalAlpha = 0.55;
       ctx.beginPath();
       ctx.moveTo(a, y);
@@ -245,8 +204,8 @@ class Chart {
   /** Put the mark at an iteration. @param {number} x */
   move(x) {
     this.at = x;
-    const seen = x >= this.range[0] && x <= this.range[1];
-    this.mark.hidden = !seen;
-    if (seen && this.plot) this.mark.style.transform = `translateX(${this.plot.valToPos(x, "x")}px)`;
+    const { min = NaN, max = NaN } = this.plot?.scales.x ?? {};
+    this.mark.hidden = !(x >= min && x <= max);
+    if (!this.mark.hidden && this.plot) this.mark.style.transform = `translateX(${this.plot.valToPos(x, "x")}px)`;
   }
 }
