@@ -32,6 +32,10 @@ class Table(list[dict[str, Any]]):
         """Names of the columns, in the order in which they first appear; not every row need have each."""
         return list(dict.fromkeys(name for row in self for name in row))
 
+    def column(self, name: str) -> list[Any]:
+        """Return one column, None where a row has no such entry."""
+        return [row.get(name) for row in self]
+
     def to_pandas(self) -> DataFrame:
         """Return the table as a `pandas.DataFrame`.
 
