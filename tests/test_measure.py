@@ -167,7 +167,7 @@ def test_measures_are_those_of_dense_matrices(
     expected = {kind: number(oracle) for kind, number in EXPECTED.items() if rows == 100 or kind != "hessian_trace"}
     if rows == 3:
         monkeypatch.setattr(kernel, "KERNEL", 0)  # products with the matrix, as of many samples
-    (row,) = dyn.measure(module, x, y, loss=loss, measures=[*expected, *special], seed=5).rows
+    (row,) = dyn.measure(module, x, y, loss=loss, measures=[*expected, *special], seed=5)
     assert {kind: row[kind] for kind in expected} == pytest.approx(expected, rel=2e-6, abs=1e-12)
     values = np.linalg.eigvalsh(oracle.J @ oracle.J.T)[::-1][:3]
     np.testing.assert_allclose([row[f"kernel_eigenvalues.{k}"] for k in (1, 2, 3)], values, rtol=1e-9)
@@ -243,7 +243,7 @@ def test_measures_of_a_run_are_those_of_its_network(tmp_path: Path) -> None:
     states = [{name: array[k] for name, array in run.parameters.items()} for k in range(6)]
     table = dyn.measure(
         module, samples.x, samples.y, loss="mse", measures=measures, checkpoints=states, start=states[0], seed=3
-    ).rows
+    )
     assert table.column("iteration") == run.snapshot_iterations.tolist() == list(range(6))
     assert columns_of(run, "hessian_trace_by_layer") == list(states[0])
     for name, recorded in run.measures.items():
