@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -17,12 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
-from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
-from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names
-from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.runs.verify import Finding, verify_run
@@ -40,8 +37,6 @@ PLACE = ("path", "replica", "hash", "message")
 """Columns that say where the run of a job is."""
 FIXED = ("job", "seed", "status", *PLACE)
 """Columns that are neither settings nor final numbers."""
-_AGAIN = "the same `dyn sweep` again only reads the runs and writes the table"
-_TRAINED = "the same `dyn sweep` again trains the missing jobs"
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
 
 
@@ -64,15 +59,14 @@ def read_sweep(directory: Path) -> dict[str, Any]:
 
 
 def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> None:
-    """Write the table of a sweep whose jobs have all ended: as CSV, then with its checksum into the description.
+    """Write the table of a sweep whose jobs have all ended: as CSV, then into the description.
 
     Raises:
         RunError: it cannot be written.
     """
     names, values = rows.columns, [[*row.values()] for row in rows]
-    path = files.save_csv(directory / RESULTS, names, ([*map(text_of, row)] for row in values))
-    table = {"columns": names, "rows": values, "sha256": hashlib.sha256(files.read(path)).hexdigest()}
-    write_sealed(directory / SWEEP, {**described, "table": table}, indent=None)
+    files.save_csv(directory / RESULTS, names, ([*map(text_of, row)] for row in values))
+    write_sealed(directory / SWEEP, {**described, "table": {"columns": names, "rows": values}}, indent=None)
 
 
 class Batch(NamedTuple):
@@ -225,7 +219,6 @@ class Sweep:
         if row["status"] == "failed":
             raise RunError(f"job {number} of {self.path} failed: {row['message']}")
         if row["path"] not in self._runs:
-            self.check_place(row)
             run = Run(self.path / row["path"])
             self._runs[row["path"]] = [run] if row["replica"] is None else replicas_of(run)
         return self._runs[row["path"]][row["replica"] or 0]
@@ -235,7 +228,7 @@ class Sweep:
 
         Raises:
             UsageError: there is no such setting, or no job has this value.
-            CorruptRunError: a run is not where the table says.
+            RunError: a run is gone, or damaged.
         """
         return [self.run(row) for row in self.chosen(where) if row["status"] != "failed"]
 
@@ -255,22 +248,6 @@ class Sweep:
                 raise UsageError(f"no job has {key} {text_of(value)}; there are {', '.join([*values][:MOST_TOLD])}")
         return rows
 
-    def check_place(self, row: Mapping[str, Any]) -> None:
-        """Raise `CorruptRunError` unless the run of a row is where the table says, and is that run."""
-        path = self.path / row["path"]
-        if not files.exists(path / layout.INFO):
-            raise CorruptRunError(path, f"the run of job {row['job']} of this sweep is gone", _TRAINED)
-        if read_info(path).get("hash") != row["hash"]:
-            problem = f"it does not hold the run of job {row['job']} of this sweep; was it moved there?"
-            raise CorruptRunError(path, problem, f"move or delete it; {_TRAINED}")
-
-    def table_is_intact(self) -> bool:
-        """Whether the CSV file is the file that the sweep wrote, if it has written one."""
-        if self._table is None:
-            return True
-        data = files.read(self.table) if files.exists(self.table) else b""
-        return bool(hashlib.sha256(data).hexdigest() == self._table["sha256"])
-
     def to_pandas(self) -> DataFrame:
         """Return `rows` as a `pandas.DataFrame`.
 
@@ -280,27 +257,17 @@ class Sweep:
 
 
 def verify_sweep(directory: Path) -> list[Finding]:
-    """Check every checksum of a sweep: its description, its table, and every run below it.
-
-    Returns the damages found, jobs whose runs were exchanged or are gone, and jobs that failed.
-    """
-    wrong = {path: verify_run(path) for path in runs_below(directory)}
-    findings = []
+    """Check every checksum of a sweep: its description, and every run of it or below it; name jobs that failed."""
+    findings, runs = list[Finding](), dict.fromkeys(runs_below(directory))
     try:
-        sweep = Sweep(directory)
-        for row in {(row["path"], row["hash"]): row for row in sweep.rows if row["status"] != "failed"}.values():
-            if not wrong.setdefault(directory / row["path"], []):
-                try:
-                    sweep.check_place(row)
-                except CorruptRunError as error:
-                    wrong[directory / row["path"]] = [Finding.of(error, directory)]
-        failed = [row for row in sweep.rows if row["status"] == "failed"]
-        findings = [Finding(directory / row["path"], f"job {row['job']} failed: {row['message']}") for row in failed]
-        if not sweep.table_is_intact():
-            findings.append(Finding(sweep.table, f"it is not the table that the sweep wrote ({_AGAIN})"))
+        for row in Sweep(directory).rows:
+            if row["status"] == "failed":
+                findings.append(Finding(directory / row["path"], f"job {row['job']} failed: {row['message']}"))
+            else:
+                runs[directory / row["path"]] = None
     except RunError as error:
         findings.append(Finding.of(error, directory))
-    return [*findings, *chain(*wrong.values())]
+    return [*findings, *chain.from_iterable(map(verify_run, runs))]
 
 
 def text_of(value: Any) -> str:

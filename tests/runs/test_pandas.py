@@ -55,18 +55,9 @@ def test_a_missing_package_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -
         run.to_pandas()
 
 
-ATTACKS = {
-    "an edited table": lambda sweep: (sweep / "results.csv").write_text((sweep / "results.csv").read_text() + "7\n"),
-    "a table that is gone": lambda sweep: (sweep / "results.csv").unlink(),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_a_table_that_is_not_what_the_sweep_wrote_is_told_and_never_read(attack: str, tmp_path: Path) -> None:
+def test_the_csv_file_of_a_sweep_is_never_read(tmp_path: Path) -> None:
     sweep = dyn.sweep(config_of(), {"seed": [0, 1]}, out=tmp_path / "sweep")
-    ATTACKS[attack](sweep.path)
-    done = CliRunner().invoke(main, ["verify", str(sweep.path)])
-    assert (done.exit_code, "results.csv: it is not the table that the sweep wrote" in done.stdout) == (7, True)
+    (sweep.path / "results.csv").unlink()
     assert Sweep(sweep.path).rows == sweep.rows
 
 
