@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from dynamics_cli import kit
 
-from .theory.learning_coefficient import dln_learning_coefficient, linear_product
+from .theory.learning_coefficient import dln_learning_coefficient
 
 CONFIG = "lau2023/training.yaml"
 SAMPLERS = {"llc_released": "released sampler", "llc_small_steps": "small steps"}
@@ -53,7 +54,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Find the states at the saddles, and average the estimates of both samplers there."""
     (run,) = runs.values()
     target = np.array(run.config.dataset.singular_values)  # type: ignore[attr-defined]
-    values, states = np.linalg.svd(linear_product(run), compute_uv=False), np.asarray(run.snapshot_iterations)
+    layers = (np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.matrices)
+    values = np.linalg.svd(reduce(lambda product, W: W @ product, layers), compute_uv=False)
+    states = np.asarray(run.snapshot_iterations)
     learnt, left = values >= LEARNT * target, values <= NOT_YET * target
     saddles = [learnt[:, :r].all(1) & left[:, r:].all(1) for r in RANKS]
     released = [at & (states <= LENGTH) for at in saddles]

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.arrays import Floats
 
 
 def dln_learning_coefficient(rank: int, sizes: Sequence[int]) -> tuple[float, int]:
@@ -38,11 +34,3 @@ def dln_learning_coefficient(rank: int, sizes: Sequence[int]) -> tuple[float, in
     a = s - (-(-s // k) - 1) * k
     regular = (rank * (sizes[0] + sizes[-1]) - rank**2) / 2
     return regular + a * (k - a) / (4 * k) - (k - 1) * s * s / (4 * k) + (s * s - squares) / 4, a * (k - a) + 1
-
-
-def linear_product(run: Any) -> Floats:
-    """Return `W_L ... W_1` (K, outputs, inputs) of the recorded states of a fully connected linear network."""
-    product = np.asarray(run.parameters["weight_1"], np.float64)
-    for name in run.config.architecture.matrices[1:]:
-        product = np.asarray(run.parameters[name], np.float64) @ product
-    return product
