@@ -16,7 +16,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.measures.two_layer import activation_patterns
 from dynamics_cli.measures.arrays import Bools, Floats, Ints
 from dynamics_cli.measures.clusters import Clusters, cluster_directions, significant
-from dynamics_cli.measures.curves import Plateau, find_plateaus, first_below, value_at
+from dynamics_cli.measures.curves import Plateau, crossing, find_plateaus, first_below, value_at
 from dynamics_cli.measures.neurons import angle_of, cosines, directions, kinks, norms, signs
 from dynamics_cli.measures.spectra import leading_directions, project, singular_values, stable_rank
 from dynamics_cli.plotting.time_axis import decimate

@@ -50,6 +50,18 @@ def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> floa
     return float(as_floats(values, "values", axes=1)[np.argmin(np.abs(steps - iteration))])
 
 
+def crossing(times: Floats, values: Floats, level: float) -> float:
+    """Return when values (k,) at `times` (k,) first rise to a level, interpolated.
+
+    NaN where they never do, or are there from the first on.
+    """
+    above = np.flatnonzero(values >= level)
+    if not above.size or above[0] == 0:
+        return float("nan")
+    ends = slice(above[0] - 1, above[0] + 1)
+    return float(np.interp(level, values[ends], times[ends]))
+
+
 def find_plateaus(
     iterations: ArrayLike,
     losses: ArrayLike,

@@ -30,11 +30,17 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     means is over the largest.
     """
     groups, limit = read_groups(runs["sgd"]), read_groups(runs["limit"])
-    predicted = agreement.perfect_agreement_directions(groups.data.x, groups.data.y, groups.alpha)
+    predicted = perfect_agreement(groups)
     return kit.Evidence(
         plane=plane(groups), limit=limit, predicted=predicted, limit_margins=margins(limit, predicted),
         plain_margin=plain_margin(groups, predicted), symmetric=read_groups(runs["symmetric"]),
     )  # fmt: skip
+
+
+def perfect_agreement(groups: Groups) -> agreement.Directions:
+    """Return the directions of the PAR of the data of a run."""
+    x, y = groups.data.x, groups.data.y
+    return agreement.agreement_directions(x, y, groups.alpha, y, -y)
 
 
 def class_means(groups: Groups) -> agreement.Directions:
@@ -104,7 +110,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     margins, symmetric_run = e.limit_margins, e.symmetric
     smoothed = margins.smoothed[margins.late]
     exposed = int(agreement.wrongly_classifiable(symmetric_run.data.x, symmetric_run.data.y).sum())
-    symmetric = agreement.perfect_agreement_directions(symmetric_run.data.x, symmetric_run.data.y, symmetric_run.alpha)
+    symmetric = perfect_agreement(symmetric_run)
     return [
         kit.claim("directions", "The learned directions are the convex program's (joint cosine, rescaled time; "
                   "0.9999, and more than the difference of the class means has)",

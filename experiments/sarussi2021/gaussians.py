@@ -96,7 +96,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
                     "Appendix J, Figure 9(c)", kit.exactly(0), values[-1])
           for kind, values in e.disagreements.items()],
         kit.claim("nar", r"The network is in an NAR (agreement margin $\beta$)",
-                  "Definition 6.2", kit.more_than(0), float(agreement.agreement_margin(x, *groups.last, *e.patterns))),
+                  "Definition 6.2", kit.more_than(0), agreement.agreement_margin(x, *groups.last, *e.patterns)),
         kit.claim("not-par", "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
                   "Appendix J, Figure 9(d)", kit.less_than(1),
                   kit.given(accuracy == 1, min(share[-1] for share in e.shares.values()))),

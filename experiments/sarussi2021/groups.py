@@ -60,7 +60,7 @@ class Groups:
     def par_shares(self) -> dict[str, kit.Floats]:
         """Shares (K,) of neurons `w` and `u` that are in the PAR."""
         x, y = self.data.x, self.data.y
-        return {"w": agreement_share(x, y, self.W), "u": agreement_share(x, y, self.U, sign=-1)}
+        return {"w": agreement_share(x, y, self.W), "u": agreement_share(x, -y, self.U)}
 
     def joint_cosine(self, i: int, predicted: Directions) -> float:
         """Return the cosine of `(w_bar, u_bar)` of state `i` with the predicted `(w, u)`."""

@@ -34,13 +34,8 @@ def path(run: kit.Run) -> kit.Evidence:
     hidden = np.asarray(architecture.sigma.value(np.asarray(run.parameters["hidden_weight"], np.float64)))
     seen = np.einsum("oa,koh->kah", U, np.asarray(run.parameters["output_weight"]), optimize=True)  # (K, 32, h)
     u = np.einsum("kah,khi,ai->ka", seen, hidden, Vt, optimize=True)
-    theory, delays = strength(lr * iterations[:, None], s, U0), np.full(len(s), np.nan)
-    for k, end in enumerate(s):
-        above = np.flatnonzero(u[:, k] >= end / 2)
-        if len(above) and above[0]:
-            i = above[0]
-            share = (end / 2 - u[i - 1, k]) / (u[i, k] - u[i - 1, k])
-            delays[k] = lr * (iterations[i - 1] + share * (iterations[i] - iterations[i - 1])) / half_time(end, U0) - 1
+    theory = strength(lr * iterations[:, None], s, U0)
+    delays = lr * np.array([kit.crossing(iterations, u[:, k], s[k] / 2) for k in range(len(s))]) / half_time(s, U0) - 1
     deviation = float(np.abs(u - theory)[:, 0].max() / s[0])
     return kit.Evidence(iterations=iterations, u=u, s=s, theory=theory, delays=delays, deviation=deviation)
 

@@ -18,17 +18,6 @@ GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 D = 30
 
 
-def reached(times: kit.Floats, values: kit.Floats, level: float) -> float:
-    """Return when values (K,) first are at a level or beyond it, by interpolation; NaN if never."""
-    side = np.sign(values - level)
-    crossed = np.flatnonzero(side[1:] != side[0])
-    if not len(crossed):
-        return float("nan")
-    i = crossed[0]
-    share = (level - values[i]) / (values[i + 1] - values[i])
-    return float(times[i] + share * (times[i + 1] - times[i]))
-
-
 def silent(run: kit.Run) -> kit.Evidence:
     """Read a run of a linear network on whitened data, K recorded states.
 
@@ -53,11 +42,11 @@ def silent(run: kit.Run) -> kit.Evidence:
     times, losses = float(optimizer.lr) * at, np.asarray(run.losses)[at] / run.losses[0]
     cosine = np.einsum("i,kij,j->k", beta, gram, beta) / np.linalg.norm(gram, axis=(1, 2))
     start, final, late = alignment[0], float(alignment[-1]), alignment[losses < 0.9]
-    aligned = reached(times, alignment, start + 0.9 * (final_alignment(depth) - start))
+    aligned = kit.crossing(times, alignment, start + 0.9 * (final_alignment(depth) - start))
     return kit.Evidence(
         sigma=float(initialization.scale), depth=depth, times=times, losses=losses, alignment=alignment, final=final,
-        moves=float(np.ptp(late)) / final if len(late) else float("nan"), half=reached(times, losses, 0.5),
-        predicted=predicted, turned=reached(times, cosine, 0.5), aligned=aligned,
+        moves=float(np.ptp(late)) / final if len(late) else float("nan"), half=kit.crossing(times, -losses, -0.5),
+        predicted=predicted, turned=kit.crossing(times, cosine, 0.5), aligned=aligned,
         left=float(np.interp(aligned, times, losses)),
     )  # fmt: skip
 

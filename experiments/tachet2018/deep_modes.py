@@ -13,7 +13,6 @@ from .theory.deep_mode import deep_logit
 from .trained import (
     ModeCurve,
     confidence,
-    crossing,
     draw_trained,
     if_learnt,
     largest_error,
@@ -61,7 +60,7 @@ class DeepCurve(ModeCurve):
     @property
     def reached(self) -> kit.Floats:
         """When the trained network reaches the confidences `LEVELS`, (2,)."""
-        return np.array([crossing(self.t, self.P, level) for level in LEVELS])
+        return np.array([kit.crossing(self.t, self.P, level) for level in LEVELS])
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -100,9 +99,8 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
     pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
     shallow, deep = pairs[0], pairs[-1]
     N, M = shallow[0].depth, deep[0].depth
-    with np.errstate(divide="ignore", invalid="ignore"):  # times may be 0 or infinite
-        gains = [large.reached[1] / small.reached[1] for small, large in pairs]  # equal logits at the start
-        sooner = np.max([b.reached / a.reached for a, b in zip(shallow, deep, strict=True)], axis=0)
+    gains = [large.reached[1] / small.reached[1] for small, large in pairs]  # equal logits at the start
+    sooner = np.max([b.reached / a.reached for a, b in zip(shallow, deep, strict=True)], axis=0)
     exact = [2.0 ** (-2.0 / N), 2.0 ** (2.0 / M - 2.0 / N)]
     return [
         kit.claim("overlay", "Trained deep diagonal networks follow Eq. 5 (largest "

@@ -7,7 +7,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .theory.confidence_times import cross_entropy_time, hinge_time
-from .trained import crossing, draw_trained, largest_error, mode_curve, trained_handle
+from .trained import draw_trained, largest_error, mode_curve, trained_handle
 
 CONFIG = "tachet2018/two_classes.yaml"
 U0 = 0.04
@@ -25,15 +25,14 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     confidence = 0.5 + 0.4999 * np.linspace(0.03, 1.0, 400)
     return kit.Evidence(
         confidence=confidence, cross_entropy=cross_entropy_time(1 - confidence, U0), hinge=hinge_time(confidence, U0),
-        trained=np.array([[crossing(curve.t, curve.P, float(level)) for level in LEVELS] for curve in curves]),
+        trained=np.array([[kit.crossing(curve.t, curve.P, float(level)) for level in LEVELS] for curve in curves]),
         theory=np.array([cross_entropy_time(1 - LEVELS, U0), hinge_time(LEVELS, U0)]), curves=curves,
     )  # fmt: skip
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     entropy, hinge = e.curves
-    with np.errstate(invalid="ignore"):  # times that were not reached are infinite
-        ratios = (e.trained[1] / e.trained[0])[LEVELS >= 0.8]
+    ratios = (e.trained[1] / e.trained[0])[LEVELS >= 0.8]
     limit, (early, late) = float(hinge_time(1.0, U0)), cross_entropy_time(np.array([1e-6, 1e-7]), U0)
     return [
         kit.claim("times", "Trained networks take the time of the closed form (largest relative difference)",
@@ -45,7 +44,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   kit.less_than(0.5), ratios.max()),
         kit.claim("hinge-finite",
                   "t* of the hinge loss stays finite up to the confidence 1 (trained network there over closed form)",
-                  "Section 5, Figure 5 right", kit.near(1.0, 1e-3), crossing(hinge.t, hinge.P, 1.0) / limit),
+                  "Section 5, Figure 5 right", kit.near(1.0, 1e-3), kit.crossing(hinge.t, hinge.P, 1.0) / limit),
         kit.theory("diverges", "t* of cross-entropy diverges as the confidence goes to 1 (factor per tenfold smaller "
                    r"$\delta$: about 10)",
                    "Section 5, Figure 5 right; Eq. 15: Ei(log(1/delta)) ~ 1 / (delta log(1/delta))",

@@ -116,17 +116,6 @@ def confidence(run: kit.Run, x: kit.Floats, label: int) -> kit.Floats:
     return margin if run.config.loss.kind == "hinge" else np.asarray(expit(margin))
 
 
-def crossing(t: kit.Floats, values: kit.Floats, level: float) -> float:
-    """Return when a curve first reaches `level`, interpolated; infinity when it does not."""
-    above = values >= level
-    if not above.any():
-        return float("inf")
-    k = int(np.argmax(above))
-    if k == 0:
-        return float(t[0])
-    return float(np.interp(level, values[k - 1 : k + 1], t[k - 1 : k + 1]))
-
-
 def mode_curve(run: kit.Run, label: int) -> ModeCurve:
     """Return the mode of the only neuron of a class in a two-layer network, trained and in closed form."""
     x, norm, p = one_point(run, label)

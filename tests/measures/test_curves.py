@@ -5,12 +5,20 @@ import pytest
 
 from dynamics_cli.measures.curves import (
     Plateau,
+    crossing,
     find_plateaus,
 )
 
 STEPS = np.arange(0, 20001, 10)
 # two logistic drops, 1 -> 1/2 at 6 000 and 1/2 -> 0 at 12 000, like Figure 3 of Boursier et al. 2022
 CURVE = 1.0 - 0.5 / (1 + np.exp(-(STEPS - 6000) / 100)) - 0.5 / (1 + np.exp(-(STEPS - 12000) / 100))
+
+
+def test_a_crossing_is_interpolated_and_missing_where_the_curve_never_rises_to_the_level():
+    times = np.array([0.0, 1.0, 3.0, 4.0])
+    assert crossing(times, np.array([0.0, 1.0, 5.0, 0.0]), 2.0) == 1.5
+    assert np.isnan(crossing(times, np.array([0.0, 1.0, 1.5, 0.0]), 2.0))
+    assert np.isnan(crossing(times, np.array([2.0, 1.0, 3.0, 0.0]), 2.0))
 
 
 def test_both_saddles_are_found_with_value_and_extent():

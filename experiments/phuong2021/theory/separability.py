@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dynamics_cli.measures.arrays import Floats, Ints, as_points
-
-BLOCK = 512
-"""Rows of the matrix of products that are held at a time."""
+from dynamics_cli.measures.arrays import Floats, Ints
 
 
-def separability_violations(x: ArrayLike, y: ArrayLike) -> int:
+def separability_violations(x: Floats, y: Floats) -> int:
     """Return how many pairs `i <= j` of inputs `x (n, d)` with labels `y (n,)` violate Eq. 1.
 
     Equal labels make a class; within a class, a point with itself included, products are > 0, across classes <= 0.
-    Products are computed in blocks of rows. Raises ValueError for data of other shapes, or not finite.
     """
-    points, labels = as_points(x, y)
-    violations = 0
-    for first in range(0, len(points), BLOCK):
-        rows = np.arange(first, min(first + BLOCK, len(points)))
-        products, same = points[rows] @ points.T, labels[rows][:, None] == labels
-        upper = np.arange(len(points)) >= rows[:, None]
-        violations += int(np.count_nonzero(upper & np.where(same, products <= 0, products > 0)))
-    return violations
+    products = x @ x.T
+    wrong = np.where(y[:, None] == y, products <= 0, products > 0)
+    return int(np.count_nonzero(np.triu(wrong)))
 
 
 @dataclass(frozen=True)
@@ -57,49 +47,27 @@ class PairProducts:
         return float(same @ (np.cumsum(mixed) - mixed / 2))
 
 
-def pair_products(features: ArrayLike, y: ArrayLike, *, bins: int = 400) -> PairProducts:
-    """Return the distributions of products of `features (n, D)` for pairs across and within the classes of `y (n,)`.
+def pair_products(features: NDArray[np.floating], y: Floats, *, bins: int = 400) -> PairProducts:
+    """Return the distributions of products of `features (n, D)` for pairs across and within the two classes `y (n,)`.
 
-    `first` is the class of the smallest label, `second` the other. Two passes over blocks of rows: one for range and
-    moments, one for the counts; no n x n array is ever held. Products are computed in the precision of `features` (at
-    least float32), sums in float64. Raises ValueError unless there are two classes of two points or more.
+    `first` is the class of the smallest label, `second` the other. Products are computed in the precision of
+    `features`, sums in float64.
     """
-    points, labels = np.asarray(features), np.asarray(y)
-    classes, sizes = np.unique(labels, return_counts=True)
-    if points.ndim != 2 or labels.shape != points.shape[:1]:
-        raise ValueError(f"features of shape {points.shape} and labels of shape {labels.shape} do not belong together")
-    if len(classes) != 2 or sizes.min() < 2:
-        raise ValueError(f"pairs need two classes of two points or more, not {sizes.tolist()}")
-    masks = {"across": (0, 1), "first": (0, 0), "second": (1, 1)}
-    sums = {sort: np.zeros(4) for sort in masks}
-    low, high = np.inf, -np.inf
-    for values, sort in _sorted_pairs(points, labels == classes[1], masks):
-        wide = values.astype(np.float64)
-        right = values <= 0 if sort == "across" else values > 0
-        sums[sort] += [len(wide), wide.sum(), np.square(wide).sum(), np.count_nonzero(right)]
-        low, high = min(low, float(wide.min(initial=low))), max(high, float(wide.max(initial=high)))
-    if not low < high:
-        low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, bins + 1)
-    counts = {sort: np.zeros(bins, np.int64) for sort in masks}
-    for values, sort in _sorted_pairs(points, labels == classes[1], masks):
-        counts[sort] += np.histogram(np.clip(values.astype(np.float64), low, high), edges)[0]
-    means = {sort: float(s[1] / s[0]) for sort, s in sums.items()}
-    stds = {sort: float(np.sqrt(max(s[2] / s[0] - means[sort] ** 2, 0.0))) for sort, s in sums.items()}
-    return PairProducts(edges, counts, means, stds, {sort: float(s[3] / s[0]) for sort, s in sums.items()})
+    first, second = (features[y == label] for label in np.unique(y))
+    pairs = {"across": np.ravel(first @ second.T), "first": _within(first), "second": _within(second)}
+    low, high = min(values.min() for values in pairs.values()), max(values.max() for values in pairs.values())
+    edges = np.linspace(low, high if high > low else low + 1.0, bins + 1, dtype=np.float64)
+    return PairProducts(
+        edges, counts={sort: np.histogram(values.astype(np.float64), edges)[0] for sort, values in pairs.items()},
+        means={sort: float(values.mean(dtype=np.float64)) for sort, values in pairs.items()},
+        stds={sort: float(values.std(dtype=np.float64)) for sort, values in pairs.items()},
+        satisfied={
+            sort: float(np.mean(values <= 0 if sort == "across" else values > 0)) for sort, values in pairs.items()
+        },
+    )  # fmt: skip
 
 
-def _sorted_pairs(
-    points: NDArray[np.floating], second: NDArray[np.bool_], masks: dict[str, tuple[int, int]]
-) -> Iterator[tuple[NDArray[np.floating], str]]:
-    """Yield the products of the pairs of each sort, every pair once, some rows at a time."""
-    features = points if points.dtype.kind == "f" and points.itemsize >= 4 else points.astype(np.float64)
-    groups = (features[~second], features[second])
-    for sort, (i, j) in masks.items():
-        for first in range(0, len(groups[i]), BLOCK):
-            products = groups[i][first : first + BLOCK] @ groups[j].T
-            if i == j:
-                rows = first + np.arange(len(products))
-                yield products[np.arange(products.shape[1]) > rows[:, None]], sort
-            else:
-                yield products.ravel(), sort
+def _within(features: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the products of all pairs `i < j` of one class."""
+    products = features @ features.T
+    return np.asarray(products[np.triu(np.ones(products.shape, dtype=bool), 1)])

@@ -13,52 +13,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Bools, Floats, Ints, as_floats, as_points
+from dynamics_cli.measures.arrays import Bools, Floats, Ints
 from dynamics_cli.measures.least_distance import InfeasibleError, LeastDistance, least_distance
 from dynamics_cli.measures.two_layer import preactivations
 
 
-def agreement_margin(x: ArrayLike, W: ArrayLike, U: ArrayLike, c_w: ArrayLike, c_u: ArrayLike) -> Floats:
-    """Return the largest beta `(...)` of the NAR with patterns `c_w`, `c_u` (n,) in {-1, +1}.
+def agreement_margin(x: Floats, W: Floats, U: Floats, c_w: Floats, c_u: Floats) -> float:
+    """Return the largest beta of the NAR of `W (k, d)`, `U (k', d)` with patterns `c_w`, `c_u` (n,) in {-1, +1}.
 
     It is the least of `c_w_i <w_j, x_i>` and `c_u_i <u_j, x_i>` over the Frobenius norm of all weights; the network is
     in the NAR (beta, c_w, c_u) when this is at least beta > 0 (Definition 6.2).
     """
-    w = as_floats(c_w, "c_w", axes=1)[:, None] * preactivations(x, W)  # (..., n, k)
-    u = as_floats(c_u, "c_u", axes=1)[:, None] * preactivations(x, U)
-    least = np.minimum(w.min(axis=(-2, -1)), u.min(axis=(-2, -1)))
-    norm = np.sqrt(_squares(W) + _squares(U))
-    return np.asarray(np.divide(least, norm, out=np.full(np.shape(norm), np.nan), where=norm > 0))
+    least = min((c[:, None] * (x @ group.T)).min() for c, group in ((c_w, W), (c_u, U)))
+    return float(least / np.sqrt(np.sum(W**2) + np.sum(U**2)))
 
 
-def agreement_share(x: ArrayLike, y: ArrayLike, W: ArrayLike, *, sign: int = 1) -> Floats:
-    """Return the share `(...)` of neurons that classify all data like `sign * y`: those in the PAR (Definition 6.3).
+def agreement_share(x: Floats, labels: Floats, W: Floats) -> Floats:
+    """Return the share `(...)` of neurons `W (..., k, d)` that classify all data by `labels` (n,).
 
-    `sign` is 1 for neurons `w` with output weight `+v` and -1 for neurons `u`.
+    With `y` and `-y` these are the shares of neurons `w` and `u` in the PAR (Definition 6.3).
     """
-    points, labels = as_points(x, y)
-    return np.asarray((sign * labels[:, None] * preactivations(points, W) > 0).all(axis=-2).mean(axis=-1))
+    return np.asarray((labels[:, None] * preactivations(x, W) > 0).all(axis=-2).mean(axis=-1))
 
 
-def most_disagreements(x: ArrayLike, W: ArrayLike) -> Ints:
+def most_disagreements(x: Floats, W: Floats) -> Ints:
     """Return the largest number `(...)` of points that two neurons of one group classify differently (Appendix J)."""
     signs = np.where(preactivations(x, W) > 0, 1.0, -1.0)  # (..., n, k)
-    n = signs.shape[-2]
     agreed = np.swapaxes(signs, -1, -2) @ signs  # (..., k, k): agreements minus disagreements
-    return np.asarray(np.rint((n - agreed.min(axis=(-2, -1))) / 2), dtype=np.int64)
+    return np.asarray(np.rint((len(x) - agreed.min(axis=(-2, -1))) / 2), dtype=np.int64)
 
 
-def agreed_pattern(x: ArrayLike, W: ArrayLike) -> Floats:
+def agreed_pattern(x: Floats, W: Floats) -> Floats:
     """Return the sign (n,) that the mean of the group `W (k, d)` gives every point: `c` where all neurons agree."""
-    mean = as_floats(W, "W", axes=2).mean(axis=0)
-    return np.where(as_floats(x, "x", axes=2) @ mean > 0, 1.0, -1.0)
-
-
-def _squares(W: ArrayLike) -> Floats:
-    weights = as_floats(W, "W", axes=2, batched=True)
-    return np.asarray(np.sum(weights**2, axis=(-2, -1)))
+    return np.where(x @ W.mean(axis=0) > 0, 1.0, -1.0)
 
 
 @dataclass(frozen=True)
@@ -83,69 +71,52 @@ class Directions:
         return np.concatenate([self.w, self.u])
 
 
-def agreement_directions(x: ArrayLike, y: ArrayLike, alpha: float, c_w: ArrayLike, c_u: ArrayLike) -> Directions:
+def agreement_directions(x: Floats, y: Floats, alpha: float, c_w: Floats, c_u: Floats) -> Directions:
     """Return the directions of the KKT point of an NAR with patterns `c_w`, `c_u` (n,) in {-1, +1}.
 
-    They mean something when the network that they define has these patterns; `patterns_hold` tells.
+    They mean something when the network that they define has these patterns; `patterns_hold` tells. Eq. 8 of Theorem
+    6.2, the PAR, is the one with `c_w = y` and `c_u = -y`.
 
-    Raises:
-        InfeasibleError: no network of these patterns classifies the data.
-        ValueError: shapes do not match, or `alpha` is not in (0, 1].
+    Raises InfeasibleError: no network of these patterns classifies the data.
     """
-    points, labels = as_points(x, y)
-    if not 0 < alpha <= 1:
-        raise ValueError(f"the slope of leaky ReLU must be in (0, 1], not {alpha}")
-    s, t = (np.where(as_floats(c, "c", axes=1) > 0, 1.0, alpha) for c in (c_w, c_u))
-    phi = labels[:, None] * np.concatenate([s[:, None] * points, -t[:, None] * points], axis=1)  # (n, 2 d)
-    solution = least_distance(phi)
-    d = points.shape[1]
-    return Directions(solution.w[:d], solution.w[d:], solution)
+    s, t = (np.where(c > 0, 1.0, alpha)[:, None] for c in (c_w, c_u))
+    solution = least_distance(y[:, None] * np.concatenate([s * x, -t * x], axis=1))  # (n, 2 d)
+    w, u = np.split(solution.w, 2)
+    return Directions(w, u, solution)
 
 
-def perfect_agreement_directions(x: ArrayLike, y: ArrayLike, alpha: float) -> Directions:
-    """Return the directions of the PAR: Eq. 8 of Theorem 6.2, the NAR with `c^w = y` and `c^u = -y`."""
-    labels = as_floats(y, "y", axes=1)
-    return agreement_directions(x, labels, alpha, labels, -labels)
-
-
-def patterns_hold(x: ArrayLike, directions: Directions, c_w: ArrayLike, c_u: ArrayLike) -> bool:
+def patterns_hold(x: Floats, directions: Directions, c_w: Floats, c_u: Floats) -> bool:
     """Return whether both directions classify the data by the patterns with a positive margin."""
-    points = as_floats(x, "x", axes=2)
-    w, u = (
-        as_floats(c_w, "c_w", axes=1) * (points @ directions.w),
-        as_floats(c_u, "c_u", axes=1) * (points @ directions.u),
-    )
-    return bool((w > 0).all() and (u > 0).all())
+    return bool((c_w * (x @ directions.w) > 0).all() and (c_u * (x @ directions.u) > 0).all())
 
 
 def largest_margin(directions: Directions, v: float, k: int) -> float:
-    """Return the normalised margin (Eq. 5) to which training tends in the NAR of `found`: `v sqrt(k) / ||(w, u)||`.
+    """Return the normalised margin (Eq. 5) to which training tends in an NAR: `v sqrt(k) / ||(w, u)||`.
 
     For a network of `k` neurons of either type with output weights `+v` and `-v`.
     """
     return float(v * np.sqrt(k) / np.linalg.norm(directions.joint))
 
 
-def margin_of_assumption_3(x: ArrayLike, alpha: float, v: float, k: int) -> float:
+def margin_of_assumption_3(x: Floats, alpha: float, v: float, k: int) -> float:
     """Return `alpha v sqrt(k) max_i ||x_i||`, the smoothed margin (Eq. 6) that Theorem 6.2 asks for.
 
     Appendix G.1: if all neurons `w` get a positive point wrong, its margin comes from the `alpha <u_j, x_i>` alone, so
     the normalised one is at most this. The formula itself is missing in the text at hand, and derived from that proof.
     """
-    return float(alpha * v * np.sqrt(k) * np.linalg.norm(as_floats(x, "x", axes=2), axis=1).max())
+    return float(alpha * v * np.sqrt(k) * np.linalg.norm(x, axis=1).max())
 
 
-def wrongly_classifiable(x: ArrayLike, y: ArrayLike) -> Bools:
+def wrongly_classifiable(x: Floats, y: Floats) -> Bools:
     """Return which points (n,) a vector can get wrong that classifies the whole other class right, by some margin.
 
     Assumption 4 of Theorem 6.2 holds when there is none: a positive point here makes `V-` and a negative one `V+` not
     empty for a small enough margin. Exact: a point is one of them if it and the other class lie in an open half-space.
     """
-    points, labels = as_points(x, y)
-    wrong = np.zeros(len(labels), dtype=bool)
-    for j, point in enumerate(points):
+    wrong = np.zeros(len(y), dtype=bool)
+    for j, point in enumerate(x):
         try:
-            least_distance(np.concatenate([points[labels == -labels[j]], point[None]]))
+            least_distance(np.concatenate([x[y == -y[j]], point[None]]))
         except InfeasibleError:
             continue
         wrong[j] = True

@@ -17,7 +17,7 @@ U = np.array([[-1.0, 0.5], [-1.0, -0.5]])
 
 def test_equation_8_against_a_general_solver():
     alpha = 0.2
-    found = agreement.perfect_agreement_directions(X, Y, alpha)
+    found = agreement.agreement_directions(X, Y, alpha, Y, -Y)
     rows = [np.r_[x, -alpha * x] if y > 0 else np.r_[-alpha * x, x] for x, y in zip(X, Y, strict=True)]
     general = minimize(
         lambda z: z @ z, np.r_[1.0, 0, -1, 0], jac=lambda z: 2 * z,
@@ -69,7 +69,7 @@ def test_theorem_5_1_on_random_networks():
         assert clustering.violations(x, W, U, 0.2) == 0
         largest = max(largest, clustering.tightness(x, W, U, 0.2))
     assert 0 < largest < 2
-    assert clustering.linear_classifier([[1.0, 0.0]], [[0.0, 1.0]]).tolist() == [1.0, -1.0]
+    assert clustering.linear_classifier(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])).tolist() == [1.0, -1.0]
     assert clustering.tightness(np.eye(2), np.ones((2, 2)), -np.ones((2, 2)), 0.2) == 0.0
 
 
