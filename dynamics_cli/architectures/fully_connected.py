@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 from pydantic import Field
 
 from dynamics_cli.architectures.activations import Activated
-from dynamics_cli.kinds import Architecture, Evaluation, Floats, Parameters, PositiveInt
+from dynamics_cli.kinds import Architecture, PositiveInt
 
 if TYPE_CHECKING:
     from dynamics_cli.architectures._networks import FullyConnectedNetwork, ResidualNetwork
@@ -68,16 +67,3 @@ initialization: {kind: default_scaled, factor: 0.1}
         from dynamics_cli.architectures._networks import ResidualNetwork
 
         return ResidualNetwork(self.width, self.depth, d)
-
-    def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
-        """Return `x (n, d) -> h(x) (n,)` without torch."""
-        W = [np.asarray(parameters[f"weight_{layer}"], np.float64) for layer in range(1, self.depth + 1)]
-
-        def h(x: Floats) -> Floats:
-            f = np.asarray(x, np.float64) @ W[0].T
-            for weight in W[1:-1]:
-                f = f + np.maximum(f, 0.0) @ weight.T
-            outputs: Floats = (np.maximum(f, 0.0) @ W[-1].T)[:, 0]
-            return outputs
-
-        return h
