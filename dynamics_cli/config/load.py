@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -152,17 +151,11 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:
     """Return the sections that are right by themselves, so that they are checked further even if others are wrong."""
     sections = {}
-    for name, adapter in _adapters().items():
+    for name, field in RunConfig.model_fields.items():
+        limited: Any = Annotated[field.annotation, field]
         with suppress(ValidationError):  # told by the validation of the whole
-            sections[name] = adapter.validate_python(data.get(name, {}), context=context)
+            sections[name] = TypeAdapter(limited).validate_python(data.get(name, {}), context=context)
     return sections
-
-
-@cache
-def _adapters() -> dict[str, TypeAdapter[Any]]:
-    fields = RunConfig.model_fields.items()
-    # Annotated puts the field's discriminator and limits back on its type
-    return {name: TypeAdapter[Any](Annotated[field.annotation, field]) for name, field in fields}  # type: ignore[arg-type]
 
 
 def _in_order(problems: Iterable[Mistake]) -> list[Mistake]:

@@ -167,7 +167,11 @@ def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Writte
     """
     path, line = Path(path), None
     try:
-        text = _contents(path).decode("utf-8-sig")
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"it holds more than {MAX_BYTES} bytes; write the data to a file of their own")
+        text = data.decode("utf-8-sig")
     except FileNotFoundError:
         told = "there is no such file"
     except IsADirectoryError:
@@ -175,7 +179,7 @@ def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Writte
     except UnicodeDecodeError as error:
         told = f"is not UTF-8 text (byte 0x{error.object[error.start]:02x})"
         line = error.object[: error.start].count(b"\n") + 1
-    except (OSError, ValueError) as error:  # ValueError: of `_contents`, or a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: too large, or a name that no file can have
         told = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
     else:
         source = read_text(text, str(path), path.absolute().parent)
@@ -187,15 +191,6 @@ def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Writte
         if source.data is not None:
             told, line = f"must be a mapping of {NEEDED}, not {show(source.data)}", 1
     raise ConfigError([Mistake(str(path), line, "", told)])
-
-
-def _contents(path: Path) -> bytes:
-    """Return the contents of a file of reasonable size; raise ValueError for a larger one."""
-    with path.open("rb") as stream:
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"it holds more than {MAX_BYTES} bytes; write the data to a file of their own")
-    return data
 
 
 def _with_parents(source: Written, chain: Sequence[str]) -> Written:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,11 @@ Digit = Annotated[int, Field(ge=0, le=9)]
 
 
 class OfClasses(Dataset):
-    """The base of data sets of images in ten classes: rows of pixels, ordered by class."""
+    """The base of data sets of images in classes: rows of pixels, ordered by class."""
 
     random = False
+    classes: ClassVar[int] = 10
+    """Number of classes."""
 
     per_class: PositiveInt | None = None
     """Train on the first so many images of each class; by default on all that the source has."""
@@ -52,9 +54,16 @@ class OfClasses(Dataset):
         return pixels, classes
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield settings of held-out images that nobody asked for."""
+        """Yield settings of held-out images that nobody asked for, and a loss or a network for fewer classes."""
         if self.test_per_class is not None and not self.test:
             yield ("dataset", "test_per_class"), "makes no sense with test: false"
+        labels = getattr(sections.get("loss"), "labels", "real")
+        outputs = getattr(sections.get("architecture"), "outputs", None) or 1
+        if labels == "signs" and self.classes > 2:
+            told = f"{self.kind} has {self.classes} classes, the loss {sections['loss'].kind} tells two apart"
+            yield ("dataset", "kind"), f"{told}: take mnist_pair"
+        if labels == "classes" and 1 < outputs < self.classes:
+            yield ("architecture", "outputs"), f"must be at least {self.classes}, the number of classes of {self.kind}"
 
     def load(self, streams: Streams) -> Samples:
         """Return images as rows of numbers, ordered by class.
@@ -79,11 +88,8 @@ class OfClasses(Dataset):
         images = self.images(part)
         for label, of_class in images.items():
             if count is not None and len(of_class) < count:
-                raise InputError(f"dataset.{key} is {count}, {self._holds(len(of_class), label)}")
+                raise InputError(f"dataset.{key} is {count}, there are {len(of_class)} such images of class {label}")
         return [of_class[:count] for of_class in images.values()]
-
-    def _holds(self, count: int, label: int) -> str:
-        return f"there are {count} such images of class {label}"
 
     def _rows(self, images: list[Bytes]) -> tuple[Floats, Floats]:
         """Return pixels (n, d) from 0 (black) to 1 and labels (n,) of images sorted by class."""
@@ -107,9 +113,6 @@ class Digits(OfClasses):
         """Return the images (n, 28, 28) of each digit; see `OfClasses.images`."""
         return load_mnist(self.source, part, self.chosen())
 
-    def _holds(self, count: int, label: int) -> str:
-        return f"source {self.source} has {count} such images of digit {label}"
-
 
 class Cifar10(OfClasses, kind="cifar10"):
     """CIFAR-10 (Krizhevsky 2009): 32 x 32 colour images of ten classes, which `dyn data fetch cifar10` downloads.
@@ -124,38 +127,18 @@ class Cifar10(OfClasses, kind="cifar10"):
         """Return the images (n, 3072) of each class; see `OfClasses.images`."""
         return load_cifar10(part)
 
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a loss or a network for another number of classes than ten."""
-        yield from super().check(sections)
-        yield from ten_classes(self.kind, sections, "")
-
 
 class Mnist(Digits, kind="mnist"):
     """All ten digits of MNIST; the label is the digit, a class for cross entropy."""
 
-    kind: Literal["mnist"]
-
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield a loss or a network for another number of classes than ten."""
-        yield from super().check(sections)
-        yield from ten_classes(self.kind, sections, ": take mnist_pair")
-
-
-def ten_classes(kind: str, sections: Sections, remedy: str) -> Iterator[Finding]:
-    """Yield a loss or a network for another number of classes than ten."""
-    loss = sections.get("loss")
-    labels = getattr(loss, "labels", "real")
-    if labels == "signs":
-        told = f"{kind} has ten classes, the loss {sections['loss'].kind} tells two apart{remedy}"
-        yield ("dataset", "kind"), told
-    elif labels == "classes" and 1 < (getattr(sections.get("architecture"), "outputs", 10) or 1) < 10:
-        yield ("architecture", "outputs"), f"must be at least 10, the number of classes of {kind}"
+    example = "{kind: mnist, per_class: 100}"
 
 
 class MnistPair(Digits, kind="mnist_pair"):
     """Two digits of MNIST, labelled for a binary classifier."""
 
     example = "{kind: mnist_pair, digits: [1, 0], per_class: 100}"
+    classes = 2
     digits: list[Digit] = Field(min_length=2, max_length=2)
     """The two digits, e.g. [1, 0]; images of the first come first."""
     labels: Literal["signs", "classes"] = "signs"

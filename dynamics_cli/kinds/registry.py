@@ -173,8 +173,8 @@ def use(path: str | Path) -> None:
         os.environ[WITH] = os.pathsep.join(filter(None, [named, absolute]))
 
 
-def load(path: Path, option: str = "--with") -> ModuleType:
-    """Import a Python file, or the package in a folder, anew when it was edited; messages name the option.
+def load(path: Path) -> ModuleType:
+    """Import a Python file, or the package in a folder, anew when it was edited.
 
     Raises:
         InputError: it cannot be imported, or another module has its name.
@@ -200,7 +200,7 @@ def load(path: Path, option: str = "--with") -> ModuleType:
     except InputError as error:
         if not loaded:
             _unload(top)
-        raise InputError(f"{option} {path}: {error}") from error
+        raise InputError(f"--with {path}: {error}") from error
     _SOURCES[top] = source
     return module
 
@@ -281,11 +281,6 @@ def blamed() -> Iterator[None]:
 # -- sources
 
 
-def is_foreign(cls: type) -> bool:
-    """Return whether a kind does not come with the program."""
-    return cls.__module__.partition(".")[0] != "dynamics_cli"
-
-
 def source_of(cls: type[Kind]) -> KindSource | None:
     """Return the source of a kind, None for a bundled kind.
 
@@ -294,9 +289,9 @@ def source_of(cls: type[Kind]) -> KindSource | None:
     """
     if (text := cls.__dict__.get("source_text")) is not None:
         return KindSource(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
-    if not is_foreign(cls):
-        return None
     top = cls.__module__.partition(".")[0]
+    if top == "dynamics_cli":
+        return None
     if top not in _SOURCES:
         module = sys.modules.get(top)
         place = next(iter(getattr(module, "__path__", ())), getattr(module, "__file__", None))
