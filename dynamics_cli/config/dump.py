@@ -44,11 +44,18 @@ def _kind_first(value: Any) -> Any:
     return {key: _kind_first(value[key]) for key in sorted(value, key=lambda key: key != "kind")}
 
 
-def to_yaml(config: RunConfig | dict[str, Any], width: int = 120) -> str:
+def to_yaml(config: RunConfig | dict[str, Any], width: int | None = None) -> str:
     """Return the resolved config as YAML; reading it back, with this package or another one, gives the same config.
 
-    A line ends after the item that reaches `width` characters.
+    Lines have at most `width` characters where that can be; by default some more than 120, as in run directories.
     """
     plain = to_plain(config) if isinstance(config, RunConfig) else config
-    # other than ASCII is escaped: PyYAML writes some line separators raw, which do not read back
-    return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=width)
+
+    def written(width: int) -> str:
+        # other than ASCII is escaped: PyYAML writes some line separators raw, which do not read back
+        return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=width)
+
+    if width is None:
+        return written(120)
+    texts = (written(width - less) for less in range(0, 48, 8))  # PyYAML ends a line after the item that is too long
+    return min(texts, key=lambda text: max(width, *map(len, text.splitlines())))
