@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dynamics_cli.engine.subnormals import FLUSHES, control_word, flushed
+from dynamics_cli.engine.subnormals import FLUSHES, flushed, flushing
 from dynamics_cli.kinds import Problem
 from tests.training.problems import random_problem, stepper_of
 
@@ -18,11 +18,6 @@ pytestmark = pytest.mark.skipif(not FLUSHES, reason="this processor has no flag 
 TINY = 1e-39
 SGD = {"kind": "sgd", "lr": 0.02, "epochs": 50}
 GD = {"kind": "gd", "lr": 0.02, "iterations": 50}
-
-
-def flushing() -> bool:
-    """Return whether the calling thread takes subnormal numbers as 0."""
-    return control_word() & FLUSHES == FLUSHES
 
 
 def halves() -> list[bool]:
