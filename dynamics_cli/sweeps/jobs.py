@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -139,19 +140,15 @@ class PlannedSweep(list[Job]):
             digest.update(run_hash(config, device=config.device, backend=config.backend).encode())
         return digest.hexdigest()
 
-    def disk_bytes(self) -> float:
-        """Return about how much all jobs record; those that cannot be trained record nothing."""
-        some, total = self[:: -(-len(self) // LOOKED_AT)], 0.0
-        for job in some:
-            try:
+    def _beyond_limit(self) -> str | None:
+        """Return that all jobs would record more than the limit, None where they would not."""
+        sample, total = self[:: -(-len(self) // LOOKED_AT)], 0.0
+        for job in sample:
+            with suppress(DynError):  # told when the job is trained
                 problem = build_problem(job.config)
                 total += estimate(problem, choose([problem])).disk_bytes
-            except DynError:  # told when the job is trained
-                pass
-        return total * len(self) / len(some)
-
-    def _beyond_limit(self) -> str | None:
-        total, limit = self.disk_bytes(), self[0].config.record.limit_gib
+        total *= len(self) / len(sample)
+        limit = self[0].config.record.limit_gib
         if total <= limit * GIB:
             return None
         return (
