@@ -66,12 +66,9 @@ def _tiles(x: kit.Floats, y: kit.Floats, W: kit.Floats, v: kit.Floats) -> kit.Fl
 
 
 def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
-    """Compare a run with Section 4 and Appendix A.4.
+    """Compare a run with Section 4 and Appendix A.4; the source is `figure`.
 
-    Args:
-        e: the measurements.
-        figure: the source, `Figure 5`.
-        text: whether Section 4 speaks of these digits; of the others (Figures 10, 11) there are only pictures.
+    With `text` Section 4 speaks of these digits; of the others (Figures 10, 11) there are only pictures.
     """
     losses, smaller, least = e.losses, np.fmin(e.plus.mean, e.minus.mean), np.fmin(e.plus.low, e.minus.low)
 
@@ -187,8 +184,6 @@ def _draw_tiles(axes: kit.Axes, tiles: kit.Floats, mean: kit.Floats) -> None:
     """Draw x_+, x_-, with and without the mean image, and the mean neurons below them."""
     names = ((r"$\bar{x}_+$", r"$\bar{x}_-$"), (r"$\overline{w}_+$", r"$\overline{w}_-$"))
     side = round(np.sqrt(len(mean)))
-    if side * side != len(mean):
-        raise ValueError(f"{len(mean)} inputs are not a square image")
     for r in range(2):
         row = [*zip(tiles[r], names[r], strict=True)]
         for c, (vector, name) in enumerate([*row, *((v + mean, f"{n}$+\\bar{{x}}$") for v, n in row)]):

@@ -85,15 +85,9 @@ def measure_layer(W: kit.Floats, side: NDArray[Any]) -> kit.Evidence:
     gaussian = np.random.default_rng(0).standard_normal((CLOUDS, *points.shape))
     clouds = np.linalg.qr(gaussian)[0] * values[:2]
     by_chance = np.mean(main_directions(clouds, sides_in_plane(clouds))[1] <= ALONG, axis=-1)
-    squares = values**2
-
-    def ratio(k: int, j: int) -> float:
-        enough = len(values) > max(k, j) and values[j] > 0
-        return float(values[k] / values[j]) if enough else float("nan")
-
+    first, second, third = np.append(values, np.nan)[:3]  # there are two at least
     return kit.Evidence(
-        values=values, third=ratio(2, 0), gap=ratio(1, 2),
-        tail=float(squares[2:].sum() / squares.sum()) if squares.sum() > 0 else float("nan"),
+        values=values, third=third / first, gap=second / third, tail=np.sum(values[2:] ** 2) / np.sum(values**2),
         basis=basis, points=points, means=means, angles=angles, chance=float(np.quantile(by_chance, 0.95)),
     )  # fmt: skip
 

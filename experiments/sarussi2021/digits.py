@@ -51,17 +51,17 @@ def wanted(pair: str, *more: str) -> kit.Wanted:
 
 
 def claims_fig2(e: Evidence) -> list[kit.Claim]:
-    listed = []
-    # fmt: off
-    for name, title in PAIRS.items():
-        listed += [
-            kit.claim(f"{name}-{part}", f"Digits {title}: the share of {part} points outside the linear regime "
-                      "converges to zero", "Section 5.1, Figure 2", nearly_zero(part, e[name].sizes[part]), share[-1])
-            for part, share in e[name].outside.items()
-        ]
-        listed += [*_entrance(e[name], name, title), _linear(e[name], name, title)]
-    # fmt: on
-    return listed
+    return [
+        claim
+        for name, title in PAIRS.items()
+        for claim in (
+            *[kit.claim(f"{name}-{part}", f"Digits {title}: the share of {part} points outside the linear regime "
+                        "converges to zero", "Section 5.1, Figure 2", nearly_zero(part, e[name].sizes[part]), share[-1])
+              for part, share in e[name].outside.items()],
+            *_entrance(e[name], name, title),
+            _linear(e[name], name, title),
+        )
+    ]  # fmt: skip
 
 
 def _entrance(run: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
@@ -82,32 +82,25 @@ def _linear(run: kit.Evidence, name: str, title: str) -> kit.Claim:
 
 
 def claims_fig6(e: Evidence) -> list[kit.Claim]:
-    listed = []
-    # fmt: off
-    for name, title in MORE_PAIRS.items():
-        listed += [
+    return [
+        claim
+        for name, title in MORE_PAIRS.items()
+        for claim in (
             *_entrance(e[name], name, title),
             *[kit.claim(f"{name}-{part}", f"Digits {title}: and is there at the end (share of {part} points outside)",
                         "Appendix D.2, Figure 6", nearly_zero(part, e[name].sizes[part]), share[-1])
               for part, share in e[name].outside.items()],
             _linear(e[name], name, title),
-        ]
-    # fmt: on
-    return listed
+        )
+    ]  # fmt: skip
 
 
 def claims_fig7(e: Evidence) -> list[kit.Claim]:
-    listed = []
-    # fmt: off
-    for name, title in PAIRS.items():
-        for key, (text, zero) in MEASURES.items():
-            values = getattr(e[name], key)
-            listed += [
-                kit.claim(f"{name}-{key}", f"Digits {title}: {text}, converges to zero (final value)",
-                          "Appendix D.3, Figure 7", zero, values[-1]),
-            ]
-    # fmt: on
-    return listed
+    return [
+        kit.claim(f"{name}-{key}", f"Digits {title}: {text}, converges to zero (final value)",
+                  "Appendix D.3, Figure 7", zero, getattr(e[name], key)[-1])
+        for name, title in PAIRS.items() for key, (text, zero) in MEASURES.items()
+    ]  # fmt: skip
 
 
 def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, kit.Evidence]) -> list[Line2D]:

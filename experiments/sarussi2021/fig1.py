@@ -27,11 +27,6 @@ def outside(groups: Groups) -> float:
     return float(outside_linear_regime(points, *groups.last).mean())
 
 
-def accuracy(groups: Groups) -> float:
-    """Return the share of training points that the last network classifies."""
-    return float(np.mean(outputs(groups.data.x, *groups.network, groups.alpha) * groups.data.y > 0))
-
-
 def share_of_directions(groups: Groups) -> float:
     """Return the exact share of directions that the network decides otherwise than the classifier `w_bar - u_bar`.
 
@@ -52,7 +47,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     small: Groups = e.small.groups
     large: Groups = e.large.groups
     clusters = [kit.cluster_directions(groups.network[0], signs=groups.network[1]).count for groups in (small, large)]
-    fitted = min(accuracy(small), accuracy(large))
+    fitted = min(small.accuracy, large.accuracy)
     of_fitted = 1.0 if fitted == 1 else np.nan
     return [
         kit.claim("small-linear", "Small initialisation: the boundary is very close to linear (share of directions "

@@ -8,7 +8,6 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError
-from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
 from .groups import DASHED, LINEAR, EpochCurve, Groups, draw_neurons, draw_over_epochs, plane, read_groups
@@ -87,19 +86,18 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     groups: Groups = e.plane.groups
-    x, y = groups.data.x, groups.data.y
-    accuracy = float(np.mean(outputs(x, *groups.network, groups.alpha) * y > 0))
+    margin = agreement.agreement_margin(groups.data.x, *groups.last, *e.patterns)
     cosine = NAN if e.predicted is None else e.limit.joint_cosine(-1, e.predicted)
     return [
-        kit.claim("accuracy", "The network classifies all points", "Figure 9(a)", kit.exactly(1), accuracy),
+        kit.claim("accuracy", "The network classifies all points", "Figure 9(a)", kit.exactly(1), groups.accuracy),
         *[kit.claim(f"agreement-{kind}", f"The largest number of points on which neurons {kind} disagree goes to zero",
                     "Appendix J, Figure 9(c)", kit.exactly(0), values[-1])
           for kind, values in e.disagreements.items()],
         kit.claim("nar", r"The network is in an NAR (agreement margin $\beta$)",
-                  "Definition 6.2", kit.more_than(0), agreement.agreement_margin(x, *groups.last, *e.patterns)),
+                  "Definition 6.2", kit.more_than(0), margin),
         kit.claim("not-par", "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
                   "Appendix J, Figure 9(d)", kit.less_than(1),
-                  kit.given(accuracy == 1, min(share[-1] for share in e.shares.values()))),
+                  kit.given(groups.accuracy == 1, min(share[-1] for share in e.shares.values()))),
         kit.claim("limit", "The limit is the KKT point of the NAR that the network is in (joint cosine, rescaled time)",
                   "Theorem 6.1, Appendix F", kit.more_than(0.999), cosine),
     ]  # fmt: skip

@@ -57,6 +57,11 @@ class Groups:
         return np.concatenate([W, U]), self.v * np.concatenate([np.ones(len(W)), -np.ones(len(U))])
 
     @property
+    def accuracy(self) -> float:
+        """Share of training points that the last network classifies."""
+        return float(np.mean(outputs(self.data.x, *self.network, self.alpha) * self.data.y > 0))
+
+    @property
     def par_shares(self) -> dict[str, kit.Floats]:
         """Shares (K,) of neurons `w` and `u` that are in the PAR."""
         x, y = self.data.x, self.data.y

@@ -11,10 +11,11 @@ from dynamics_cli.plotting.scene import draw_scene
 from .groups import boundary_directions, draw_neurons, regions_scene
 from .theory.clustering import outside_linear_regime, sharp_constant, sharpest, tightness, violations
 
-ALPHA_3 = 0.2
+ALPHA = 0.2
 H_3 = np.array([[1.0, 0.6], [-0.4, 0.9]])
 """The directions w and u of the drawn network, as in Figure 3: not opposite to each other."""
-A_3 = np.array([1.0, -1.0])
+A = np.array([1.0, -1.0])
+"""Output weights of w and u."""
 WINDOW = (-2.0, 2.0, -2.0, 2.0)
 LEVELS = tuple(np.arange(-2.0, 2.01, 0.5))
 NETWORKS, POINTS = 1000, 2000
@@ -31,12 +32,12 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     """Map the output of the drawn network; test Corollary 6.1 and Theorem 5.1 on random networks and points."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (20_000, 2))
-    h = outputs(x, H_3, A_3, ALPHA_3)
+    h = outputs(x, H_3, A, ALPHA)
     fitted = x @ np.linalg.lstsq(x, h, rcond=None)[0]
     counts = random_networks(rng)
     worst = [(alpha, *sharpest(alpha)) for alpha in (0.05, 0.2, 0.5, 0.9)]
     return kit.Evidence(
-        sets=regions_scene(H_3, A_3, ALPHA_3, WINDOW, LEVELS, shade=(0.1, 0.6)),
+        sets=regions_scene(H_3, A, ALPHA, WINDOW, LEVELS, shade=(0.1, 0.6)),
         nonlinearity=float(np.var(h - fitted) / np.var(h)), clustered=int(counts[:, 0].sum()),
         inside=int(counts[:, 1].sum()), violations=int(counts[:, 2].sum()), sharp=float(counts[:, 3].max()),
         attained=min(tightness(x, W, U, alpha) / sharp_constant(alpha) for alpha, W, U, x in worst),
@@ -62,7 +63,7 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("boundary", "The decision boundary is a straight line (bend in degrees)",
-                  "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(H_3, A_3, ALPHA_3)),
+                  "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(H_3, A, ALPHA)),
         kit.theory("output", "The output is not a linear function (share of its variance that no linear function "
                    "explains)", "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
         kit.theory("corollary-6.1", "Perfectly clustered networks decide linearly (other signs among "
@@ -82,7 +83,7 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9)
     draw_scene(axes[0], e.sets, 0)
     kit.panel_label(axes[0], 0, "Level sets of $N(x)$, every 0.5")
-    draw_neurons(axes[1], H_3, A_3, "weight")
+    draw_neurons(axes[1], H_3, A, "weight")
     for vector, name in zip(H_3, (r"$\bar w$", r"$\bar u$"), strict=True):
         axes[1].annotate(name, vector, xytext=(4, 3), textcoords="offset points")
     kit.panel_label(axes[1], 1, "The two directions")
@@ -100,9 +101,6 @@ FIGURE_3 = kit.Figure(
 
 H_5 = np.array([[1.0, 0.5], [-0.3, 1.0]])
 """Neurons w and u."""
-A_5 = np.array([1.0, -1.0])
-ALPHA_5 = 0.2
-WINDOW = (-2.0, 2.0, -2.0, 2.0)
 FINE = 0.005
 """Levels between which an output is drawn as 0: about a pixel apart."""
 DIRECTIONS = 360_000
@@ -112,8 +110,8 @@ def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
     """Map the outputs of both networks."""
     angles = (np.arange(DIRECTIONS) + 0.5) * 2 * np.pi / DIRECTIONS
     return kit.Evidence(
-        leaky=regions_scene(H_5, A_5, ALPHA_5, WINDOW), relu=regions_scene(H_5, A_5, 0.0, WINDOW, (-FINE, FINE)),
-        signs=np.sign(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), H_5, A_5, 0.0)),
+        leaky=regions_scene(H_5, A, ALPHA, WINDOW), relu=regions_scene(H_5, A, 0.0, WINDOW, (-FINE, FINE)),
+        signs=np.sign(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), H_5, A, 0.0)),
     )  # fmt: skip
 
 
@@ -134,7 +132,7 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
     return [
         kit.theory("leaky-linear", "Leaky ReLU: the decision boundary is linear (bend in degrees)",
                   "Appendix D.1, Figure 5(a); Theorem 5.1",
-                  kit.near(0, 1e-9), bend(H_5, A_5, ALPHA_5)),
+                  kit.near(0, 1e-9), bend(H_5, A, ALPHA)),
         kit.theory("relu-zero", "ReLU: the output is 0 in a sector (opening angle in degrees; 180 minus the angle of w "
                    "and u)", "Appendix D.1, Figure 5(b)", kit.near(180 - between, 0.01), float(360 * np.mean(zero))),
         kit.theory("relu-not-linear", "ReLU: the boundary is not linear, whichever label 0 gets (directions that the "

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from dynamics_cli import kit
-
-from .theory.modes import strength
+from dynamics_cli.theory.linear_modes import linear_mode
 
 STARTS = ((-0.9, 1.1), (0.1, 0.05), (0.01, 0.01), (-1.0, 1.0))
 """Two trajectories, one that begins balanced, and one on the stable manifold of the saddle."""
@@ -27,7 +26,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     kept = [path[:, 0] ** 2 - path[:, 1] ** 2 for path in e.paths]
-    balanced = strength(e.times, S, STARTS[2][0] * STARTS[2][1])
+    balanced = linear_mode(e.times, STARTS[2][0] * STARTS[2][1], S, 2)[:, 0]
     return [
         kit.theory("conserved", "$a^2 - b^2$ is conserved (largest change)", "Section 1.1, Figure 2",
                    kit.at_most(1e-7), max(np.ptp(path) for path in kept)),

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.theory.linear_modes import linear_mode
 
-from .theory.modes import half_time, strength
+from .theory.modes import half_time
 
 KINDS = ("linear", "tanh")
 MODES = (1, 2, 3, 5, 12, 18, 31)
@@ -34,7 +35,7 @@ def path(run: kit.Run) -> kit.Evidence:
     hidden = np.asarray(architecture.sigma.value(np.asarray(run.parameters["hidden_weight"], np.float64)))
     seen = np.einsum("oa,koh->kah", U, np.asarray(run.parameters["output_weight"]), optimize=True)  # (K, 32, h)
     u = np.einsum("kah,khi,ai->ka", seen, hidden, Vt, optimize=True)
-    theory = strength(lr * iterations[:, None], s, U0)
+    theory = linear_mode(lr * iterations, U0, s, 2)
     delays = lr * np.array([kit.crossing(iterations, u[:, k], s[k] / 2) for k in range(len(s))]) / half_time(s, U0) - 1
     deviation = float(np.abs(u - theory)[:, 0].max() / s[0])
     return kit.Evidence(iterations=iterations, u=u, s=s, theory=theory, delays=delays, deviation=deviation)

@@ -130,15 +130,12 @@ def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, eleva
         axis.pane.set_edgecolor("#DDDDDD")
 
 
-def handles(*, separatrix: bool) -> list[Line2D]:
-    """Return the legend, with a line for the separatrix where it is drawn."""
-    made = [
+def winner_handles() -> list[Line2D]:
+    """Return the legend of the colours."""
+    return [
         Line2D([], [], color=COLORS[1], label=r"$D_1$ prevails ($\beta\to0$)"),
         Line2D([], [], color=COLORS[2], label=r"$D_2$ prevails ($\alpha\to0$)"),
     ]
-    if separatrix:
-        made.append(Line2D([], [], color="black", lw=1.8, label=r"separatrix $\mathcal{C}_c$"))
-    return [*made, trained_handle(3)]
 
 
 C_3 = 1.0
@@ -240,7 +237,8 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
         r"Weight $\beta$",
         "Confidence in $D_1$",
     )
-    kit.figure_legend(figure, [*handles(separatrix=True), *lines], columns=3)
+    separatrix = Line2D([], [], color="black", lw=1.8, label=r"separatrix $\mathcal{C}_c$")
+    kit.figure_legend(figure, [*winner_handles(), separatrix, trained_handle(3), *lines], columns=3)
     return figure
 
 
@@ -310,7 +308,7 @@ def draw_fig7(e: kit.Evidence) -> kit.Drawing:
     flat.remove()
     axes: Axes3D = figure.add_subplot(projection="3d")
     draw_sheets(axes, C_7, e.drawn, elevation=38, azimuth=28)
-    kit.figure_legend(figure, handles(separatrix=False), columns=3)
+    kit.figure_legend(figure, [*winner_handles(), trained_handle(3)], columns=3)
     return figure
 
 

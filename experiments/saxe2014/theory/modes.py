@@ -1,7 +1,7 @@
 """The strength of a mode of a deep linear network along gradient flow (Saxe et al. 2014), tau = 1.
 
 With n weight matrices that share the strength u of a mode evenly, `u' = n u^(2 - 2/n) (s - u)` (Eq. 15), s the singular
-value that it learns. For n = 2 it is logistic (Eq. 12); for n to infinity time, in units of 1/n, is Eq. 16.
+value that it learns (`dynamics_cli.theory.linear_modes`). For n to infinity time, in units of 1/n, is Eq. 16.
 """
 
 from __future__ import annotations
@@ -11,13 +11,6 @@ from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
 from dynamics_cli.measures.arrays import Floats
-
-
-def strength(t: ArrayLike, s: ArrayLike, u0: float) -> Floats:
-    """Return u(t) of two layers (Eq. 12): `s e^(2st) / (e^(2st) - 1 + s/u0)`; arguments broadcast."""
-    s = np.asarray(s, np.float64)
-    decay = np.exp(-2 * s * np.asarray(t, np.float64))
-    return np.asarray(s / (1 - decay + s / u0 * decay))
 
 
 def half_time(s: ArrayLike, u0: float) -> Floats:
