@@ -50,7 +50,7 @@ def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> floa
     return float(as_floats(values, "values", axes=1)[np.argmin(np.abs(steps - iteration))])
 
 
-def crossing(times: Floats, values: Floats, level: float) -> float:
+def crossing(times: Floats | Ints, values: Floats, level: float) -> float:
     """Return when values (k,) at `times` (k,) first rise to a level, interpolated.
 
     NaN where they never do, or are there from the first on.

@@ -121,15 +121,11 @@ class Connected:
         hits: kit.Floats = ((plus > minus) == (signs > 0)).astype(np.float64)
         return hits
 
-    def sorted_by_sign(self, some: kit.Bools, signs: kit.Floats | None = None) -> float:
-        """Return the share of them."""
-        return float(np.mean(self.in_cluster(some, signs)))
-
     def by_chance(self, outer: kit.Bools) -> float:
-        """Return the 95 % point of that share when the signs of the outer neurons are permuted at random."""
+        """Return the 95 % point of their share when the signs of the outer neurons are permuted at random."""
         rng, signs = np.random.default_rng(0), np.tile(self.signs, (PERMUTATIONS, 1))
         signs[:, outer] = rng.permuted(signs[:, outer], axis=1)
-        return float(np.quantile([self.sorted_by_sign(outer, drawn) for drawn in signs], 0.95))
+        return float(np.quantile([self.in_cluster(outer, drawn).mean() for drawn in signs], 0.95))
 
     def more_mixed(self, near: kit.Bools, outer: kit.Bools) -> tuple[float, float]:
         """Return how much less `near` are sorted than `outer`, and the 95 % point of that under exchanged places."""
@@ -160,7 +156,7 @@ def claims_fig4(e: Connected) -> list[kit.Claim]:
         kit.claim("by-sign", "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, "
                   f"of those with a norm above {OUTER:g} of the {MANY:.0%} quantile; most, and more than 95 % of "
                   "permutations of the signs)", "Appendix D, Figure 4b",
-                  kit.more_than(np.fmax(0.5, e.by_chance(outer))), e.sorted_by_sign(outer)),
+                  kit.more_than(np.fmax(0.5, e.by_chance(outer))), e.in_cluster(outer).mean()),
         kit.claim("mixed", "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: "
                   "how much less than away from it; more than where places are exchanged at random, 95 % point)",
                   "Appendix D, Figure 4b", kit.more_than(chance), mixed),

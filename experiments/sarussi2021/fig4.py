@@ -17,8 +17,9 @@ from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, LINEAR, Groups, cosine, draw_neurons, plane, read_groups
+from .groups import DASHED, LINEAR, Groups, draw_neurons, plane, read_groups
 from .theory import agreement
+from .theory.clustering import linear_classifier
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
 
@@ -82,30 +83,29 @@ def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
     )  # fmt: skip
 
 
-def symmetric_run(config: str) -> kit.Wanted:
-    """Return the run of a config on 25 positive points of its first Gaussian and their mirror images."""
+def symmetric_run() -> kit.Wanted:
+    """Return the run in rescaled time on 25 positive points of the first Gaussian and their mirror images."""
     positive = np.round(np.random.default_rng(0).normal((2.0, 0.0), 0.5, (25, 2)), 3)
     x = json.dumps(np.concatenate([positive, -positive]).tolist())
-    return kit.Wanted(config, ("dataset.kind=points", f"dataset.x={x}", f"dataset.y={[1.0] * 25 + [-1.0] * 25}"))
+    return kit.Wanted(LIMIT, ("dataset.kind=points", f"dataset.x={x}", f"dataset.y={[1.0] * 25 + [-1.0] * 25}"))
+
+
+def degrees(a: kit.Floats, b: kit.Floats) -> float:
+    """Return the angle between two vectors in degrees."""
+    return float(np.degrees(np.arccos(kit.cosines(a, b))))
 
 
 def boundary_angle(groups: Groups, predicted: agreement.Directions) -> float:
     """Return the degrees between the normals of the boundary learned in the end and the predicted one."""
-    W, U = groups.last
-    return degrees(cosine(W.mean(axis=0) - U.mean(axis=0), predicted.boundary))
-
-
-def degrees(cos: float) -> float:
-    """Return the angle of a cosine in degrees."""
-    return float(np.degrees(np.arccos(np.clip(cos, -1, 1))))
+    return degrees(linear_classifier(*groups.last), predicted.boundary)
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     sgd, limit, predicted, source = e.plane.groups, e.limit, e.predicted, "Theorem 6.2, Figure 4"
     x, y, shares = sgd.data.x, sgd.data.y, sgd.par_shares
-    svm = degrees(cosine(least_distance(y[:, None] * x).w, predicted.boundary))
+    svm = degrees(least_distance(y[:, None] * x).w, predicted.boundary)
     means = class_means(sgd)
-    plain, plain_angle = cosine(means.joint, predicted.joint), degrees(cosine(means.boundary, predicted.boundary))
+    plain, plain_angle = float(kit.cosines(means.joint, predicted.joint)), degrees(means.boundary, predicted.boundary)
     excellent = min(1.0, svm, plain_angle)
     margins, symmetric_run = e.limit_margins, e.symmetric
     smoothed = margins.smoothed[margins.late]
@@ -190,7 +190,7 @@ FIGURE = kit.Figure(
         "convex program of the perfect agreement regime (dashed). (c), not in the paper: normalised and smoothed "
         "margin in rescaled time, the largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
     ),
-    configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run(LIMIT)},
+    configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run()},
     nulls={"large": ("initialization.scale=100", "optimizer.lr=5.0")},
     passes={"linear": {"directions par-* margin-* symmetric-*": LINEAR}},
 )  # fmt: skip

@@ -69,7 +69,8 @@ class Groups:
 
     def joint_cosine(self, i: int, predicted: Directions) -> float:
         """Return the cosine of `(w_bar, u_bar)` of state `i` with the predicted `(w, u)`."""
-        return cosine(np.concatenate([self.W[i].mean(axis=0), self.U[i].mean(axis=0)]), predicted.joint)
+        means = np.concatenate([self.W[i].mean(axis=0), self.U[i].mean(axis=0)])
+        return float(kit.cosines(means, predicted.joint))
 
 
 def read_groups(run: kit.Run) -> Groups:
@@ -128,12 +129,6 @@ def nearly_zero(part: str, size: int) -> kit.Interval:
         return kit.less_than(SMALL)
     chance = 2 * float(np.sqrt(SMALL * (1 - SMALL) / size))
     return kit.Interval(None, SMALL + chance, f"< {SMALL:g} + {chance:.2g} (two binomial deviations)")
-
-
-def cosine(a: kit.Floats, b: kit.Floats) -> float:
-    """Return the cosine of two vectors; NaN where one is 0 or not finite."""
-    size = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / size if size > 0 else float("nan")
 
 
 DASHED = (0, (3, 1.5))

@@ -11,7 +11,6 @@ from dynamics_cli import kit
 from dynamics_cli.kinds import Streams
 from dynamics_cli.theory.linear_modes import linear_mode
 
-from .separate import crossing
 from .theory.population import descent, moments, saddle_losses, setting
 
 MERGED, FEATURES = "zhang2025/merged.yaml", "zhang2025/features.yaml"
@@ -27,7 +26,7 @@ ROUNDING = 2.0**-23
 
 def fallen(losses: kit.Floats, levels: kit.Floats, share: float = 0.5) -> float:
     """Return the iteration at which losses (K,), one an iteration, have fallen by a share from first to last level."""
-    return crossing(-losses, -(levels[0] + share * (levels[-1] - levels[0])))
+    return kit.crossing(np.arange(len(losses)), -losses, -(levels[0] + share * (levels[-1] - levels[0])))
 
 
 def sigmoid(run: kit.Run) -> kit.Floats:

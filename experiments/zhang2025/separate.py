@@ -17,18 +17,9 @@ LOW, HIGH = 0.1, 0.9
 """Strengths between which the rise of an eigenvector is timed."""
 
 
-def crossing(values: kit.Floats, level: float, at: kit.Ints | None = None) -> float:
-    """Return when values (K,), at iterations `at` or one an iteration, first reach a level; NaN where never."""
-    steps, above = np.arange(len(values)) if at is None else at, np.flatnonzero(values >= level)
-    if not len(above) or not above[0]:
-        return float("nan")
-    i = above[0]
-    return float(np.interp(level, values[i - 1 : i + 1], steps[i - 1 : i + 1]))
-
-
 def halves(losses: kit.Floats, levels: kit.Floats) -> kit.Floats:
     """Return the iterations (D,) at which losses (K,), one an iteration, have fallen half way between two levels."""
-    return np.array([crossing(-losses, -level) for level in (levels[1:] + levels[:-1]) / 2])
+    return np.array([kit.crossing(np.arange(len(losses)), -losses, -level) for level in (levels[1:] + levels[:-1]) / 2])
 
 
 def network(run: kit.Run) -> kit.Evidence:
@@ -56,7 +47,7 @@ def network(run: kit.Run) -> kit.Evidence:
     heads, d = along.argmax(0), np.arange(D)
     cosines = [np.abs(weights / np.linalg.norm(weights, axis=1, keepdims=True))[heads, d] for weights in (key, query)]
     predicted_s = strengths(M, covariance, N)
-    rises = [[crossing(weights, HIGH, steps) - crossing(weights, LOW, steps) for weights in values.T]
+    rises = [[kit.crossing(steps, weights, HIGH) - kit.crossing(steps, weights, LOW) for weights in values.T]
              for values, steps in ((s, at), (predicted_s, iterations))]  # fmt: skip
     return kit.Evidence(
         losses=losses, eigenvalues=eigenvalues, predicted=predicted, levels=levels, at=at, s=s, predicted_s=predicted_s,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.zhang2025.datasets.in_context import InContextRegression
-from dynamics_cli._bundled.experiments.zhang2025.separate import PRINTED, crossing
+from dynamics_cli._bundled.experiments.zhang2025.separate import PRINTED
 from dynamics_cli._bundled.experiments.zhang2025.theory.population import (
     descent,
     moments,
@@ -15,6 +15,7 @@ from dynamics_cli._bundled.experiments.zhang2025.theory.population import (
 )
 
 from dynamics_cli.kinds import Streams
+from dynamics_cli.measures.curves import crossing
 
 LAMBDA, N = np.array([0.4, 0.3, 0.2, 0.1]), 31
 
@@ -52,5 +53,5 @@ def test_a_head_along_an_eigenvector_follows_the_scalar_equation() -> None:
     start = {"weight_value": np.full((1, 1), v), "weight_key": head, "weight_query": head}
     _, M = descent(start, np.diag(LAMBDA), N, 2e-4, np.arange(20000))
     s = strengths(M, np.diag(LAMBDA), N)[:, 1]
-    found = crossing(s, 0.9) - crossing(s, 0.1)
+    found = crossing(np.arange(20000), s, 0.9) - crossing(np.arange(20000), s, 0.1)
     assert rise(a[1], b[1], 0.1, 0.9) == pytest.approx(2e-4 * found, rel=0.002)
