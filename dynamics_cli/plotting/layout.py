@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from dynamics_cli.plotting.style import PALETTE, SMALL, styled
+from dynamics_cli.plotting.style import styled
 
 LegendPlace = Literal["below", "inside"]
 """`below` the panel (never covers data), or `inside` where Matplotlib finds the emptiest corner."""
@@ -49,12 +49,8 @@ def panel_labels(axes: Iterable[Axes], *titles: str) -> None:
 
 @styled
 def note(axes: Axes, text: str) -> Text:
-    """Add a short remark in brackets to the x label, where it covers nothing; without x label, under the panel."""
-    label = axes.get_xlabel()
-    if label:
-        return axes.set_xlabel(f"{label}  ({text})")
-    where: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, -2), "textcoords": "offset points"}
-    return axes.annotate(text, (1.0, 0.0), ha="right", va="top", fontsize=SMALL, color=PALETTE.unsigned, **where)
+    """Add a short remark in brackets to the x label, where it covers nothing."""
+    return axes.set_xlabel(f"{axes.get_xlabel()}  ({text})")
 
 
 def ticks_at(values: Iterable[float]) -> dict[float, str]:

@@ -19,11 +19,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from dynamics_cli.plotting.layout import note, set_axis_label
-from dynamics_cli.plotting.style import MARKER, PALETTE, SMALL, styled
+from dynamics_cli.plotting.style import MARKER, PALETTE, styled
 
 Numbers = NDArray[Any]
 """float64, or uint8 of pixels."""
@@ -113,10 +112,6 @@ class Scene:
     """Whether both axes have the same scale."""
     zero: str = ""
     """The axes, of x and y, on which a pale line marks 0."""
-    framed: bool = True
-    """Whether there are axes at all."""
-    texts: Sequence[tuple[float, float, str]] = ()
-    """Words at x and y, under all layers of `z` > 0."""
     remark: Callable[[int], str] = lambda _: ""
     """A few words on a state, such as how much of it lies outside of the window."""
 
@@ -156,11 +151,9 @@ class DrawnScene:
         """Add the artists of all layers, without a state, on the axes of a window."""
         self.axes, self.scene, self.right, self.window = axes, scene, right, window
         axes.set(xlim=window[:2], ylim=window[2:])
-        if scene.framed:
-            set_axis_label(axes.xaxis, scene.xlabel, window[:2])
-            set_axis_label(axes.yaxis, scene.ylabel, window[2:])
+        set_axis_label(axes.xaxis, scene.xlabel, window[:2])
+        set_axis_label(axes.yaxis, scene.ylabel, window[2:])
         self._xlabel = axes.get_xlabel()
-        self._remark: Text | None = None
         self._drawn = [(layer, self._add(layer)) for layer in sorted(scene.layers, key=lambda layer: layer.z)]
         self.handles: list[Artist] = []
         """For a legend, of the first state that is shown."""
@@ -197,12 +190,9 @@ class DrawnScene:
                 _put(artists, layer, rows * [half, half, 1][: rows.shape[1]] if layer.rim else rows)
             handles[id(layer)] = [_handle(layer, role) for role in layer.legend(layer.seen(rows))]
         self.handles = [handle for layer in self.scene.layers for handle in handles[id(layer)]]
-        if self.scene.framed:
-            self.axes.set_xlabel(self._xlabel)
-        if self._remark is not None and not self.scene.framed:
-            self._remark.remove()
-        words = self.scene.remark(i)
-        self._remark = note(self.axes, words) if words else None
+        self.axes.set_xlabel(self._xlabel)
+        if words := self.scene.remark(i):
+            note(self.axes, words)
 
 
 def _look(layer: SceneLayer, role: Role) -> dict[str, Any]:
@@ -270,12 +260,6 @@ def draw_scene(axes: Axes, scene: Scene, i: int, *, fitted: bool = False) -> Dra
         right.yaxis.label.set_color(PALETTE.neurons)
     if scene.square:
         axes.set_aspect("equal")
-    if not scene.framed:
-        axes.axis("off")
-    for x, y, text in scene.texts:
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-        look: dict[str, Any] = {"fontsize": SMALL, "color": PALETTE.unsigned, "bbox": box, "zorder": 2}
-        axes.text(x, y, text, ha="center", va="center", **look)
     window = scene.window_of(i) if fitted and scene.window_of is not None else scene.window
     drawn = DrawnScene(axes, scene, right, window)
     drawn.move(i)

@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from dynamics_cli import kit
-from dynamics_cli.plotting.scene import draw_scene
 
-from .polar import polar_scene
+from .polar import draw_polar
 from .states import NAN, LossCurve, NetworkState, draw_profile, horizon, loss_curve, on_flow, state_at
 
 CONFIGS = {"high_dim": "boursier2022/high_dim.yaml"}
@@ -101,9 +100,8 @@ def draw_fig6(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.9, extra_height=0.25)
     last = e.states[-1]
     limit = kit.round_up(float(kit.norms(e.seen(last)).max()))
-    scene = polar_scene(lambda k: e.seen(e.states[k]), lambda k: e.states[k].signs, limit)
     for k, (state, title) in enumerate(zip(e.states, titles, strict=True)):
-        draw_scene(axes[k], scene, k)
+        draw_polar(axes[k], e.seen(state), state.signs, limit)
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
     kit.figure_legend(figure, [kit.sign_handle(sign, marker="*") for sign in (-1, 1)])
     return figure
