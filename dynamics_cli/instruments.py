@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -73,8 +72,8 @@ class Instrument:
     def __init__(
         self, model: nn.Module, x: Any, y: Any, *, loss: str | Mapping[str, Any] | Loss | Callable[..., Tensor],
         measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]], start: Any = None,
-        parameters: str | Sequence[str] | None = None, x_test: Any = None, y_test: Any = None, seed: int = 0,
-        device: str = "cpu", dtype: Literal["float32", "float64"] | None = None,
+        x_test: Any = None, y_test: Any = None, seed: int = 0, device: str = "cpu",
+        dtype: Literal["float32", "float64"] | None = None,
     ) -> None:  # fmt: skip
         """Copy the model, and take data, loss and measures as `measure` does; `start` are the initial weights.
 
@@ -98,7 +97,8 @@ class Instrument:
         def looked_up(numbers: NDArray[np.int64]) -> Any:
             return look_up(numbers) if look_up_test is None or numbers[0] < n else look_up_test(numbers - n)
 
-        module = _chosen(_copied(model, device, getattr(torch, dtype)), parameters)
+        module = _copied(model, device, getattr(torch, dtype))
+        _warn_of_frozen(module)
         self.network = Given.of(module, looked_up, min(n, 2), batch_loss)
         config = _config(loss, measures, self.network, self.samples, seed=seed, dtype=dtype)
         config = config.model_copy(update={"architecture": self.network})
@@ -178,11 +178,10 @@ def measure(
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
             All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
-            of training; with their iterations as `{100: state_dict}` or `[(100, state_dict)]`.
+            of training; with their iterations as `{100: state_dict}`.
         progress: called with how many numbers are measured, of how many.
         given: further settings, as follows.
         start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
-        parameters: patterns of names, such as `"layer4.*"`: of other weights no derivative is taken.
         x_test: held-out inputs, for `test_loss` and `test_accuracy`.
         y_test: held-out labels.
         seed: of random vectors, as in a run.
@@ -202,8 +201,9 @@ def measure(
     listed = _listed(checkpoints)
     instrument = Instrument(model, x, y, loss=loss, measures=measures, **given)
     table, done = Table(), 0
-    for iteration, file, weights in listed:
-        row: dict[str, Any] = {"iteration": iteration} if file is None else {"checkpoint": file, "iteration": iteration}
+    for iteration, weights in listed:
+        row: dict[str, Any] = {"checkpoint": os.fspath(weights)} if isinstance(weights, str | os.PathLike) else {}
+        row["iteration"] = iteration
         for name, numbers in instrument.at(weights, iteration):
             if numbers.ndim and numbers.size <= FEW_NUMBERS:
                 columns = column_names(instrument.config, name, numbers.size)
@@ -267,22 +267,18 @@ class Checkpoint(State):
         return State(self.origin(), self.start, self._start, 0)
 
 
-def _listed(checkpoints: Any) -> list[tuple[int, str | None, Any]]:
-    """Return iteration, file and weights of the checkpoints; None stands for the weights of the model."""
+def _listed(checkpoints: Any) -> list[tuple[int, Any]]:
+    """Return iteration and weights of the checkpoints; None stands for the weights of the model."""
     if isinstance(checkpoints, Mapping) and checkpoints and all(isinstance(key, int) for key in checkpoints):
-        checkpoints = list(checkpoints.items())
-    elif checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
+        return list(checkpoints.items())
+    if checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
         checkpoints = [checkpoints]
-    elif not checkpoints:
+    if not checkpoints:
         raise InputError("there are no checkpoints")
-    given = [pair if isinstance(pair, tuple) and len(pair) == 2 else (None, pair) for pair in checkpoints]
-    files = [os.fspath(weights) if isinstance(weights, str | os.PathLike) else None for _, weights in given]
-    numbers = [int(digits[-1]) for file in files if file and (digits := re.findall(r"\d+", Path(file).stem))]
-    places = numbers if len(set(numbers)) == len(files) else range(len(files))
-    return [
-        (place if at is None else at, file, weights)
-        for place, (at, weights), file in zip(places, given, files, strict=True)
-    ]
+    stems = [Path(weights).stem for weights in checkpoints if isinstance(weights, str | os.PathLike)]
+    numbers = [int(digits[-1]) for stem in stems if (digits := re.findall(r"\d+", stem))]
+    places = numbers if len(set(numbers)) == len(checkpoints) else range(len(checkpoints))
+    return list(zip(places, checkpoints, strict=True))
 
 
 def tensors_of(given: Any) -> dict[str, Tensor]:
@@ -341,23 +337,18 @@ def opened(model: nn.Module) -> nn.Module:
         model = inner
 
 
-def _chosen(module: nn.Module, patterns: str | Sequence[str] | None) -> nn.Module:
-    """Freeze the weights whose names match no pattern, and warn of those that are frozen already.
+def _warn_of_frozen(module: nn.Module) -> None:
+    """Warn of weights of which no derivative is taken.
 
-    Raises InputError: all would be frozen.
+    Raises InputError: all are frozen.
     """
-    wanted = ["*"] if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
     weights = dict(module.named_parameters())
-    frozen = ", ".join(name for name, weight in weights.items() if not weight.requires_grad)
-    for name, weight in weights.items():
-        weight.requires_grad_(weight.requires_grad and any(fnmatchcase(name, pattern) for pattern in wanted))
-    if not any(weight.requires_grad for weight in weights.values()):
-        told = "the model has no weights that are trained (requires_grad)"
-        names = shorten(", ".join(weights), _LONGEST)
-        raise InputError(told if patterns is None else f"parameters {wanted} match no trained weight of: {names}")
-    if frozen and patterns is None:
-        warnings.warn(f"weights without requires_grad are left out: {shorten(frozen, _LONGEST)}", stacklevel=5)
-    return module
+    frozen = [name for name, weight in weights.items() if not weight.requires_grad]
+    if len(frozen) == len(weights):
+        raise InputError("the model has no weights that are trained (requires_grad)")
+    if frozen:
+        told = shorten(", ".join(frozen), _LONGEST)
+        warnings.warn(f"weights without requires_grad are left out: {told}", stacklevel=5)
 
 
 def _parameters(problem: Problem) -> Parameters:
