@@ -78,5 +78,6 @@ def check_files(sections: Sections) -> Iterator[tuple[KeyPath, str]]:
 def named_files(sections: Sections) -> Iterator[tuple[KeyPath, str]]:
     """Yield the key and the name of every file that a config names."""
     for path, kind in kinds_in(sections):
-        for key, file in kind.files():
-            yield (*path, key), file
+        for key in kind.file_keys:
+            if (file := getattr(kind, key)) is not None:
+                yield (*path, key), file

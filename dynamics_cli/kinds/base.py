@@ -50,7 +50,8 @@ class Section(BaseModel):
         defer_build=True,  # of most kinds a process uses none
     )
     example: ClassVar[str] = ""
-    """The section as YAML that `dyn explain` shows."""
+    """YAML that `dyn explain` shows: the section, a kind as `{kind: ..., key: ...}`, or lines with all sections among
+    which it makes sense."""
 
 
 class Kind(Section):
@@ -60,8 +61,6 @@ class Kind(Section):
     """The part of a config whose `kind` names it, such as `dataset`; set by base classes."""
     file_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that name files; their contents enter the identity of a run, and relative names begin at the config."""
-    example: ClassVar[str] = ""
-    """The kind as YAML, `{kind: ..., key: ...}`, or on lines of their own the sections among which it makes sense."""
     kind: str = ""
 
     def __init_subclass__(cls, kind: str | None = None, **options: Any) -> None:
@@ -79,12 +78,6 @@ class Kind(Section):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield the mistakes of this section, alone or together with the others; by default none."""
         yield from ()
-
-    def files(self) -> Iterator[tuple[str, str]]:
-        """Yield key and name of every file that this section names."""
-        for key in self.file_keys:
-            if (name := getattr(self, key)) is not None:
-                yield key, name
 
 
 def loaded(section: T, name: str) -> T:

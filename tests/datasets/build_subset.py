@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dynamics_cli.datasets.files.mnist import FILES, MNIST, SUBSET_COUNTS, Bytes, values_of
+from dynamics_cli.datasets.files.mnist import FILES, MNIST, Bytes, values_of
 
 
 def build_subset(directory: Path, path: Path) -> None:
     """Write the subset from the directory of MNIST's four IDX files, gzipped or not."""
     chosen: dict[str, dict[int, Bytes]] = {}
     contents = {file.name: values_of(file.read(MNIST.find(file, directory))) for file in MNIST.files}
-    for part, count in SUBSET_COUNTS.items():
+    for part, count in (("train", 1000), ("test", 200)):
         images, labels = (contents[name] for name in FILES[part])
         chosen[part] = {digit: images[labels == digit][:count] for digit in range(10)}
     write_subset(path, chosen)

@@ -21,8 +21,6 @@ from dynamics_cli.errors import DynError, InputError
 Bytes = NDArray[np.uint8]
 
 SUBSET = Path(__file__).parents[1] / "assets" / "mnist_subset.npz"
-SUBSET_COUNTS = {"train": 1000, "test": 200}
-"""Images of each digit in each part of the subset."""
 _SIDE = 28
 FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),

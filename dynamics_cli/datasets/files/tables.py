@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Floats
 from dynamics_cli.memory import refuse_beyond_memory
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
-
-Floats = NDArray[np.float64]
 
 
 def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
