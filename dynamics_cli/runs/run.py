@@ -185,13 +185,8 @@ class Run:
 
     @property
     def snapshot_iterations(self) -> Array:
-        """Iterations of the snapshots (K,) int64."""
+        """Iterations of the snapshots (K,) int64; measures are recorded there too."""
         return self._array(layout.SNAPSHOT_ITERATIONS, np.int64)
-
-    @property
-    def measure_iterations(self) -> Array:
-        """Iterations of the recorded measures (K,) int64, equal to the snapshots'."""
-        return self.snapshot_iterations
 
     @cached_property
     def parameters(self) -> Mapping[str, Array]:
@@ -215,20 +210,15 @@ class Run:
             raise RunError(f"{self.path} has {count} snapshots, none with index {i}")
         return {name: np.array(parameter[i]) for name, parameter in self.parameters.items()}
 
-    def index_of(self, iteration: int, exact: bool = False) -> int:
+    def index_of(self, iteration: int) -> int:
         """Index of the snapshot nearest to an iteration, the earlier of two.
 
-        Raises:
-            UsageError: with `exact`, when this iteration has no snapshot.
-            RunError: the run has no snapshots yet.
+        Raises RunError: the run has no snapshots yet.
         """
         steps = self.snapshot_iterations
         if not len(steps):
             raise RunError(f"{self.path} has no snapshots yet")
-        i = int(np.argmin(np.abs(steps - iteration)))
-        if exact and steps[i] != iteration:
-            raise UsageError(f"{self.path} has no snapshot at iteration {iteration}; the nearest is at {steps[i]}")
-        return i
+        return int(np.argmin(np.abs(steps - iteration)))
 
     def network(self, i: int) -> Callable[[Array], Array]:
         """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64.

@@ -35,7 +35,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     sharpness = np.asarray(run.measures["sharpness"])
     known = np.isfinite(sharpness).all(axis=1)
     return kit.Evidence(
-        eta=eta, inner=slice(MARGIN, N + 1 - MARGIN), measured=(run.measure_iterations[known], sharpness[known]),
+        eta=eta, inner=slice(MARGIN, N + 1 - MARGIN), measured=(run.snapshot_iterations[known], sharpness[known]),
         losses=np.asarray(run.losses), smoothed=averaged(run.losses, run.loss_iterations), flow=np.asarray(flow.losses),
         central=central, to_flow=np.linalg.norm(middle - v[:-1], axis=1),
         to_central=np.linalg.norm(middle - central.weights[:-1], axis=1),

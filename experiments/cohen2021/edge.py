@@ -22,8 +22,8 @@ def edge(run: kit.Run) -> kit.Evidence:
     optimizer: Any = run.config.optimizer
     plain = optimizer.model_copy(update={"schedule": None})
     bound = stability_threshold({**dict(run.config), "optimizer": plain})
-    top = np.asarray(run.measures["sharpness"], np.float64).reshape(len(run.measure_iterations), -1)
-    steps, losses = np.asarray(run.measure_iterations), np.asarray(run.losses)
+    top = np.asarray(run.measures["sharpness"], np.float64).reshape(len(run.snapshot_iterations), -1)
+    steps, losses = np.asarray(run.snapshot_iterations), np.asarray(run.losses)
     return described(float(optimizer.lr), bound[1] if bound is not None else NAN, steps, top[:, 0], losses)
 
 

@@ -18,7 +18,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         train, test, norm = (run.measures[name] for name in ("train_accuracy", "test_accuracy", "weight_norm"))
         fits = np.flatnonzero(train >= FITS)
         gap = test[fits[0]] / test[-1] if len(fits) else np.nan
-        steps = run.measure_iterations
+        steps = run.snapshot_iterations
         of[float(role)] = kit.Evidence(steps=steps, train=train, test=test, norm=norm, gap=gap)
     return kit.Evidence(of=of)
 

@@ -33,7 +33,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Read epochs, losses (per output) and squares of each alpha, and when losses fall below `LEARNT`."""
     of = {}
     for role, run in runs.items():
-        epochs = run.measure_iterations
+        epochs = run.snapshot_iterations
         train, test = (run.measures[name] / OUTPUTS for name in ("train_loss", "test_loss"))
         learnt = [kit.first_below(epochs, losses, LEARNT) for losses in (train, test)]
         of[float(role)] = kit.Evidence(epochs=epochs, train=train, test=test, squares=squares(run), learnt=learnt)

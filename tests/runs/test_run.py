@@ -27,7 +27,7 @@ def test_a_finished_run(finished: Path, config: RunConfig, toy: Any) -> None:
     np.testing.assert_array_equal(run.losses, [toy.loss(i) for i in range(toy.last + 1)])
     assert run.loss_iterations.tolist() == list(range(toy.last + 1))
     assert run.times is None
-    assert run.snapshot_iterations.tolist() == run.measure_iterations.tolist() == list(toy.snapshots)
+    assert run.snapshot_iterations.tolist() == list(toy.snapshots)
     assert list(run.parameters) == ["hidden_weight", "output_weight"]
     assert list(run.measures) == ["norm"]
     assert isinstance(run.parameters["hidden_weight"], np.memmap)
@@ -53,9 +53,6 @@ def test_the_snapshot_nearest_to_an_iteration(finished: Path) -> None:
     run = Run(finished)  # snapshots at 0 1 2 4 7 12
     expected = {0: 0, 3: 2, 4: 3, 5: 3, 6: 4, 9: 4, 10: 5, 1000: 5, -5: 0}
     assert {iteration: run.index_of(iteration) for iteration in expected} == expected
-    assert run.index_of(7, exact=True) == 4
-    with pytest.raises(UsageError, match="no snapshot at iteration 8; the nearest is at 7"):
-        run.index_of(8, exact=True)
 
 
 def test_network_and_dataset(finished: Path, toy: Any) -> None:
