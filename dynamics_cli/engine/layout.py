@@ -44,6 +44,10 @@ class Layout:
         self._scale = float(architecture.output_scale or 1.0)
         self._shifts = bool(architecture.output_scale or architecture.centered)
         self._loss = loss_unit(problem.loss, dtype)
+        self.loss_and_gradient = (network.diagonal_loss_and_gradient if self.depth else network.loss_and_gradient)(
+            dtype
+        )
+        """The unit that evaluates the network."""
         self._layers = (LAYER.structure * len(weights))(*(
             LAYER(inputs=d, outputs=m, weight=self.at[w].start, bias=self.at[b].start if b in self.at else -1)
             for w, b, d, m in zip(weights, biases, self.sizes, self.sizes[1:], strict=False)
@@ -65,9 +69,8 @@ class Layout:
         `derivatives` are arrays for first and second ones; without, the first stand in `deltas`.
         """
         first, second = derivatives or (deltas, deltas)
-        gradient = network.diagonal_loss_and_gradient if self.depth else network.loss_and_gradient
         return NETWORK(
-            loss_and_gradient=gradient(self.dtype).address, forward_layer=network.forward_layer(self.dtype).address,
+            loss_and_gradient=self.loss_and_gradient.address, forward_layer=network.forward_layer(self.dtype).address,
             backward_layer=network.backward_layer(self.dtype).address,
             weight_gradient=network.weight_gradient(self.dtype).address, product=product(self.dtype).address,
             dots=dots(self.dtype).address, loss=self._loss.address, loss_numbers=self._loss.numbers,

@@ -3,7 +3,7 @@
 A network is `h_l = sigma(z_l)`, `z_l = c_l h_{l-1} W_l + b_l`, `f = s (z_L - base)`; matrices stand as (columns, rows)
 of the network's own: `z = h W`. One update of `train`, with the records (`engine/records.py`) that each part reads:
 
-    Task ----> sum_over_chunks      samples of the batch, or all
+    Task ----> loss_and_gradient    of the samples of the batch, or of all
       |            |
     Network -> forward ----------> forward_layer    z_l = c_l h_{l-1} W_l + b_l
       |            |               activation       h_l = sigma(z_l), sigma'(z_l)
@@ -221,28 +221,6 @@ def diagonal_loss_and_gradient(
 
 
 @piece
-def sum_over_chunks(
-    task: Task, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, y: Reals, base: Reals, size: int, weight: Real
-) -> Any:
-    """Return the summed losses of samples, and leave the gradient in `gradient`: chunks are summed in their order."""
-    net, gradient, total = task.network, task.gradient, 0.0
-    for first in range(0, size, task.chunk):
-        n = min(task.chunk, size - first)
-        g = task.chunk_gradient if first else gradient
-        total += call_number(
-            net.loss_and_gradient,
-            (
-                net, sigma, numbers, theta, offset(x, first * task.columns), offset(y, first * task.labels),
-                offset(base, first * task.outputs), n, weight, g, task.gradients,
-            ),
-        )  # fmt: skip
-        if first and task.gradients:
-            for i in range(task.weights):
-                gradient[i] += g[i]
-    return total
-
-
-@piece
 def apply_update(task: Task, theta: Reals, memory: Reals, rate: float, iteration: int, loss: float) -> None:
     """Update the weights of a replica by `gradient`."""
     call(
@@ -262,25 +240,25 @@ def train_replica(task: Task, r: int) -> None:
     rates, losses = offset(task.rates, r * task.count), offset(task.losses, r * task.count)
     numbers = offset(task.activation_numbers, r * task.activation_numbers_step)
     sigma, level, weight = task.activation_units[r], task.levels[r], cast_like(task.sample_weight, theta[0])
-    measured = task.gradients != 0 or task.updates == 0
     task.done[r] = task.count
     for t in range(task.count):
         first, size, loss = 0, task.samples, 0.0
         if not task.full_batch:
             first, size = task.batch_ends[t], task.batch_ends[t + 1] - task.batch_ends[t]
-        if measured:
-            each = weight / cast_like(size, weight) if task.mean else weight
-            xs, ys = offset(x, first * task.columns), offset(y, first * task.labels)
-            total = sum_over_chunks(task, sigma, numbers, theta, xs, ys, offset(base, first * task.outputs), size, each)
-            if task.full_batch:
-                losses[t] = total * each if task.updates else total
-        if task.updates:
-            if task.full_batch:
-                loss = losses[t]
-                if not np.isfinite(loss) or loss <= level:
-                    task.done[r] = t
-                    break
-            apply_update(task, theta, memory, rates[t], task.iteration + t, loss)
+        each = weight / cast_like(size, weight) if task.mean else weight
+        total = call_number(
+            task.network.loss_and_gradient,
+            (
+                task.network, sigma, numbers, theta, offset(x, first * task.columns), offset(y, first * task.labels),
+                offset(base, first * task.outputs), size, each, task.gradient, task.gradients,
+            ),
+        )  # fmt: skip
+        if task.full_batch:
+            loss = losses[t] = total * each
+            if not np.isfinite(loss) or loss <= level:
+                task.done[r] = t
+                break
+        apply_update(task, theta, memory, rates[t], task.iteration + t, loss)
 
 
 @unit

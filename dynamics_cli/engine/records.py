@@ -61,15 +61,13 @@ TASK = Record("Task", [
     ("columns", "int", ""),
     ("labels", "int", "numbers that a label has"),
     ("outputs", "int", ""),
-    ("chunk", "int", "samples whose gradients are summed apart"),
     ("sample_weight", "float", "of a sample in the loss"),
     ("mean", "int", "whether it is divided by the samples of a batch"),
-    ("gradients", "int", "whether gradients are computed; 0, and no updates: losses alone"),
-    ("updates", "int", "whether weights are updated; without gradients, by those in `gradient`"),
+    ("gradients", "int", "whether gradients are computed; 0: losses alone, where `levels` are infinite"),
     ("count", "int", "updates of this call"),
     ("iteration", "int", "of its first update"),
     ("rates", "Floats", "(R, count) step sizes"),
-    ("losses", "Floats", "(R, count), written; without updates the sums before `sample_weight`"),
+    ("losses", "Floats", "(R, count), written"),
     ("done", "Ints", "(R,) updates until a replica halted, written"),
     ("levels", "Floats", "(R,) losses at which a replica halts"),
     ("full_batch", "int", "1: every batch has all samples, and losses are recorded"),
@@ -87,7 +85,6 @@ TASK = Record("Task", [
     ("segment_count", "int", "S"),
     ("rate_factors", "Floats", "(S,) by which the step of a segment is multiplied"),
     ("gradient", "Reals", "(P,)"),
-    ("chunk_gradient", "Reals", "(P,)"),
 ])  # fmt: skip
 
 CURVATURE = Record("Curvature", [

@@ -8,7 +8,6 @@ no kernel is compiled again. Numbers of a kind (a slope, a momentum) are argumen
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,7 @@ _FORMS = {
     "less": "{} < {}", "less_equal": "{} <= {}", "equal": "{} == {}", "not_equal": "{} != {}", "negative": "-{}",
     "where": "{1} if {0} else {2}", "maximum": "{1} if {0} < {1} else {0}", "minimum": "{1} if {0} > {1} else {0}",
     "expm1": "np.expm1({})", "log1p": "np.log1p({})", "sqrt": "np.sqrt({})",
-    "sign": "np.sign({})",
+    "sin": "np.sin({})", "cos": "np.cos({})", "sign": "np.sign({})",
 }  # fmt: skip
 """Operation -> its source, where it is no function of `engine/elementary.py`; `maximum` and `minimum` keep NaN."""
 _REDUCTIONS = ("total", "total_of_all", "logsumexp", "pick")
@@ -46,6 +45,8 @@ class Unit:
     native: Native
     numbers: NDArray[np.float64]
     """(q,), its last argument; at least one, so that they have an address."""
+    slots: tuple[str, ...] = ()
+    """The memory of an update, by name."""
 
     @property
     def address(self) -> int:
@@ -145,8 +146,8 @@ def _numbers(trace: Trace) -> dict[str, str]:
     return {f"number_{key}": f"numbers[{k}]" for k, key in enumerate(trace.numbers)}
 
 
-def _unit(dtype: np.dtype[Any], trace: Trace, source: str) -> Unit:
-    return Unit(_compiled(dtype, source), np.array([*trace.numbers.values()] or [0.0]))
+def _unit(dtype: np.dtype[Any], trace: Trace, source: str, slots: tuple[str, ...] = ()) -> Unit:
+    return Unit(_compiled(dtype, source), np.array([*trace.numbers.values()] or [0.0]), slots)
 
 
 @cache
@@ -270,28 +271,13 @@ def update(
             theta[i] = {weight}
             {remember}
 """
-_ONE = ctypes.byref(ctypes.c_double(1.0))
 
 
-@dataclass(frozen=True)
-class Update(Unit):
-    """A compiled update, `_UPDATE`.
+def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Unit:
+    """Return `_UPDATE`, the compiled update of an optimizer.
 
     `theta`, `g` (P,), `memory` (slots, P); `segments` (S, 2) says where trained tensors begin and end, `factors` (S,)
     the factors of their steps. The memory of a tensor stands in the place of its first weight.
-    """
-
-    slots: tuple[str, ...]
-    """The memory, by name."""
-
-    def apply(self, theta: int, g: int, memory: int, P: int, lr: float, iteration: int, loss: float) -> None:
-        """Update `P` numbers at an address, given the addresses of the gradient and of the memory."""
-        segment, numbers = (ctypes.c_int64 * 2)(0, P), self.numbers.ctypes.data
-        self.native.call(theta, g, memory, P, segment, 1, _ONE, lr, iteration, loss, numbers)
-
-
-def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
-    """Return the compiled update of an optimizer.
 
     Raises:
         NotAFormulaError: the update is no formula.
@@ -338,5 +324,4 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
         _UPDATE, tiny=repr(100 * float(np.finfo(dtype).tiny)), of_network=begin if of_network else [],
         of_tensor=[] if of_network else begin, read=read, each=each, weight=weight, remember=remember,
     )  # fmt: skip
-    unit = _unit(dtype, trace, source)
-    return Update(unit.native, unit.numbers, slots)
+    return _unit(dtype, trace, source, slots)

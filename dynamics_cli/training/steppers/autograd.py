@@ -7,6 +7,7 @@ of two backends do.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
+from dynamics_cli.engine.native import address_of
 from dynamics_cli.engine.subnormals import flushed
-from dynamics_cli.engine.units import Update, update_unit
+from dynamics_cli.engine.units import Unit, update_unit
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
 from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.memory import ON_GPU, threads_for
@@ -32,6 +34,8 @@ from dynamics_cli.training.totals import total, total_and_gradients
 Tensors = dict[str, Tensor]
 MOST_WORK = 2**25
 """Multiply-adds of an update of one network beyond which the products take the time, not the calls of torch."""
+_WHOLE = ctypes.byref(ctypes.c_double(1.0))
+"""The factor of the steps of a single tensor."""
 _MAPPED: dict[str, bool] = {}
 """Answers of `_maps`."""
 
@@ -43,7 +47,7 @@ def network_of(problem: Problem, device: str) -> nn.Module:
 
 
 def update_in_place(
-    unit: Update, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, names: Sequence[str],
+    unit: Unit, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, names: Sequence[str],
     state: MutableMapping[str, Tensor], iteration: int, loss: Tensor,
 ) -> None:  # fmt: skip
     """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`."""
@@ -53,8 +57,9 @@ def update_in_place(
         place = f"{name}/memory"
         if place not in state:
             state[place] = flat.new_zeros(len(unit.slots), flat.numel())
-        addresses = flat.data_ptr(), slope.data_ptr(), state[place].data_ptr()
-        unit.apply(*addresses, flat.numel(), lr, iteration, of_batch)
+        P, addresses = flat.numel(), (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
+        segment = (ctypes.c_int64 * 2)(0, P)
+        unit.native.call(*addresses, P, segment, 1, _WHOLE, lr, iteration, of_batch, address_of(unit.numbers))
         if flat is not w:
             w.copy_(flat)
 

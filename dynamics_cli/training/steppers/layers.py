@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.engine import network, units
 from dynamics_cli.engine.layout import Layout
-from dynamics_cli.engine.native import blocks
+from dynamics_cli.engine.native import address_of, blocks
 from dynamics_cli.engine.records import TASK
 from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
@@ -31,7 +31,6 @@ GATHERED = 2**18
 """Numbers of batches that are gathered at once, at most: they stay in the cache."""
 Data = tuple[Weights, ...]
 """Inputs (Q, n, d), labels (Q, n, 1 or C), and the offsets of the outputs (Q, n, C)."""
-_NONE, _NEVER = np.zeros(1, np.int64), np.array([-np.inf])
 
 
 class LayersStepper(SideBySide):
@@ -51,11 +50,11 @@ class LayersStepper(SideBySide):
         self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
         self._constant = np.empty((R, 0))
         self.levels = np.array([-np.inf if (level := o.stop_below) is None else level for o in optimizers])
-        self._update_unit = units.update_unit(optimizers[0], self.dtype)
+        self._optimizer = units.update_unit(optimizers[0], self.dtype)
         first, initial = self._in_span(first)
         self._layout = layout = Layout(first, trained_names(first), self.dtype)
         P = layout.P
-        (theta,), (memory,) = blocks(self.dtype, R * P), blocks(self.dtype, R * len(self._update_unit.slots) * P)
+        (theta,), (memory,) = blocks(self.dtype, R * P), blocks(self.dtype, R * len(self._optimizer.slots) * P)
         self._theta, self._memory = theta.reshape(R, P), memory.reshape(R, -1, P)
         self._views = layout.views(self._theta)
         for r, weights in enumerate(initial):
@@ -64,14 +63,14 @@ class LayersStepper(SideBySide):
         self._gradient = np.zeros_like(self._theta[0])
         self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
         n, batch = self.x.shape[1], first.batch_size or self.x.shape[1]
-        bases = R if architectures[0].centered else 1
+        self._samples, bases = n, R if architectures[0].centered else 1
         aligned = blocks(self.dtype, self.x.size)[0].reshape(self.x.shape)
         aligned[...] = self.x
         self._data: Data = aligned, self.y, np.zeros((bases, n, layout.sizes[-1]), self.dtype)
         self.x = aligned
         self._fresh = [Fresh(p) for p in problems if p.fresh]
         self._batches: list[Batches] = [] if self.full_batch or self._fresh else [Batches(p) for p in problems]
-        self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
+        self._rows, self._batch_rows = self._chunk_rows(n), self._chunk_rows(batch)
         self._threads = Threads(max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
         rows = max(self._rows, self._batch_rows)
         self._buffers = [self._made_buffers(rows) for _ in range(self._threads.count)]
@@ -80,7 +79,7 @@ class LayersStepper(SideBySide):
         self._last: tuple[Floats, Floats, NDArray[np.int64], list[Any]] | None = None
         if architectures[0].centered:
             with layout.centring(*(buffers["network"] for buffers in self._buffers)):
-                self._all_sums()
+                self._summed_losses()
 
     # -- the network as the kernel reads it
 
@@ -103,7 +102,7 @@ class LayersStepper(SideBySide):
             labels[q, seen[:, 1], seen[:, 0]] = self.y[q]
         self.x, self.y = np.eye(sides[0], dtype=self.dtype)[None], labels
 
-    def _chunk(self, n: int) -> int:
+    def _chunk_rows(self, n: int) -> int:
         """Return how many of `n` samples are a chunk, whose gradients are summed apart."""
         if self._layout.depth:
             return n
@@ -113,8 +112,8 @@ class LayersStepper(SideBySide):
     def _made_buffers(self, rows: int) -> dict[str, Any]:
         """Return the fields of `TASK` that hold the work space of one thread, for chunks of `rows` samples."""
         numbers, P = rows * self._layout.numbers, self._layout.P
-        *arrays, g, of_chunk = blocks(self.dtype, numbers, numbers, self._layout.scratch(rows), P, P)
-        return {"network": self._layout.network(*arrays), "gradient": g, "chunk_gradient": of_chunk}
+        *arrays, gradient = blocks(self.dtype, numbers, numbers, self._layout.scratch(rows), P)
+        return {"network": self._layout.network(*arrays), "gradient": gradient}
 
     def _common_fields(self, architectures: Sequence[Any]) -> dict[str, Any]:
         """Return the fields of `TASK` that are the same in every call, or in most."""
@@ -127,32 +126,31 @@ class LayersStepper(SideBySide):
         return {
             "columns": self.x.shape[2], "labels": self.y.shape[2], "outputs": self._data[2].shape[2],
             "levels": self.levels, "theta": self._theta, "memory": self._memory, "weights": self._layout.P,
-            "slots": len(self._update_unit.slots), "activation_numbers_step": most,
+            "slots": len(self._optimizer.slots), "activation_numbers_step": most,
             "activation_units": np.array([0 if curve is None else curve.address for curve in curves]),
             "activation_numbers": np.array([np.pad(row, (0, most - len(row))) for row in numbers]),
-            "update": self._update_unit.address, "update_numbers": self._update_unit.numbers,
+            "update": self._optimizer.address, "update_numbers": self._optimizer.numbers,
             "segments": np.array([[at.start, at.stop] for at in places]), "segment_count": len(places),
             "rate_factors": np.array([factors.get(name, 1.0) for name in names], np.float64),
-            "chunk": self._rows, "sample_weight": self.sample_weight, "mean": False, "gradients": True, "updates": True,
-            "iteration": 0, "full_batch": True, "batch_ends": _NONE,
+            "sample_weight": self.sample_weight, "mean": False, "gradients": True, "iteration": 0, "full_batch": True,
+            "batch_ends": np.zeros(1, np.int64),
         }  # fmt: skip
 
     # -- training
 
-    def _task(self, data: Data, replicas: tuple[int, int], slot: int, **fields: Any) -> Any:
-        """Return the kernel's record of some replicas, on the buffers of a slot, with the fields that differ."""
+    def _tasks(self, data: Data, **fields: Any) -> list[Any]:
+        """Return the kernel's records of all replicas, shared out among the threads, with the fields that differ."""
         x, y, base = data
         x_step, y_step, base_step = (array[0].size if len(array) > 1 else 0 for array in data)
-        given = {
-            "first_replica": replicas[0], "last_replica": replicas[1], "x": x, "y": y, "base": base, "x_step": x_step,
-            "y_step": y_step, "base_step": base_step, "samples": x.shape[1], "count": fields["rates"].shape[1],
+        given = self._fields | {
+            "x": x, "y": y, "base": base, "x_step": x_step, "y_step": y_step, "base_step": base_step,
+            "samples": x.shape[1], "count": fields["rates"].shape[1],
         }  # fmt: skip
-        return TASK(**self._fields | self._buffers[slot] | given | fields)
-
-    def _tasks(self, data: Data, **fields: Any) -> list[Any]:
-        """Return the records of all replicas, shared out among the threads."""
-        shares = self._threads.shares(len(self.problems))
-        return [self._task(data, share, slot, **fields) for slot, share in enumerate(shares)]
+        shares = zip(self._threads.shares(len(self.problems)), self._buffers, strict=False)
+        return [
+            TASK(**given | buffers | fields, first_replica=first, last_replica=last)
+            for (first, last), buffers in shares
+        ]
 
     def _train(self, tasks: Sequence[Any]) -> None:
         kernel = network.train(self.dtype).call
@@ -174,17 +172,20 @@ class LayersStepper(SideBySide):
             losses, done = np.empty(lrs.shape), np.empty(len(lrs), np.int64)
             self._last = lrs, losses, done, self._tasks(self._data, rates=lrs, losses=losses, done=done)
         _, losses, done, tasks = self._last
-        if not self._splits_batch(self._rows):
+        if self._rows == self._samples:
             for task in tasks:
                 task.iteration = self.iteration
             self._train(tasks)
             return losses, done
-        done[0] = n
-        for t in range(n):
-            losses[0, t] = self._sums(self._data, weight, self._rows) * float(self.dtype.type(weight))
-            if not self._update(self.iteration + t, lrs[:, t : t + 1], losses[:, t : t + 1]):
-                done[0] = t
-                break
+        done[:] = n
+        for r, level in enumerate(self.levels):
+            for t in range(n):
+                summed = self._sum_over_chunks(self._data, self._rows, r, weight, gradients=True)
+                losses[r, t] = summed * float(self.dtype.type(weight))
+                if not np.isfinite(losses[r, t]) or losses[r, t] <= level:
+                    done[r] = t
+                    break
+                self._update(r, self.iteration + t, lrs[r, t], losses[r, t])
         return losses, done
 
     def run_batches(self, n: int) -> None:
@@ -215,64 +216,66 @@ class LayersStepper(SideBySide):
         """Do the updates from iteration `at` on, batch b of the samples from `ends[b]` to `ends[b + 1]`."""
         mean, lrs = self.criterion.reduction == "mean", self._lrs(at, len(ends) - 1)
         losses, done = np.zeros(lrs.shape), np.empty(len(lrs), np.int64)
-        if not self._splits_batch(self._batch_rows):
+        if self._batch_rows == self.problems[0].batch_size:
             self._train(self._tasks(
-                data, rates=lrs, losses=losses, done=done, sample_weight=1.0, mean=mean, chunk=self._batch_rows,
-                iteration=at, full_batch=False, batch_ends=ends,
+                data, rates=lrs, losses=losses, done=done, sample_weight=1.0, mean=mean, iteration=at,
+                full_batch=False, batch_ends=ends,
             ))  # fmt: skip
             return
-        for t, (first, last) in enumerate(pairwise(ends.tolist())):
+        for r, (t, (first, last)) in product(range(len(lrs)), enumerate(pairwise(ends.tolist()))):
             batch = tuple(array[:, first:last] for array in data)
-            self._sums(batch, 1.0 / (last - first) if mean else 1.0, self._batch_rows)
-            self._update(at + t, lrs[:, t : t + 1], losses[:, t : t + 1], levels=_NEVER)
+            weight = 1.0 / (last - first) if mean else 1.0
+            self._sum_over_chunks(batch, self._batch_rows, r, weight, gradients=True)
+            self._update(r, at + t, lrs[r, t], 0.0)
 
-    def _splits_batch(self, rows: int) -> bool:
-        """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
-        n = self.problems[0].batch_size if rows is self._batch_rows else None
-        return self._single and self._threads.count > 1 and rows < (n or self.x.shape[1])
+    def _sum_over_chunks(self, data: Data, rows: int, r: int, weight: float = 1.0, *, gradients: bool = False) -> float:
+        """Return the summed losses of samples of replica r; fill `_gradient` with the gradient of `weight` times them.
 
-    def _sums(self, data: Data, weight: float, rows: int, *, gradients: bool = True) -> float:
-        """Return the summed losses of samples, and leave their gradient in the first buffer."""
-        n, total, slots = data[0].shape[1], 0.0, len(self._buffers)
-        starts = range(0, n, rows)
+        Threads share out the chunks, which are summed in their order: the number of threads changes no bit.
+        """
+        starts, slots, total = range(0, data[0].shape[1], rows), len(self._buffers), 0.0
         for k in range(0, len(starts), slots):
-            parts = [tuple(array[:, start : start + rows] for array in data) for start in starts[k : k + slots]]
-            losses = np.empty((len(parts), 1))
-            self._train([
-                self._task(
-                    part, (0, 1), slot, rates=losses[:1], losses=losses[slot:], done=_NONE.copy(), chunk=rows,
-                    sample_weight=weight, gradients=gradients, updates=False,
-                )
-                for slot, part in enumerate(parts)
-            ])  # fmt: skip
-            for slot, loss in enumerate(losses[:, 0].tolist()):
+            parts = [[array[r % len(array), first : first + rows] for array in data] for first in starts[k : k + slots]]
+            works = [partial(self._evaluate, part, r, weight, slot, gradients) for slot, part in enumerate(parts)]
+            for slot, loss in enumerate(self._threads.run(works)):
                 total += loss
                 if gradients and k == slot == 0:
                     self._gradient[:] = self._buffers[0]["gradient"]
                 elif gradients:
-                    with flushed():  # as the kernel sums chunks
+                    with flushed():  # as the kernels do
                         self._gradient += self._buffers[slot]["gradient"]
         return total
 
-    def _update(self, iteration: int, rate: Floats, loss: Floats, **fields: Any) -> bool:
-        """Update the network by the gradient of `_sums` and return True, unless its loss (1, 1) halts the run."""
-        self._buffers[0]["gradient"][:] = self._gradient
-        done, rate, loss = np.empty(1, np.int64), rate.copy(), loss.copy()
-        given = {"rates": rate, "losses": loss, "done": done, "iteration": iteration, "gradients": False, **fields}
-        self._train([self._task(self._data, (0, 1), 0, **given)])
-        return bool(done[0])
+    def _evaluate(self, samples: Sequence[Weights], r: int, weight: float, slot: int, gradients: bool) -> float:
+        """Return the summed losses of a chunk of replica r, on the buffers of a slot."""
+        buffers, fields = self._buffers[slot], self._fields
+        sigma, numbers = fields["activation_units"][r], fields["activation_numbers"][r]
+        x, y, base, theta, g = map(address_of, (*samples, self._theta[r], buffers["gradient"]))
+        net = ctypes.addressof(buffers["network"])
+        arguments = sigma, address_of(numbers), theta, x, y, base, len(samples[0]), weight, g, gradients
+        return float(self._layout.loss_and_gradient.call(net, *arguments))
+
+    def _update(self, r: int, iteration: int, lr: float, loss: float) -> None:
+        """Update replica r by `_gradient`."""
+        fields, P, S = self._fields, self._layout.P, self._fields["segment_count"]
+        arrays = self._theta[r], self._gradient, self._memory[r], fields["segments"], fields["rate_factors"]
+        theta, g, memory, segments, factors = map(address_of, arrays)
+        numbers = address_of(fields["update_numbers"])
+        with flushed():
+            self._optimizer.native.call(theta, g, memory, P, segments, S, factors, lr, iteration, loss, numbers)
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
-        return super().losses() if self.full_batch else self._all_sums() * self.sample_weight
+        return super().losses() if self.full_batch else self._summed_losses() * self.sample_weight
 
-    def _all_sums(self) -> Floats:
+    def _summed_losses(self) -> Floats:
         """Return the summed losses of all samples of every replica, (R,)."""
-        if self._splits_batch(self._rows):
-            return np.array([self._sums(self._data, 1.0, self._rows, gradients=False)])
-        losses, done = np.empty((len(self.problems), 1)), np.empty(len(self.problems), np.int64)
-        fields = {"rates": losses, "losses": losses, "done": done, "sample_weight": 1.0}
-        self._train(self._tasks(self._data, gradients=False, updates=False, **fields))
+        R = len(self.problems)
+        if self._rows < self._samples:
+            return np.array([self._sum_over_chunks(self._data, self._rows, r) for r in range(R)])
+        losses, done, never = np.empty((R, 1)), np.empty(R, np.int64), np.full(R, np.inf)
+        fields = {"rates": losses, "losses": losses, "done": done, "levels": never}
+        self._train(self._tasks(self._data, **fields, gradients=False, sample_weight=1.0))
         return losses[:, 0]
 
     def parameters(self) -> dict[str, Weights]:
@@ -285,7 +288,7 @@ class LayersStepper(SideBySide):
     def _named(self) -> dict[str, Weights]:
         """Return views (R, ...) of the weights and of the optimizer's memory, by their names in checkpoints."""
         named = {f"parameter/{name}": view for name, view in self._views.items()}
-        for slot, label in enumerate(self._update_unit.slots):
+        for slot, label in enumerate(self._optimizer.slots):
             views = self._layout.views(self._memory[:, slot])
             named.update({f"memory/{label}/{name}": view for name, view in views.items()})
         return named

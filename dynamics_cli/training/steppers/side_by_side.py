@@ -46,23 +46,20 @@ class Threads:
         parts = min(self.count, R)
         return [(k * R // parts, (k + 1) * R // parts) for k in range(parts)]
 
-    def run(self, works: Sequence[Callable[[], None]]) -> None:
-        """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
+    def run(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Return the results of works, one a thread; none goes on when this ends, be it by a signal."""
         if self._pool is None or len(works) == 1:
-            for work in works:
-                _flushed(work)
-            return
+            return [_flushed(work) for work in works]
         futures = [self._pool.submit(_flushed, work) for work in works]
         try:
-            for future in futures:
-                future.result()
+            return [future.result() for future in futures]
         finally:
             wait(futures)
 
 
-def _flushed(work: Callable[[], None]) -> None:
+def _flushed(work: Callable[[], Any]) -> Any:
     with flushed():
-        work()
+        return work()
 
 
 class SideBySide(Stepper):
