@@ -205,10 +205,10 @@ def _with_parents(source: Written, chain: Sequence[str]) -> Written:
         origin = source.origin(("extends",))
         # shown as the child was named: relative where that was
         named = Path(origin.file).parent / extends if origin.line is not None else Path(extends)
-        if os.path.realpath(origin.directory / extends) in chain:
-            wrong = f"extending {named} would go round in a circle"
-        elif not os.path.exists(named):  # noqa: PTH110 - False for a name that no file can have
+        if not os.path.exists(named):  # noqa: PTH110 - False for a name that no file can have
             wrong = f"there is no file {named}"
+        elif os.path.realpath(origin.directory / extends) in chain:
+            wrong = f"extending {named} would go round in a circle"
         else:
             return merge(read_file(named, chain), source)
     raise ConfigError([*source.problems, source.problem(("extends",), wrong)])
