@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.measures.lanczos import density as density_of
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
+from dynamics_cli.measures.spectra import density as density_of
 from dynamics_cli.measures.spectra import leading_directions, singular_values
 from dynamics_cli.plotting.chart import Chart, Level, Line, look
 from dynamics_cli.plotting.layout import format_number

@@ -1,27 +1,24 @@
-"""Derivatives of networks of layers at a state, compiled, in float64: products with the Hessian, and its spectrum.
+"""Derivatives of networks of layers at a state, compiled, in float64: the gradient, and products with the Hessian.
 
 Products are Pearlmutter's R-operator: the derivative of the gradient along a direction, which costs a few products of
-matrices. Lanczos iterations are the same whether the product is a unit or a function of Python.
+matrices.
 
-Sources: Pearlmutter 1994, Fast Exact Multiplication by the Hessian; Golub and Van Loan, Matrix Computations, Section
-10.1 (Lanczos).
+Source: Pearlmutter 1994, Fast Exact Multiplication by the Hessian.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dstev
 
 from dynamics_cli.engine.layout import Layout
-from dynamics_cli.engine.native import Floats, address_of, blocks, call, call_number, extending, offset, piece, unit
+from dynamics_cli.engine.native import Floats, address_of, blocks, call, call_number, offset, piece, unit
 from dynamics_cli.engine.network import loss_and_gradient
-from dynamics_cli.engine.products import dots, product
-from dynamics_cli.engine.records import CURVATURE, LANCZOS, Curvature, Lanczos, Network
+from dynamics_cli.engine.records import CURVATURE, Curvature, Network
 from dynamics_cli.engine.units import activation_unit, loss_curvature_unit
 
 if TYPE_CHECKING:
@@ -29,10 +26,6 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 REAL = np.dtype(np.float64)
-EIGENVALUES = extending.get_cython_function_address("scipy.linalg.cython_lapack", "dsterf")
-"""LAPACK's `dsterf(order, diagonal, beside it, info)`, which replaces the diagonal by the eigenvalues."""
-_DOTTED = 6
-"""Rows from which on `dots` vectorises."""
 
 
 # -- products with the Hessian
@@ -117,162 +110,6 @@ def hessian_product(state: Curvature, v: Floats, out: Floats) -> None:
         out[i] = result[places[i]]
 
 
-# -- Lanczos iterations
-
-
-@piece
-def subtract_projections(state: Lanczos, m: int) -> Any:
-    """Subtract from vector m its projections on those before; return its squared length without them.
-
-    `projections` are the negative ones.
-    """
-    P, Q, along = state.size, state.directions, state.projections
-    w = offset(Q, m * P)
-    call(state.dots, (Q, w, max(m + 1, _DOTTED), P, along))
-    square = along[m]
-    for i in range(m):
-        square -= along[i] * along[i]
-        along[i] = -along[i]
-    call(state.product, (along, m, 1, Q, w, 1, m, P, 1))
-    return square
-
-
-@piece
-def residual_of(state: Lanczos, m: int, length: float) -> Any:
-    """Return the largest relative residual of the eigenvalues that are wanted.
-
-    It is `length` times the last entry of the normalised eigenvector of the tridiagonal matrix, whose entries follow
-    from the last to the first: in this direction they grow.
-    """
-    alpha, beta, values, beside, last = state.alpha, state.beta, state.values, state.scratch, 0.0
-    for i in range(m):
-        values[i], beside[i] = alpha[i], beta[i]
-    state.order[0] = m
-    call(state.eigenvalues, (state.order, values, beside, offset(state.order, 1)))
-    for i in range(m - state.wanted, m):
-        entry, after, squares = 1.0, 0.0, 1.0
-        for j in range(m - 1, 0, -1):
-            if beta[j - 1] == 0.0:  # vectors before j are of another invariant space
-                break
-            entry, after = ((values[i] - alpha[j]) * entry - beta[j] * after) / beta[j - 1], entry
-            squares += entry * entry
-            if squares > 1e40:
-                break
-        last = max(last, 1.0 / np.sqrt(squares))
-    return length * last / max(abs(values[0]), abs(values[m - 1]), 1e-300)
-
-
-@piece
-def draw_direction(state: Lanczos, m: int) -> Any:
-    """Set vector m to one that is orthogonal to those before; return its length."""
-    P, seed = state.size, np.uint64(m)
-    w = offset(state.directions, m * P)
-    for i in range(P):
-        seed = seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-        w[i] = np.float64(seed >> np.uint64(11)) / 2.0**53 - 0.5
-    subtract_projections(state, m)
-    return np.sqrt(subtract_projections(state, m))
-
-
-@unit
-def iterate(state: Lanczos) -> None:
-    """Do iterations until they end, or until `directions` has no space for another.
-
-    They end at the limit, where there is no further direction, or where the residual is within the tolerance.
-    """
-    P, k, alpha, beta, progress = state.size, state.wanted, state.alpha, state.beta, state.progress
-    while not progress[1] and progress[0] + 2 <= state.room:
-        m, largest = progress[0] + 1, 0.0
-        q, w = offset(state.directions, (m - 1) * P), offset(state.directions, m * P)
-        call(state.multiply, (state.context, q, w))
-        subtract_projections(state, m)
-        alpha[m - 1] = -state.projections[m - 1]
-        length = np.sqrt(subtract_projections(state, m))  # twice is enough (Parlett)
-        beta[m - 1] = length
-        for i in range(m):
-            largest = max(largest, abs(alpha[i]), beta[i])
-        exhausted = not length > 1e-14 * largest
-        finished = exhausted or m == state.limit
-        if m >= k > 0 and (finished or 2 < m < 9 or (m > 9 and m % 2 == 0)):
-            state.residual[0] = residual_of(state, m, length)
-            finished = finished or state.residual[0] <= state.tolerance
-        elif finished and m < k:  # the start lies in an invariant space of fewer than k dimensions
-            finished, beta[m - 1] = False, 0.0
-            length = draw_direction(state, m)
-        if not finished:
-            for i in range(P):
-                w[i] /= length
-        progress[0], progress[1] = m, int(finished)
-
-
-class Spectrum:
-    """Lanczos iterations on vectors (P,). Their memory is kept from call to call: new memory takes long."""
-
-    def __init__(self, P: int, limit: int, multiply: Callable[[Vector], Vector] | int) -> None:
-        """Take the most iterations, and `v -> H v` or the address of a unit that does so."""
-        limit, self._raised = min(limit, P), list[BaseException]()
-        self._directions = np.empty((min(limit, 8) + 8, P))
-        self._alpha, self._beta, self._progress, self._residual = (
-            np.empty(limit),
-            np.empty(limit),
-            np.zeros(2, np.int64),
-            np.zeros(1),
-        )
-        self._unit = None if isinstance(multiply, int) else self._as_unit(multiply, P)
-        self._state = LANCZOS(
-            multiply=multiply if self._unit is None else ctypes.cast(self._unit, ctypes.c_void_p).value,
-            context=0, product=product(REAL).address, dots=dots(REAL).address, eigenvalues=EIGENVALUES, size=P,
-            directions=self._directions, room=len(self._directions), limit=limit, wanted=0, tolerance=0.0,
-            alpha=self._alpha, beta=self._beta, values=np.empty(limit), scratch=np.empty(limit),
-            order=np.empty(2, np.int64), projections=np.empty(limit + _DOTTED), progress=self._progress,
-            residual=self._residual,
-        )  # fmt: skip
-
-    def largest(self, start: Vector, k: int, tolerance: float, context: Any = None) -> tuple[Vector, Vector, float]:
-        """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual."""
-        values, inner = self._iterate(start, k, tolerance, context)
-        rows, vectors = np.ascontiguousarray(inner[:, : -k - 1 : -1].T), np.empty((k, self._state.size))
-        m, *at = len(values), *(address_of(array) for array in (rows, self._directions, vectors))
-        product(REAL).call(at[0], m, 1, *at[1:], k, m, self._state.size, 0)
-        return values[: -k - 1 : -1].copy(), np.ascontiguousarray(vectors.T), float(self._residual[0])
-
-    def quadrature(self, start: Vector) -> tuple[Vector, Vector]:
-        """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors (m,)."""
-        values, inner = self._iterate(start, 0, 0.0, None)
-        return values, inner[0]
-
-    def _iterate(self, start: Vector, k: int, tolerance: float, context: Any) -> tuple[Vector, Vector]:
-        """Iterate to the end; return the eigenvalues (m,), ascending, and the vectors of the tridiagonal matrix."""
-        state = self._state
-        state.wanted, state.tolerance, self._progress[:], self._residual[0] = k, tolerance, 0, 0.0
-        state.context = ctypes.addressof(context) if context is not None else 0
-        self._directions[0] = start / np.linalg.norm(start)
-        while not self._progress[1]:
-            if self._progress[0] + 2 > state.room:
-                self._directions, former = np.empty((2 * state.room, state.size)), self._directions
-                self._directions[: len(former)] = former
-                state.room, state.directions = len(self._directions), address_of(self._directions)
-            iterate(REAL).call(ctypes.addressof(state))
-        if self._raised:
-            raise self._raised.pop()
-        m = self._progress[0]
-        values, vectors, failed = dstev(self._alpha[:m], self._beta[: max(m - 1, 1)])
-        return (np.full(m, np.nan), np.full((m, m), np.nan)) if failed else (values, vectors)
-
-    def _as_unit(self, product: Callable[[Vector], Vector], P: int) -> Any:
-        """Return a function of Python as a unit; after an error it gives NaN, which ends the iterations."""
-
-        def multiply(_: int, v: int, out: int) -> None:
-            given, result = (np.ctypeslib.as_array((ctypes.c_double * P).from_address(at)) for at in (v, out))
-            try:
-                result[:] = product(given)
-            except BaseException as error:  # `_iterate` raises it
-                self._raised.append(error)
-                result[:] = np.nan
-
-        return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(multiply)
-
-
 # -- states of a problem
 
 
@@ -325,23 +162,18 @@ class Engine:
         """The caller whose weights `work` was evaluated at last."""
         N, P = samples.n * self.layout.numbers, self.layout.P
         direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
-        self._state = CURVATURE(
+        self.state = CURVATURE(
             network=self.work.net, loss_curvature=loss_curvature_unit(problem.loss, REAL).address,
             samples=samples.n, sample_weight=weight, x=x, y=y, theta=self.work.theta, trained=len(self.places),
             places=self.places, direction=direction, result=result, tangent_z=z, tangent_h=h, tangent_deltas=deltas,
         )  # fmt: skip
-        self._spectrum: Spectrum | None = None
+        """What `hessian_product` reads."""
 
     def multiply(self, v: Vector) -> Vector:
         """Return the Hessian times `v` (P,), at the evaluated state."""
         given, out = np.array(v, np.float64), np.empty(len(v))
-        hessian_product(REAL).call(ctypes.addressof(self._state), address_of(given), address_of(out))
+        hessian_product(REAL).call(ctypes.addressof(self.state), address_of(given), address_of(out))
         return out
-
-    def largest(self, start: Vector, k: int, tolerance: float, limit: int) -> tuple[Vector, Vector]:
-        """Return the k largest eigenvalues, descending, and their vectors (P, k), at the evaluated state."""
-        self._spectrum = self._spectrum or Spectrum(len(self.places), limit, hessian_product(REAL).address)
-        return self._spectrum.largest(start, k, tolerance, self._state)[:2]
 
     def batch(self, n: int) -> Work:
         """Return the work of `n` samples, which are still to be filled in, with the mean of their losses."""

@@ -14,7 +14,6 @@ Layer: TypeAlias = Any
 Network: TypeAlias = Any
 Task: TypeAlias = Any
 Curvature: TypeAlias = Any
-Lanczos: TypeAlias = Any
 
 LAYER = Record("Layer", [
     ("inputs", "int", "columns of what the layer takes"),
@@ -102,26 +101,4 @@ CURVATURE = Record("Curvature", [
     ("tangent_z", "Floats", "(N n,) dz_l along the direction"),
     ("tangent_h", "Floats", "(N n,) dh_l along it"),
     ("tangent_deltas", "Floats", "(N n,) d(dF/dz_l) along it"),
-])  # fmt: skip
-
-LANCZOS = Record("Lanczos", [
-    ("multiply", "Unit", "(context, v, H v)"),
-    ("context", "Curvature", "its first argument"),
-    ("product", "Unit", ""),
-    ("dots", "Unit", ""),
-    ("eigenvalues", "Unit", "LAPACK's dsterf"),
-    ("size", "int", "P, numbers of a vector"),
-    ("directions", "Floats", "(room, P) q_0, q_1, ...: orthonormal, then H q of the last"),
-    ("room", "int", "vectors that `directions` has space for"),
-    ("limit", "int", "iterations, at most"),
-    ("wanted", "int", "k, largest eigenvalues whose residual ends the iterations; 0: they end at the limit"),
-    ("tolerance", "float", "of the largest relative residual"),
-    ("alpha", "Floats", "(limit,) diagonal of the tridiagonal matrix"),
-    ("beta", "Floats", "(limit,) beside its diagonal"),
-    ("values", "Floats", "(limit,) its eigenvalues, ascending"),
-    ("scratch", "Floats", "(limit,)"),
-    ("order", "Ints", "(2,) of the matrix, and whether LAPACK failed"),
-    ("projections", "Floats", "(limit + 6,)"),
-    ("progress", "Ints", "(2,) iterations done, and whether they have ended"),
-    ("residual", "Floats", "(1,) largest relative residual of the k largest"),
 ])  # fmt: skip

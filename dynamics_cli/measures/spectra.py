@@ -74,3 +74,14 @@ def effective_rank(values: ArrayLike) -> float:
     v = v[v > 0]
     p = v / v.sum() if len(v) else v
     return float(np.exp(-np.sum(p * np.log(p)))) if len(v) else float("nan")
+
+
+def density(rules: Floats, at: Floats, width: float) -> Floats:
+    """Return the mean density (k,) at points `at` (k,) of rules (probes, 2, steps), every node a Gaussian of a width.
+
+    Source: Ghorbani et al. 2019, Eq. 4.
+    """
+    nodes, weights = rules[:, 0].ravel(), rules[:, 1].ravel() / len(rules)
+    known = ~np.isnan(nodes)
+    gaussians = np.exp(-(((at[:, None] - nodes[known]) / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
+    return np.asarray(gaussians @ weights[known])

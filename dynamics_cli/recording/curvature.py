@@ -16,7 +16,6 @@ from pydantic import Field
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, State, stream
 from dynamics_cli.measures.arrays import Ints
-from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
 from dynamics_cli.recording.derivatives import (
@@ -198,6 +197,8 @@ class SpectralDensity(Curvature, kind="spectral_density"):
 
     def measure(self, state: State) -> Floats:
         """Return eigenvalues and weights (probes, 2, steps); NaN beyond the number of weights."""
+        from dynamics_cli.measures.lanczos import quadrature
+
         derivatives = derivatives_of(state)
         rng = stream(state.problem.config.seed, self.kind)
         starts = rng.standard_normal((self.probes, derivatives.size))

@@ -18,13 +18,13 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, Shapes, State, tracing
 from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.measures.arrays import Ints
-from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
 from dynamics_cli.memory import threads_for
 
 if TYPE_CHECKING:
     import torch
 
     from dynamics_cli.engine.curvature import Engine
+    from dynamics_cli.measures.lanczos import Spectrum
 
 Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
 """Trained weights (K, P), and the numbers of samples (K, B) or None for all, -> mean losses (K,), gradients (K, P)."""
@@ -104,6 +104,8 @@ class Derivatives(ABC):
 
         Beside them their vectors (P, k); see `measures.lanczos.largest_eigenvalues`. `block` picks a diagonal block.
         """
+        from dynamics_cli.measures.lanczos import largest_eigenvalues
+
         multiply, v = self.hessian_product if whole else self.gauss_newton_product, np.zeros(self.size)
 
         def product(part: Floats) -> Floats:
@@ -224,7 +226,14 @@ class ByEngine(Derivatives):
         """Return the k largest eigenvalues and their vectors; of the whole Hessian in a compiled call."""
         if not whole or len(start) < self.size:
             return super().largest(start, k, whole=whole, block=block)
-        return self._evaluated.largest(start, k, self.tolerance, LIMIT)
+        from dynamics_cli.engine.curvature import REAL, hessian_product
+        from dynamics_cli.measures.lanczos import LIMIT, Spectrum
+
+        engine, known = self._evaluated, vars(self.problem)
+        if "spectrum" not in known:  # made once, as the engine
+            known["spectrum"] = Spectrum(self.size, LIMIT, hessian_product(REAL).address, engine.state)
+        spectrum: Spectrum = known["spectrum"]
+        return spectrum.largest(start, k, self.tolerance)[:2]
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State, stream
-from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.recording.derivatives import KERNEL, derivatives_of
 
@@ -83,6 +82,8 @@ class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
         problem, n = state.problem, min(self.count, state.problem.dataset.n)
         rows = n * (getattr(problem.config.architecture, "outputs", None) or 1)
         if rows > KERNEL:
+            from dynamics_cli.measures.lanczos import largest_eigenvalues
+
             start = stream(problem.config.seed, self.kind).standard_normal(rows)
             return largest_eigenvalues(derivatives_of(state).kernel_product(n), start, self.top)[0]
         values = eigenvalues(self.kernel(state))[: self.top]

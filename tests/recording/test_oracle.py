@@ -12,7 +12,8 @@ from curvlinops.papyan2020traces.spectrum import fast_lanczos
 from torch import nn
 
 from dynamics_cli.kinds import State, get_kind
-from dynamics_cli.measures.lanczos import density, quadrature
+from dynamics_cli.measures.lanczos import quadrature
+from dynamics_cli.measures.spectra import density
 from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of
 from tests.kinds.cases import problem_of
 
