@@ -113,12 +113,11 @@ def load_sweep(source: Source, overrides: Sequence[str] = ()) -> tuple[SweepSect
 def _make_paths_absolute(source: Written, path: KeyPath = ()) -> None:
     """Replace the names of files in a section, and in those below it, by absolute paths."""
     section: Any = value_at(path, source.data)
-    for key in getattr(section_at(path, source.data), "file_keys", ()) if isinstance(section, dict) else ():
-        if isinstance(name := section.get(key), str):
-            section[key] = os.path.normpath(source.origin((*path, key)).directory / name)
     for key, value in section.items() if isinstance(section, dict) else enumerate(section):
-        if isinstance(value, dict | list):
+        if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
             _make_paths_absolute(source, (*path, key))
+        elif isinstance(value, str) and key in getattr(section_at(path, source.data), "file_keys", ()):
+            section[key] = os.path.normpath(source.origin((*path, key)).directory / value)
 
 
 def _validate(source: Written, check_files_exist: bool, lenient: bool) -> tuple[RunConfig | None, list[Mistake]]:
