@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Annotated
 
 import numpy as np
@@ -63,7 +62,7 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
         InputError: these would be too many to be recorded.
 
     """
-    states = array("q")  # eight bytes a state, where a list of integers takes forty
+    states: list[int] = []
     following: int | None = 0
     while following is not None and following <= total:
         if len(states) > MAX_SNAPSHOTS:  # state 0 does not count
@@ -73,8 +72,8 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
             )
         states.append(following)
         following = snapshots.next_after(following)
-    chosen = {0, total, *(i for i in snapshots.include if i <= total)}
-    return np.union1d(np.array(states), sorted(chosen)).astype(np.int64)
+    included = [i for i in snapshots.include if i <= total]
+    return np.unique(np.array([0, total, *included, *states], np.int64))
 
 
 def next_after(schedule: Iterations, iteration: int) -> int:
