@@ -70,12 +70,15 @@ def starvation_path(t: Floats, start: Floats, lambda_: float) -> Neuron:
 def stopping_points(delta: ArrayLike, start: Iterable[ArrayLike], lambda_: ArrayLike) -> Neuron:
     """Return the neuron when training stops, `t*` of Theorem 6.1: the first time with `sigmoid(z alpha) = 1 - delta`.
 
-    Arguments broadcast, `start` is as in `starvation_path`, below that confidence. All cases are integrated at once
-    (relative tolerance 1e-12), in the variable `ln(z alpha)`, which ascends from the start to `ln log((1 - delta) /
-    delta)` at t* however far away that time is. At t* every point of D_1 has the confidence if `beta >= 0`.
+    Arguments broadcast, `start` is as in `starvation_path`. All cases are integrated at once (relative tolerance
+    1e-12), in the variable `ln(z alpha)`, which ascends from the start to `ln log((1 - delta) / delta)` at t* however
+    far away that time is. At t* every point of D_1 has the confidence if `beta >= 0`. Raises ValueError where the start
+    has the confidence already.
     """
     arrays = np.broadcast_arrays(required_logit(delta), lambda_, *start)
     shape, (level, share, *neuron) = arrays[0].shape, (array.ravel() for array in arrays)
+    if not (level > neuron[2] * neuron[0]).all():
+        raise ValueError("every confidence 1 - delta must exceed that at the start")
     span = np.log(level) - np.log(neuron[2] * neuron[0])
 
     def field(_: float, flat: Floats) -> Floats:
