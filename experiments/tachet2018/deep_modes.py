@@ -84,14 +84,10 @@ def _curve(run: kit.Run, label: int) -> DeepCurve:
 
 def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
     """Return the time and confidence at which the deeper trained network passes the shallow one for good, or NaN."""
-    P = np.interp(deep.t, shallow.t, shallow.P)
-    behind = np.flatnonzero(deep.P < P)
-    if not len(behind) or behind[-1] + 1 == len(P):
-        return float("nan"), float("nan")
-    k = int(behind[-1])
-    lead = (deep.P - P)[k : k + 2]
-    share = lead[0] / (lead[0] - lead[1])
-    return tuple(float(np.interp(share, (0, 1), values[k : k + 2])) for values in (deep.t, deep.P))  # type: ignore[return-value]
+    lead = deep.P - np.interp(deep.t, shallow.t, shallow.P)
+    since = slice(np.flatnonzero(lead < 0)[-1] if lead.min() < 0 else 0, None)
+    time = kit.crossing(deep.t[since], lead[since], 0.0)
+    return time, float(np.interp(time, deep.t, deep.P))
 
 
 def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.ticker import MaxNLocator
 
 from dynamics_cli import kit
-
-from .architectures.gan import Gan
-from .datasets.mixture import Mixture
 
 SEEDS = 5
 STEPS = 20_000
@@ -39,33 +38,26 @@ def coverage(samples: kit.Floats, modes: kit.Floats, deviation: float) -> tuple[
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Sample every generator at all recorded states; roles are `<loss>-<seed>`. `shown` are points by panel."""
-    first = next(iter(runs.values())).config.dataset
-    assert isinstance(first, Mixture)
+    first, *_ = runs.values()
+    mixture: Any = first.config.dataset
     histories: dict[str, list[kit.Evidence]] = {loss: [] for loss in LOSSES}
     for role, run in runs.items():
         histories[role.split("-")[0]].append(_history(run))
-    data = next(iter(runs.values())).dataset().x[:SAMPLES]
-    extent, width = 1.6 * first.radius, BANDWIDTH * first.deviation
-    shown = {"data": data, **{loss: several[0].samples for loss, several in histories.items()}}
+    extent, width = 1.6 * mixture.radius, BANDWIDTH * mixture.deviation
+    shown = {"data": first.dataset().x[:SAMPLES], **{loss: several[0].samples for loss, several in histories.items()}}
     return kit.Evidence(
-        centres=first.centres(), shown=shown, histories=histories, extent=extent,
+        centres=mixture.centres(), shown=shown, histories=histories, extent=extent,
         densities={name: density(samples, extent, width) for name, samples in shown.items()},
     )  # fmt: skip
 
 
 def _history(run: kit.Run) -> kit.Evidence:
-    architecture, dataset = run.config.architecture, run.config.dataset
-    assert isinstance(architecture, Gan)
-    assert isinstance(dataset, Mixture)
-    z = np.random.default_rng(run.config.seed).standard_normal((SAMPLES, architecture.noise_dim))
-    modes, measured, samples = dataset.centres(), [], np.empty((0, 2))
-    for k in range(len(run.snapshot_iterations)):
-        samples = architecture.generate(run.state(k), z)
-        measured.append(coverage(samples, modes, dataset.deviation))
-    covered, good = zip(*measured, strict=True)
-    return kit.Evidence(
-        steps=np.asarray(run.snapshot_iterations), covered=np.array(covered), good=np.array(good), samples=samples
-    )
+    gan: Any = run.config.architecture
+    mixture: Any = run.config.dataset
+    z = np.random.default_rng(run.config.seed).standard_normal((SAMPLES, gan.noise_dim))
+    samples = [gan.generate(run.state(k), z) for k in range(len(run.snapshot_iterations))]
+    covered, good = np.array([coverage(points, mixture.centres(), mixture.deviation) for points in samples]).T
+    return kit.Evidence(steps=np.asarray(run.snapshot_iterations), covered=covered, good=good, samples=samples[-1])
 
 
 def density(samples: kit.Floats, extent: float, width: float) -> kit.Floats:

@@ -84,11 +84,8 @@ def _updates(run: kit.Run, until: float) -> int:
 
 
 def on_sheet(alpha: kit.Floats, beta: kit.Floats, c: float) -> kit.Floats:
-    """Return starts (R, 3) on the upper part of the hyperboloid `c`; raises ValueError where there is none."""
-    square = alpha**2 + beta**2 - c
-    if (square < 0).any():
-        raise ValueError("no point of the hyperboloid lies above some of these")
-    return np.column_stack([alpha, beta, np.sqrt(square)])
+    """Return starts (R, 3) on the upper part of the hyperboloid `c`."""
+    return np.column_stack([alpha, beta, np.sqrt(alpha**2 + beta**2 - c)])
 
 
 def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, elevation: float, azimuth: float) -> None:
