@@ -14,9 +14,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -31,13 +32,16 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from dynamics_cli import kinds
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import InputError, needing
 from dynamics_cli.kinds import Loss, Measure, Parameters, Problem, State, formulas
 from dynamics_cli.recording.measures import measure_of
 from dynamics_cli.runs.run import FEW_NUMBERS, column_names
 from dynamics_cli.text import Table, shorten
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import check_labels
+
+if TYPE_CHECKING:
+    import xarray
 
 NESTED = ("state_dict", "model_state_dict", "model")
 """Keys under which checkpoints of training loops hold the state dict."""
@@ -50,6 +54,23 @@ BatchLoss = Callable[[nn.Module, Any], Tensor]
 """Module and batch -> the mean loss of the samples in it."""
 LookUp = Callable[[NDArray[np.int64]], Any]
 """Numbers (k,) of samples -> their inputs: a tensor, a tuple or list of tensors by place, or a mapping by name."""
+
+
+class Measured(Table):
+    """The table of `dyn.measure`."""
+
+    arrays: dict[str, list[kinds.Floats]]
+    """What each measure gave at each checkpoint."""
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the measures as an `xarray.Dataset` along `iteration`; raises UsageError: xarray is not installed."""
+        with needing("to_xarray", "xarray"):
+            import xarray
+        variables = {
+            name: (("iteration", *(f"{name}_{k}" for k in range(values[0].ndim))), np.stack(values))
+            for name, values in self.arrays.items()
+        }
+        return xarray.Dataset(variables, coords={"iteration": self.column("iteration")})
 
 
 @contextmanager
@@ -72,8 +93,8 @@ class Instrument:
     def __init__(
         self, model: nn.Module, x: Any, y: Any, *, loss: str | Mapping[str, Any] | Loss | Callable[..., Tensor],
         measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]], start: Any = None,
-        x_test: Any = None, y_test: Any = None, seed: int = 0, device: str = "cpu",
-        dtype: Literal["float32", "float64"] | None = None,
+        parameters: str | Sequence[str] | None = None, x_test: Any = None, y_test: Any = None, seed: int = 0,
+        device: str = "cpu", dtype: Literal["float32", "float64"] | None = None,
     ) -> None:  # fmt: skip
         """Copy the model, and take data, loss and measures as `measure` does; `start` are the initial weights.
 
@@ -97,8 +118,7 @@ class Instrument:
         def looked_up(numbers: NDArray[np.int64]) -> Any:
             return look_up(numbers) if look_up_test is None or numbers[0] < n else look_up_test(numbers - n)
 
-        module = _copied(model, device, getattr(torch, dtype))
-        _warn_of_frozen(module)
+        module = _chosen(_copied(model, device, getattr(torch, dtype)), parameters)
         self.network = Given.of(module, looked_up, min(n, 2), batch_loss)
         config = _config(loss, measures, self.network, self.samples, seed=seed, dtype=dtype)
         config = config.model_copy(update={"architecture": self.network})
@@ -157,9 +177,10 @@ def measure(
     loss: Any = "cross_entropy",
     measures: Sequence[Any] = ("train_loss", "gradient_norm", "sharpness"),
     checkpoints: Any = None,
+    step: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     **given: Any,
-) -> Table:
+) -> Measured:
     """Measure a network of torch, as runs are measured.
 
     At its weights, or at each of several checkpoints. A copy of the model computes, in its eval mode, in blocks of
@@ -178,10 +199,12 @@ def measure(
         measures: kinds, such as `"sharpness"` or `{"kind": "sharpness", "blocks": "layer"}`, or functions of a state.
             All measure every checkpoint, whatever their `at`.
         checkpoints: a state dict, a file that `torch.load(weights_only=True)` reads, or a list of them, in the order
-            of training; with their iterations as `{100: state_dict}`.
+            of training; with their iterations as `{100: state_dict}` or `[(100, state_dict)]`.
+        step: the iteration of a single checkpoint, or of the model's own weights.
         progress: called with how many numbers are measured, of how many.
         given: further settings, as follows.
         start: the initial weights, as a checkpoint or a module, for distances and all that compares with them.
+        parameters: patterns of names, such as `"layer4.*"`: of other weights no derivative is taken.
         x_test: held-out inputs, for `test_loss` and `test_accuracy`.
         y_test: held-out labels.
         seed: of random vectors, as in a run.
@@ -192,19 +215,20 @@ def measure(
     Returns:
         A row for each checkpoint: the file as `checkpoint`, `iteration` (as given, the last number in the name of the
         file, or the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are
-        columns `name.1`, `name.2`, ..., more are an array in the column `name`.
+        columns `name.1`, `name.2`, ..., more are an array in the column `name`. `arrays` has the arrays of all by name.
 
     Raises:
         InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
         ConfigError: there is no such loss or measure, or it has no such key.
     """
-    listed = _listed(checkpoints)
+    listed = _listed(checkpoints, step)
     instrument = Instrument(model, x, y, loss=loss, measures=measures, **given)
-    table, done = Table(), 0
-    for iteration, weights in listed:
-        row: dict[str, Any] = {"checkpoint": os.fspath(weights)} if isinstance(weights, str | os.PathLike) else {}
-        row["iteration"] = iteration
+    table, done = Measured(), 0
+    table.arrays = {name: [] for name in instrument.measures}
+    for iteration, file, weights in listed:
+        row: dict[str, Any] = {"iteration": iteration} if file is None else {"checkpoint": file, "iteration": iteration}
         for name, numbers in instrument.at(weights, iteration):
+            table.arrays[name].append(numbers)
             if numbers.ndim and numbers.size <= FEW_NUMBERS:
                 columns = column_names(instrument.config, name, numbers.size)
                 row |= {f"{name}.{k}": value for k, value in zip(columns, numbers.ravel().tolist(), strict=True)}
@@ -267,18 +291,22 @@ class Checkpoint(State):
         return State(self.origin(), self.start, self._start, 0)
 
 
-def _listed(checkpoints: Any) -> list[tuple[int, Any]]:
-    """Return iteration and weights of the checkpoints; None stands for the weights of the model."""
+def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, Any]]:
+    """Return iteration, file and weights of the checkpoints; None stands for the weights of the model."""
     if isinstance(checkpoints, Mapping) and checkpoints and all(isinstance(key, int) for key in checkpoints):
-        return list(checkpoints.items())
-    if checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
-        checkpoints = [checkpoints]
-    if not checkpoints:
-        raise InputError("there are no checkpoints")
-    stems = [Path(weights).stem for weights in checkpoints if isinstance(weights, str | os.PathLike)]
-    numbers = [int(digits[-1]) for stem in stems if (digits := re.findall(r"\d+", stem))]
-    places = numbers if len(set(numbers)) == len(checkpoints) else range(len(checkpoints))
-    return list(zip(places, checkpoints, strict=True))
+        checkpoints = list(checkpoints.items())
+    elif checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
+        checkpoints = [(step, checkpoints)]
+    elif not checkpoints or step is not None:
+        raise InputError("step is of a single checkpoint: give a list [(step, checkpoint), ...] that is not empty")
+    given = [pair if isinstance(pair, tuple) and len(pair) == 2 else (None, pair) for pair in checkpoints]
+    files = [os.fspath(weights) if isinstance(weights, str | os.PathLike) else None for _, weights in given]
+    numbers = [int(digits[-1]) for file in files if file and (digits := re.findall(r"\d+", Path(file).stem))]
+    places = numbers if len(set(numbers)) == len(files) else range(len(files))
+    return [
+        (place if at is None else at, file, weights)
+        for place, (at, weights), file in zip(places, given, files, strict=True)
+    ]
 
 
 def tensors_of(given: Any) -> dict[str, Tensor]:
@@ -310,8 +338,11 @@ def _copied(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
     if not isinstance(model, nn.Module):
         given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise InputError(f"the model is {given}, needed is a torch.nn.Module")
-    if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
+    tensors = (*model.parameters(), *model.buffers())
+    if any(map(is_lazy, tensors)):
         raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
+    if any(tensor.is_meta for tensor in tensors):
+        raise InputError("the model has weights without values (device meta): load them first")
     try:
         copied = copy.deepcopy(opened(model))
         for inner in list(copied.modules()):
@@ -337,18 +368,23 @@ def opened(model: nn.Module) -> nn.Module:
         model = inner
 
 
-def _warn_of_frozen(module: nn.Module) -> None:
-    """Warn of weights of which no derivative is taken.
+def _chosen(module: nn.Module, patterns: str | Sequence[str] | None) -> nn.Module:
+    """Freeze the weights whose names match no pattern, and warn of those that are frozen already.
 
-    Raises InputError: all are frozen.
+    Raises InputError: all would be frozen.
     """
+    wanted = ["*"] if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
     weights = dict(module.named_parameters())
-    frozen = [name for name, weight in weights.items() if not weight.requires_grad]
-    if len(frozen) == len(weights):
-        raise InputError("the model has no weights that are trained (requires_grad)")
-    if frozen:
-        told = shorten(", ".join(frozen), _LONGEST)
-        warnings.warn(f"weights without requires_grad are left out: {told}", stacklevel=5)
+    frozen = ", ".join(name for name, weight in weights.items() if not weight.requires_grad)
+    for name, weight in weights.items():
+        weight.requires_grad_(weight.requires_grad and any(fnmatchcase(name, pattern) for pattern in wanted))
+    if not any(weight.requires_grad for weight in weights.values()):
+        told = "the model has no weights that are trained (requires_grad)"
+        names = shorten(", ".join(weights), _LONGEST)
+        raise InputError(told if patterns is None else f"parameters {wanted} match no trained weight of: {names}")
+    if frozen and patterns is None:
+        warnings.warn(f"weights without requires_grad are left out: {shorten(frozen, _LONGEST)}", stacklevel=5)
+    return module
 
 
 def _parameters(problem: Problem) -> Parameters:
@@ -431,6 +467,8 @@ class Given(kinds.Architecture):
         batch = look_up(np.arange(count))
         shapes = tuple(tuple(t.shape[1:]) for t in tree_leaves(batch) if isinstance(t, Tensor))
         try:
+            with torch.no_grad():  # where attention may take another way
+                fast = _passed(module, module.forward, batch, loss)
             with _differentiable():
                 alone = [_passed(module, module.forward, look_up(np.array([k])), loss) for k in range(count)]
                 with saved_tensors_hooks(keep, lambda tensor: tensor):
@@ -447,6 +485,8 @@ class Given(kinds.Architecture):
         if not torch.allclose(single, h, rtol=_ROUNDING, atol=_ROUNDING):
             needed = "its outputs change with the batch, or its loss is no mean over samples"
             raise InputError(f"the model mixes samples, or draws random numbers: {needed}")
+        if fast.shape != h.shape or not torch.allclose(fast, h.detach(), rtol=_ROUNDING, atol=_ROUNDING):
+            raise InputError("without gradients the model gives other outputs: switch the fast path of attention off")
         size = h[0].numel()
         network = cls(
             outputs=size if size > 1 else None, sample=shapes, train=trained if len(trained) < len(weights) else None

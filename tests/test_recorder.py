@@ -91,15 +91,7 @@ def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
         states.append((iteration, {name: value.clone() for name, value in state.items()}))
     kinds = ["train_loss", "distance", "gradient_norm", "sharpness", "test_accuracy"]
     table = dyn.measure(
-        Loop().model,
-        X,
-        Y,
-        measures=kinds,
-        checkpoints=dict(states),
-        start=states[0][1],
-        seed=4,
-        x_test=X[:6],
-        y_test=Y[:6],
+        Loop().model, X, Y, measures=kinds, checkpoints=states, start=states[0][1], seed=4, x_test=X[:6], y_test=Y[:6]
     )
     assert run.losses.tolist() == table.column("train_loss")
     assert run.final_loss == run.losses[-1]
