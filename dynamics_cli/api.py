@@ -152,7 +152,7 @@ def sweep(
         seeds: seeds per grid point (default: as in the section, or 1).
         overrides: as `load_config` takes them.
         record: how much each job keeps (default: all, unless that exceeds `record.limit_gib`); `light` is its ends and
-            about a thousand losses, `config` all that the config says.
+            about a thousand losses, `ends` its ends, `config` all that the config says.
         workers: processes for jobs that cannot be batched (default: one per core).
         shard: one of N parts to train; the command without it trains the rest and writes the table. In Python
             `(3, 50)` is the third of fifty parts.

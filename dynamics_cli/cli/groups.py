@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 import sys
@@ -15,6 +16,12 @@ import click
 
 import dynamics_cli as dyn
 from dynamics_cli.cli.guard import guarded, hang_up
+
+HEADING = {
+    **dict.fromkeys(("--out", "--output", "--format"), "Where it goes"),
+    **dict.fromkeys(("--quiet", "--json", "--help"), "How much is said"),
+}
+"""Option -> the heading of its help, for options that do not say what is done."""
 
 
 def help_texts(name: str) -> tuple[str, dict[str, str]]:
@@ -43,7 +50,7 @@ def documented(function: str, **attributes: Any) -> Callable[[Callable[..., Any]
     text, described = help_texts(function)
 
     def decorate(called: Callable[..., Any]) -> click.Command:
-        command: click.Command = click.command(**attributes)(called)
+        command: click.Command = click.command(cls=Command, **attributes)(called)
         paragraphs = [text]
         for parameter in command.params:
             first = re.split(r"[;.](?= |$)", described.get(parameter.name or "", ""))[0]
@@ -59,8 +66,27 @@ def documented(function: str, **attributes: Any) -> Callable[[Callable[..., Any]
     return decorate
 
 
+class Command(click.Command):
+    """A command whose help has its options below headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options below their headings, in the order in which they were declared."""
+        headings: dict[str, list[tuple[str, str]]] = {"What is done": [], "Where it goes": [], "How much is said": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                heading = next((HEADING[name] for name in parameter.opts if name in HEADING), "What is done")
+                headings[heading].append(record)
+        for heading, records in headings.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
 class CommandGroup(click.Group):
     """A group that lists its commands as they were added."""
+
+    command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which they were added."""
@@ -105,6 +131,29 @@ class RootGroup(CommandGroup):
         """Run a command; a reader of its output who has gone away ends it quietly."""
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if not (setting := _setting_like(error)):
+                raise
+            hint = f"No such option {error.option_name!r} (did you mean `--set {setting}=...`?)"
+            raise click.UsageError(hint, error.ctx) from error
         except BrokenPipeError:
             hang_up()
             raise click.exceptions.Exit(141) from None  # 128 + SIGPIPE, as other programs
+
+
+def _setting_like(error: click.NoSuchOption) -> str:
+    """Return the setting whose last word is nearest to an unknown option; empty for commands without `--set`."""
+    from dynamics_cli.kinds import RunConfig
+    from dynamics_cli.kinds.registry import SECTIONS, all_kinds
+
+    if error.ctx is None or not any("--set" in parameter.opts for parameter in error.ctx.command.params):
+        return ""
+    keys = {
+        key: f"{section}.{key}"
+        for section in SECTIONS
+        if section in RunConfig.model_fields
+        for kind in all_kinds(section).values()
+        for key in kind.model_fields
+    }
+    close = difflib.get_close_matches(error.option_name.strip("-").replace("-", "_"), keys, n=1, cutoff=0.75)
+    return keys[close[0]] if close else ""

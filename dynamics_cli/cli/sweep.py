@@ -33,6 +33,7 @@ Forms of --grid:
   key=v1,v2,...               these values: numbers, words, kinds, files
   key=first:last:count        evenly spaced
   key=first:last:log:count    geometrically spaced
+  key=first:last:logint:count the same, rounded to whole numbers
 
 \b
 An expression of --let holds numbers, keys, + - * / ** and parentheses,
@@ -47,7 +48,7 @@ min, max, sqrt, log, exp, abs, round and int.
 @click.option("--seeds", type=click.IntRange(1), metavar="N")
 @set_option
 @click.option("--workers", type=click.IntRange(1), metavar="N")
-@click.option("--record", type=click.Choice(["light", "config"]))
+@click.option("--record", type=click.Choice(["light", "ends", "config"]))
 @out_option
 @click.option("--shard", metavar="K/N")
 @click.option("--dask", metavar="ADDRESS", help="Train by the workers of a Dask scheduler.")

@@ -25,13 +25,13 @@ sweep:
     grid: dict[str, Any] = Field(default_factory=dict)
     """Settings, each with its values: every combination is trained.
 
-    Values are a list, or a text: `1e-6:10:log:25` (first, last, count), `1:5:5`."""
+    Values are a list, or a text: `1e-6:10:log:25` (first, last, count), `1:5:5`, `8:512:logint:7` (whole numbers)."""
     let: dict[str, Any] = Field(default_factory=dict)
     """Settings that are computed: `optimizer.lr: min(10, 0.1 / initialization.scale**2)`."""
     seeds: PositiveInt = 1
     """Seeds per point of the grid: that of the config and those after it."""
-    record: Literal["light", "config"] | None = None
-    """Kept of each job: its ends and about a thousand losses; what `record` says.
+    record: Literal["light", "ends", "config"] | None = None
+    """Kept of each job: its ends and about a thousand losses; its ends; what `record` says.
 
     By default what `record` says, as long as that is estimated below `record.limit_gib` for all jobs together."""
 

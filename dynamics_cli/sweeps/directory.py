@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names
@@ -219,16 +220,26 @@ class Sweep:
         if row["status"] == "failed":
             raise RunError(f"job {number} of {self.path} failed: {row['message']}")
         if row["path"] not in self._runs:
-            run = Run(self.path / row["path"])
+            run = self.directory_of(row)
             self._runs[row["path"]] = [run] if row["replica"] is None else replicas_of(run)
         return self._runs[row["path"]][row["replica"] or 0]
+
+    def directory_of(self, row: Mapping[str, Any]) -> Run:
+        """Return the run directory of a row; raises RunError: it is gone, or holds another run."""
+        path = self.path / row["path"]
+        run = Run(path) if files.exists(path) else None
+        if run is None or run.hash != row["hash"]:
+            what = "is gone" if run is None else "was exchanged: another run stands there"
+            again = "move or delete what is there, and the same `dyn sweep` trains the missing jobs"
+            raise CorruptRunError(path, f"the run of job {row['job']} of this sweep {what}", again)
+        return run
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
         """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default of all that ran.
 
         Raises:
             UsageError: there is no such setting, or no job has this value.
-            RunError: a run is gone, or damaged.
+            CorruptRunError: a run is gone, damaged, or exchanged with another.
         """
         return [self.run(row) for row in self.chosen(where) if row["status"] != "failed"]
 
@@ -257,17 +268,27 @@ class Sweep:
 
 
 def verify_sweep(directory: Path) -> list[Finding]:
-    """Check every checksum of a sweep: its description, and every run of it or below it; name jobs that failed."""
-    findings, runs = list[Finding](), dict.fromkeys(runs_below(directory))
+    """Check every checksum of a sweep: its description, and every run of it or below it.
+
+    Jobs that failed, and jobs whose runs are gone or exchanged, are findings too.
+    """
+    wrong = {path: verify_run(path) for path in runs_below(directory)}
+    findings = list[Finding]()
     try:
-        for row in Sweep(directory).rows:
+        sweep, looked = Sweep(directory), {path for path, faults in wrong.items() if faults}
+        for row in sweep.rows:
+            path = directory / row["path"]
             if row["status"] == "failed":
-                findings.append(Finding(directory / row["path"], f"job {row['job']} failed: {row['message']}"))
-            else:
-                runs[directory / row["path"]] = None
+                findings.append(Finding(path, f"job {row['job']} failed: {row['message']}"))
+            elif path not in looked:
+                looked.add(path)
+                try:
+                    sweep.directory_of(row)
+                except RunError as error:
+                    findings.append(Finding.of(error, directory))
     except RunError as error:
         findings.append(Finding.of(error, directory))
-    return [*findings, *chain.from_iterable(map(verify_run, runs))]
+    return [*findings, *chain.from_iterable(wrong.values())]
 
 
 def text_of(value: Any) -> str:

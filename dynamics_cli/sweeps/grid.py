@@ -14,7 +14,8 @@ from dynamics_cli.config.reader import read_value
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import UsageError
 
-_FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count"
+_FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count (or logint)"
+_SPACINGS = ("log", "logint")
 MOST_JOBS = 1_000_000
 """Jobs of a sweep, and values of a range, at most."""
 
@@ -68,7 +69,7 @@ def axis_of(key: str, values: Any, origin: Place | None = None) -> Axis:
 
 def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
     log = len(parts) == 4
-    if log and parts[2].strip() != "log":
+    if log and parts[2].strip() not in _SPACINGS:
         raise UsageError(f"{text!r} must have the form {_FORM}")
     first, last, count = _value(text, parts[0]), _value(text, parts[1]), _value(text, parts[-1])
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in (first, last))
@@ -77,6 +78,8 @@ def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
     if log and not (first > 0 and last > 0):
         raise UsageError(f"{text!r}: a log range needs positive ends")
     spaced = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
+    if log and parts[2].strip() == "logint":
+        return tuple(dict.fromkeys(round(v) for v in spaced.tolist())), log
     whole = isinstance(first, int) and isinstance(last, int) and not log and (last - first) % (count - 1) == 0
     return tuple(round(v) if whole else float(v) for v in spaced), log
 

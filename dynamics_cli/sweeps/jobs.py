@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import Any
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.errors import Mistake
 from dynamics_cli.config.load import SWEEP, load_sweep, self_contained
 from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.schema import SweepSection
@@ -30,8 +31,8 @@ from dynamics_cli.training.problem import build_problem
 
 LIGHT_LOSSES = 1000
 """About how many losses each job of a sweep keeps with `--record light`."""
-RECORDS = ("light", "config")
-"""Records of a job: its ends and about a thousand losses; all that its config asks for."""
+RECORDS = ("light", "ends", "config")
+"""Records of a job: its ends and about a thousand losses; its ends alone; all that its config asks for."""
 LOOKED_AT = 100
 """Jobs whose needs are estimated at most; they stand for the others."""
 
@@ -110,7 +111,10 @@ class PlannedSweep(list[Job]):
             try:
                 config = load_config(self.written, changes)
             except ConfigError:  # whose message has lines of the file if it is read again
-                config = load_config(source, [*overrides, *changes], swept=True, **settings)
+                try:
+                    config = load_config(source, [*overrides, *changes], swept=True, **settings)
+                except ConfigError as error:
+                    raise ConfigError([_of_integers(problem, axes) for problem in error.problems]) from error
             config = self._shared(config)
             of_seeds = [config.model_copy(update={"seed": config.seed + k}) if k else config for k in range(seeds)]
             self += [Job(len(self) + k, point, of_seed) for k, of_seed in enumerate(of_seeds)]
@@ -119,9 +123,9 @@ class PlannedSweep(list[Job]):
             if messages is not None:
                 messages(too_much)
         self.record = record or "config"
-        if self.record == "light":
-            records: dict[tuple[int, int | None], Any] = {}
-            self[:] = [Job(job.number, job.settings, _light(job.config, records)) for job in self]
+        if self.record != "config":
+            losses, records = 1 if self.record == "ends" else LIGHT_LOSSES, dict[tuple[int, int | None], Any]()
+            self[:] = [Job(job.number, job.settings, _light(job.config, losses, records)) for job in self]
 
     def _shared(self, config: RunConfig) -> RunConfig:
         """Return the config with sections that equal configs share: a hundred thousand fit in memory."""
@@ -153,7 +157,7 @@ class PlannedSweep(list[Job]):
             return None
         return (
             f"the jobs would record about {size(round(total))}, record.limit_gib is {limit:g}: each keeps its ends and "
-            f"about {LIGHT_LOSSES} losses (--record light); --record config keeps all"
+            f"about {LIGHT_LOSSES} losses (--record light); --record ends keeps fewer, --record config all"
         )
 
     def described(self) -> dict[str, Any]:
@@ -175,14 +179,23 @@ class PlannedSweep(list[Job]):
         }
 
 
-def _light(config: RunConfig, known: dict[tuple[int, int | None], Any]) -> RunConfig:
-    """Return a config whose record keeps the ends, and about `LIGHT_LOSSES` losses between them.
+def _of_integers(problem: Mistake, axes: Sequence[Axis]) -> Mistake:
+    """Return a problem; of a logarithmic range of a key of integers it says how to write the range."""
+    for axis in axes:
+        if axis.key == problem.key and axis.log and "must be an integer" in problem.message:
+            written = f"{axis.key}={axis.values[0]:g}:{axis.values[-1]:g}:logint:{len(axis.values)}"
+            return replace(problem, message=f"{problem.message.partition(' (write')[0]}; use logint: {written}")
+    return problem
+
+
+def _light(config: RunConfig, losses: int, known: dict[tuple[int, int | None], Any]) -> RunConfig:
+    """Return a config whose record keeps the ends, and about so many `losses` between them.
 
     `known` has `id` of a record and iterations between two losses -> the lighter record.
     """
     total, every = getattr(config.optimizer, "iterations", None), config.record.loss_every
     if every is None and total and getattr(config.optimizer, "batch_size", None) is None:
-        every = max(1, total // LIGHT_LOSSES)
+        every = max(1, total // losses)
     if (key := (id(config.record), every)) not in known:
         plain = {**to_plain(config)["record"], "snapshots": {"kind": "list", "include": []}, "loss_every": every}
         known[key] = type(config.record).model_validate(plain)

@@ -51,6 +51,9 @@ def test_help_tells_what_a_command_does_with_an_example(path: tuple[str, ...], d
     options = [parameter for parameter in TREE[path].params if isinstance(parameter, click.Option)]
     assert [option.name for option in options if not option.help] == []
     assert len(options) <= 12
+    if not isinstance(TREE[path], click.Group):
+        assert "Options:" not in answer.out
+        assert "How much is said:" in answer.out
 
 
 def test_every_command_stands_below_one_heading(dyn: Dyn) -> None:

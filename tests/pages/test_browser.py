@@ -107,6 +107,9 @@ def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, poin
     tab.wait_for_timeout(1000)
     tab.get_by_role("button", name="pause").click()
     assert row(tab, "iteration") > steps[1]
+    tab.get_by_label("by iteration").check()
+    slider.fill("500")
+    assert row(tab, "iteration") == steps[np.argmin(np.abs(steps - 300))]  # half of 600
 
 
 def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
@@ -128,6 +131,7 @@ def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
     iteration, loss = read(0.5)  # between 300 and 360 now
     assert abs(iteration - 330) < 2
     assert row(tab, "iteration") == 600  # the end of a drag is no click
+    tab.locator(".menu summary").first.click()
     tab.get_by_role("button", name="all").first.click()
     tab.get_by_label("log x").first.check()
     iteration, loss = read(0.5)  # half-way from 1 to 600 on a log axis
@@ -197,6 +201,20 @@ def test_jobs_are_sorted(size: str, show: Show, swept: Any) -> None:
     last.scroll_into_view_if_needed()
     box = last.bounding_box()
     assert 0 <= box["x"] <= tab.viewport_size["width"] - 10  # all columns can be reached
+
+
+def test_curves_are_saved(show: Show, points: Run, tmp_path: Path) -> None:
+    tab = show(dyn.page(points), "wide")
+    tab.locator(".menu summary").first.click()
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="CSV").first.click()
+    text = Path(saved.value.path()).read_text().splitlines()
+    assert (saved.value.suggested_filename, text[0]) == ("loss.csv", "curve,iteration,value")
+    assert [float(line.rsplit(",", 1)[1]) for line in text[1:]] == points.losses.tolist()
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="PNG").first.click()
+    with Image.open(saved.value.path()) as picture:
+        assert picture.size[0] > 500
 
 
 def test_figures_and_papers(show: Show, figure: Any) -> None:

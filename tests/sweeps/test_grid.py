@@ -33,6 +33,8 @@ BASE = {
         ("loss.kind=mse,half_mse", ("mse", "half_mse")),
         ("dataset.y=[1, 2],[3, 4]", ([1, 2], [3, 4])),
         ("optimizer.lr=1e-3", (1e-3,)),
+        ("architecture.width=8:512:logint:7", (8, 16, 32, 64, 128, 256, 512)),
+        ("architecture.width=1:10:logint:12", (1, 2, 3, 4, 5, 7, 8, 10)),  # round(10**(k/11)), each once
     ],
 )
 def test_values(text, values):
@@ -45,7 +47,8 @@ def test_values(text, values):
         ("lr", "must have the form key=v1,v2"),
         ("lr=", "must have the form"),
         ("a..b=1,2", "must have the form"),
-        ("lr=1:2:exp:3", r"must have the form .* key=first:last:log:count$"),
+        ("lr=1:2:exp:3", r"must have the form .* \(or logint\)$"),
+        ("width=0:8:logint:3", "a log range needs positive ends"),
         ("lr=1:2:1", "count an integer from 2 to 1000000"),
         ("lr=1:apple:3", "first and last must be numbers"),
         ("lr=0:1:log:3", "a log range needs positive ends"),
@@ -79,7 +82,7 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
         ({}, 1e-6, {}, "light"),
         ({}, 1e-6, {"record": "config"}, "config"),
         ({"record": "light"}, 4.0, {}, "light"),
-        ({"record": "light"}, 4.0, {"record": "config"}, "config"),
+        ({"record": "ends"}, 4.0, {"record": "light"}, "light"),
     ],
 )
 def test_a_sweep_keeps_what_its_config_asks_for_below_a_limit(section, limit, options, record):

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from dynamics_cli import api
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import UsageError
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
+from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
 from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.training import loop
@@ -136,15 +138,45 @@ def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
     assert stopped.table.read_bytes() == whole.table.read_bytes()
 
 
-def test_verify_names_runs_of_a_sweep_that_are_gone(tmp_path):
-    alone = ["backend=torch", "architecture.centered=true", "optimizer={kind: adam, lr: 0.01, iterations: 20}"]
-    _, sweep = sweep_of(tmp_path / "s", alone, [], seeds=2, here=True)
-    assert verify_sweep(tmp_path / "s") == []
-    shutil.rmtree(tmp_path / "s/jobs/000001")
-    (found,) = verify_sweep(tmp_path / "s")
-    assert (found.file.name, "does not exist" in found.problem) == ("000001", True)
-    with pytest.raises(RunError, match="does not exist"):
-        sweep.runs()
+def attacked(tmp_path, attack):
+    """Return what is found wrong with a sweep of jobs trained alone after an attack on its folders."""
+    grid = ["optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"]
+    for name in ("s", "other"):
+        scale = {"s": 0.1, "other": 0.3}[name]
+        alone = ["backend=torch", "architecture.centered=true", f"initialization.scale={scale}"]
+        sweep_of(tmp_path / name, alone, grid, seeds=2, here=True)
+    attack(tmp_path / "s/jobs", tmp_path / "other/jobs")
+    return [(found.file.name, found.problem) for found in verify_sweep(tmp_path / "s")]
+
+
+def exchange(a, b):
+    a.rename(a.parent / "aside")
+    b.rename(a)
+    (a.parent / "aside").rename(b)
+
+
+GONE = {f"00000{k}": f"the run of job {k} of this sweep is gone" for k in range(4)}
+MOVED = {f"00000{k}": "was exchanged: another run stands there" for k in range(4)}
+
+
+@pytest.mark.parametrize(
+    ("attack", "wrong"),
+    [
+        (lambda own, other: None, {}),
+        (lambda own, other: exchange(own / "000000", own / "000003"), {k: MOVED[k] for k in ("000000", "000003")}),
+        (lambda own, other: exchange(own / "000001", other / "000001"), {"000001": MOVED["000001"]}),
+        (lambda own, other: shutil.rmtree(own), GONE),
+    ],
+    ids=["none", "exchanged", "of another sweep", "deleted"],
+)
+def test_a_sweep_knows_its_runs(tmp_path, attack, wrong):
+    found = dict(attacked(tmp_path, attack))
+    assert found.keys() == wrong.keys()
+    assert all(text in found[name] for name, text in wrong.items())
+    if not wrong:
+        return
+    with pytest.raises(CorruptRunError, match="of this sweep"):
+        draw_sweep(SweepTable(Sweep(tmp_path / "s")), "losses")
 
 
 def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):

@@ -37,6 +37,13 @@ function ticker(text, ticked, then) {
   return make("label", {}, box, text);
 }
 
+/** Let a browser save a file. @param {string} name @param {Blob} contents */
+function save(name, contents) {
+  const link = /** @type {HTMLAnchorElement} */ (make("a", { download: name, href: URL.createObjectURL(contents) }));
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 /** @typedef {Look & {curve: Curve, low?: Curve, high?: Curve}} Line */
 
 class Chart {
@@ -49,8 +56,13 @@ class Chart {
     /** Every series: lines, and the edges of their bands. @type {{line: Line, k: number, curve: Curve, edge: boolean}[]} */
     this.drawn = [];
     this.at = NaN;
-    const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)),
-      make("button", { type: "button", onclick: () => this.plot?.setData(this.plot.data) }, "all"));
+    const name = panel.title.trim().toLowerCase().replace(/[^a-z0-9]+/g, "_");
+    const button = (/** @type {string} */ text, /** @type {() => void} */ act) => make("button", { type: "button", onclick: act }, text);
+    const menu = make("details", { class: "menu" }, make("summary", { "aria-label": "more" }, "\u22ef"), make("div", { class: "settings" },
+      button("zoom in", () => this.zoom(0.5)), button("zoom out", () => this.zoom(2)), button("all", () => this.zoom(Infinity)),
+      button("CSV", () => save(`${name}.csv`, new Blob([this.csv()], { type: "text/csv" }))),
+      button("PNG", () => this.picture().toBlob((blob) => blob && save(`${name}.png`, blob)))));
+    const settings = make("div", { class: "settings" }, ticker("log x", this.log.x, (on) => this.scale("x", on)), ticker("log y", this.log.y, (on) => this.scale("y", on)), menu);
     this.drawing = make("div", { class: "chart", role: "img", "aria-label": panel.alternative });
     this.readout = make("p", { class: "readout" }, "\u00a0");
     const legend = make("div", { class: "legend" });
@@ -153,6 +165,18 @@ class Chart {
     });
   }
 
+  /** Zoom about the slider's state, or else the middle. @param {number} factor */
+  zoom(factor) {
+    if (!this.plot) return;
+    const [f, g] = this.log.x ? [Math.log, Math.exp] : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
+    const [xs, { min = NaN, max = NaN }] = [this.plot.data[0], this.plot.scales.x];
+    const middle = this.at > min && this.at < max ? f(this.at) : (f(min) + f(max)) / 2;
+    const [from, to] = [g(middle + (f(min) - middle) * factor), g(middle + (f(max) - middle) * factor)];
+    const limited = { min: Math.max(from, xs[0]), max: Math.min(to, xs[xs.length - 1]) };
+    if (limited.min < limited.max && (limited.min > xs[0] || limited.max < xs[xs.length - 1])) this.plot.setScale("x", limited);
+    else this.plot.setData(this.plot.data);
+  }
+
   /** @param {uPlot} u */
   read(u) {
     const left = u.cursor.left ?? -1;
@@ -207,5 +231,23 @@ class Chart {
     const { min = NaN, max = NaN } = this.plot?.scales.x ?? {};
     this.mark.hidden = !(x >= min && x <= max);
     if (!this.mark.hidden && this.plot) this.mark.style.transform = `translateX(${this.plot.valToPos(x, "x")}px)`;
+  }
+
+  /** All values of the curves that are shown, as they were recorded. */
+  csv() {
+    const quoted = (/** @type {string} */ text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const rows = this.lines.flatMap(({ name, curve }, k) => (this.hidden.has(k) ? [] : Array.from(curve.x, (x, i) => `${quoted(name || "curve")},${x},${curve.y[i]}`)));
+    return [`curve,${quoted(this.panel.label)},value`, ...rows, ""].join("\n");
+  }
+
+  /** The chart as it is drawn, on the ground of the page. */
+  picture() {
+    const drawn = /** @type {HTMLCanvasElement} */ (this.drawing.querySelector("canvas"));
+    const canvas = /** @type {HTMLCanvasElement} */ (make("canvas", { width: drawn.width, height: drawn.height }));
+    const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    ctx.fillStyle = color("ground");
+    ctx.fillRect(0, 0, drawn.width, drawn.height);
+    ctx.drawImage(drawn, 0, 0);
+    return canvas;
   }
 }

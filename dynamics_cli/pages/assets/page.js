@@ -5,6 +5,9 @@
 /** Draws that must be done again when the colours change. @type {Set<() => void>} */
 const redraws = new Set();
 
+/** Places of a slider over iterations. */
+const STEPS = 1000;
+
 /** The states of one run: a slider, and all that it moves. */
 class States {
   /** @param {HTMLElement} bar @param {Numbers} x @param {{name: string, values: Numbers}[]} numbers */
@@ -20,7 +23,14 @@ class States {
     this.now = x.length - 1;
     /** @type {number | undefined} */
     this.playing = undefined;
-    this.slider.addEventListener("input", () => this.goTo(Number(this.slider.value)));
+    /** Whether places of the slider are iterations, not states. */
+    this.even = false;
+    this.slider.addEventListener("input", () => this.goTo(this.state(Number(this.slider.value))));
+    bar.append(ticker("by iteration", false, (on) => {
+      this.even = on;
+      this.slider.max = String(on ? STEPS : x.length - 1);
+      this.goTo(this.now);
+    }));
     /** @type {[string, () => void][]} */
     const buttons = [["first", () => this.goTo(0)], ["back", () => this.goTo(this.now - 1)], ["play", () => this.play()],
       ["on", () => this.goTo(this.now + 1)], ["last", () => this.goTo(x.length - 1)]];
@@ -28,10 +38,17 @@ class States {
     this.button = /** @type {HTMLButtonElement} */ (bar.querySelector(".play"));
   }
 
+  /** The state at a place of the slider. @param {number} place */
+  state(place) {
+    const [first, last] = [this.x[0], this.x[this.x.length - 1]];
+    return this.even ? nearest(this.x, first + (place / STEPS) * (last - first)) : place;
+  }
+
   /** Show the k-th state in everything. @param {number} k */
   goTo(k) {
     this.now = Math.max(0, Math.min(this.x.length - 1, k));
-    this.slider.value = String(this.now);
+    const [first, last] = [this.x[0], this.x[this.x.length - 1]];
+    if (!this.even || this.state(Number(this.slider.value)) !== this.now) this.slider.value = String(this.even ? (STEPS * (this.x[this.now] - first)) / (last - first) : this.now);
     const loss = this.numbers.find(({ name }) => name === "loss");
     const text = `iteration ${this.x[this.now]}${loss ? `, loss ${short(loss.values[this.now])}` : ""}`;
     this.slider.setAttribute("aria-valuetext", text);
@@ -52,7 +69,8 @@ class States {
       const pause = Math.max(30, Math.min(200, 12000 / this.x.length));
       this.playing = window.setInterval(() => {
         if (this.now === this.x.length - 1) return this.play();
-        this.goTo(this.now + 1);
+        if (this.even) this.slider.value = String(Number(this.slider.value) + (STEPS * pause) / 12000);
+        this.goTo(this.even ? this.state(Number(this.slider.value)) : this.now + 1);
       }, pause);
     }
     const name = this.playing === undefined ? "play" : "pause";
