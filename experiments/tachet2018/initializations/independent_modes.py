@@ -90,7 +90,7 @@ def _cosines(x: Floats, y: Floats) -> Floats:
 
 def _rows(k: int, classes: list[Floats], y: list[float]) -> Floats:
     """Return the hidden weights of the neurons of class k: least-norm, least-squares solutions of `w x = y`."""
-    x, others = classes[k], classes[1 - k]
+    x, opposite = classes[k], classes[1 - k]
     if not len(x):
         if y:
             raise InputError(f"initialization.y: class {k + 1} has no points, so it can have no neurons")
@@ -100,6 +100,6 @@ def _rows(k: int, classes: list[Floats], y: list[float]) -> Floats:
     unit = np.linalg.pinv(x) @ np.ones(len(x))  # (d,)
     if not (x @ unit > 0).all():
         raise InputError(f"initialization: the neurons of class {k + 1} would not be active on all of its points (H2)")
-    if (others @ unit > ROUNDING * np.linalg.norm(unit) * np.linalg.norm(others, axis=1)).any():
+    if (opposite @ unit > ROUNDING * np.linalg.norm(unit) * np.linalg.norm(opposite, axis=1)).any():
         raise InputError(f"initialization: neurons of class {k + 1} would be active on class {2 - k} (H2)")
     return np.outer(y, unit)
