@@ -103,19 +103,17 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
     largest = kit.round_up(now.largest)
     tips = now.W / largest * reach  # (m, 2)
     axes.set_aspect("equal")
-    axes.set(xlim=(-1.12 * reach, 1.12 * reach), ylim=(-1.62 * reach, 1.12 * reach), xticks=[], yticks=[])
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.set(xlim=(-1.12 * reach, 1.12 * reach), ylim=(-1.62 * reach, 1.12 * reach))
+    axes.set_axis_off()
     ends = np.array([-1.12, 1.12]) * reach  # above the text
     axes.plot(ends, [0, 0], color=kit.PALETTE.faint, lw=0.7, zorder=0)
     axes.plot([0, 0], ends, color=kit.PALETTE.faint, lw=0.7, zorder=0)
     rim = 1.05 * reach * now.W / np.where(lengths > 0, lengths, 1.0)[:, None]
     for sign in (1, -1):
         color, members = kit.PALETTE.sign(sign), np.sign(now.v) == sign
-        for end in rim[members]:
-            axes.plot([0, end[0]], [0, end[1]], color=color, lw=0.5, alpha=0.35, zorder=1)
-        for tip in tips[members]:
-            axes.plot([0, tip[0]], [0, tip[1]], color=color, lw=0.8, alpha=0.5, zorder=2)
+        rays = np.stack([np.zeros_like(rim), rim, tips])[:, members]  # (3, m', 2)
+        axes.plot(rays[:2, :, 0], rays[:2, :, 1], color=color, lw=0.5, alpha=0.35, zorder=1)
+        axes.plot(rays[::2, :, 0], rays[::2, :, 1], color=color, lw=0.8, alpha=0.5, zorder=2)
         axes.plot(*tips[members].T, ls="none", marker=kit.MARKER, ms=3.2, mfc=color, mec="white", mew=0.3, zorder=3)
     for label, marker in ((1, "^"), (-1, "v")):
         look: dict[str, Any] = {"ls": "none", "marker": marker, "ms": 6, "color": kit.PALETTE.function, "mec": "white"}

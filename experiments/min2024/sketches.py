@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.patches import Wedge
-from numpy.typing import ArrayLike
 
 from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
@@ -16,39 +15,31 @@ TOY_Y: kit.Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 """The data of Figure 6."""
 
 
-def plain(axes: kit.Axes, reach: float, y: tuple[float, float] | None = None) -> None:
-    """Make a window without axes, `reach` to both sides of 0 and, unless `y` is given, as far up and down."""
-    axes.set_aspect("equal")
-    axes.set(xlim=(-reach, reach), ylim=y or (-reach, reach), xticks=[], yticks=[])
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+def plain(axes: kit.Axes, reach: float, y: tuple[float, float]) -> None:
+    """Make a window without axes, `reach` to both sides of 0, from `y[0]` to `y[1]`."""
+    axes.set(xlim=(-reach, reach), ylim=y, aspect="equal")
+    axes.set_axis_off()
     axes.plot(0, 0, kit.MARKER, ms=2.5, color=kit.PALETTE.theory, zorder=5)
 
 
 def arrow(
-    axes: kit.Axes, end: ArrayLike, color: str, label: str = "", *, start: ArrayLike = (0.0, 0.0), lw: float = 1.4,
-    head: float = 10.0,
+    axes: kit.Axes, tip: kit.Floats, color: str, label: str = "", *, start: kit.Floats | tuple[int, int] = (0, 0),
+    lw: float = 1.4, head: float = 10.0,
 ) -> None:  # fmt: skip
-    """Draw an arrow from `start` to `end` (2,) with a label at its tip; `head` is the size of its head in points."""
-    tip, tail = np.asarray(end, dtype=np.float64), np.asarray(start, dtype=np.float64)
+    """Draw an arrow from `start` to `tip` (2,) with a label at its tip; `head` is the size of its head in points."""
     look = {"arrowstyle": "-|>", "color": color, "lw": lw, "shrinkA": 0, "shrinkB": 0, "mutation_scale": head}
-    axes.annotate("", tuple(tip), tuple(tail), arrowprops=look, zorder=4)
+    axes.annotate("", tuple(tip), tuple(start), arrowprops=look, zorder=4)
     if label:
-        off = tip - tail
-        place = tip + (0.08 + 0.025 * len(label.strip("$"))) * off / max(float(np.linalg.norm(off)), 1e-12)
-        axes.text(
-            float(place[0]), float(place[1]), label, color=color, ha="center", va="center", fontsize=8.5, zorder=6
-        )
+        place = tip + (0.08 + 0.025 * len(label.strip("$"))) * (tip - start) / np.linalg.norm(tip - start)
+        axes.annotate(label, tuple(place), color=color, ha="center", va="center", fontsize=8.5, zorder=6)
 
 
-def half_plane(axes: kit.Axes, normal: ArrayLike, reach: float) -> None:
+def half_plane(axes: kit.Axes, normal: kit.Floats, reach: float) -> None:
     """Shade where `<normal, z> > 0` and draw its boundary."""
-    angle = float(np.degrees(np.arctan2(*np.asarray(normal, dtype=np.float64)[::-1])))
+    angle = float(np.degrees(np.arctan2(normal[1], normal[0])))
     shade = Wedge((0, 0), 2 * reach, angle - 90, angle + 90, color=kit.PALETTE.faint, alpha=0.6, zorder=0, lw=0)
     axes.add_patch(shade)
-    along = np.radians(angle + 90)
-    ends = np.array([[-1.0], [1.0]]) * 2 * reach * np.array([np.cos(along), np.sin(along)])
-    axes.plot(*ends.T, color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1)
+    axes.axline((0.0, 0.0), (-normal[1], normal[0]), color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1)
 
 
 def cone_angles(x: kit.Floats, inside: kit.Bools) -> list[tuple[float, float]]:
@@ -192,19 +183,15 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     for centre, sign in zip(kit.directions(np.array(centres(TOY_X, TOY_Y))), "+-", strict=True):
         arrow(axes, 0.72 * centre, kit.PALETTE.sign(float(f"{sign}1")), lw=2.2)
         place = 0.66 * centre - np.array([0.0, 0.13])
-        axes.text(
-            place[0], place[1], f"$x_{sign}$", color=kit.PALETTE.sign(float(f"{sign}1")), ha="center", va="center"
-        )
+        axes.annotate(f"$x_{sign}$", place, color=kit.PALETTE.sign(float(f"{sign}1")), ha="center", va="center")
     for k, track in enumerate(np.swapaxes(e.tracks, 0, 1)):
         circle = (0.85 + 0.16 * k) * track
         axes.plot(*circle.T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
         axes.plot(*circle[0], kit.MARKER, color=kit.PALETTE.measured, mec="white", ms=5, zorder=4)
         axes.plot(*circle[-1], "X", color=kit.PALETTE.measured, mec="white", ms=7, zorder=4)
-        middle = (
-            1.08 * circle[int(np.argmin(np.linalg.norm(track - kit.directions((track[:1] + track[-1:]) / 2), axis=1)))]
-        )
+        halfway = np.argmax(track @ (track[0] + track[-1]))
         fate = {PLUS: "reaches $S_+$", DEAD: "dies"}.get(int(e.fates[k]), "")
-        axes.text(middle[0], middle[1], fate, color=kit.PALETTE.measured, fontsize=7, ha="center", va="center")
+        axes.annotate(fate, 1.08 * circle[halfway], color=kit.PALETTE.measured, fontsize=7, ha="center", va="center")
     return figure
 
 
@@ -264,11 +251,11 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     arrow(axes, 1.25 * point, kit.PALETTE.positive, "$x_i y_i$")
     arrow(axes, e.w, kit.PALETTE.theory)
     beside, tip = e.w - 0.16 * point, e.w + 0.6 * (force - (force @ e.w) * e.w)
-    axes.text(beside[0], beside[1], "$w_j$", color=kit.PALETTE.theory, ha="center", va="center", fontsize=8.5)
+    axes.annotate("$w_j$", beside, color=kit.PALETTE.theory, ha="center", va="center", fontsize=8.5)
     arrow(axes, 1.1 * force, kit.PALETTE.rank, "$x_a(w_j)$")
     arrow(axes, tip, kit.PALETTE.measured, start=e.w, lw=1.8)
     corner, name = tip + 0.08, r"$\mathcal{P}_{w_j}x_a$"
-    axes.text(corner[0], corner[1], name, color=kit.PALETTE.measured, va="center", fontsize=8.5)
+    axes.annotate(name, corner, color=kit.PALETTE.measured, va="center", fontsize=8.5)
     return figure
 
 
@@ -332,7 +319,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         arrow(axes, 0.9 * point, kit.PALETTE.sign(label))
         place = 0.9 * point + [0.0, -0.17 if point[1] < 0.1 else 0.04]
         where = "center" if point[1] < 0.1 else "left" if point[0] >= 0 else "right"
-        axes.text(float(place[0]), float(place[1]), name, ha=where, va="bottom", fontsize=7.5, bbox=OVER, zorder=6)
+        axes.annotate(name, place, ha=where, va="bottom", fontsize=7.5, bbox=OVER, zorder=6)
     for w in np.stack(np.meshgrid(np.linspace(-1.3, 1.3, 10), np.linspace(-0.45, 1.65, 8)), axis=-1).reshape(-1, 2):
         force = x_a(e.x, Y, w)
         if force.any():
