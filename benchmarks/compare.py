@@ -1,9 +1,8 @@
 """Side-by-side timings, run by hand: `python benchmarks/compare.py [--json FILE] [--only NAME] [--mnist DIR]`.
 
 Microseconds per iteration with the loss recorded at every iteration (SGD: ours once an epoch, as its runs do): the
-plain PyTorch loop (the faster of one thread and all), JAX where it can be imported, C where there is a compiler, and
-our steppers. All run in turns in one process, and of each the fastest turn counts, so that other users of the machine
-hit all alike. Take ratios.
+plain PyTorch loop (the faster of one thread and all), JAX where it can be imported, and our steppers. All run in turns
+in one process, and of each the fastest turn counts, so that other users of the machine hit all alike. Take ratios.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peers import Timed, c_loop, jax_scan, ours, plain
+from peers import Timed, jax_scan, ours, plain
 from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 
 from dynamics_cli.kinds import Problem
@@ -60,17 +58,14 @@ def machine() -> dict[str, Any]:
 def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
     """Return microseconds per iteration of every way to train a problem, the fastest of some turns each."""
     able = ["torch", *(["engine"] if by_engine(problem) else []), *(["kernel"] if by_kernel(problem) else [])]
-    with tempfile.TemporaryDirectory() as directory:
-        ways: dict[str, Timed | None] = {f"plain {k}": plain(problem, k) for k in {1, os.cpu_count() or 1}}
-        ways["jax"] = jax_scan(problem)
-        ways["c"] = c_loop(problem, Path(directory))
-        ways.update({f"ours {way}": ours(problem, way) for way in able})
-        runs = {name: run for name, run in ways.items() if run is not None}
-        counts = {name: calibrate(run, turn) for name, run in runs.items()}
-        best = dict.fromkeys(runs, float("inf"))
-        for _ in range(repeats):
-            for name, run in runs.items():
-                best[name] = min(best[name], run(counts[name]) / counts[name] * 1e6)
+    ways: dict[str, Timed | None] = {f"plain {k}": plain(problem, k) for k in {1, os.cpu_count() or 1}}
+    ways |= {"jax": jax_scan(problem), **{f"ours {way}": ours(problem, way) for way in able}}
+    runs = {name: run for name, run in ways.items() if run is not None}
+    counts = {name: calibrate(run, turn) for name, run in runs.items()}
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(repeats):
+        for name, run in runs.items():
+            best[name] = min(best[name], run(counts[name]) / counts[name] * 1e6)
     best["plain"] = min(us for way, us in best.items() if way.startswith("plain "))  # the user's luckier choice
     return {"chosen": able[-1], "microseconds": best}
 
@@ -92,12 +87,12 @@ def markdown(results: Mapping[str, Any]) -> str:
     lines = [
         f"Microseconds per iteration, loss recorded at every iteration; {m['cores']} cores of {m['cpu']}, {m['date']}.",
         "",
-        "| problem | plain PyTorch | JAX `scan` | C, one thread | `dyn` (way) | x plain | x JAX | wanted |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| problem | plain PyTorch | JAX `scan` | `dyn` (way) | x plain | x JAX | wanted |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, row in results["table"].items():
         us, mine = row["microseconds"], row["microseconds"][f"ours {row['chosen']}"]
-        cells = [number(us.get(way)) for way in ("plain", "jax", "c")]
+        cells = [number(us.get(way)) for way in ("plain", "jax")]
         ratios = [number(us[way] / mine) if way in us else "–" for way in ("plain", "jax")]
         least = " and ".join(f"{t:g}" if t else "–" for t in TARGETS[name])
         lines.append(

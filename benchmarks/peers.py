@@ -1,4 +1,4 @@
-"""What users run today: the notebook's PyTorch loop, JAX in `lax.scan`, and the limit, a C loop on one thread.
+"""What users run today: the notebook's PyTorch loop, and JAX in `lax.scan`.
 
 Each way returns a function of a number of iterations that trains from the initial weights and returns the seconds it
 took. JAX is written as its users do, `jax.value_and_grad` inside a compiled loop, for the bundled kinds that it can
@@ -7,10 +7,8 @@ express (no convolutions, GANs, gradient flow or samples that are drawn anew).
 
 from __future__ import annotations
 
-import ctypes
+import importlib
 import importlib.util
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,6 +20,7 @@ import torch
 
 from dynamics_cli.kinds import Problem, State
 from dynamics_cli.measures.lanczos import largest_eigenvalues
+from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.steppers.layers import LayersStepper
 
@@ -135,83 +134,14 @@ def hessian_product(slopes: tuple[torch.Tensor, ...], weights: list[torch.Tensor
 def jax_scan(problem: Problem) -> Timed | None:
     if not HAS_JAX or not expressible(problem):
         return None
-    return sharpness_run(problem) if problem.config.record.measures else JaxRun(problem).scanned
-
-
-C_SOURCE = """
-#include <string.h>
-void run(float *restrict W, float *restrict a, const float *restrict x, const float *restrict y,
-         float *restrict z, float *restrict gW, float *restrict ga, float *restrict losses, long count, float lr) {
-  for (long t = 0; t < count; t++) {
-    float loss = 0, r[N];
-    for (int k = 0; k < N; k++) {
-      float h = 0;
-      for (int j = 0; j < M; j++) {
-        float s = 0;
-        #pragma GCC unroll 4
-        for (int i = 0; i < D; i++) s += x[k * D + i] * W[i * (long)M + j];
-        s = s > 0 ? s : 0;
-        z[k * (long)M + j] = s;
-        h += a[j] * s;
-      }
-      loss += (h - y[k]) * (h - y[k]);
-      r[k] = 2 * (h - y[k]) / N;
-    }
-    losses[t] = loss / N;
-    memset(gW, 0, sizeof(float) * D * (long)M);
-    memset(ga, 0, sizeof(float) * (long)M);
-    for (int k = 0; k < N; k++) {
-      float *restrict zk = z + k * (long)M;
-      for (int j = 0; j < M; j++) {
-        float s = zk[j], b = r[k] * a[j];
-        ga[j] += r[k] * s;
-        zk[j] = s > 0 ? b : 0;
-      }
-      for (int i = 0; i < D; i++)
-        for (int j = 0; j < M; j++) gW[i * (long)M + j] += zk[j] * x[k * D + i];
-    }
-    for (long j = 0; j < D * (long)M; j++) W[j] -= lr * gW[j];
-    for (int j = 0; j < M; j++) a[j] -= lr * ga[j];
-  }
-}
-"""
-
-
-def c_loop(problem: Problem, directory: Path) -> Timed | None:
-    """Return the loop in C, its sizes known to the compiler; None without a compiler, with batches or many columns."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    two_layers = problem.config.architecture.kind == "two_layer"
-    if compiler is None or problem.batch_size is not None or problem.dataset.d > 4 or not two_layers:
-        return None
-    m, d = problem.shapes["hidden_weight"]
-    n = problem.dataset.n
-    source, library = directory / "loop.c", directory / f"loop_{n}_{d}_{m}.so"
-    source.write_text(C_SOURCE)
-    flags = ["-O3", "-march=native", "-ffast-math", "-fPIC", f"-DN={n}", f"-DD={d}", f"-DM={m}"]
-    compiled = library.with_suffix(".o")
-    subprocess.run([compiler, *flags, "-c", str(source), "-o", str(compiled)], check=True)
-    # linked without -ffast-math, which would switch off denormal numbers for the whole process
-    subprocess.run([compiler, "-shared", str(compiled), "-o", str(library)], check=True)
-    function = ctypes.CDLL(str(library)).run
-    x, y = problem.dataset.x.astype(np.float32), problem.dataset.y.astype(np.float32)
-    z, gW, ga = (np.empty(size, np.float32) for size in (n * m, d * m, m))
-
-    def run(count: int) -> float:
-        weights = problem.initial_parameters()
-        W = np.array(weights["hidden_weight"].T, order="C", dtype=np.float32)
-        a, losses = np.array(weights["output_weight"], np.float32), np.empty(count, np.float32)
-        pointers = [v.ctypes.data_as(ctypes.c_void_p) for v in (W, a, x, y, z, gW, ga, losses)]
-        lr = ctypes.c_float(problem.config.optimizer.lr)  # type: ignore[union-attr]
-        began = time.perf_counter()
-        function(*pointers, ctypes.c_long(count), lr)
-        return time.perf_counter() - began
-
-    return run
+    return sharpness_run(problem) if problem.config.record.measures else JaxRun(problem).scanned()
 
 
 # --- JAX
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
+jax: Any = importlib.import_module("jax") if HAS_JAX else None
+jnp: Any = importlib.import_module("jax.numpy") if HAS_JAX else None
 LANCZOS = 4
 """Hessian-vector products of JAX for each sharpness; ours and the plain loop's stop at a residual, after as many."""
 KEYS = {
@@ -241,9 +171,6 @@ def expressible(problem: Problem) -> bool:
 
 def activation_of(problem: Problem) -> Callable[[Any], Any]:
     """Return JAX's own form of the activation."""
-    import jax
-    import jax.numpy as jnp
-
     sigma = getattr(problem.config.architecture, "sigma", None)
     kind = sigma.kind if sigma is not None else "relu"
     return {
@@ -263,9 +190,6 @@ def activation_of(problem: Problem) -> Callable[[Any], Any]:
 
 def outputs_of(problem: Problem) -> Callable[[Any, Any], Any]:
     """Return `(weights, x) -> h`, (n, C), or (n,) of one output, before scale and centring."""
-    import jax
-    import jax.numpy as jnp
-
     architecture, sigma = problem.config.architecture, activation_of(problem)
     names = [name for name in problem.shapes if "weight" in name]
     if architecture.kind == "diagonal_linear":
@@ -306,9 +230,6 @@ def outputs_of(problem: Problem) -> Callable[[Any, Any], Any]:
 
 def network_of(problem: Problem) -> Callable[[Any, Any, Any, Any], Any]:
     """Return the loss, `(weights, x, y, outputs to subtract) -> number`, reduced as the config says."""
-    import jax
-    import jax.numpy as jnp
-
     loss, forward = problem.config.loss, outputs_of(problem)
     scale = problem.config.architecture.output_scale or 1.0
 
@@ -336,11 +257,8 @@ def network_of(problem: Problem) -> Callable[[Any, Any, Any, Any], Any]:
 
 def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]:
     """Return `(weights, gradient, memory, t, loss) -> (weights, memory)` and what makes the first memory."""
-    import jax
-    import jax.numpy as jnp
-
     optimizer: Any = problem.config.optimizer
-    factors, fixed = problem.step_factors(), set(problem.shapes) - set(trained(problem))
+    factors, fixed = problem.step_factors(), set(problem.shapes) - set(trained_names(problem))
     rates = {name: 0.0 if name in fixed else optimizer.lr * factors.get(name, 1.0) for name in problem.shapes}
     zeros = lambda w: jax.tree.map(jnp.zeros_like, w)  # noqa: E731
     each = jax.tree.map
@@ -377,19 +295,10 @@ def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]
     return plain, lambda w: zeros(w) if optimizer.momentum is not None else None
 
 
-def trained(problem: Problem) -> list[str]:
-    """Return the names of the weights that are trained."""
-    frozen = not getattr(problem.config.architecture, "train_output", True)
-    return [name for name in problem.shapes if not (frozen and name == "output_weight")]
-
-
 class JaxRun:
     """A problem in JAX: `advance` does any number of updates in one compiled call."""
 
     def __init__(self, problem: Problem) -> None:
-        import jax
-        import jax.numpy as jnp
-
         jax.config.update("jax_enable_x64", problem.config.dtype == "float64")
         dtype = getattr(jnp, problem.config.dtype)
         self.x, self.y = (jnp.array(one, dtype) for one in (problem.dataset.x, problem.dataset.y))
@@ -419,24 +328,16 @@ class JaxRun:
 
         self._advance = jax.jit(advance)
         self.value = jax.jit(lambda w: value(w, self.x, self.y, base))
-        self._scans: dict[int, Any] = {}
         self._gradient, self._update = gradient, update
 
-    def scanned(self, count: int) -> float:
-        """Return the seconds of `count` updates by `jax.lax.scan`, the loss of each recorded, from the start."""
-        import jax
-        import jax.numpy as jnp
+    def scanned(self) -> Timed:
+        """Return the timing of updates by `jax.lax.scan`, the loss of each recorded."""
 
         def step(carry: Any, t: Any) -> Any:
             loss, g = self._gradient(carry[0], t)
-            return self._update(*carry[:1], g, carry[1], t, loss), loss
+            return self._update(carry[0], g, carry[1], t, loss), loss
 
-        if count not in self._scans:
-            self._scans[count] = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.arange(count)))
-            jax.block_until_ready(self._scans[count]((self.weights, self.memory)))
-        began = time.perf_counter()
-        jax.block_until_ready(self._scans[count]((self.weights, self.memory)))
-        return time.perf_counter() - began
+        return timed_scan(step, (self.weights, self.memory))
 
     def whole(self, states: Sequence[int], losses_every: int, file: Path) -> float:
         """Return the seconds of a run that writes the weights at `states`, ascending from 0, and all losses at its end.
@@ -444,9 +345,6 @@ class JaxRun:
         Losses of full batches are those of every iteration; of batches, that of all samples at every
         `losses_every` iterations, as the runs of `dyn` record it.
         """
-        import jax
-        import jax.numpy as jnp
-
         stops = set(states[1:])
         if not self.full_batch:
             stops |= set(range(losses_every, states[-1] + 1, losses_every))
@@ -469,13 +367,9 @@ class JaxRun:
 
 def sharpness_run(problem: Problem) -> Callable[[int], float]:
     """Return the timing of a scan that finds the sharpness at every state, from the last eigenvector on."""
-    import jax
-    import jax.flatten_util
-    import jax.numpy as jnp
-
     run = JaxRun(problem)
     value = network_of(problem)
-    start, unravel = jax.flatten_util.ravel_pytree(run.weights)
+    start, unravel = importlib.import_module("jax.flatten_util").ravel_pytree(run.weights)
     lr = problem.config.optimizer.lr
 
     def loss_at(flat: Any) -> Any:
@@ -501,14 +395,19 @@ def sharpness_run(problem: Problem) -> Callable[[int], float]:
         return (at - lr * g, vectors[:, -1] @ Q[:-1]), (loss, found[-1])
 
     vector = jnp.array(np.random.default_rng(0).standard_normal(len(start)), start.dtype)
+    return timed_scan(step, (start, vector))
+
+
+def timed_scan(step: Callable[[Any, Any], Any], start: Any) -> Timed:
+    """Return the timing of `jax.lax.scan` over a number of steps, compiled for each number."""
     compiled: dict[int, Any] = {}
 
     def timed(count: int) -> float:
         if count not in compiled:
             compiled[count] = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.arange(count)))
-            jax.block_until_ready(compiled[count]((start, vector)))
+            jax.block_until_ready(compiled[count](start))
         began = time.perf_counter()
-        jax.block_until_ready(compiled[count]((start, vector)))
+        jax.block_until_ready(compiled[count](start))
         return time.perf_counter() - began
 
     return timed
