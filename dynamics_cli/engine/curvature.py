@@ -153,7 +153,7 @@ class Engine:
         """Where the trained weights are among all of the layout."""
         architecture: Any = problem.config.architecture
         samples, sigma = problem.dataset, activation_unit(architecture.sigma, REAL, 2)
-        self.sigma, self.sigma_numbers = sigma.address, sigma.numbers
+        self.sigma, self.sigma_numbers = sigma.native.address, sigma.numbers
         x, y = (np.array(array, np.float64, order="C") for array in (samples.x, samples.y))
         weight = float(problem.loss.sample_weight(samples.n))
         self.work = Work(self, x, y, weight)
@@ -163,7 +163,7 @@ class Engine:
         N, P = samples.n * self.layout.numbers, self.layout.P
         direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
         self.state = CURVATURE(
-            network=self.work.net, loss_curvature=loss_curvature_unit(problem.loss, REAL).address,
+            network=self.work.net, loss_curvature=loss_curvature_unit(problem.loss, REAL).native.address,
             samples=samples.n, sample_weight=weight, x=x, y=y, theta=self.work.theta, trained=len(self.places),
             places=self.places, direction=direction, result=result, tangent_z=z, tangent_h=h, tangent_deltas=deltas,
         )  # fmt: skip

@@ -42,7 +42,6 @@ class Layout:
         learning = (k for k, pair in enumerate(zip(weights, biases, strict=True)) if set(pair) & set(trained))
         self._lowest = next(learning, 0)
         self._scale = float(architecture.output_scale or 1.0)
-        self._shifts = bool(architecture.output_scale or architecture.centered)
         self._loss = loss_unit(problem.loss, dtype)
         self.loss_and_gradient = (network.diagonal_loss_and_gradient if self.depth else network.loss_and_gradient)(
             dtype
@@ -73,9 +72,9 @@ class Layout:
             loss_and_gradient=self.loss_and_gradient.address, forward_layer=network.forward_layer(self.dtype).address,
             backward_layer=network.backward_layer(self.dtype).address,
             weight_gradient=network.weight_gradient(self.dtype).address, product=product(self.dtype).address,
-            dots=dots(self.dtype).address, loss=self._loss.address, loss_numbers=self._loss.numbers,
+            dots=dots(self.dtype).address, loss=self._loss.native.address, loss_numbers=self._loss.numbers,
             layers=self._layers, layer_count=len(self._layers), lowest=self._lowest, depth=self.depth,
-            columns=self.sizes[0], shifts_outputs=self._shifts, output_scale=self._scale, activations=activations,
+            columns=self.sizes[0], output_scale=self._scale, activations=activations,
             deltas=deltas, derivatives=first, second_derivatives=second, keeps_derivatives=bool(derivatives),
             scratch=scratch,
         )  # fmt: skip
@@ -84,10 +83,10 @@ class Layout:
     def centring(self, *networks: Any) -> Iterator[None]:
         """Have these networks overwrite the subtracted outputs with their own."""
         for net in networks:
-            net.shifts_outputs, net.output_scale = 1, 0.0
+            net.output_scale = 0.0
         yield
         for net in networks:
-            net.shifts_outputs, net.output_scale = self._shifts, self._scale
+            net.output_scale = self._scale
 
     def views(self, flat: Weights) -> dict[str, Weights]:
         """Return views of a flat array (..., P) by name, (..., *shape)."""

@@ -124,11 +124,10 @@ def forward(net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, 
 def output_loss(net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: int, C: int, weight: Real) -> Any:
     """Centre and scale the outputs `f` (n, C), fill `delta` with `weight dl/df`; return the summed losses."""
     s = cast_like(net.output_scale, weight)
-    if net.shifts_outputs:
-        for k in range(n * C):
-            if s == 0:
-                base[k] = f[k]
-            f[k] = s * (f[k] - base[k])
+    for k in range(n * C):
+        if s == 0:
+            base[k] = f[k]
+        f[k] = s * (f[k] - base[k])
     return call_number(net.loss, (f, y, f, delta, n, C, weight, net.loss_numbers))
 
 

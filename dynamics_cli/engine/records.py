@@ -36,7 +36,6 @@ NETWORK = Record("Network", [
     ("lowest", "int", "the first layer that is trained"),
     ("depth", "int", "D of a diagonal network"),
     ("columns", "int", "d, inputs of a sample"),
-    ("shifts_outputs", "int", "whether outputs are centred or scaled"),
     ("output_scale", "float", "s in s (z_L - base); 0: `base` becomes the outputs"),
     ("activations", "Reals", "(N n,) z_l, then h_l, layer by layer"),
     ("deltas", "Reals", "(N n,) dF/dz_l"),

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 _X86, _ARM = 1 << 15 | 1 << 6, 1 << 24
-_WORD, FLUSHES = {
+WORD, FLUSHES = {
     ("linux", "x86_64"): (7, _X86), ("linux", "aarch64"): (0, _ARM),
     ("darwin", "x86_64"): (1, _X86), ("darwin", "arm64"): (2, _ARM),
 }.get((sys.platform, platform.machine()), (0, 0))  # fmt: skip
@@ -30,11 +30,6 @@ def environment() -> Any:
     return words
 
 
-def flushing() -> bool:
-    """Return whether the calling thread takes subnormal numbers as 0."""
-    return environment()[_WORD] & FLUSHES == FLUSHES  # type: ignore[no-any-return]
-
-
 @contextmanager
 def flushed(*, everywhere: bool = False) -> Iterator[None]:
     """Take subnormal numbers as 0 in the calling thread and, where asked, in the threads that torch computes on.
@@ -47,7 +42,7 @@ def flushed(*, everywhere: bool = False) -> Iterator[None]:
     torch: Any = sys.modules.get("torch") if everywhere and sys.platform == "linux" else None
     gnu = torch is not None and hasattr(_LIBRARY, "GOMP_parallel")  # else torch has another OpenMP
     threads, former, changed = torch.get_num_threads() if gnu else 1, environment(), environment()
-    changed[_WORD] |= FLUSHES
+    changed[WORD] |= FLUSHES
 
     def set_words(words: Any) -> None:
         if threads > 1:  # the calling thread takes part

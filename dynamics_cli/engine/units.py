@@ -48,11 +48,6 @@ class Unit:
     slots: tuple[str, ...] = ()
     """The memory of an update, by name."""
 
-    @property
-    def address(self) -> int:
-        """Where it is."""
-        return self.native.address
-
 
 # -- sources
 

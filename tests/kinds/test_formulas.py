@@ -57,7 +57,7 @@ def test_derivatives_of_random_formulas_are_those_of_autograd(seed: int) -> None
 def test_compiled_activations_are_those_of_numpy(sigma: Activation, dtype: str) -> None:
     z = np.random.default_rng(0).uniform(-4, 4, 101).astype(dtype)
     unit, arrays = activation_unit(sigma, np.dtype(dtype), 2), [z.copy(), np.empty_like(z), np.empty_like(z)]
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)(unit.address)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)(unit.native.address)
     function(*(one.ctypes.data for one in arrays), len(z), unit.numbers.ctypes.data)
     exact = z.astype(np.float64)
     expected = [np.asarray(sigma.value(exact)), sigma.derivative(exact), sigma.derivative(exact, 2)]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dynamics_cli.engine.subnormals import FLUSHES, flushed, flushing
+from dynamics_cli.engine.subnormals import FLUSHES, WORD, environment, flushed
 from dynamics_cli.kinds import Problem
 from tests.training.problems import random_problem, stepper_of
 
@@ -18,6 +18,11 @@ pytestmark = pytest.mark.skipif(not FLUSHES, reason="this processor has no flag 
 TINY = 1e-39
 SGD = {"kind": "sgd", "lr": 0.02, "epochs": 50}
 GD = {"kind": "gd", "lr": 0.02, "iterations": 50}
+
+
+def flushing() -> bool:
+    """Return whether the calling thread takes subnormal numbers as 0."""
+    return environment()[WORD] & FLUSHES == FLUSHES  # type: ignore[no-any-return]
 
 
 def halves() -> list[bool]:
