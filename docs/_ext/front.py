@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dynamics_cli._bundled.experiments.index import PAPERS
-from markup import inline
+from markup import gallery, inline
 from papers import DOCS, FIGURES, numbered, short
 from PIL import Image
 
@@ -36,26 +36,24 @@ def write_small_pictures() -> None:
             image.save(small, quality=80)
 
 
-def gallery() -> str:
+def figures_by_paper() -> str:
     """Return a small picture of each figure with its title, by paper; each leads to its section on the paper's page."""
     parts = []
     for key, paper in PAPERS.items():
         cards = [
-            f":::{{container}} card\n```{{image}} papers/_small/{name}.webp\n:alt: {title}\n:loading: lazy\n"
-            f":target: papers/{key}.html#{name}\n```\n[{inline(title)}](papers/{key}.md#{name})\n:::"
+            (f"papers/_small/{name}.webp", numbered(name, figure.title), f"papers/{key}.md#{name}")
             for name, figure in paper.figures.items()
-            if (FIGURES / f"{name}.png").is_file() and (title := numbered(name, figure.title))
+            if (FIGURES / f"{name}.png").is_file()
         ]
         if cards:
-            heading = f"**[{short(key, paper)}](papers/{key}.md)** {inline(paper.title)}"
-            parts += [heading, "::::{container} gallery", *cards, "::::"]
+            parts += [f"**[{short(key, paper)}](papers/{key}.md)** {inline(paper.title)}", gallery(cards)]
     return "\n\n".join(parts) + "\n"
 
 
 def write_pages(app: Sphinx) -> None:
     """Write the small pictures and the gallery, which `index.md` includes."""
     write_small_pictures()
-    (DOCS / "papers" / "_gallery.md").write_text(gallery(), encoding="utf-8")
+    (DOCS / "papers" / "_gallery.md").write_text(figures_by_paper(), encoding="utf-8")
 
 
 def write_run(app: Sphinx, error: Exception | None) -> None:

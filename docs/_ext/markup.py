@@ -23,6 +23,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], style: str = "")
     return "\n".join([":::{table}", f":class: {style}", "", *lines, ":::"] if style else lines)
 
 
+def gallery(cards: Iterable[tuple[str, str, str]]) -> str:
+    """Return pictures of files with a title, each leading to a Markdown file or to a section `FILE.md#NAME`."""
+    shown = [
+        f":::{{container}} card\n```{{image}} {file}\n:alt: {title}\n:loading: lazy\n"
+        f":target: {target.replace('.md', '.html')}\n```\n[{inline(title)}]({target})\n:::"
+        for file, title, target in cards
+    ]
+    return "\n\n".join(["::::{container} gallery", *shown, "::::"])
+
+
 def folded(title: str, *parts: str) -> str:
     """Return parts that a reader unfolds."""
     return "\n\n".join([f'<details class="folded"><summary>{escape(title)}</summary>', *parts, "</details>"])

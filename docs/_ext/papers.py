@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli._bundled.experiments.index import PAPERS
-from markup import folded, inline, table, toctree, write_changed
+from markup import folded, gallery, inline, table, toctree, write_changed
 
 from dynamics_cli.reproduction.audit import Audit, read_audit
 from dynamics_cli.reproduction.claims import KINDS, ClaimOverSeeds, summary
@@ -365,6 +365,12 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
             f"(../explanation/verdicts.md#seeds), and {len(depending)} of these depend on the seed. The others stand "
             "on one seed.",
             table(["paper", "claims", "theory", "on several seeds", "depend on the seed", "figures"], rows, "outcomes"),
+            "## Gallery",
+            gallery(
+                (f"_small/{name}.webp", short(key, entry), f"{key}.md")
+                for key, entry in PAPERS.items()
+                if (name := next((name for name in entry.figures if name in made), None))
+            ),
             "## Claims that depend on the seed",
             table(["claim", "figure", "expected", "median", "seeds"], depending, "claims missed"),
             "## Claims that are not reproduced",

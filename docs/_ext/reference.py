@@ -14,15 +14,7 @@ import click
 from markup import inline, table, toctree, write_changed
 
 from dynamics_cli import kit
-from dynamics_cli.config.describe import (
-    WHOLE,
-    example,
-    key_rows,
-    list_kinds,
-    name_of,
-    obstacle_of,
-    section_example,
-)
+from dynamics_cli.config import describe
 from dynamics_cli.kinds import Kind, all_kinds, formulas, get_kind
 from dynamics_cli.kinds.registry import SECTIONS
 
@@ -31,14 +23,6 @@ if TYPE_CHECKING:
 
 PAGES = "reference/kinds"
 """Where the pages are written, below the folder of the handbook; git ignores it."""
-NAMES = {
-    "dataset": "data set",
-    "architecture": "network",
-    "initialization": "initialisation",
-    "snapshots": "schedule of snapshots",
-}
-"""Sections whose kinds have another name in a sentence."""
-
 
 # -- words
 
@@ -77,7 +61,7 @@ def keys_table(keys: Sequence[Mapping[str, Any]]) -> str:
 
 def _of_section(key: str) -> str:
     """Return the first paragraph about a section of a config, whose key needs no other words."""
-    about = base_of(next(iter(all_kinds(key).values()))) if key in SECTIONS else WHOLE.get(key)
+    about = base_of(next(iter(all_kinds(key).values()))) if key in SECTIONS else describe.WHOLE.get(key)
     return "" if about is None else first_paragraph(about)
 
 
@@ -96,7 +80,7 @@ def _link(code: re.Match[str]) -> str:
 
 def bundled(section: str) -> dict[str, type[Kind]]:
     """Return the kinds of a section that come with the program."""
-    return {row["kind"]: get_kind(section, row["kind"]) for row in list_kinds(section) if row["from"] == "dyn"}
+    return {row["kind"]: get_kind(section, row["kind"]) for row in describe.list_kinds(section) if row["from"] == "dyn"}
 
 
 def base_of(cls: type[Kind]) -> type[Kind]:
@@ -106,7 +90,8 @@ def base_of(cls: type[Kind]) -> type[Kind]:
 
 def page(cls: type[Kind]) -> str:
     """Return the page of a kind in Markdown."""
-    section, name, panel, obstacle = cls.section, name_of(cls), getattr(cls, "panel", None), obstacle_of(cls)
+    section, name = cls.section, describe.name_of(cls)
+    panel, obstacle = getattr(cls, "panel", None), describe.obstacle_of(cls)
     facts = [f"In the section [`{section}`](index.md) of a config; `dyn explain {section}.{name}` prints this page."]
     paper = re.search(r"\.experiments\.(\w+)\.", f"{cls.__module__}.")
     if paper:
@@ -119,13 +104,13 @@ def page(cls: type[Kind]) -> str:
         facts.append(f"It is trained by autograd, because it is no formula: {inline(obstacle)}.")
     shared = base_of(cls).model_fields
     keys, common = (
-        [key for key in key_rows(cls) if (key["name"] in shared) is inherited] for inherited in (False, True)
+        [key for key in describe.key_rows(cls) if (key["name"] in shared) is inherited] for inherited in (False, True)
     )
     parts = [f"# {name}", markdown(inspect.cleandoc(cls.__doc__ or "")), "\n".join(facts)]
     parts.append("## Keys\n\n" + (keys_table(keys) if keys else "It has no keys of its own."))
     if common:
-        parts.append(f"### Keys of every {NAMES.get(section, section)}\n\n" + keys_table(common))
-    parts += [f"## Example\n\n```yaml\n{example(cls)}\n```"]
+        parts.append(f"### Keys of every `{section}`\n\n" + keys_table(common))
+    parts += [f"## Example\n\n```yaml\n{describe.example(cls)}\n```"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -133,13 +118,13 @@ def section_page(section: str) -> str:
     """Return the page of a section with kinds in Markdown."""
     kinds = bundled(section)
     base = base_of(next(iter(kinds.values())))
-    sentences = {row["kind"]: row["what"] for row in list_kinds(section)}
+    sentences = {row["kind"]: row["what"] for row in describe.list_kinds(section)}
     rows = ([f"[`{name}`]({name}.md)", inline(sentences[name])] for name in kinds)
-    shared = [key for key in key_rows(next(iter(kinds.values()))) if key["name"] in base.model_fields]
+    shared = [key for key in describe.key_rows(next(iter(kinds.values()))) if key["name"] in base.model_fields]
     parts = [f"# {section}", markdown(inspect.cleandoc(base.__doc__ or "")), table(["kind", "what it is"], rows)]
     if shared:
-        parts.append(f"## Keys of every {NAMES.get(section, section)}\n\n" + keys_table(shared))
-    parts.append(f"## Example\n\n```yaml\n{section_example(section)}\n```")
+        parts.append(f"## Keys of every `{section}`\n\n" + keys_table(shared))
+    parts.append(f"## Example\n\n```yaml\n{describe.section_example(section)}\n```")
     return "\n\n".join(parts) + "\n\n" + toctree(kinds)
 
 
@@ -176,18 +161,18 @@ def names_table(module: ModuleType, takes: Callable[[Any], bool] = lambda value:
     return table(["name", "what it is"], rows)
 
 
-def _of_arrays(value: Any) -> bool:
-    return inspect.isfunction(value) and inspect.get_annotations(value).get("return") == "Array"
-
-
 def write(folder: Path) -> None:
     """Write all pages below a folder, and tables that other pages include; remove pages of kinds that are gone."""
     texts = {folder / "index.md": index_page()}
-    texts |= {folder / f"_{name}.md": keys_table(key_rows(section)) for name, section in WHOLE.items()}
+    texts |= {
+        folder / f"_{name}.md": keys_table(describe.key_rows(section)) for name, section in describe.WHOLE.items()
+    }
     for section in SECTIONS:
         texts[folder / section / "index.md"] = section_page(section)
         texts |= {folder / section / f"{name}.md": page(cls) for name, cls in bundled(section).items()}
-    texts[folder / "_formulas.md"] = names_table(formulas, _of_arrays)
+    texts[folder / "_formulas.md"] = names_table(
+        formulas, lambda value: getattr(value, "__annotations__", {}).get("return") == "Array"
+    )
     texts[folder / "_kit.md"] = names_table(kit)
     for path in set(folder.rglob("*.md")) - texts.keys():
         path.unlink()
