@@ -116,7 +116,7 @@ SMALL = (*smaller(47, 240), "dataset.train_fraction=0.6", "dataset.replaced_labe
 FIGURE = kit.Figure(
     id="doshi2023-phases",
     caption=(
-        "Addition modulo 97, AdamW: accuracy on the training pairs as they are labelled, on those of them whose label "
+        "Addition modulo 97, AdamW: accuracy on the training pairs as they are labelled, on the pairs whose label "
         "was kept and was replaced, and on held-out pairs. Half of the pairs is trained, 35 % of their labels are "
         "replaced, none of the first panel; of mini-batches 65 % and 20 %; of p = 47, in preset default, 60 % and "
         "20 %. Weight decay: 5, 0, 5, 15, 20, 0. Crosses: numbers in the output of the released notebook."

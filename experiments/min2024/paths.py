@@ -215,8 +215,8 @@ PARTNERS = (
 FIGURES = kit.by_id(
     _figure(14, "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
                 "directional flow: k+ never falls, k- never rises, the end is (n+, 0)."),
-    _figure(15, "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds that of"
-                " every path and is itself below t1."),
+    _figure(15, "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds every "
+                "path's and is itself below t1."),
     _figure(16, PARTNERS.format("loses a negative"), loses=True),
     _figure(17, PARTNERS.format("gains a positive"), loses=False),
 )  # fmt: skip
