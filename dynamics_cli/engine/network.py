@@ -25,18 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.engine.native import (
-    Floats,
-    Real,
-    Reals,
-    Unit,
-    call,
-    call_number,
-    cast_like,
-    offset,
-    piece,
-    unit,
-)
+from dynamics_cli.engine.native import Floats, Real, Reals, Unit, call, call_number, cast_like, offset, piece, unit
 from dynamics_cli.engine.records import Layer, Network, Task
 
 # -- a layer

@@ -18,12 +18,7 @@ from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, 
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
-from dynamics_cli.recording.derivatives import (
-    Derivatives,
-    derivatives_of,
-    trained_among,
-    trained_names,
-)
+from dynamics_cli.recording.derivatives import Derivatives, derivatives_of, trained_among, trained_names
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""

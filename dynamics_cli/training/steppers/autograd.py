@@ -127,11 +127,8 @@ class WeightGroup:
 class AutogradStepper(SideBySide):
     """Gradients by `torch.autograd`, updates in place; losses stay on the device until `advance` returns them."""
 
-    def __init__(self, problems: Sequence[Problem], device: str, *, compiled: bool = True) -> None:
-        """Put weights and data of one problem, or of several that are `stackable`, on a device.
-
-        `compiled` units update weights on a CPU; elsewhere torch's form of the formula does.
-        """
+    def __init__(self, problems: Sequence[Problem], device: str) -> None:
+        """Put weights and data of one problem, or of several that are `stackable`, on a device."""
         super().__init__(problems)
         first = problems[0]
         self.device = device
@@ -158,13 +155,13 @@ class AutogradStepper(SideBySide):
         )
         self._value = _value_of(self._module, first.loss)
         self._both = grad_and_value(self._value)
-        self._groups = {part: list(self._grouped(names, compiled)) for part, names in self._parts().items()}
+        self._groups = {part: list(self._grouped(names)) for part, names in self._parts().items()}
 
     def _parts(self) -> dict[str, list[str]]:
         """Return the names of weights that one update moves, by a name of the update."""
         return {"all": list(self._trained)}
 
-    def _grouped(self, names: Sequence[str], compiled: bool) -> Iterator[WeightGroup]:
+    def _grouped(self, names: Sequence[str]) -> Iterator[WeightGroup]:
         factors = self.problems[0].step_factors()
         optimizers = [(p.config.optimizer, r) for r, p in enumerate(self.problems)]
         for _, equal in groupby(optimizers, lambda pair: pair[0].model_dump_json(exclude={"stop_below"})):
@@ -172,7 +169,7 @@ class AutogradStepper(SideBySide):
             assert isinstance(optimizer, Descent)
             replicas = None if self._single else slice(first, first + 1 + len(others))
             of_update, update = facts(optimizer), optimizer.update
-            if compiled and self.device == "cpu" and of_update is not None and not of_update.sums:
+            if self.device == "cpu" and of_update is not None and not of_update.sums:
                 update = partial(update_in_place, update_unit(optimizer, self.dtype))
             for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
                 moved = {name: self._weights[name] for name in names if factors.get(name, 1.0) == factor}
