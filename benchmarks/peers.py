@@ -92,7 +92,7 @@ class Network(torch.nn.Module):
 
 def plain(problem: Problem, threads: int) -> Timed:
     dtype = getattr(torch, problem.config.dtype)
-    x, y = (torch.tensor(one, dtype=dtype) for one in (problem.dataset.x, problem.dataset.y))
+    x, y = (torch.tensor(array, dtype=dtype) for array in (problem.dataset.x, problem.dataset.y))
     size, order = problem.batch_size or 0, torch.from_numpy(np.random.default_rng(0).permutation(len(x)))
     chosen = problem.config.optimizer
     make = torch.optim.Adam if chosen.kind == "adam" else torch.optim.SGD
@@ -279,12 +279,12 @@ def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]
             w = each(lambda w, lr: (1 - lr * optimizer.weight_decay) * w, w, rates)
         m = each(lambda m, g: b1 * m + (1 - b1) * g, memory[0], g)
         v = each(lambda v, g: b2 * v + (1 - b2) * g * g, memory[1], g)
-        one, two = 1 - b1 ** (t + 1), 1 - b2 ** (t + 1)
-        move = lambda w, m, v, lr: w - lr * (m / one) / (jnp.sqrt(v / two) + optimizer.eps)  # noqa: E731
+        first, second = 1 - b1 ** (t + 1), 1 - b2 ** (t + 1)
+        move = lambda w, m, v, lr: w - lr * (m / first) / (jnp.sqrt(v / second) + optimizer.eps)  # noqa: E731
         return each(move, w, m, v, rates), (m, v)
 
     def group(w: Any, g: Any, v: Any, t: Any, loss: Any) -> Any:
-        v = optimizer.decay * v + (1 - optimizer.decay) * sum(jnp.sum(one * one) for one in g.values())
+        v = optimizer.decay * v + (1 - optimizer.decay) * sum(jnp.sum(part * part) for part in g.values())
         size = jnp.sqrt(v / (1 - optimizer.decay ** (t + 1))) + optimizer.eps
         return each(lambda w, g, lr: w - lr * g / size, w, g, rates), v
 
@@ -301,7 +301,7 @@ class JaxRun:
     def __init__(self, problem: Problem) -> None:
         jax.config.update("jax_enable_x64", problem.config.dtype == "float64")
         dtype = getattr(jnp, problem.config.dtype)
-        self.x, self.y = (jnp.array(one, dtype) for one in (problem.dataset.x, problem.dataset.y))
+        self.x, self.y = (jnp.array(array, dtype) for array in (problem.dataset.x, problem.dataset.y))
         self.weights = {name: jnp.array(value, dtype) for name, value in problem.initial_parameters().items()}
         centered = problem.config.architecture.centered
         base = outputs_of(problem)(self.weights, self.x) if centered else None
@@ -316,14 +316,14 @@ class JaxRun:
             k = jax.lax.dynamic_slice(order, (t * size % (len(order) - size + 1),), (size,))
             return jax.value_and_grad(value)(w, self.x[k], self.y[k], None if base is None else base[k])
 
-        def one(t: Any, carry: Any) -> Any:
+        def record(t: Any, carry: Any) -> Any:
             w, memory, losses, first = carry
             loss, g = gradient(w, t)
             w, memory = update(w, g, memory, t, loss)
             return w, memory, losses.at[t - first].set(loss), first
 
         def advance(w: Any, memory: Any, losses: Any, first: Any, count: Any) -> Any:
-            w, memory, losses, _ = jax.lax.fori_loop(first, first + count, one, (w, memory, losses, first))
+            w, memory, losses, _ = jax.lax.fori_loop(first, first + count, record, (w, memory, losses, first))
             return w, memory, losses
 
         self._advance = jax.jit(advance)
@@ -356,12 +356,12 @@ class JaxRun:
         began = time.perf_counter()
         kept.append({name: np.asarray(value) for name, value in w.items()})
         for stop in sorted(stops):
-            w, memory, found = self._advance(w, memory, room, at, stop - at)
-            losses.append(np.asarray(found)[: stop - at] if self.full_batch else np.asarray(self.value(w)))
+            w, memory, recorded = self._advance(w, memory, room, at, stop - at)
+            losses.append(np.asarray(recorded)[: stop - at] if self.full_batch else np.asarray(self.value(w)))
             if stop in wanted:
                 kept.append({name: np.asarray(value) for name, value in w.items()})
             at = stop
-        np.savez(file, *losses, **{name: np.stack([one[name] for one in kept]) for name in kept[0]})
+        np.savez(file, *losses, **{name: np.stack([state[name] for state in kept]) for name in kept[0]})
         return time.perf_counter() - began
 
 
@@ -377,7 +377,7 @@ def sharpness_run(problem: Problem) -> Callable[[int], float]:
 
     gradient = jax.grad(loss_at)
 
-    def one(j: Any, carry: Any) -> Any:
+    def iterate(j: Any, carry: Any) -> Any:
         Q, alpha, beta, at = carry
         v = jax.jvp(gradient, (at,), (Q[j],))[1]
         alpha = alpha.at[j].set(v @ Q[j])
@@ -389,10 +389,10 @@ def sharpness_run(problem: Problem) -> Callable[[int], float]:
     def step(carry: Any, t: Any) -> Any:
         at, vector = carry
         Q = jnp.zeros((LANCZOS + 1, len(at))).at[0].set(vector / jnp.linalg.norm(vector))
-        Q, alpha, beta, _ = jax.lax.fori_loop(0, LANCZOS, one, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS), at))
-        found, vectors = jnp.linalg.eigh(jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1))
+        Q, alpha, beta, _ = jax.lax.fori_loop(0, LANCZOS, iterate, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS), at))
+        values, vectors = jnp.linalg.eigh(jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1))
         loss, g = jax.value_and_grad(loss_at)(at)
-        return (at - lr * g, vectors[:, -1] @ Q[:-1]), (loss, found[-1])
+        return (at - lr * g, vectors[:, -1] @ Q[:-1]), (loss, values[-1])
 
     vector = jnp.array(np.random.default_rng(0).standard_normal(len(start)), start.dtype)
     return timed_scan(step, (start, vector))

@@ -72,12 +72,12 @@ def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
         with tempfile.TemporaryDirectory() as folder:
             run = dyn.train(path, changes, out=Path(folder) / "run")
             backend = str(run.info["backend"])
-            found = {
+            seconds_of = {
                 "dyn": float(run.info["seconds"]),
                 "jax": peer.whole(states, problem.steps_per_epoch, Path(folder) / "jax.npz"),
             }
         if turn:
-            best = {way: min(best[way], found[way]) for way in best}
+            best = {way: min(best[way], seconds_of[way]) for way in best}
     return {"config": name, "iterations": problem.iterations, "backend": backend, **best}
 
 

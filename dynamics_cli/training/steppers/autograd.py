@@ -26,7 +26,6 @@ from dynamics_cli.engine.units import Unit, update_unit
 from dynamics_cli.kinds import Descent, Floats, Loss, Problem
 from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.memory import ON_GPU, threads_for
-from dynamics_cli.training.batches import Batches, Fresh
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 from dynamics_cli.training.totals import total, total_and_gradients
@@ -145,8 +144,6 @@ class AutogradStepper(SideBySide):
         x, y = torch.from_numpy(self.x).to(device), torch.from_numpy(self.y).to(device, labels)  # (Q, n, d), (Q, n)
         self._data, self._axis = ((x[0], y[0]) if len(x) == 1 else (x, y)), (None if len(x) == 1 else 0)
         self._samples = x.flatten(0, 1), y.flatten(0, 1)  # (Q n, d), (Q n,)
-        self._fresh = [Fresh(problem) for problem in problems] if first.fresh else []
-        self._batches = [] if self.full_batch or first.fresh else [Batches(problem) for problem in problems]
         self._epoch, self._picked = -1, tuple[Tensor, ...]()  # the samples of all updates of an epoch
         self._block = first.block_samples(device)
         samples = [len(problems) * (size or first.dataset.n) for size in (first.batch_size, None)]

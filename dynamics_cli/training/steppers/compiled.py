@@ -15,7 +15,7 @@ from dynamics_cli.engine.native import blocks
 from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.memory import block_samples
-from dynamics_cli.training.batches import Batches, chosen
+from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS
 from dynamics_cli.training.kernels.two_layers import run_full_batches, run_samples, summed_loss
 from dynamics_cli.training.steppers.base import StateDict
@@ -42,7 +42,6 @@ class CompiledStepper(SideBySide):
         self._alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
         self._train_output = architectures[0].train_output
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
-        self._batches = [Batches(p) for p in problems] if not self.full_batch else []
         self._threads = Threads(len(problems))
         initial = [p.initial_parameters() for p in problems]
         self.put({name: np.stack([weights[name] for weights in initial]) for name in initial[0]})
@@ -60,7 +59,7 @@ class CompiledStepper(SideBySide):
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
         hidden, output = unpack(self._W, self._a, self.width)
-        return self._own({"hidden_weight": hidden, "output_weight": output})
+        return self._without_axis({"hidden_weight": hidden, "output_weight": output})
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""

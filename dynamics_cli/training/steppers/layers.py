@@ -19,7 +19,7 @@ from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
-from dynamics_cli.training.batches import Batches, Fresh, chosen
+from dynamics_cli.training.batches import chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Threads, Weights
@@ -68,8 +68,6 @@ class LayersStepper(SideBySide):
         aligned[...] = self.x
         self._data: Data = aligned, self.y, np.zeros((bases, n, layout.sizes[-1]), self.dtype)
         self.x = aligned
-        self._fresh = [Fresh(p) for p in problems if p.fresh]
-        self._batches: list[Batches] = [] if self.full_batch or self._fresh else [Batches(p) for p in problems]
         self._rows, self._batch_rows = self._chunk_rows(n), self._chunk_rows(batch)
         self._threads = Threads(max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
         rows = max(self._rows, self._batch_rows)
@@ -283,7 +281,7 @@ class LayersStepper(SideBySide):
         copies = {name: view.copy() for name, view in self._views.items()}
         if self._span is not None:
             copies[self._first] = self._span.whole(copies[self._first])
-        return self._own(copies)
+        return self._without_axis(copies)
 
     def _named(self) -> dict[str, Weights]:
         """Return views (R, ...) of the weights and of the optimizer's memory, by their names in checkpoints."""

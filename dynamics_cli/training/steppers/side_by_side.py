@@ -17,6 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from dynamics_cli.engine.subnormals import flushed
 from dynamics_cli.kinds import Floats, Loss, Problem
+from dynamics_cli.training.batches import Batches, Fresh
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
 
 Weights = NDArray[np.floating]
@@ -85,6 +86,8 @@ class SideBySide(Stepper):
         self.x: Weights = np.stack([p.dataset.x for p in data]).astype(self.dtype)  # (Q, n, d), Q = 1 or R
         self.y: Weights = np.stack([p.dataset.y for p in data]).astype(self.dtype)  # (Q, n)
         self.halted_at: list[tuple[int, Halt] | None] = [None] * len(problems)
+        self._fresh = [Fresh(p) for p in problems] if first.fresh else []
+        self._batches = [] if self.full_batch or first.fresh else [Batches(p) for p in problems]
 
     def _each(self, values: Sequence[float]) -> Weights:
         """Return one number per replica, (R,), in the precision of the run."""
@@ -182,6 +185,6 @@ class SideBySide(Stepper):
         names: tuple[Halt, Halt] = ("stopped", "diverged")
         self.halted_at = [None if code == 0 else (int(at), names[int(code) - 1]) for at, code in state["halts"]]
 
-    def _own(self, weights: Mapping[str, Weights]) -> dict[str, Weights]:
+    def _without_axis(self, weights: Mapping[str, Weights]) -> dict[str, Weights]:
         """Return weights (R, ...) as `parameters` does: of a single network without the axis of replicas."""
         return {name: stack[0] if self._single else stack for name, stack in weights.items()}
