@@ -70,6 +70,14 @@ def stepper_of(problems: Problem | list[Problem], way: str, device: str = "cpu")
     return build_stepper(problems, Choice(device, way))
 
 
+def updated_by_torch(problems: list[Problem]) -> Any:
+    """Return torch's stepper as it is on a GPU: updates by torch's form of the formula, not by compiled units."""
+    stepper = stepper_of(problems, "torch")
+    for group in stepper._groups["all"]:
+        group.update = group.optimizer.update
+    return stepper
+
+
 def path_of(make: Callable[[], Stepper], chunks: list[int], *, through_state: bool = False) -> list[bytes]:
     """Return the bytes of losses and weights of a run in chunks, each by a stepper of its own where that is asked."""
     current, losses = make(), []

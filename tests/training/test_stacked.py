@@ -14,7 +14,12 @@ from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
 from dynamics_cli.training.steppers.autograd import AutogradStepper
-from tests.training.problems import assert_chunks_are_invisible, assert_replicas_are_the_networks_alone, stepper_of
+from tests.training.problems import (
+    assert_chunks_are_invisible,
+    assert_replicas_are_the_networks_alone,
+    stepper_of,
+    updated_by_torch,
+)
 
 CONVOLUTIONAL = {
     "kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [4, 3, 2, 0]], "widths": [5],
@@ -64,7 +69,7 @@ def test_replicas_are_the_networks_alone(case, compiled):
     assert choose(problems) == Choice("cpu", "torch")
 
     def make(some: list[Problem] = problems) -> AutogradStepper:
-        return AutogradStepper(some, "cpu", compiled=compiled or len(some) == 1)
+        return AutogradStepper(some, "cpu") if compiled or len(some) == 1 else updated_by_torch(some)
 
     assert_replicas_are_the_networks_alone(problems, make, 13, rtol=1e-9)
     assert_chunks_are_invisible(make, 13)

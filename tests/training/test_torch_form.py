@@ -18,7 +18,7 @@ from dynamics_cli.kinds.tracing import StepNumbers, facts
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper, update_in_place
-from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem
+from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem, updated_by_torch
 from tests.training.test_stacked import CASES, problem_of
 
 NESTEROV = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}
@@ -118,15 +118,8 @@ def test_networks_train_by_torch_s_form_as_by_compiled_units(settings: dict[str,
     more = {"batch_size": 4} if settings["kind"] in ("sgd", "rmsprop") else {}
     optimizer = {"lr": 0.01, "iterations": 60, "layer_lr": {"output_weight": 0.5}, **settings, **more}
     asked = random_problem(optimizer=optimizer, loss="logistic")
-
-    def by_torch() -> AutogradStepper:
-        stepper = AutogradStepper([asked], "cpu")
-        for group in stepper._groups["all"]:
-            group.update = group.optimizer.update
-        return stepper
-
-    assert_chunks_are_invisible(by_torch, 40)
-    assert_same_path(by_torch(), AutogradStepper([asked], "cpu"), 40, 1e-9)
+    assert_chunks_are_invisible(lambda: updated_by_torch([asked]), 40)
+    assert_same_path(updated_by_torch([asked]), AutogradStepper([asked], "cpu"), 40, 1e-9)
 
 
 @names
