@@ -52,7 +52,7 @@ def plain(text: str) -> str:
 def test_every_kind_has_a_page_that_its_section_names(pages: Path) -> None:
     written = {path.relative_to(pages).with_suffix("").as_posix() for path in pages.rglob("*.md")}
     kinds = {f"{section}/{name}" for section, name in KINDS}
-    assert len(kinds) > 100
+    assert len(kinds) > 90
     included = {"_config", "_record", "_sweep", "_formulas", "_kit"}
     assert written == kinds | {f"{section}/index" for section in SECTIONS} | {"index"} | included
     for section, name in KINDS:
@@ -144,7 +144,7 @@ def test_files_of_a_sweep_are_those_of_the_page(tmp_path: Path) -> None:
 def test_json_of_a_figure_is_that_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     known = named("figure-json.md")
-    dyn.reproduce("boursier2022-fig2", seeds=2, formats=["png"])
+    dyn.reproduce("boursier2022-fig2", seeds=4, formats=["png"])
     document = json.loads((tmp_path / "figures/boursier2022-fig2.json").read_text())
     claims, runs = document["claims"], document["runs"]
     assert document.keys() | claims[0].keys() | runs[0].keys() <= known
