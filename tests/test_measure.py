@@ -23,6 +23,7 @@ import dynamics_cli as dyn
 from dynamics_cli import memory
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Streams, all_kinds, stream
+from dynamics_cli.recording import kernel
 from dynamics_cli.runs.run import columns_of
 from tests.kinds.cases import config_of
 
@@ -164,6 +165,8 @@ def test_measures_are_those_of_dense_matrices(
     module, x, y, _, loss, _ = NETWORKS[name]
     special = SPECIAL if rows == 100 else SPECIAL[:1]
     expected = {kind: number(oracle) for kind, number in EXPECTED.items() if rows == 100 or kind != "hessian_trace"}
+    if rows == 3:
+        monkeypatch.setattr(kernel, "KERNEL", 0)  # products with the matrix, as of many samples
     (row,) = dyn.measure(module, x, y, loss=loss, measures=[*expected, *special], seed=5)
     assert {kind: row[kind] for kind in expected} == pytest.approx(expected, rel=2e-6, abs=1e-12)
     values = np.linalg.eigvalsh(oracle.J @ oracle.J.T)[::-1][:3]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,8 @@ Potential = Callable[[Floats, NDArray[np.int64] | None], tuple[Floats, Floats]]
 
 DERIVATIVES = 2**26
 """Derivatives of outputs by weights that are held at once: 512 MiB of float64."""
+KERNEL = 2000
+"""Most outputs of samples, all together, for which a tangent kernel is formed unasked."""
 NEARBY = 1e-6
 """Step of finite differences, relative to the norm of the weights."""
 DIRECTIONS = 3
@@ -86,6 +88,10 @@ class Derivatives(ABC):
     @abstractmethod
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples, sample by sample."""
+
+    @abstractmethod
+    def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
+        """Return the product of the tangent kernel of the first samples, which is not formed, with vectors (n C,)."""
 
     @abstractmethod
     def gauss_newton_product(self, v: Floats) -> Floats:
@@ -196,6 +202,7 @@ class ByEngine(Derivatives):
 
     @cached_property
     def _by_torch(self) -> ByAutograd:
+        """The same derivatives by torch, for those that few measures ask of many outputs."""
         return ByAutograd(self._state)
 
     def _layers(self, x: Floats, slopes: Floats) -> Iterator[tuple[Floats, Floats, bool, bool]]:
@@ -240,6 +247,10 @@ class ByEngine(Derivatives):
                 for b in range(C):
                     K[:, a, :, b] += inner * (of_layer[a][1] @ of_layer[b][1].T)
         return K.reshape(n * C, n * C)
+
+    def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
+        """Return the product with the tangent kernel of the first samples, by torch: it is for many outputs alone."""
+        return self._by_torch.kernel_product(count)
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
@@ -495,6 +506,26 @@ class ByAutograd(Derivatives):
                 K[rows, :, columns] = block.double().cpu().numpy().reshape(len(J) // C, C, -1, C)
                 K[columns, :, rows] = K[rows, :, columns].transpose(2, 3, 0, 1)
         return K.reshape(count * C, count * C)
+
+    def kernel_product(self, count: int) -> Callable[[Floats], Floats]:
+        """Return the product with the tangent kernel of the first samples, by a pass back and one ahead."""
+        import torch
+
+        weights = {name: p.detach() for name, p in self._weights.items()}
+
+        def functions() -> Iterator[Callable[..., torch.Tensor]]:
+            return (partial(self._outputs, x=x) for x, _ in self._blocks(count))
+
+        def product(u: Floats) -> Floats:
+            at, along = 0, {name: torch.zeros_like(w) for name, w in weights.items()}
+            for outputs in functions():
+                h, pull = torch.func.vjp(outputs, weights)[:2]
+                (back,) = pull(torch.from_numpy(u[at : at + h.numel()]).view_as(h).to(h))
+                along = {name: along[name] + back[name] for name in along}
+                at += h.numel()
+            return self._flat([torch.func.jvp(outputs, (weights,), (along,))[1] for outputs in functions()])
+
+        return product
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State
+from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State, stream
 from dynamics_cli.measures.spectra import eigenvalues
-from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.recording.derivatives import KERNEL, derivatives_of
 
 
 class TangentKernel(Measure):
@@ -69,12 +69,22 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
 
 
 class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
-    """Largest eigenvalues of the tangent kernel: rates at which residuals along them fall (Jacot et al. 2018)."""
+    """Largest eigenvalues of the tangent kernel: rates at which residuals along them fall (Jacot et al. 2018).
+
+    By Lanczos iterations, without the kernel itself, where there are more than 2 000 outputs of samples.
+    """
 
     top: PositiveInt = 10
     """How many, the largest first."""
 
     def measure(self, state: State) -> Floats:
         """Return (top,) eigenvalues; NaN beyond the size of the kernel."""
+        problem, n = state.problem, min(self.count, state.problem.dataset.n)
+        rows = n * (getattr(problem.config.architecture, "outputs", None) or 1)
+        if rows > KERNEL:
+            from dynamics_cli.measures.lanczos import largest_eigenvalues
+
+            start = stream(problem.config.seed, self.kind).standard_normal(rows)
+            return largest_eigenvalues(derivatives_of(state).kernel_product(n), start, self.top)[0]
         values = eigenvalues(self.kernel(state))[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)

@@ -117,8 +117,9 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     H = torch.func.hessian(reference.loss)(reference.theta).numpy()
     np.testing.assert_allclose(derivatives.hessian(), H, atol=1e-11)
     J = torch.func.jacrev(reference.f)(reference.theta).reshape(-1, len(reference.theta)).numpy()
-    n = state.problem.dataset.n
+    n, u = state.problem.dataset.n, np.random.default_rng(5).standard_normal(len(J))
     np.testing.assert_allclose(derivatives.kernel(n), J @ J.T, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(derivatives.kernel_product(n)(u), J @ (J.T @ u), rtol=1e-10, atol=1e-11)
     each = torch.func.jacrev(reference.each)(reference.theta).numpy()
     np.testing.assert_allclose(derivatives.squared_gradients(), (each**2).sum(1), rtol=1e-10, atol=1e-13)
 
