@@ -3,15 +3,16 @@
 `math.tanh` and its relatives are calls of a library, number by number. The functions of this module become part of the
 unit that calls them, in the precision of their argument, and a loop over an array becomes vector instructions. They
 hold for every argument: denormal numbers, both zeros, infinities and NaN; `exp(-inf)` is 0 and `log(-1)` NaN. Errors
-are at most 2 units in the last place: tests/engine/test_elementary.py compares with mpmath.
+are at most 2 units in the last place; those of `sin` and `cos`, which hold up to 10^5, are as small beside 1.
+tests/engine/test_elementary.py compares with mpmath.
 
 A product and a sum are rounded once where `multiply_add` says so and the processor can, in vectors and in the rest of
 a loop alike; options of the caller change no bit.
 
 Sources: fdlibm (Sun Microsystems 1993, `e_exp.c`, `e_log.c`, and FreeBSD's `e_logf.c`) for ln 2 in two parts and for
-`log`; Cephes (Moshier 1989, `tanh.c`, `tanhf.c`) for small arguments of `tanh`; Shepherd and Laframboise, Math. Comp.
-36 (1981) 249, for the variable in which `erfc` is smooth. The polynomials of `exp` and `erfc` are minimax (Remez
-exchange with 60 digits), the polynomials of `erf` interpolate at Chebyshev nodes.
+`log`; Cephes (Moshier 1989, `tanh.c`, `tanhf.c`, `sin.c`, `sinf.c`) for small arguments of `tanh` and for `sin`, `cos`;
+Shepherd and Laframboise, Math. Comp. 36 (1981) 249, for the variable in which `erfc` is smooth. The polynomials of
+`exp` and `erfc` are minimax (Remez exchange with 60 digits), the polynomials of `erf` interpolate at Chebyshev nodes.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ class Constants(NamedTuple):
     digits: int  # bits of the fraction
     bias: int  # of the exponent
     ln2: Any  # two numbers whose sum is ln 2: the first has zeros at its end, its product with an exponent is exact
+    half_pi: Any  # two numbers whose sum is pi / 2
     exp: Any  # (exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2
     log: Any  # (log((1 + s) / (1 - s)) - 2 s) / s in s^2, without its factor s^2
+    sin: Any  # (sin(r) - r) / r^3 in r^2, |r| <= pi / 4
+    cos: Any  # (cos(r) - 1 + r^2 / 2) / r^4 in r^2
     tanh: Any  # 1 - tanh(y) / y, divided by y^2, in y^2, y <= 5/8: the numerator
     below_tanh: Any  # the denominator
     erf: Any  # erf(y) / y - 1 in y^2, y <= 3/4
@@ -49,8 +53,11 @@ class Constants(NamedTuple):
 
 _SINGLE = Constants(
     digits=23, bias=127, ln2=(0.693145751953125, 1.42860676533018704e-06),
+    half_pi=(1.57079625129699707, 7.54978995489188216e-08),
     exp=(0.0013946495, 0.00836660899, 0.0416662805, 0.166665435, 0.5),
     log=(0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693),
+    sin=(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1),
+    cos=(2.443315711809948e-05, -1.388731625493765e-03, 4.166664568298827e-02),
     tanh=(5.70498872745e-3, -2.06390887954e-2, 5.37397155531e-2, -1.33314422036e-1, 3.33332819422e-1),
     below_tanh=(1.0,),
     erf=(-0.000675647985, 0.00511533208, -0.0268351138, 0.112833865, -0.3761262, 0.128379166),
@@ -62,6 +69,7 @@ _SINGLE = Constants(
 ).of(np.float32)  # fmt: skip
 _DOUBLE = Constants(
     digits=52, bias=1023, ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
+    half_pi=(1.57079632679489656, 6.12323399573676604e-17),
     exp=(
         2.5114523296865093e-08, 2.7626377498273302e-07, 2.7557227811412441e-06, 2.480150432566799e-05,
         0.00019841269903169434, 0.0013888888932470987, 0.0083333333333145392, 0.041666666666573378,
@@ -70,6 +78,14 @@ _DOUBLE = Constants(
     log=(
         1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
         2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01,
+    ),
+    sin=(
+        1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,
+        -1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1,
+    ),
+    cos=(
+        -1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7,
+        2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2,
     ),
     tanh=(9.64399179425052238628e-1, 9.92877231001918586564e1, 1.61468768441708447952e3),
     below_tanh=(1.0, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3),
@@ -225,6 +241,32 @@ def log(x: Any) -> Any:
 
 
 @function
+def sine(x: Any, quarter: int) -> Any:
+    """Return `sin(x + quarter pi / 2)`, from the nearest multiple k of pi / 2 on (Cody and Waite's reduction)."""
+    c, unity = constants(x), cast_like(1, x)
+    t = multiply_add(x, cast_like(2 / math.pi, x), magic(x))
+    k, turns = t - magic(x), bits(t) - c.bias + quarter
+    r = multiply_add(-k, c.half_pi[1], multiply_add(-k, c.half_pi[0], x))
+    z = r * r
+    of_sin = np.copysign(multiply_add(r * z, polynomial(z, c.sin), r), r)
+    of_cos = multiply_add(z * z, polynomial(z, c.cos), unity - z * cast_like(0.5, x))
+    value = of_cos if turns & 1 else of_sin
+    return clipped(-value if turns & 2 else value, -unity, unity)
+
+
+@function
+def sin(x: Any) -> Any:
+    """Return `sin(x)`."""
+    return sine(x, 0)
+
+
+@function
+def cos(x: Any) -> Any:
+    """Return `cos(x)`."""
+    return sine(x, 1)
+
+
+@function
 def tanh(x: Any) -> Any:
     """Return `tanh(x)`: x plus a rational function below 0.55, `1 - 2 e / (1 + e)`, `e = exp(-2 x)`, above."""
     c, unity, y = constants(x), cast_like(1, x), abs(x)
@@ -277,5 +319,5 @@ def erf(x: Any) -> Any:
     return near if small else np.copysign(far, x)
 
 
-FUNCTIONS = ("exp", "log", "tanh", "sigmoid", "softplus", "erf")
+FUNCTIONS = ("exp", "log", "sin", "cos", "tanh", "sigmoid", "softplus", "erf")
 """All functions of this module; units call NumPy's for what is not here, number by number."""

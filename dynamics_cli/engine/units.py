@@ -32,7 +32,7 @@ _FORMS = {
     "less": "{} < {}", "less_equal": "{} <= {}", "equal": "{} == {}", "not_equal": "{} != {}", "negative": "-{}",
     "where": "{1} if {0} else {2}", "maximum": "{1} if {0} < {1} else {0}", "minimum": "{1} if {0} > {1} else {0}",
     "expm1": "np.expm1({})", "log1p": "np.log1p({})", "sqrt": "np.sqrt({})",
-    "sin": "np.sin({})", "cos": "np.cos({})", "sign": "np.sign({})",
+    "sign": "np.sign({})",
 }  # fmt: skip
 """Operation -> its source, where it is no function of `engine/elementary.py`; `maximum` and `minimum` keep NaN."""
 _REDUCTIONS = ("total", "total_of_all", "logsumexp", "pick")

@@ -26,7 +26,10 @@ CASES = {  # exact function, largest error in ulp of float32 and float64, range 
     "erf": (mp.erf, 2, 2, (-4.5, 4.5), (-6.5, 6.5)),
     "sigmoid": (lambda x: 1 / (1 + mp.exp(-x)), 2, 2, (-105, 20), (-747, 40)),
     "softplus": (lambda x: mp.log1p(mp.exp(x)), 2, 2, (-105, 30), (-747, 50)),
+    "sin": (mp.sin, 2, 2, (-1e5, 1e5), (-1e5, 1e5)),
+    "cos": (mp.cos, 2, 2, (-1e5, 1e5), (-1e5, 1e5)),
 }  # fmt: skip
+PERIODIC = CASES["sin"][0], CASES["cos"][0]
 TYPES = pytest.mark.parametrize("real", [np.float32, np.float64])
 NAMES = pytest.mark.parametrize("name", CASES)
 
@@ -60,6 +63,7 @@ def arguments(name: str, real: Any, count: int) -> np.ndarray:
     parts = [rng.uniform(low, high, 2 * count), rng.uniform(-2, 2, count)]
     x = np.concatenate([*parts, 2.0**scales * rng.choice([-1, 1], count)]).astype(real)
     x = np.concatenate([x, near, -near])
+    x = x[np.abs(x) <= high] if name in ("sin", "cos") else x
     return x[np.isfinite(x) & (x > (0 if name == "log" else -np.inf))]
 
 
@@ -69,11 +73,12 @@ def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np
     found = np.empty(len(x))
     for i, (value, argument) in enumerate(zip(values.tolist(), x.tolist(), strict=True)):
         # beyond, functions are constant, linear or out of range, and mpmath takes long
-        varies = exact is CASES["log"][0]  # sympy, once imported, replaces those of `mp`
+        varies = exact in (CASES["log"][0], *PERIODIC)  # sympy, once imported, replaces those of `mp`
         true = exact(mp.mpf(argument if varies else min(max(argument, -800.0), 800.0)))
         if exact is CASES["softplus"][0] and argument > 800:
             true = mp.mpf(argument)
-        unit = mp.ldexp(1, max(mp.mag(true) - 1 if true else -5000, int(info.minexp)) - info.nmant)
+        lowest = -1 if exact in PERIODIC else int(info.minexp)
+        unit = mp.ldexp(1, max(mp.mag(true) - 1 if true else -5000, lowest) - info.nmant)
         if abs(true) >= mp.mpf(float(info.max)) + unit / 2 or np.isinf(value):
             found[i] = 0.0 if np.isinf(value) and abs(true) >= mp.mpf(float(info.max)) - 4 * unit else np.inf
         else:
@@ -106,6 +111,8 @@ INF, NAN = np.inf, np.nan
         ("erf", [-1.0, -0.0, 0.0, 1.0, NAN]),
         ("sigmoid", [0.0, 0.5, 0.5, 1.0, NAN]),
         ("softplus", [0.0, np.log(2), np.log(2), INF, NAN]),
+        ("sin", [NAN, -0.0, 0.0, NAN, NAN]),
+        ("cos", [NAN, 1.0, 1.0, NAN, NAN]),
     ],
 )
 def test_special_arguments(name: str, values: list[float], real: Any) -> None:
