@@ -31,6 +31,7 @@ class Constants(NamedTuple):
 
     digits: int  # bits of the fraction
     bias: int  # of the exponent
+    magic: Any  # added to a number, it rounds it to an integer k and leaves `k + bias` in the last bits
     ln2: Any  # two numbers whose sum is ln 2: the first has zeros at its end, its product with an exponent is exact
     half_pi: Any  # two numbers whose sum is pi / 2
     exp: Any  # (exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2
@@ -52,7 +53,7 @@ class Constants(NamedTuple):
 
 
 _SINGLE = Constants(
-    digits=23, bias=127, ln2=(0.693145751953125, 1.42860676533018704e-06),
+    digits=23, bias=127, magic=1.5 * 2**23 + 127, ln2=(0.693145751953125, 1.42860676533018704e-06),
     half_pi=(1.57079625129699707, 7.54978995489188216e-08),
     exp=(0.0013946495, 0.00836660899, 0.0416662805, 0.166665435, 0.5),
     log=(0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693),
@@ -68,7 +69,7 @@ _SINGLE = Constants(
     center=3.5, lowest=-105.0, highest=89.0,
 ).of(np.float32)  # fmt: skip
 _DOUBLE = Constants(
-    digits=52, bias=1023, ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
+    digits=52, bias=1023, magic=1.5 * 2**52 + 1023, ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
     half_pi=(1.57079632679489656, 6.12323399573676604e-17),
     exp=(
         2.5114523296865093e-08, 2.7626377498273302e-07, 2.7557227811412441e-06, 2.480150432566799e-05,
@@ -140,13 +141,6 @@ def number(context: Any, integer: Any, like: Any) -> Any:
 
 
 @function
-def magic(x: Any) -> Any:
-    """Return a number which, added to a number, rounds it to an integer k and leaves `k + bias` in the last bits."""
-    c = constants(x)
-    return cast_like(1.5 * 2.0**c.digits + c.bias, x)
-
-
-@function
 def power_of_two(t: Any) -> Any:
     """Return 2^k for `t = magic + k`, an exponent k of normal numbers."""
     return number(bits(t) << constants(t).digits, t)
@@ -193,8 +187,8 @@ def reduced(x: Any) -> Any:
     c is the rounding error of r, which `exp` can do without.
     """
     high, low = constants(x).ln2
-    t = multiply_add(x, cast_like(1 / math.log(2), x), magic(x))
-    k = t - magic(x)
+    t = multiply_add(x, cast_like(1 / math.log(2), x), constants(x).magic)
+    k = t - constants(x).magic
     upper = multiply_add(k, -high, x)
     r = multiply_add(k, -low, upper)
     return r, r * r * polynomial(r, constants(x).exp), (upper - r) - k * low, t
@@ -203,8 +197,8 @@ def reduced(x: Any) -> Any:
 @function
 def scaled(x: Any, t: Any) -> Any:
     """Return `2^k x` for `t = magic + k`, in two steps, since 2^k itself may be out of range."""
-    half = multiply_add(t - magic(x), cast_like(0.5, x), magic(x))
-    return x * power_of_two(half) * power_of_two(t - (half - magic(x)))
+    half = multiply_add(t - constants(x).magic, cast_like(0.5, x), constants(x).magic)
+    return x * power_of_two(half) * power_of_two(t - (half - constants(x).magic))
 
 
 @function
@@ -244,8 +238,8 @@ def log(x: Any) -> Any:
 def sine(x: Any, quarter: int) -> Any:
     """Return `sin(x + quarter pi / 2)`, from the nearest multiple k of pi / 2 on (Cody and Waite's reduction)."""
     c, unity = constants(x), cast_like(1, x)
-    t = multiply_add(x, cast_like(2 / math.pi, x), magic(x))
-    k, turns = t - magic(x), bits(t) - c.bias + quarter
+    t = multiply_add(x, cast_like(2 / math.pi, x), constants(x).magic)
+    k, turns = t - constants(x).magic, bits(t) - c.bias + quarter
     r = multiply_add(-k, c.half_pi[1], multiply_add(-k, c.half_pi[0], x))
     z = r * r
     of_sin = np.copysign(multiply_add(r * z, polynomial(z, c.sin), r), r)
@@ -254,16 +248,7 @@ def sine(x: Any, quarter: int) -> Any:
     return clipped(-value if turns & 2 else value, -unity, unity)
 
 
-@function
-def sin(x: Any) -> Any:
-    """Return `sin(x)`."""
-    return sine(x, 0)
-
-
-@function
-def cos(x: Any) -> Any:
-    """Return `cos(x)`."""
-    return sine(x, 1)
+sin, cos = function(lambda x: sine(x, 0)), function(lambda x: sine(x, 1))
 
 
 @function

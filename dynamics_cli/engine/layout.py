@@ -38,24 +38,20 @@ class Layout:
         sides = [(1, *self.shapes[name])[-2:] for name in weights] or [(1, problem.dataset.d)]
         self.sizes = [sides[0][1], *(rows for rows, _ in sides)]
         """Inputs, then the outputs of every layer."""
+        self.numbers = sum(self.sizes[1:])
+        """How many numbers the layers give for a sample."""
         biases = [name.replace("weight", "bias") for name in weights]
         learning = (k for k, pair in enumerate(zip(weights, biases, strict=True)) if set(pair) & set(trained))
         self._lowest = next(learning, 0)
         self._scale = float(architecture.output_scale or 1.0)
         self._loss = loss_unit(problem.loss, dtype)
-        self.loss_and_gradient = (network.diagonal_loss_and_gradient if self.depth else network.loss_and_gradient)(
-            dtype
-        )
+        evaluated = network.diagonal_loss_and_gradient if self.depth else network.loss_and_gradient
+        self.loss_and_gradient = evaluated(dtype)
         """The unit that evaluates the network."""
         self._layers = (LAYER.structure * len(weights))(*(
             LAYER(inputs=d, outputs=m, weight=self.at[w].start, bias=self.at[b].start if b in self.at else -1)
             for w, b, d, m in zip(weights, biases, self.sizes, self.sizes[1:], strict=False)
         ))  # fmt: skip
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers the layers give for a sample."""
-        return sum(self.sizes[1:])
 
     def scratch(self, rows: int) -> int:
         """Return the numbers of scratch that a chunk of samples needs."""

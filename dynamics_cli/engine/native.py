@@ -145,16 +145,12 @@ def address_of(array: np.ndarray[Any, Any]) -> int:
     return ctypes.addressof(_NOTHING.from_buffer(array))  # type: ignore[arg-type] # an array is a buffer
 
 
-_LINE = 64
-"""Bytes of a line of the processor's cache."""
-
-
 def blocks(dtype: np.dtype[Any], *counts: int) -> list[NDArray[np.floating]]:
     """Return arrays of zeros, each on a line of the cache: with others products take up to 1.3 times as long."""
-    each = _LINE // dtype.itemsize
-    starts = np.cumsum([0, *(-(-count // each) * each for count in counts)]).tolist()
-    raw = np.zeros(starts[-1] + each, dtype)
-    first = -address_of(raw) % _LINE // dtype.itemsize
+    line = 64 // dtype.itemsize  # of 64 bytes
+    starts = np.cumsum([0, *(-(-count // line) * line for count in counts)]).tolist()
+    raw = np.zeros(starts[-1] + line, dtype)
+    first = -address_of(raw) // dtype.itemsize % line
     return [raw[first + start : first + start + count] for start, count in zip(starts, counts, strict=False)]
 
 

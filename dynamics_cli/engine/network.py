@@ -211,13 +211,11 @@ def diagonal_loss_and_gradient(
 @piece
 def apply_update(task: Task, theta: Reals, memory: Reals, rate: float, iteration: int, loss: float) -> None:
     """Update the weights of a replica by `gradient`."""
-    call(
-        task.update,
-        (
-            theta, task.gradient, memory, task.weights, task.segments, task.segment_count, task.rate_factors, rate,
-            iteration, loss, task.update_numbers,
-        ),
+    given = (
+        theta, task.gradient, memory, task.weights, task.segments, task.segment_count, task.rate_factors, rate,
+        iteration, loss, task.update_numbers,
     )  # fmt: skip
+    call(task.update, given)
 
 
 @piece
@@ -230,17 +228,15 @@ def train_replica(task: Task, r: int) -> None:
     sigma, level, weight = task.activation_units[r], task.levels[r], cast_like(task.sample_weight, theta[0])
     task.done[r] = task.count
     for t in range(task.count):
-        first, size, loss = 0, task.samples, 0.0
+        net, first, size, loss = task.network, 0, task.samples, 0.0
         if not task.full_batch:
             first, size = task.batch_ends[t], task.batch_ends[t + 1] - task.batch_ends[t]
         each = weight / cast_like(size, weight) if task.mean else weight
-        total = call_number(
-            task.network.loss_and_gradient,
-            (
-                task.network, sigma, numbers, theta, offset(x, first * task.columns), offset(y, first * task.labels),
-                offset(base, first * task.outputs), size, each, task.gradient, task.gradients,
-            ),
+        given = (
+            net, sigma, numbers, theta, offset(x, first * net.columns), offset(y, first * task.labels),
+            offset(base, first * task.outputs), size, each, task.gradient, task.gradients,
         )  # fmt: skip
+        total = call_number(net.loss_and_gradient, given)
         if task.full_batch:
             loss = losses[t] = total * each
             if not np.isfinite(loss) or loss <= level:

@@ -32,11 +32,8 @@ from dynamics_cli.engine.native import (
 def _shape_of_tiles() -> tuple[int, int, int]:
     """Return rows, vectors and bytes of a vector of a tile that fills the registers of this processor."""
     features = dict(llvm.get_host_cpu_features())
-    if features.get("avx512f"):
-        return 6, 4, 64
-    if features.get("avx"):
-        return 6, 2, 32
-    return (6, 4, 16) if features.get("neon") else (4, 2, 16)
+    shapes = {"avx512f": (6, 4, 64), "avx": (6, 2, 32), "neon": (6, 4, 16)}
+    return next((shape for feature, shape in shapes.items() if features.get(feature)), (4, 2, 16))
 
 
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
@@ -79,21 +76,16 @@ class _Vectors:
         called(self.builder, f"llvm.masked.store.{self._name}", ir.VoidType(), given)
 
 
-class _Sum:
-    """A sum of products, which begins at a number or a vector."""
+def _begun(builder: Any, start: Any) -> Any:
+    """Return the place of a sum that begins at a number or a vector."""
+    place = slot(builder, start.type)
+    builder.store(start, place)
+    return place
 
-    def __init__(self, builder: Any, start: Any) -> None:
-        self._builder, self._at = builder, slot(builder, start.type)
-        builder.store(start, self._at)
 
-    def add(self, a: Any, b: Any) -> None:
-        """Add `a b`."""
-        self._builder.store(fused(self._builder, a.type, [a, b, self.value]), self._at)
-
-    @property
-    def value(self) -> Any:
-        """The sum so far."""
-        return self._builder.load(self._at)
+def _add(builder: Any, place: Any, a: Any, b: Any) -> None:
+    """Add `a b` to the sum at a place."""
+    builder.store(fused(builder, a.type, [a, b, builder.load(place)]), place)
 
 
 def _steps(builder: Any, pointer: Any, apart: Any, count: int) -> list[Any]:
@@ -119,7 +111,7 @@ def _tile(rows: int, vectors: int) -> Any:
             vector = _Vectors(context, builder, signature.args[0], count)
             width = _I64(vector.lanes)
             targets = [at for row in _steps(builder, C, m, rows) for at in _steps(builder, row, width, vectors)]
-            sums = [_Sum(builder, builder.select(accumulate, vector.load(at), vector.zeros)) for at in targets]
+            sums = [_begun(builder, builder.select(accumulate, vector.load(at), vector.zeros)) for at in targets]
             of_a = _steps(builder, A, ar, rows)
             with counted_loop(builder, K) as loop:
                 of_b = builder.gep(B, [builder.mul(loop.index, m)])
@@ -127,9 +119,9 @@ def _tile(rows: int, vectors: int) -> Any:
                 for r, row in enumerate(of_a):
                     left = vector.of_each(builder.load(builder.gep(row, [builder.mul(loop.index, ak)])))
                     for v, b in enumerate(right):
-                        sums[r * vectors + v].add(left, b)
+                        _add(builder, sums[r * vectors + v], left, b)
             for at, total in zip(targets, sums, strict=True):
-                vector.store(total.value, at)
+                vector.store(builder.load(total), at)
             return context.get_dummy_value()
 
         return types.void(A, n, n, B, C, n, n, types.boolean, n), written
@@ -173,21 +165,21 @@ def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
         A, b, K, C = arguments
         vector, rows = _Vectors(context, builder, signature.args[0]), _steps(builder, A, K, _ROWS)
         width = _I64(vector.lanes)
-        whole, lanes = builder.sdiv(K, width), [_Sum(builder, vector.zeros) for _ in rows]
+        whole, lanes = builder.sdiv(K, width), [_begun(builder, vector.zeros) for _ in rows]
         with counted_loop(builder, whole) as loop:
             k = [builder.mul(loop.index, width)]
             right = vector.load(builder.gep(b, k))
             for row, total in zip(rows, lanes, strict=True):
-                total.add(vector.load(builder.gep(row, k)), right)
-        totals = [_Sum(builder, _total(builder, total.value)) for total in lanes]
+                _add(builder, total, vector.load(builder.gep(row, k)), right)
+        totals = [_begun(builder, _total(builder, builder.load(total))) for total in lanes]
         done = builder.mul(whole, width)
         with counted_loop(builder, builder.sub(K, done)) as loop:
             k = [builder.add(done, loop.index)]
             right = builder.load(builder.gep(b, k))
             for row, total in zip(rows, totals, strict=True):
-                total.add(builder.load(builder.gep(row, k)), right)
+                _add(builder, total, builder.load(builder.gep(row, k)), right)
         for total, at in zip(totals, _steps(builder, C, _I64(1), _ROWS), strict=True):
-            builder.store(total.value, at)
+            builder.store(builder.load(total), at)
         return context.get_dummy_value()
 
     return types.void(A, b, types.int64, C), written

@@ -56,7 +56,6 @@ TASK = Record("Task", [
     ("y_step", "int", ""),
     ("base_step", "int", ""),
     ("samples", "int", "n"),
-    ("columns", "int", ""),
     ("labels", "int", "numbers that a label has"),
     ("outputs", "int", ""),
     ("sample_weight", "float", "of a sample in the loss"),

@@ -9,11 +9,13 @@ no kernel is compiled again. Numbers of a kind (a slope, a momentum) are argumen
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from types import ModuleType
 from typing import Any
 
@@ -31,8 +33,7 @@ _FORMS = {
     "add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "divide": "{} / {}", "power": "{} ** {}",
     "less": "{} < {}", "less_equal": "{} <= {}", "equal": "{} == {}", "not_equal": "{} != {}", "negative": "-{}",
     "where": "{1} if {0} else {2}", "maximum": "{1} if {0} < {1} else {0}", "minimum": "{1} if {0} > {1} else {0}",
-    "expm1": "np.expm1({})", "log1p": "np.log1p({})", "sqrt": "np.sqrt({})",
-    "sign": "np.sign({})",
+    "expm1": "np.expm1({})", "log1p": "np.log1p({})", "sqrt": "np.sqrt({})", "sign": "np.sign({})",
 }  # fmt: skip
 """Operation -> its source, where it is no function of `engine/elementary.py`; `maximum` and `minimum` keep NaN."""
 _REDUCTIONS = ("total", "total_of_all", "logsumexp", "pick")
@@ -126,15 +127,12 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 def _filled(template: str, **holes: Sequence[str] | str) -> str:
     """Return a template with its holes filled; a hole that is a line of its own takes any number of lines."""
-    lines: list[str] = []
-    for line in template.strip().splitlines():
-        hole = holes.get(line.strip().strip("{}"))
-        if hole is None or isinstance(hole, str):
-            lines.append(line.format(**holes))
-        else:
-            indent = line[: len(line) - len(line.lstrip())]
-            lines += [indent + text for text in hole]
-    return "\n".join(lines) + "\n"
+
+    def block(hole: re.Match[str]) -> str:
+        lines = holes[hole[2]]
+        return hole[0] if isinstance(lines, str) else indent("".join(f"{line}\n" for line in lines), hole[1])
+
+    return re.sub(r"( *){(\w+)}\n", block, template.lstrip()).format(**holes)
 
 
 def _numbers(trace: Trace) -> dict[str, str]:

@@ -122,7 +122,7 @@ class LayersStepper(SideBySide):
         names, factors = trained_names(self.problems[0]), self.problems[0].step_factors()
         places = [self._layout.at[name] for name in names]
         return {
-            "columns": self.x.shape[2], "labels": self.y.shape[2], "outputs": self._data[2].shape[2],
+            "labels": self.y.shape[2], "outputs": self._data[2].shape[2],
             "levels": self.levels, "theta": self._theta, "memory": self._memory, "weights": self._layout.P,
             "slots": len(self._optimizer.slots), "activation_numbers_step": most,
             "activation_units": np.array([0 if curve is None else curve.native.address for curve in curves]),
