@@ -21,24 +21,29 @@ NUMERICS_VERSION = 2
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
 
 
-def canonical(config: RunConfig, *, device: str, backend: str) -> str:
+def canonical(config: RunConfig, *, device: str, backend: str, digests: dict[str, str] | None = None) -> str:
     """Return the text that is hashed: JSON with sorted keys, resolved device and backend, and contents for files.
+
+    `digests` keeps those of files, which many configs may name, from call to call.
 
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.
         InputError: when a kind of somebody else has no source.
     """
     plain: Any = config.model_dump(exclude_none=True)
+    digests = {} if digests is None else digests
     for path, file in named_files(dict(config)):
         *above, last = path
-        reduce(getitem, above, plain)[last] = {"sha256": _file_hash(file, key_text(path))}
+        if file not in digests:
+            digests[file] = _file_hash(file, key_text(path))
+        reduce(getitem, above, plain)[last] = {"sha256": digests[file]}
     plain |= {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION}
     if sources := foreign_sources(config):
         plain["sources"] = {kind: source.sha256 for kind, source in sources.items()}
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def run_hash(config: RunConfig, *, device: str, backend: str) -> str:
+def run_hash(config: RunConfig, *, device: str, backend: str, digests: dict[str, str] | None = None) -> str:
     """Return the identity of the run, a sha256 in hexadecimal.
 
     It depends on the computation, not on how or where the config is written: the order of keys, `extends`, the spelling
@@ -48,11 +53,12 @@ def run_hash(config: RunConfig, *, device: str, backend: str) -> str:
         config: the resolved config.
         device: the device that `auto` stands for, or the one that was asked for.
         backend: likewise.
+        digests: see `canonical`.
 
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.
     """
-    return hashlib.sha256(canonical(config, device=device, backend=backend).encode()).hexdigest()
+    return hashlib.sha256(canonical(config, device=device, backend=backend, digests=digests).encode()).hexdigest()
 
 
 def run_directory_name(config: RunConfig, identity: str) -> str:

@@ -139,9 +139,10 @@ class PlannedSweep(list[Job]):
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        digest = hashlib.sha256()
+        digest, digests = hashlib.sha256(), dict[str, str]()
         for config in (job.config for job in self):
-            digest.update(run_hash(config, device=config.device, backend=config.backend).encode())
+            named = run_hash(config, device=config.device, backend=config.backend, digests=digests)
+            digest.update(named.encode())
         return digest.hexdigest()
 
     def _beyond_limit(self) -> str | None:

@@ -102,7 +102,8 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
 
 def identity_of(configs: Sequence[RunConfig], device: str, backend: str) -> str:
     """Return the identity of a run of one network, or of several, whose data sets are resolved."""
-    hashes = [run_hash(config, device=device, backend=backend) for config in configs]
+    digests: dict[str, str] = {}
+    hashes = [run_hash(config, device=device, backend=backend, digests=digests) for config in configs]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 

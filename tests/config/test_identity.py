@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from dynamics_cli.api import plan_sweep
 from dynamics_cli.config import RunConfig, load_config, run_hash
+from dynamics_cli.config import identity as identity_module
+from dynamics_cli.training.session import identity_of
 
 Write = Callable[..., Path]
 
@@ -72,3 +75,14 @@ def test_files_count_by_their_contents(write: Write, here: Path) -> None:
     assert identity(one) == identity(two)
     (here / "d.csv").write_text("1,3\n")
     assert identity(one) != identity(two)
+
+
+def test_a_file_that_many_configs_name_is_read_once(write: Write, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "d.csv").write_text("x,y\n1,2\n3,4\n")
+    planned = plan_sweep(write(dataset="dataset: {kind: file, path: d.csv}"), seeds=5)
+    known = [identity_of([job.config for job in planned], "cpu", "torch"), planned.hash]
+    read, digest = [], identity_module._file_hash
+    monkeypatch.setattr(identity_module, "_file_hash", lambda *given: read.append(given) or digest(*given))
+    again = plan_sweep(here / "run.yaml", seeds=5)
+    assert [identity_of([job.config for job in again], "cpu", "torch"), again.hash] == known
+    assert len(read) == 2
