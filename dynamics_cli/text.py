@@ -6,7 +6,7 @@ import math
 import re
 import shutil
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,17 +176,26 @@ def to_json(document: Any) -> str:
     return json.dumps(jsonable(document, absolute=True), indent=2, allow_nan=False)
 
 
+def walked(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Return `value` with mappings as dictionaries, sequences and arrays as lists, and `leaf` of all else."""
+    if isinstance(value, Mapping):
+        return {str(key): walked(item, leaf) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [walked(item, leaf) for item in value]
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor, which commands that need none do not import
+        return walked(value.tolist(), leaf)
+    return leaf(value)
+
+
 def jsonable(value: Any, *, absolute: bool = False) -> Any:
     """Return `value` as JSON knows it: NumPy's numbers and arrays as numbers and lists, non-finite numbers as `None`.
 
     Paths become text, `absolute` ones where asked for.
     """
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item, absolute=absolute) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item, absolute=absolute) for item in value]
-    if isinstance(value, Path):
-        return str(value.absolute() if absolute else value)
-    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, which commands that need none do not import
-        return jsonable(value.tolist(), absolute=absolute)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, Path):
+            return str(value.absolute() if absolute else value)
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return walked(value, leaf)

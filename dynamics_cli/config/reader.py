@@ -21,7 +21,7 @@ from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake, key_text
 from dynamics_cli.config.source import Place, Written, merge
 from dynamics_cli.config.text import show
 from dynamics_cli.errors import UsageError
-from dynamics_cli.text import jsonable
+from dynamics_cli.text import jsonable, walked
 
 MAPPING = "<config>"
 """The file name of a config that is a mapping."""
@@ -219,20 +219,11 @@ def read_mapping(mapping: Mapping[str, object]) -> Written:
 
     Tuples and arrays (anything with `tolist`) become lists, paths become texts.
     """
-    return _with_parents(Written(_plain(mapping), {(): Place(MAPPING, None, Path.cwd())}), [])
+    return _with_parents(Written(walked(mapping, _text_of_path), {(): Place(MAPPING, None, Path.cwd())}), [])
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
-        return value.tolist()
-    match value:
-        case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case Path():
-            return str(value)
-    return value
+def _text_of_path(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
 
 
 # -- changes
@@ -273,7 +264,7 @@ def apply(source: Written, overrides: Iterable[str | Assignment], settings: Mapp
         source.assign(path, deepcopy(value), origin)
     for key, value in settings.items():
         if value is not None:
-            source.assign((key,), _plain(value), Place(SETTINGS, None, Path.cwd()))
+            source.assign((key,), walked(value, _text_of_path), Place(SETTINGS, None, Path.cwd()))
 
 
 def _assignment(text: str, source: Written) -> Assignment | None:
