@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from dynamics_cli.engine.layout import Layout
 from dynamics_cli.engine.native import Floats, address_of, blocks, call, call_number, offset, piece, unit
-from dynamics_cli.engine.network import loss_and_gradient
 from dynamics_cli.engine.records import CURVATURE, Curvature, Network
 from dynamics_cli.engine.units import activation_unit, loss_curvature_unit
 
@@ -135,12 +134,12 @@ class Work:
 
     def evaluate(self) -> float:
         """Fill the gradient and all that the derivatives share; return the summed losses."""
-        return float(loss_and_gradient(REAL).call(*self._arguments, True))
+        return float(self._layout.loss_and_gradient.call(*self._arguments, True))
 
     def centre(self) -> None:
         """Subtract the outputs of these weights from now on."""
         with self._layout.centring(self.net):
-            loss_and_gradient(REAL).call(*self._arguments, False)
+            self._layout.loss_and_gradient.call(*self._arguments, False)
 
 
 class Engine:

@@ -249,6 +249,7 @@ def sine(x: Any, quarter: int) -> Any:
 
 
 sin, cos = function(lambda x: sine(x, 0)), function(lambda x: sine(x, 1))
+"""Return `sin(x)`, and `cos(x)`."""
 
 
 @function
