@@ -220,12 +220,12 @@ class Sweep:
         if row["status"] == "failed":
             raise RunError(f"job {number} of {self.path} failed: {row['message']}")
         if row["path"] not in self._runs:
-            run = self.directory_of(row)
+            run = self.run_of(row)
             self._runs[row["path"]] = [run] if row["replica"] is None else replicas_of(run)
         return self._runs[row["path"]][row["replica"] or 0]
 
-    def directory_of(self, row: Mapping[str, Any]) -> Run:
-        """Return the run directory of a row; raises RunError: it is gone, or holds another run."""
+    def run_of(self, row: Mapping[str, Any]) -> Run:
+        """Return the run, perhaps of several networks, in the place of a row; RunError: it is gone, or exchanged."""
         path = self.path / row["path"]
         run = Run(path) if files.exists(path) else None
         if run is None or run.hash != row["hash"]:
@@ -283,7 +283,7 @@ def verify_sweep(directory: Path) -> list[Finding]:
             elif path not in looked:
                 looked.add(path)
                 try:
-                    sweep.directory_of(row)
+                    sweep.run_of(row)
                 except RunError as error:
                     findings.append(Finding.of(error, directory))
     except RunError as error:
