@@ -25,12 +25,24 @@ from dynamics_cli.training.backends import by_engine, by_kernel
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
-    parser.add_argument("--only", choices=list(PROBLEMS), action="append", help="only these; repeatable")
-    parser.add_argument("--mnist", type=Path, default=DEFAULT_MNIST, metavar="DIR", help="where MNIST's IDX files are")
+    parser.add_argument(
+        "--only", choices=list(PROBLEMS), action="append", help="only these; repeatable"
+    )
+    parser.add_argument(
+        "--mnist",
+        type=Path,
+        default=DEFAULT_MNIST,
+        metavar="DIR",
+        help="where MNIST's IDX files are",
+    )
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--turn", type=float, default=0.1, metavar="SECONDS", help="short ones on a busy machine")
+    parser.add_argument(
+        "--turn", type=float, default=0.1, metavar="SECONDS", help="short ones on a busy machine"
+    )
     options = parser.parse_args()
     wanted = options.only or list(PROBLEMS)
     results: dict[str, Any] = {"machine": machine(), "table": {}}
@@ -38,7 +50,9 @@ def main() -> None:
         if name in ("mnist01", "sgd") and not options.mnist.is_dir():
             print(f"{name}: no MNIST at {options.mnist} (--mnist DIR)", file=sys.stderr)
             continue
-        results["table"][name] = measure(PROBLEMS[name](options.mnist), options.repeats, options.turn)
+        results["table"][name] = measure(
+            PROBLEMS[name](options.mnist), options.repeats, options.turn
+        )
         print(f"{name}: {results['table'][name]}", file=sys.stderr)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
@@ -50,15 +64,29 @@ def machine() -> dict[str, Any]:
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         lines = cpuinfo.read_text().splitlines()
-        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
+        model = next(
+            (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+            model,
+        )
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    return {"cpu": model, "cores": os.cpu_count(), "date": datetime.date.today().isoformat(), "load": load}
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "date": datetime.date.today().isoformat(),
+        "load": load,
+    }
 
 
 def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
     """Return microseconds per iteration of every way to train a problem, the fastest of some turns each."""
-    able = ["torch", *(["engine"] if by_engine(problem) else []), *(["kernel"] if by_kernel(problem) else [])]
-    ways: dict[str, Timed | None] = {f"plain {k}": plain(problem, k) for k in {1, os.cpu_count() or 1}}
+    able = [
+        "torch",
+        *(["engine"] if by_engine(problem) else []),
+        *(["kernel"] if by_kernel(problem) else []),
+    ]
+    ways: dict[str, Timed | None] = {
+        f"plain {k}": plain(problem, k) for k in {1, os.cpu_count() or 1}
+    }
     ways |= {"jax": jax_scan(problem), **{f"ours {way}": ours(problem, way) for way in able}}
     runs = {name: run for name, run in ways.items() if run is not None}
     counts = {name: calibrate(run, turn) for name, run in runs.items()}
@@ -66,7 +94,9 @@ def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
     for _ in range(repeats):
         for name, run in runs.items():
             best[name] = min(best[name], run(counts[name]) / counts[name] * 1e6)
-    best["plain"] = min(us for way, us in best.items() if way.startswith("plain "))  # the user's luckier choice
+    best["plain"] = min(
+        us for way, us in best.items() if way.startswith("plain ")
+    )  # the user's luckier choice
     return {"chosen": able[-1], "microseconds": best}
 
 
@@ -111,5 +141,9 @@ def number(value: float | None) -> str:
 if __name__ == "__main__":
     if "OMP_WAIT_POLICY" not in os.environ:
         # PyTorch and the kernels have a pool of threads each, and must not spin against each other
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OMP_WAIT_POLICY": "passive"})
+        os.execve(
+            sys.executable,
+            [sys.executable, *sys.argv],
+            {**os.environ, "OMP_WAIT_POLICY": "passive"},
+        )
     main()

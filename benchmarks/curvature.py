@@ -40,13 +40,22 @@ def pyhessian(model: nn.Module, x: Any, y: Any, *, trace: bool) -> float:
     from pyhessian import hessian
 
     H = hessian(model, nn.CrossEntropyLoss(), data=(x, y), cuda=False)
-    return float(np.mean(H.trace(30, -np.inf)) if trace else H.eigenvalues(maxIter=300, tol=1e-6)[0][0])
+    return float(
+        np.mean(H.trace(30, -np.inf)) if trace else H.eigenvalues(maxIter=300, tol=1e-6)[0][0]
+    )
 
 
 def measured(way: Any, trace: bool) -> tuple[float, float, float]:
     """Return seconds, MiB and the value."""
     torch.manual_seed(0)
-    layers = [nn.Conv2d(1, 16, 5, 2), nn.BatchNorm2d(16), nn.GELU(), nn.Conv2d(16, 32, 5, 2), nn.GELU(), nn.Flatten()]
+    layers = [
+        nn.Conv2d(1, 16, 5, 2),
+        nn.BatchNorm2d(16),
+        nn.GELU(),
+        nn.Conv2d(16, 32, 5, 2),
+        nn.GELU(),
+        nn.Flatten(),
+    ]
     model = nn.Sequential(*layers, nn.Linear(512, 64), nn.GELU(), nn.Linear(64, 10)).double().eval()
     data, turns, before = (torch.randn(128, 1, 28, 28).double(), torch.arange(128) % 10), [], peak()
     for _ in range(3):
@@ -61,10 +70,15 @@ def peak() -> float:
 
 
 if __name__ == "__main__":
-    print(machine(), {name: version(name) for name in ("torch", "curvlinops-for-pytorch", "pyhessian")})
+    print(
+        machine(),
+        {name: version(name) for name in ("torch", "curvlinops-for-pytorch", "pyhessian")},
+    )
     print("| measure | by | seconds | MiB | value |\n| --- | --- | --- | --- | --- |")
     for trace in (False, True):
         for way in (ours, curvlinops, pyhessian):
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
                 seconds, mib, value = pool.submit(measured, way, trace).result()
-            print(f"| {'trace' if trace else 'sharpness'} | {way.__name__} | {seconds:.2f} | {mib:.0f} | {value:.5g} |")
+            print(
+                f"| {'trace' if trace else 'sharpness'} | {way.__name__} | {seconds:.2f} | {mib:.0f} | {value:.5g} |"
+            )

@@ -41,7 +41,9 @@ def ours(problem: Problem, way: str) -> Timed:
             stepper.advance(count)
         for t in range(count if problem.config.record.measures else 0):
             for measure in problem.config.record.measures or ():
-                measure.measure(State(problem, stepper.parameters(), problem.initial_parameters, t, memory))
+                measure.measure(
+                    State(problem, stepper.parameters(), problem.initial_parameters, t, memory)
+                )
             stepper.advance(1)
         return time.perf_counter() - began
 
@@ -49,16 +51,21 @@ def ours(problem: Problem, way: str) -> Timed:
 
 
 ACTIVATIONS = {
-    "relu": torch.relu, "tanh": torch.tanh, "linear": lambda z: z, "gelu": torch.nn.functional.gelu,
-}  # fmt: skip
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "linear": lambda z: z,
+    "gelu": torch.nn.functional.gelu,
+}
 
 
 def loss_of(problem: Problem, h: Any, y: Any, softplus: Callable[[Any], Any]) -> Any:
     """Return the reduced loss of outputs (n,)."""
     loss = problem.config.loss
     values = {
-        "mse": lambda: (h - y) ** 2, "half_mse": lambda: (h - y) ** 2 / 2, "logistic": lambda: softplus(-y * h),
-    }[loss.kind]()  # fmt: skip
+        "mse": lambda: (h - y) ** 2,
+        "half_mse": lambda: (h - y) ** 2 / 2,
+        "logistic": lambda: softplus(-y * h),
+    }[loss.kind]()
     return values.mean() if loss.reduction == "mean" else values.sum()
 
 
@@ -72,7 +79,9 @@ class Network(torch.nn.Module):
         self.depth: int | None = getattr(problem.config.architecture, "depth", None)
         self.layers = torch.nn.ModuleList()
         if self.depth is not None:
-            self.u, self.v = (torch.nn.Parameter(torch.from_numpy(weights[name])) for name in ("u", "v"))
+            self.u, self.v = (
+                torch.nn.Parameter(torch.from_numpy(weights[name])) for name in ("u", "v")
+            )
         for name in [name for name in weights if "weight" in name]:
             weight, bias = np.atleast_2d(weights[name]), weights.get(name.replace("weight", "bias"))
             layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
@@ -93,13 +102,19 @@ class Network(torch.nn.Module):
 def plain(problem: Problem, threads: int) -> Timed:
     dtype = getattr(torch, problem.config.dtype)
     x, y = (torch.tensor(array, dtype=dtype) for array in (problem.dataset.x, problem.dataset.y))
-    size, order = problem.batch_size or 0, torch.from_numpy(np.random.default_rng(0).permutation(len(x)))
+    size, order = (
+        problem.batch_size or 0,
+        torch.from_numpy(np.random.default_rng(0).permutation(len(x))),
+    )
     chosen = problem.config.optimizer
     make = torch.optim.Adam if chosen.kind == "adam" else torch.optim.SGD
 
     def run(count: int) -> float:
         net, losses = Network(problem).to(dtype), []
-        vector, weights = np.random.default_rng(0).standard_normal(sum(p.numel() for p in net.parameters())), []
+        vector, weights = (
+            np.random.default_rng(0).standard_normal(sum(p.numel() for p in net.parameters())),
+            [],
+        )
         if problem.config.record.measures:
             weights = list(net.parameters())
         optimizer = make(net.parameters(), lr=chosen.lr)  # type: ignore[union-attr]
@@ -113,7 +128,9 @@ def plain(problem: Problem, threads: int) -> Timed:
             loss = loss_of(problem, net(xb)[:, 0], yb, torch.nn.functional.softplus)
             if weights:  # sharpness
                 slopes = torch.autograd.grad(loss, weights, create_graph=True)
-                vector = largest_eigenvalues(partial(hessian_product, slopes, weights), vector)[1][:, 0]
+                vector = largest_eigenvalues(partial(hessian_product, slopes, weights), vector)[1][
+                    :, 0
+                ]
                 loss = loss_of(problem, net(xb)[:, 0], yb, torch.nn.functional.softplus)
             loss.backward()
             optimizer.step()
@@ -125,10 +142,18 @@ def plain(problem: Problem, threads: int) -> Timed:
     return run
 
 
-def hessian_product(slopes: tuple[torch.Tensor, ...], weights: list[torch.Tensor], v: np.ndarray) -> np.ndarray:
+def hessian_product(
+    slopes: tuple[torch.Tensor, ...], weights: list[torch.Tensor], v: np.ndarray
+) -> np.ndarray:
     parts = torch.from_numpy(v.astype(np.float32)).split([w.numel() for w in weights])
-    inner = sum((g.flatten() @ part for g, part in zip(slopes, parts, strict=True)), torch.zeros(()))
-    return torch.cat([p.flatten() for p in torch.autograd.grad(inner, weights, retain_graph=True)]).double().numpy()
+    inner = sum(
+        (g.flatten() @ part for g, part in zip(slopes, parts, strict=True)), torch.zeros(())
+    )
+    return (
+        torch.cat([p.flatten() for p in torch.autograd.grad(inner, weights, retain_graph=True)])
+        .double()
+        .numpy()
+    )
 
 
 def jax_scan(problem: Problem) -> Timed | None:
@@ -152,7 +177,16 @@ KEYS = {
     "group_rmsprop": {"decay", "eps", "per"},
 }
 """Optimizers that are written here, and their keys."""
-COMMON = {"kind", "lr", "iterations", "epochs", "batch_size", "replacement", "stop_below", "layer_lr"}
+COMMON = {
+    "kind",
+    "lr",
+    "iterations",
+    "epochs",
+    "batch_size",
+    "replacement",
+    "stop_below",
+    "layer_lr",
+}
 
 
 def expressible(problem: Problem) -> bool:
@@ -165,7 +199,11 @@ def expressible(problem: Problem) -> bool:
     if getattr(optimizer, "per", "network") != "network":
         return False
     known = COMMON | KEYS[optimizer.kind]
-    given = {key for key in type(optimizer).model_fields if getattr(optimizer, key) not in (None, False, "epoch")}
+    given = {
+        key
+        for key in type(optimizer).model_fields
+        if getattr(optimizer, key) not in (None, False, "epoch")
+    }
     return given <= known and problem.config.optimizer.schedule is None
 
 
@@ -235,7 +273,10 @@ def network_of(problem: Problem) -> Callable[[Any, Any, Any, Any], Any]:
 
     def values(h: Any, y: Any) -> Any:
         if loss.kind == "cross_entropy":
-            return jax.nn.logsumexp(h, axis=-1) - jnp.take_along_axis(h, y[:, None].astype(int), 1)[:, 0]
+            return (
+                jax.nn.logsumexp(h, axis=-1)
+                - jnp.take_along_axis(h, y[:, None].astype(int), 1)[:, 0]
+            )
         if loss.kind in ("mse", "half_mse"):
             squares = (h - y) ** 2 * (0.5 if loss.kind == "half_mse" else 1.0)
             return squares.sum(-1) if y.ndim == 2 else squares
@@ -259,7 +300,10 @@ def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]
     """Return `(weights, gradient, memory, t, loss) -> (weights, memory)` and what makes the first memory."""
     optimizer: Any = problem.config.optimizer
     factors, fixed = problem.step_factors(), set(problem.shapes) - set(trained_names(problem))
-    rates = {name: 0.0 if name in fixed else optimizer.lr * factors.get(name, 1.0) for name in problem.shapes}
+    rates = {
+        name: 0.0 if name in fixed else optimizer.lr * factors.get(name, 1.0)
+        for name in problem.shapes
+    }
     zeros = lambda w: jax.tree.map(jnp.zeros_like, w)  # noqa: E731
     each = jax.tree.map
 
@@ -284,7 +328,9 @@ def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]
         return each(move, w, m, v, rates), (m, v)
 
     def group(w: Any, g: Any, v: Any, t: Any, loss: Any) -> Any:
-        v = optimizer.decay * v + (1 - optimizer.decay) * sum(jnp.sum(part * part) for part in g.values())
+        v = optimizer.decay * v + (1 - optimizer.decay) * sum(
+            jnp.sum(part * part) for part in g.values()
+        )
         size = jnp.sqrt(v / (1 - optimizer.decay ** (t + 1))) + optimizer.eps
         return each(lambda w, g, lr: w - lr * g / size, w, g, rates), v
 
@@ -301,8 +347,12 @@ class JaxRun:
     def __init__(self, problem: Problem) -> None:
         jax.config.update("jax_enable_x64", problem.config.dtype == "float64")
         dtype = getattr(jnp, problem.config.dtype)
-        self.x, self.y = (jnp.array(array, dtype) for array in (problem.dataset.x, problem.dataset.y))
-        self.weights = {name: jnp.array(value, dtype) for name, value in problem.initial_parameters().items()}
+        self.x, self.y = (
+            jnp.array(array, dtype) for array in (problem.dataset.x, problem.dataset.y)
+        )
+        self.weights = {
+            name: jnp.array(value, dtype) for name, value in problem.initial_parameters().items()
+        }
         centered = problem.config.architecture.centered
         base = outputs_of(problem)(self.weights, self.x) if centered else None
         value, (update, memory) = network_of(problem), step_of(problem)
@@ -314,7 +364,9 @@ class JaxRun:
             if self.full_batch:
                 return jax.value_and_grad(value)(w, self.x, self.y, base)
             k = jax.lax.dynamic_slice(order, (t * size % (len(order) - size + 1),), (size,))
-            return jax.value_and_grad(value)(w, self.x[k], self.y[k], None if base is None else base[k])
+            return jax.value_and_grad(value)(
+                w, self.x[k], self.y[k], None if base is None else base[k]
+            )
 
         def record(t: Any, carry: Any) -> Any:
             w, memory, losses, first = carry
@@ -323,7 +375,9 @@ class JaxRun:
             return w, memory, losses.at[t - first].set(loss), first
 
         def advance(w: Any, memory: Any, losses: Any, first: Any, count: Any) -> Any:
-            w, memory, losses, _ = jax.lax.fori_loop(first, first + count, record, (w, memory, losses, first))
+            w, memory, losses, _ = jax.lax.fori_loop(
+                first, first + count, record, (w, memory, losses, first)
+            )
             return w, memory, losses
 
         self._advance = jax.jit(advance)
@@ -348,7 +402,9 @@ class JaxRun:
         stops = set(states[1:])
         if not self.full_batch:
             stops |= set(range(losses_every, states[-1] + 1, losses_every))
-        room = jnp.zeros(max(b - a for a, b in zip([0, *sorted(stops)], sorted(stops), strict=False)))
+        room = jnp.zeros(
+            max(b - a for a, b in zip([0, *sorted(stops)], sorted(stops), strict=False))
+        )
         w, memory, at, wanted = self.weights, self.memory, 0, set(states)
         kept, losses = [], []
         jax.block_until_ready(self._advance(w, memory, room, 0, 1))
@@ -357,11 +413,15 @@ class JaxRun:
         kept.append({name: np.asarray(value) for name, value in w.items()})
         for stop in sorted(stops):
             w, memory, recorded = self._advance(w, memory, room, at, stop - at)
-            losses.append(np.asarray(recorded)[: stop - at] if self.full_batch else np.asarray(self.value(w)))
+            losses.append(
+                np.asarray(recorded)[: stop - at] if self.full_batch else np.asarray(self.value(w))
+            )
             if stop in wanted:
                 kept.append({name: np.asarray(value) for name, value in w.items()})
             at = stop
-        np.savez(file, *losses, **{name: np.stack([state[name] for state in kept]) for name in kept[0]})
+        np.savez(
+            file, *losses, **{name: np.stack([state[name] for state in kept]) for name in kept[0]}
+        )
         return time.perf_counter() - began
 
 
@@ -389,8 +449,12 @@ def sharpness_run(problem: Problem) -> Callable[[int], float]:
     def step(carry: Any, t: Any) -> Any:
         at, vector = carry
         Q = jnp.zeros((LANCZOS + 1, len(at))).at[0].set(vector / jnp.linalg.norm(vector))
-        Q, alpha, beta, _ = jax.lax.fori_loop(0, LANCZOS, iterate, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS), at))
-        values, vectors = jnp.linalg.eigh(jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1))
+        Q, alpha, beta, _ = jax.lax.fori_loop(
+            0, LANCZOS, iterate, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS), at)
+        )
+        values, vectors = jnp.linalg.eigh(
+            jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1)
+        )
         loss, g = jax.value_and_grad(loss_at)(at)
         return (at - lr * g, vectors[:, -1] @ Q[:-1]), (loss, values[-1])
 

@@ -19,7 +19,9 @@ DEFAULT_MNIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "mnist
 
 def from_config(name: str) -> Callable[[Path], Problem]:
     """Return what makes the problem of a bundled config, without its measures."""
-    return lambda mnist: build_problem(load_config(CONFIGS / f"{name}.yaml", ["record.measures=[]"]))
+    return lambda mnist: build_problem(
+        load_config(CONFIGS / f"{name}.yaml", ["record.measures=[]"])
+    )
 
 
 def problem_of(dataset: Samples, width: int, **optimizer: float) -> Problem:
@@ -62,19 +64,31 @@ def read_mnist(directory: Path) -> tuple[NDArray[np.float64], NDArray[np.uint8]]
 
 def _idx(directory: Path, name: str, header: int) -> NDArray[np.uint8]:
     path = directory / name
-    raw = path.read_bytes() if path.exists() else gzip.decompress((directory / f"{name}.gz").read_bytes())
+    raw = (
+        path.read_bytes()
+        if path.exists()
+        else gzip.decompress((directory / f"{name}.gz").read_bytes())
+    )
     return np.frombuffer(raw, np.uint8, offset=header)
 
 
 def deep(
-    n: int, d: int, widths: list[int], activation: str = "relu", measures: tuple[str, ...] = (), loss: str = "mse",
+    n: int,
+    d: int,
+    widths: list[int],
+    activation: str = "relu",
+    measures: tuple[str, ...] = (),
+    loss: str = "mse",
     **optimizer: object,
-) -> Callable[[Path], Problem]:  # fmt: skip
+) -> Callable[[Path], Problem]:
     """Return what makes a problem of a fully connected network; of a diagonal one without `widths`."""
     architecture = {"kind": "fully_connected", "widths": widths, "activation": activation}
     initialization: dict[str, object] = {"kind": "default_scaled"}
     if not widths:
-        architecture, initialization = {"kind": "diagonal_linear"}, {"kind": "constant", "scale": 0.1}
+        architecture, initialization = (
+            {"kind": "diagonal_linear"},
+            {"kind": "constant", "scale": 0.1},
+        )
     rng = np.random.default_rng(0)
     config = {
         "name": "benchmark",

@@ -34,12 +34,16 @@ LEAST = 20
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("configs", nargs="*", help="such as cohen2021/classes; all by default")
     parser.add_argument("--seconds", type=float, default=1.0, help="longest run, roughly")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    names = options.configs or sorted(str(path.relative_to(CONFIGS))[:-5] for path in CONFIGS.glob("*/*.yaml"))
+    names = options.configs or sorted(
+        str(path.relative_to(CONFIGS))[:-5] for path in CONFIGS.glob("*/*.yaml")
+    )
     print(f"JAX {jax.__version__}\n\n| config | iterations | dyn, s (backend) | JAX, s | x JAX |")
     print("| --- | --- | --- | --- | --- |")
     for name in names:
@@ -62,7 +66,11 @@ def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
     longest = int(seconds * RATE / max(1, multiply_adds(problem)))
     if problem.iterations > longest:
         key = "iterations" if problem.batch_size is None else "epochs"
-        count = max(LEAST, longest) if problem.batch_size is None else max(1, longest // problem.steps_per_epoch)
+        count = (
+            max(LEAST, longest)
+            if problem.batch_size is None
+            else max(1, longest // problem.steps_per_epoch)
+        )
         changes.append(f"optimizer.{key}={count}")
         problem = _problem(path, changes)
     peer, best = JaxRun(problem), {"dyn": float("inf"), "jax": float("inf")}
@@ -87,5 +95,9 @@ def _problem(path: Path, changes: list[str]) -> Problem:
 
 if __name__ == "__main__":
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OMP_WAIT_POLICY": "passive"})
+        os.execve(
+            sys.executable,
+            [sys.executable, *sys.argv],
+            {**os.environ, "OMP_WAIT_POLICY": "passive"},
+        )
     main()

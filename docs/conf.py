@@ -13,15 +13,29 @@ project = "dyn"
 release = version = __version__
 copyright = "the dyn maintainers"
 extensions = [
-    "myst_parser", "sphinx_click", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "reference", "papers", "front"
-]  # fmt: skip
+    "myst_parser",
+    "sphinx_click",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "mathml",
+    "reference",
+    "papers",
+    "front",
+]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "figures", "**/_*.md"]
 nitpicky = False
 highlight_language = "bash"
 autodoc_default_options = {"exclude-members": "model_config"}
 
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline", "substitution"]
+myst_enable_extensions = [
+    "dollarmath",
+    "amsmath",
+    "colon_fence",
+    "deflist",
+    "attrs_inline",
+    "substitution",
+]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 
@@ -33,5 +47,10 @@ html_js_files = ["custom.js"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
-html_show_search_summary = False  # a summary is fetched, which a browser refuses for files on the disk
-html_theme_options = {"navigation_with_keys": True, "light_css_variables": {"color-brand-content": "#1d5fa8"}}
+html_show_search_summary = (
+    False  # a summary is fetched, which a browser refuses for files on the disk
+)
+html_theme_options = {
+    "navigation_with_keys": True,
+    "light_css_variables": {"color-brand-content": "#1d5fa8"},
+}

@@ -69,7 +69,11 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
     if isinstance(config, RunConfig):
         unchanged = not changes and all(value is None for value in options.values())
         return config if unchanged else load(to_plain(config), changes, **options)
-    return load(config if isinstance(config, Mapping) else config_file(os.fspath(config)), changes, **options)
+    return load(
+        config if isinstance(config, Mapping) else config_file(os.fspath(config)),
+        changes,
+        **options,
+    )
 
 
 # --- training
@@ -119,7 +123,9 @@ def train(
         record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
         loaded = loaded.model_copy(update={"record": record})
     plan = plan_run(loaded, None if out is None else Path(out))
-    return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages).run
+    return obtain_run(
+        plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages
+    ).run
 
 
 def sweep(
@@ -172,9 +178,15 @@ def sweep(
     from dynamics_cli.sweeps.sweep import run_sweep
 
     planned = plan_sweep(
-        config, grid, let=let, seeds=seeds, overrides=overrides, record=record, messages=messages,
+        config,
+        grid,
+        let=let,
+        seeds=seeds,
+        overrides=overrides,
+        record=record,
+        messages=messages,
         **settings,
-    )  # fmt: skip
+    )
     total = len(planned) if shard is None else None
     return run_sweep(
         planned,
@@ -215,16 +227,28 @@ def plan_sweep(
     texts = override_texts(overrides)
     of_section, section = read_sweep_section(source, texts)
     if isinstance(grid, Mapping):
-        given = {key: values if isinstance(values, str) else jsonable(list(values)) for key, values in grid.items()}
+        given = {
+            key: values if isinstance(values, str) else jsonable(list(values))
+            for key, values in grid.items()
+        }
         axes = [axis_of(key, values) for key, values in given.items()]
     else:
         axes = [parse_axis(text) for text in grid]
     axes = [*(axis for axis in of_section if axis.key not in {new.key for new in axes}), *axes]
-    expressions = {**section.let, **(let if isinstance(let, Mapping) else dict(map(parse_let, let)))}
+    expressions = {
+        **section.let,
+        **(let if isinstance(let, Mapping) else dict(map(parse_let, let))),
+    }
     return PlannedSweep(
-        source, texts, axes, let={key: str(text) for key, text in expressions.items()},
-        seeds=section.seeds if seeds is None else seeds, record=record or section.record, messages=messages, **settings,
-    )  # fmt: skip
+        source,
+        texts,
+        axes,
+        let={key: str(text) for key, text in expressions.items()},
+        seeds=section.seeds if seeds is None else seeds,
+        record=record or section.record,
+        messages=messages,
+        **settings,
+    )
 
 
 # --- runs
@@ -370,7 +394,9 @@ def open_any(run: Drawn) -> Run | Sweep | list[Run]:
     if isinstance(run, list | tuple):
         for which in run:
             if (directory := sweep_directory(which)) is not None:
-                raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
+                raise UsageError(
+                    f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone"
+                )
         runs = [open_run(which) for which in run]
         for opened in runs:
             opened.check_all()
@@ -380,10 +406,15 @@ def open_any(run: Drawn) -> Run | Sweep | list[Run]:
 
 
 def pictures(
-    opened: Run | Sweep | list[Run], panels: Sequence[str] = (), iterations: Sequence[int] = (), *,
-    measure: str | None = None, where: Mapping[str, Any] | None = None,
-    log: LogAxes | None = None, messages: Messages | None = None,
-) -> Iterator[tuple[str, Figure]]:  # fmt: skip
+    opened: Run | Sweep | list[Run],
+    panels: Sequence[str] = (),
+    iterations: Sequence[int] = (),
+    *,
+    measure: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    log: LogAxes | None = None,
+    messages: Messages | None = None,
+) -> Iterator[tuple[str, Figure]]:
     """Draw what `open_any` gives, one picture after the other, each with the name of its file; see `plot`.
 
     `messages` is told of an iteration whose state was not recorded.
@@ -391,7 +422,9 @@ def pictures(
     from dynamics_cli.runs.run import Run
 
     if not isinstance(opened, Run) and iterations:
-        raise UsageError("at goes with a run: a sweep has no states to show, several runs are drawn over all of theirs")
+        raise UsageError(
+            "at goes with a run: a sweep has no states to show, several runs are drawn over all of theirs"
+        )
     if isinstance(opened, Run | list) and where:
         raise UsageError("where goes with the table of a sweep; a run has none")
     if isinstance(opened, list):
@@ -405,14 +438,19 @@ def pictures(
         states = states_of(opened, iterations, messages) or [None]
         for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(opened)]:
             for state in states:
-                yield (name if state is None else f"{name}-{state}"), draw_panel(opened, name, state, log)
+                yield (
+                    (name if state is None else f"{name}-{state}"),
+                    draw_panel(opened, name, state, log),
+                )
     else:
         from dynamics_cli.sweeps.pictures import SweepTable, draw_named
 
         yield from draw_named(SweepTable(opened, log, where=where or {}), panels, measure)
 
 
-def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -> Iterator[tuple[str, Figure]]:
+def _overlays(
+    runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None
+) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.analysis.overlay import overlaid, overlay_chart
     from dynamics_cli.plotting.chart import draw_charts
 
@@ -425,7 +463,10 @@ def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -
     places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
     digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
     for name in dict.fromkeys(panels) or known:
-        yield f"{runs[0].config.name}-{name}-{digits}", draw_charts([overlay_chart(runs, name, log)])
+        yield (
+            f"{runs[0].config.name}-{name}-{digits}",
+            draw_charts([overlay_chart(runs, name, log)]),
+        )
 
 
 def predictions(run: Which) -> list[Prediction]:

@@ -74,7 +74,11 @@ class FirstCompilation(Listener):
     def on_start(self, event: Any) -> None:
         """Say that kernels are being compiled: those that come from the cache go through no pass."""
         if not self.said and sys.stderr.isatty():
-            print("compiling kernels for this machine, which takes some seconds once", file=sys.stderr, flush=True)
+            print(
+                "compiling kernels for this machine, which takes some seconds once",
+                file=sys.stderr,
+                flush=True,
+            )
         self.said = True
 
     def on_end(self, event: Any) -> None:

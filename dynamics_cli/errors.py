@@ -66,4 +66,6 @@ def needing(what: str, *packages: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise UsageError(f"{what} needs {' and '.join(packages)}: pip install {' '.join(packages)}") from error
+        raise UsageError(
+            f"{what} needs {' and '.join(packages)}: pip install {' '.join(packages)}"
+        ) from error

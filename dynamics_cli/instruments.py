@@ -81,7 +81,13 @@ def own_modes() -> Iterator[None]:
     """
     plain = (torch.autocast(device, enabled=False) for device in ("cpu", "cuda"))
     try:
-        with torch.random.fork_rng(), torch.inference_mode(False), torch.enable_grad(), next(plain), next(plain):
+        with (
+            torch.random.fork_rng(),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            next(plain),
+            next(plain),
+        ):
             yield
     except SystemExit as error:
         raise InputError(f"the model or the loss ended the process: {_told(error)}") from error
@@ -91,11 +97,21 @@ class Instrument:
     """Measures a network at any of its states; vectors that carry over from a state start the next measurement."""
 
     def __init__(
-        self, model: nn.Module, x: Any, y: Any, *, loss: str | Mapping[str, Any] | Loss | Callable[..., Tensor],
-        measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]], start: Any = None,
-        parameters: str | Sequence[str] | None = None, x_test: Any = None, y_test: Any = None, seed: int = 0,
-        device: str = "cpu", dtype: Literal["float32", "float64"] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: nn.Module,
+        x: Any,
+        y: Any,
+        *,
+        loss: str | Mapping[str, Any] | Loss | Callable[..., Tensor],
+        measures: Sequence[str | Mapping[str, Any] | Measure | Callable[[State], Any]],
+        start: Any = None,
+        parameters: str | Sequence[str] | None = None,
+        x_test: Any = None,
+        y_test: Any = None,
+        seed: int = 0,
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] | None = None,
+    ) -> None:
         """Copy the model, and take data, loss and measures as `measure` does; `start` are the initial weights.
 
         Raises:
@@ -103,20 +119,31 @@ class Instrument:
             ConfigError: there is no such loss or measure, or it has no such key.
         """
         dtype = dtype or ("float64" if device == "cpu" else "float32")
-        of_batches = callable(loss) and next(iter(inspect.signature(loss).parameters), "") == "model"
+        of_batches = (
+            callable(loss) and next(iter(inspect.signature(loss).parameters), "") == "model"
+        )
         batch_loss: Any = loss if of_batches else None
         if of_batches:
             loss = lambda h, y: h  # noqa: E731
         look_up, labels = _data(x, y, of_batches)
-        look_up_test, test = (None, labels[:0]) if x_test is None else _data(x_test, y_test, of_batches)
+        look_up_test, test = (
+            (None, labels[:0]) if x_test is None else _data(x_test, y_test, of_batches)
+        )
         n = len(labels)
         numbers = np.arange(n + len(test), dtype=float)[:, None]
         self.samples = kinds.make_samples(
-            numbers, _rows(torch.cat([labels, test])), trained=None if look_up_test is None else n, origin="measure"
+            numbers,
+            _rows(torch.cat([labels, test])),
+            trained=None if look_up_test is None else n,
+            origin="measure",
         )
 
         def looked_up(numbers: NDArray[np.int64]) -> Any:
-            return look_up(numbers) if look_up_test is None or numbers[0] < n else look_up_test(numbers - n)
+            return (
+                look_up(numbers)
+                if look_up_test is None or numbers[0] < n
+                else look_up_test(numbers - n)
+            )
 
         module = _chosen(_copied(model, device, getattr(torch, dtype)), parameters)
         self.network = Given.of(module, looked_up, min(n, 2), batch_loss)
@@ -158,11 +185,17 @@ class Instrument:
         for name in self.measures if names is None else names:
             measure, memory = self.measures[name], self.memories[name]
             start = lambda: _parameters(self.first)  # noqa: E731
-            state = Checkpoint(problem, now, start, iteration, memory, shared, origin=lambda: self.first)
+            state = Checkpoint(
+                problem, now, start, iteration, memory, shared, origin=lambda: self.first
+            )
             try:
                 numbers = np.asarray(measure.measure(state), np.float64)
-            except RuntimeError as error:  # an operation without a derivative, or that cannot be mapped over samples
-                raise InputError(f"{name}: torch cannot give it for this network: {_told(error)}") from error
+            except (
+                RuntimeError
+            ) as error:  # an operation without a derivative, or that cannot be mapped over samples
+                raise InputError(
+                    f"{name}: torch cannot give it for this network: {_told(error)}"
+                ) from error
             if told := measure.doubt(numbers):
                 warnings.warn(f"{name} at iteration {iteration}: {told}", stacklevel=5)
             yield name, numbers
@@ -226,12 +259,19 @@ def measure(
     table, done = Measured(), 0
     table.arrays = {name: [] for name in instrument.measures}
     for iteration, file, weights in listed:
-        row: dict[str, Any] = {"iteration": iteration} if file is None else {"checkpoint": file, "iteration": iteration}
+        row: dict[str, Any] = (
+            {"iteration": iteration}
+            if file is None
+            else {"checkpoint": file, "iteration": iteration}
+        )
         for name, numbers in instrument.at(weights, iteration):
             table.arrays[name].append(numbers)
             if numbers.ndim and numbers.size <= FEW_NUMBERS:
                 columns = column_names(instrument.config, name, numbers.size)
-                row |= {f"{name}.{k}": value for k, value in zip(columns, numbers.ravel().tolist(), strict=True)}
+                row |= {
+                    f"{name}.{k}": value
+                    for k, value in zip(columns, numbers.ravel().tolist(), strict=True)
+                }
             else:
                 row[name] = numbers if numbers.ndim else float(numbers)
             done += 1
@@ -242,16 +282,25 @@ def measure(
 
 
 def _config(
-    loss: Any, measures: Sequence[Any], network: Given, samples: kinds.Samples, *, seed: int, dtype: str
+    loss: Any,
+    measures: Sequence[Any],
+    network: Given,
+    samples: kinds.Samples,
+    *,
+    seed: int,
+    dtype: str,
 ) -> kinds.RunConfig:
     """Return a config with the loss and the measures, in which a linear model and data of the same sizes stand in."""
     outputs = network.outputs or 1
     sizes = {"n": samples.n, "inputs": samples.d, "outputs": outputs}
     stand_in: dict[str, Any] = {
-        "name": "measure", "dataset": {"kind": "linear_map", "singular_values": [1.0], **sizes},
-        "architecture": {"kind": "fully_connected", "widths": [], "outputs": outputs}, "loss": {"kind": "mse"},
-        "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gd", "lr": 1.0, "iterations": 1},
-    }  # fmt: skip
+        "name": "measure",
+        "dataset": {"kind": "linear_map", "singular_values": [1.0], **sizes},
+        "architecture": {"kind": "fully_connected", "widths": [], "outputs": outputs},
+        "loss": {"kind": "mse"},
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": {"kind": "gd", "lr": 1.0, "iterations": 1},
+    }
 
     def plain(asked: Any) -> Any:
         kind = measure_of(asked) if callable(asked) else asked
@@ -263,12 +312,18 @@ def _config(
     try:
         config = load_config(stand_in, seed=seed, dtype=dtype)
     except ConfigError as error:
-        if outputs == 1 and any("architecture.outputs" in str(problem) for problem in error.problems):
+        if outputs == 1 and any(
+            "architecture.outputs" in str(problem) for problem in error.problems
+        ):
             needed = 'the model has a single output: give the loss that it is trained with, such as loss="mse"'
             raise InputError(f"{needed}, not cross_entropy") from error
-        raise ConfigError([replace(problem, file="measure") for problem in error.problems]) from error
+        raise ConfigError(
+            [replace(problem, file="measure") for problem in error.problems]
+        ) from error
     if config.loss.labels != "real" and len(network._shape) > 1:
-        raise InputError(f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them")
+        raise InputError(
+            f"outputs {network._shape} of a sample: the {config.loss.kind} loss needs a row of them"
+        )
     return config
 
 
@@ -293,15 +348,30 @@ class Checkpoint(State):
 
 def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, Any]]:
     """Return iteration, file and weights of the checkpoints; None stands for the weights of the model."""
-    if isinstance(checkpoints, Mapping) and checkpoints and all(isinstance(key, int) for key in checkpoints):
+    if (
+        isinstance(checkpoints, Mapping)
+        and checkpoints
+        and all(isinstance(key, int) for key in checkpoints)
+    ):
         checkpoints = list(checkpoints.items())
     elif checkpoints is None or isinstance(checkpoints, nn.Module | Mapping | str | os.PathLike):
         checkpoints = [(step, checkpoints)]
     elif not checkpoints or step is not None:
-        raise InputError("step is of a single checkpoint: give a list [(step, checkpoint), ...] that is not empty")
-    given = [pair if isinstance(pair, tuple) and len(pair) == 2 else (None, pair) for pair in checkpoints]
-    files = [os.fspath(weights) if isinstance(weights, str | os.PathLike) else None for _, weights in given]
-    numbers = [int(digits[-1]) for file in files if file and (digits := re.findall(r"\d+", Path(file).stem))]
+        raise InputError(
+            "step is of a single checkpoint: give a list [(step, checkpoint), ...] that is not empty"
+        )
+    given = [
+        pair if isinstance(pair, tuple) and len(pair) == 2 else (None, pair) for pair in checkpoints
+    ]
+    files = [
+        os.fspath(weights) if isinstance(weights, str | os.PathLike) else None
+        for _, weights in given
+    ]
+    numbers = [
+        int(digits[-1])
+        for file in files
+        if file and (digits := re.findall(r"\d+", Path(file).stem))
+    ]
     places = numbers if len(set(numbers)) == len(files) else range(len(files))
     return [
         (place if at is None else at, file, weights)
@@ -317,16 +387,25 @@ def tensors_of(given: Any) -> dict[str, Tensor]:
         try:
             given = torch.load(given, map_location="cpu", weights_only=True)
         except OSError as error:
-            raise InputError(f"{os.fspath(given)}: it cannot be read ({error.strerror or error})") from error
-        except Exception as error:  # of damaged files, and of others than tensors, torch raises anything
+            raise InputError(
+                f"{os.fspath(given)}: it cannot be read ({error.strerror or error})"
+            ) from error
+        except (
+            Exception
+        ) as error:  # of damaged files, and of others than tensors, torch raises anything
             made = "a file of `torch.save(model.state_dict(), FILE)` is needed; others are not unpickled"
             raise InputError(f"{os.fspath(given)}: {made}") from error
     state = given.state_dict() if isinstance(given, nn.Module) else given
     if isinstance(state, Mapping):
         state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
         if all(isinstance(k, str) and isinstance(v, Tensor | np.ndarray) for k, v in state.items()):
-            state = {k: v if isinstance(v, Tensor) else torch.from_numpy(np.array(v)) for k, v in state.items()}
-            return {k.replace("_orig_mod.", ""): v for k, v in state.items()}  # which `torch.compile` adds
+            state = {
+                k: v if isinstance(v, Tensor) else torch.from_numpy(np.array(v))
+                for k, v in state.items()
+            }
+            return {
+                k.replace("_orig_mod.", ""): v for k, v in state.items()
+            }  # which `torch.compile` adds
     raise InputError("a checkpoint is no state dict: names with tensors")
 
 
@@ -336,11 +415,17 @@ def tensors_of(given: Any) -> dict[str, Tensor]:
 def _copied(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
     """Return a copy of the model on a device, in its eval mode."""
     if not isinstance(model, nn.Module):
-        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        given = (
+            f"the class {model.__name__}"
+            if isinstance(model, type)
+            else f"a {type(model).__name__}"
+        )
         raise InputError(f"the model is {given}, needed is a torch.nn.Module")
     tensors = (*model.parameters(), *model.buffers())
     if any(map(is_lazy, tensors)):
-        raise InputError("the model has lazy modules, whose weights have no shape yet: call it once with inputs")
+        raise InputError(
+            "the model has lazy modules, whose weights have no shape yet: call it once with inputs"
+        )
     if any(tensor.is_meta for tensor in tensors):
         raise InputError("the model has weights without values (device meta): load them first")
     try:
@@ -348,9 +433,18 @@ def _copied(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
         for inner in list(copied.modules()):
             for name, child in inner.named_children():
                 setattr(inner, name, opened(child))
-            hooks = (inner._forward_pre_hooks, inner._forward_hooks, inner._backward_pre_hooks, inner._backward_hooks)
-            for named in hooks:  # the user's would log what is measured, torch's own may compute weights
-                for key in [k for k, hook in named.items() if not f"{hook.__module__}.".startswith("torch.")]:
+            hooks = (
+                inner._forward_pre_hooks,
+                inner._forward_hooks,
+                inner._backward_pre_hooks,
+                inner._backward_hooks,
+            )
+            for (
+                named
+            ) in hooks:  # the user's would log what is measured, torch's own may compute weights
+                for key in [
+                    k for k, hook in named.items() if not f"{hook.__module__}.".startswith("torch.")
+                ]:
                     del named[key]
         return copied.to(device, dtype).eval()
     except Exception as error:
@@ -361,7 +455,9 @@ def opened(model: nn.Module) -> nn.Module:
     """Return the module within wrappers of `torch.compile` and of parallel training."""
     while True:
         inner = getattr(model, "_orig_mod", None)
-        if inner is None and isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        if inner is None and isinstance(
+            model, nn.DataParallel | nn.parallel.DistributedDataParallel
+        ):
             inner = model.module
         if not isinstance(inner, nn.Module):
             return model
@@ -373,17 +469,25 @@ def _chosen(module: nn.Module, patterns: str | Sequence[str] | None) -> nn.Modul
 
     Raises InputError: all would be frozen.
     """
-    wanted = ["*"] if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
+    wanted = (
+        ["*"] if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
+    )
     weights = dict(module.named_parameters())
     frozen = ", ".join(name for name, weight in weights.items() if not weight.requires_grad)
     for name, weight in weights.items():
-        weight.requires_grad_(weight.requires_grad and any(fnmatchcase(name, pattern) for pattern in wanted))
+        weight.requires_grad_(
+            weight.requires_grad and any(fnmatchcase(name, pattern) for pattern in wanted)
+        )
     if not any(weight.requires_grad for weight in weights.values()):
         told = "the model has no weights that are trained (requires_grad)"
         names = shorten(", ".join(weights), _LONGEST)
-        raise InputError(told if patterns is None else f"parameters {wanted} match no trained weight of: {names}")
+        raise InputError(
+            told if patterns is None else f"parameters {wanted} match no trained weight of: {names}"
+        )
     if frozen and patterns is None:
-        warnings.warn(f"weights without requires_grad are left out: {shorten(frozen, _LONGEST)}", stacklevel=5)
+        warnings.warn(
+            f"weights without requires_grad are left out: {shorten(frozen, _LONGEST)}", stacklevel=5
+        )
     return module
 
 
@@ -393,7 +497,9 @@ def _parameters(problem: Problem) -> Parameters:
     return kinds.read_only(network.weights(), problem.shapes)
 
 
-def _passed(module: nn.Module, forward: Callable[..., Any], batch: Any, loss: BatchLoss | None = None) -> Any:
+def _passed(
+    module: nn.Module, forward: Callable[..., Any], batch: Any, loss: BatchLoss | None = None
+) -> Any:
     """Return the outputs for a batch, in the module's precision; of a `loss` its value, once for each sample."""
     weight = next(module.parameters())
 
@@ -470,7 +576,10 @@ class Given(kinds.Architecture):
             with torch.no_grad():  # where attention may take another way
                 fast = _passed(module, module.forward, batch, loss)
             with _differentiable():
-                alone = [_passed(module, module.forward, look_up(np.array([k])), loss) for k in range(count)]
+                alone = [
+                    _passed(module, module.forward, look_up(np.array([k])), loss)
+                    for k in range(count)
+                ]
                 with saved_tensors_hooks(keep, lambda tensor: tensor):
                     h = _passed(module, module.forward, batch, loss)
         except Exception as error:
@@ -478,20 +587,33 @@ class Given(kinds.Architecture):
             raise InputError(f"the model does not take inputs {asked}: {_told(error)}") from error
         if not isinstance(h, Tensor) or h.shape[:1] != (count,):
             gives = tuple(h.shape) if isinstance(h, Tensor) else type(h).__name__
-            raise InputError(f"the model gives {gives} for {count} samples, needed is a tensor with a row for each")
+            raise InputError(
+                f"the model gives {gives} for {count} samples, needed is a tensor with a row for each"
+            )
         single = torch.cat(alone)
         if loss is not None:
             single = single.mean().expand_as(single)
         if not torch.allclose(single, h, rtol=_ROUNDING, atol=_ROUNDING):
             needed = "its outputs change with the batch, or its loss is no mean over samples"
             raise InputError(f"the model mixes samples, or draws random numbers: {needed}")
-        if fast.shape != h.shape or not torch.allclose(fast, h.detach(), rtol=_ROUNDING, atol=_ROUNDING):
-            raise InputError("without gradients the model gives other outputs: switch the fast path of attention off")
+        if fast.shape != h.shape or not torch.allclose(
+            fast, h.detach(), rtol=_ROUNDING, atol=_ROUNDING
+        ):
+            raise InputError(
+                "without gradients the model gives other outputs: switch the fast path of attention off"
+            )
         size = h[0].numel()
         network = cls(
-            outputs=size if size > 1 else None, sample=shapes, train=trained if len(trained) < len(weights) else None
+            outputs=size if size > 1 else None,
+            sample=shapes,
+            train=trained if len(trained) < len(weights) else None,
         )
-        network._module, network._look_up, network._shape, network._loss = module, look_up, tuple(h.shape[1:]), loss
+        network._module, network._look_up, network._shape, network._loss = (
+            module,
+            look_up,
+            tuple(h.shape[1:]),
+            loss,
+        )
         network._kept = max(size, sum(kept.values()) // count)
         return network
 
@@ -510,7 +632,9 @@ class Given(kinds.Architecture):
 
     def weights(self) -> dict[str, kinds.Floats]:
         """Return the weights of the module by name."""
-        return {name: weight.detach().cpu().numpy() for name, weight in self._module.named_parameters()}
+        return {
+            name: weight.detach().cpu().numpy() for name, weight in self._module.named_parameters()
+        }
 
     def at(self, weights: Any) -> Given:
         """Return the network with other weights and buffers.
@@ -521,8 +645,12 @@ class Given(kinds.Architecture):
         network = self.model_copy()
         network._module = copy.deepcopy(self._module)
         tensors, names = tensors_of(weights), network._module.state_dict()
-        if all(k.startswith("module.") for k in tensors) and not any(k.startswith("module.") for k in names):
-            tensors = {k.removeprefix("module."): v for k, v in tensors.items()}  # which parallel wrappers add
+        if all(k.startswith("module.") for k in tensors) and not any(
+            k.startswith("module.") for k in names
+        ):
+            tensors = {
+                k.removeprefix("module."): v for k, v in tensors.items()
+            }  # which parallel wrappers add
         try:
             network._module.load_state_dict(tensors)
         except RuntimeError as error:
@@ -547,7 +675,9 @@ class Given(kinds.Architecture):
         """Return name -> shape of every parameter."""
         return {name: weight.shape for name, weight in self._module.named_parameters()}
 
-    def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
+    def network(
+        self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu"
+    ) -> nn.Module:
         """Return the network with some weights, in its own precision and on its own device."""
         weight = next(self._module.parameters())
         return super().network(d, initial, weight.dtype, str(weight.device))
@@ -579,7 +709,10 @@ def _data(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
     try:
         if isinstance(x, DataLoader):
             return _loaded(x, of_batches)
-        x = tree_map(lambda values: torch.as_tensor(values).detach(), dict(x) if isinstance(x, Mapping) else x)
+        x = tree_map(
+            lambda values: torch.as_tensor(values).detach(),
+            dict(x) if isinstance(x, Mapping) else x,
+        )
         sizes = {len(t) for t in tree_leaves(x)}
         labels = torch.zeros(max(sizes)) if of_batches else torch.as_tensor(y).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
@@ -587,14 +720,20 @@ def _data(x: Any, y: Any, of_batches: bool) -> tuple[LookUp, Tensor]:
         raise InputError(f"inputs and labels must be {needed}: {_told(error)}") from error
     if sizes != {len(labels)} or not all(t.numel() for t in tree_leaves(x)):
         shapes = ", ".join(str(tuple(t.shape)) for t in tree_leaves(x))
-        raise InputError(f"inputs {shapes} and labels {tuple(labels.shape)} differ in length, or are empty")
+        raise InputError(
+            f"inputs {shapes} and labels {tuple(labels.shape)} differ in length, or are empty"
+        )
     return lambda numbers: tree_map(lambda t: t[torch.from_numpy(numbers)], x), labels
 
 
 def _loaded(loader: DataLoader[Any], of_batches: bool) -> tuple[LookUp, Tensor]:
     if isinstance(loader.dataset, IterableDataset) or loader.batch_sampler is None:
-        raise InputError("the DataLoader needs a data set whose samples have numbers, and a batch size")
-    places = sorted(place for batch in loader.batch_sampler for place in batch)  # a sampler may leave some out
+        raise InputError(
+            "the DataLoader needs a data set whose samples have numbers, and a batch size"
+        )
+    places = sorted(
+        place for batch in loader.batch_sampler for place in batch
+    )  # a sampler may leave some out
 
     def batch(numbers: NDArray[np.int64]) -> Any:
         given = loader.collate_fn([loader.dataset[places[k]] for k in numbers])
@@ -603,7 +742,9 @@ def _loaded(loader: DataLoader[Any], of_batches: bool) -> tuple[LookUp, Tensor]:
     if of_batches:
         return batch, torch.zeros(len(places))
     size = loader.batch_size or 1
-    blocks = [np.arange(first, min(first + size, len(places))) for first in range(0, len(places), size)]
+    blocks = [
+        np.arange(first, min(first + size, len(places))) for first in range(0, len(places), size)
+    ]
     labels = [torch.as_tensor(y) for _, y in map(batch, blocks)]
     return lambda numbers: batch(numbers)[0], torch.cat(labels)
 
@@ -683,7 +824,9 @@ def _own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -
         values = each(h, y)
         reductions: dict[Reduction, Tensor] = {"mean": values.mean(), "sum": values.sum()}
         fits = [
-            name for name, value in reductions.items() if whole.ndim or torch.allclose(whole, value, rtol=_ROUNDING)
+            name
+            for name, value in reductions.items()
+            if whole.ndim or torch.allclose(whole, value, rtol=_ROUNDING)
         ]
         if not fits and reduction == "mean":  # weights of classes, or classes left out
             apart = _anywhere(asked, reduction="none")
@@ -691,10 +834,14 @@ def _own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -
             each, fits = (lambda h, y: share * apart(h, y)), ["mean"]
             values = each(h, y)
     except Exception as error:
-        raise InputError(f"the loss of outputs {tuple(h.shape)} and labels {tuple(y.shape)}: {_told(error)}") from error
+        raise InputError(
+            f"the loss of outputs {tuple(h.shape)} and labels {tuple(y.shape)}: {_told(error)}"
+        ) from error
     if values.shape != y.shape[:1] or not fits:
         needed = "a number for each sample, nor their mean or sum"
-        raise InputError(f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither {needed}")
+        raise InputError(
+            f"the loss gives numbers {tuple(whole.shape)} for {len(y)} samples, neither {needed}"
+        )
     classes = integers and y.ndim == 1 and len(network._shape) == 1 and network.outputs is not None
     classes = classes and bool(y.min() >= 0) and bool(y.max() < network._shape[0])
     loss = (OwnClasses if classes else OwnLoss)(reduction=fits[0])

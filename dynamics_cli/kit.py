@@ -5,7 +5,6 @@ only one of them needs is imported from its own module, or lives beside the figu
 """
 
 # isort: off
-# fmt: off
 from __future__ import annotations
 
 from matplotlib.artist import Artist
@@ -21,14 +20,42 @@ from dynamics_cli.measures.neurons import angle_of, cosines, directions, kinks, 
 from dynamics_cli.measures.spectra import leading_directions, project, singular_values, stable_rank
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.plotting.layout import (
-    figure_legend, format_number, panel_label, panel_labels, place_legend, set_axis_label)
+    figure_legend,
+    format_number,
+    panel_label,
+    panel_labels,
+    place_legend,
+    set_axis_label,
+)
 from dynamics_cli.plotting.chart import Chart, Level, Line, draw_chart
 from dynamics_cli.plotting.panels.neurons import round_up, sign_handle
 from dynamics_cli.plotting.panels.table import table_figure
-from dynamics_cli.plotting.style import COLUMN_WIDTH, MARKER, PALETTE, SERIES, SMALL, TEXT_WIDTH, new_figure, styled
+from dynamics_cli.plotting.style import (
+    COLUMN_WIDTH,
+    MARKER,
+    PALETTE,
+    SERIES,
+    SMALL,
+    TEXT_WIDTH,
+    new_figure,
+    styled,
+)
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis
 from dynamics_cli.reproduction.claims import (
-    Claim, Interval, around, at_least, at_most, claim, exactly, given, less_than, more_than, most, near,
-    printed, theory)
+    Claim,
+    Interval,
+    around,
+    at_least,
+    at_most,
+    claim,
+    exactly,
+    given,
+    less_than,
+    more_than,
+    most,
+    near,
+    printed,
+    theory,
+)
 from dynamics_cli.reproduction.figure import Evidence, Figure, Runs, Variant, Wanted, by_id
 from dynamics_cli.runs.run import Run

@@ -8,12 +8,38 @@ import unicodedata
 
 FORMULA = re.compile(r"\$([^$]+)\$")
 SYMBOLS = {
-    "|": "‖", "Vert": "‖", "nabla": "∇", "sum": "∑", "int": "∫", "sqrt": "√",
-    "infty": "∞", "le": "≤", "ge": "≥", "ne": "≠", "sim": "∼",
-    "approx": "≈", "pm": "±", "times": "×", "cdot": "·", "to": "→", "in": "∈", "ell": "ℓ", "langle": "⟨", "rangle": "⟩",
-    "top": "T", "{": "⦃", "}": "⦄", ",": " ", "bar": "\u0304", "hat": "\u0302", "left": "", "right": "", "mathrm": "",
-    "mathsf": "", "text": "",
-}  # fmt: skip
+    "|": "‖",
+    "Vert": "‖",
+    "nabla": "∇",
+    "sum": "∑",
+    "int": "∫",
+    "sqrt": "√",
+    "infty": "∞",
+    "le": "≤",
+    "ge": "≥",
+    "ne": "≠",
+    "sim": "∼",
+    "approx": "≈",
+    "pm": "±",
+    "times": "×",
+    "cdot": "·",
+    "to": "→",
+    "in": "∈",
+    "ell": "ℓ",
+    "langle": "⟨",
+    "rangle": "⟩",
+    "top": "T",
+    "{": "⦃",
+    "}": "⦄",
+    ",": " ",
+    "bar": "\u0304",
+    "hat": "\u0302",
+    "left": "",
+    "right": "",
+    "mathrm": "",
+    "mathsf": "",
+    "text": "",
+}
 """Commands of TeX -> characters; Greek letters are found by their names, and other words stay as they are."""
 ABOVE = str.maketrans("0123456789+-()=nijkTtLd", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾⁼ⁿⁱʲᵏᵀᵗᴸᵈ")
 BELOW = str.maketrans("0123456789+-()=aeijklmnoprstuvxθ,", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎₌ₐₑᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓθ,")
@@ -34,7 +60,11 @@ def in_html(text: str) -> str:
 
 def _unicode(tex: str) -> str:
     tex = re.sub(r"\\sqrt{([^{}]{2,})}", r"\\sqrt(\1)", tex)
-    tex = re.sub(r"\\([A-Za-z]+|[^A-Za-z])( (?=[\w\\|({]))?", lambda match: _symbol(match[1], match[2] or ""), tex)
+    tex = re.sub(
+        r"\\([A-Za-z]+|[^A-Za-z])( (?=[\w\\|({]))?",
+        lambda match: _symbol(match[1], match[2] or ""),
+        tex,
+    )
     tex = re.sub("([\u0302\u0304]) ?{?(.)}?", r"\2\1", tex)  # a bar or a hat follows its letter
     tex = re.sub(r"([\^_])({[^{}]*}|.)", _raised, tex)
     return tex.translate({ord("{"): "", ord("}"): "", ord("⦃"): "{", ord("⦄"): "}"})
@@ -43,7 +73,9 @@ def _unicode(tex: str) -> str:
 def _symbol(name: str, space: str) -> str:
     size = "CAPITAL" if name[0].isupper() else "SMALL"
     try:
-        letter = unicodedata.lookup(f"GREEK {size} LETTER {name.upper().replace('LAMBDA', 'LAMDA')}")
+        letter = unicodedata.lookup(
+            f"GREEK {size} LETTER {name.upper().replace('LAMBDA', 'LAMDA')}"
+        )
     except KeyError:
         letter = SYMBOLS.get(name, name)
     return letter + space * (letter in "≤≥≠≈±×→∈∼⦄" or letter == name)

@@ -23,7 +23,9 @@ SMALL_WORK = 2**20
 """Multiply-adds of an iteration up to which one thread does it all."""
 
 
-def refuse_beyond_memory(needed: int, what: str, remedy: str = "", *, available: int | None = None) -> None:
+def refuse_beyond_memory(
+    needed: int, what: str, remedy: str = "", *, available: int | None = None
+) -> None:
     """Refuse work that takes more bytes than are `available`, by default the free bytes of this machine.
 
     Raises:
@@ -47,7 +49,9 @@ def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
 
     """
     times = ON_GPU if device == "cuda" else 1
-    return max(1, min(times * MULTIPLY_ADDS // max(1, multiply_adds), times * NUMBERS // max(1, numbers)))
+    return max(
+        1, min(times * MULTIPLY_ADDS // max(1, multiply_adds), times * NUMBERS // max(1, numbers))
+    )
 
 
 @contextmanager

@@ -49,7 +49,9 @@ class _Times:
         """Let `next` be the first state after `iteration`."""
         while self._regular is not None and self._regular <= iteration:
             self._regular = self._schedule.next_after(self._regular)
-        later = [i for i in (self._regular, *self._schedule.include) if i is not None and i > iteration]
+        later = [
+            i for i in (self._regular, *self._schedule.include) if i is not None and i > iteration
+        ]
         self.next = min(later, default=sys.maxsize)
 
 
@@ -87,21 +89,41 @@ class Recorder:
     """
 
     def __init__(
-        self, directory: str | Path, model: nn.Module, x: Any, y: Any = None, *, loss: Any = "cross_entropy",
-        optimizer: torch.optim.Optimizer | None = None, measures: Sequence[Any] = ("train_loss",),
-        every: float | Sequence[int] | Mapping[str, Any] = 100, parameters: str | Sequence[str] = "none",
-        test: tuple[Any, Any] | None = None, scalars: Mapping[str, Callable[[], float]] | None = None, seed: int = 0,
-        device: str = "cpu", dtype: Literal["float32", "float64"] | None = None, name: str | None = None,
+        self,
+        directory: str | Path,
+        model: nn.Module,
+        x: Any,
+        y: Any = None,
+        *,
+        loss: Any = "cross_entropy",
+        optimizer: torch.optim.Optimizer | None = None,
+        measures: Sequence[Any] = ("train_loss",),
+        every: float | Sequence[int] | Mapping[str, Any] = 100,
+        parameters: str | Sequence[str] = "none",
+        test: tuple[Any, Any] | None = None,
+        scalars: Mapping[str, Callable[[], float]] | None = None,
+        seed: int = 0,
+        device: str = "cpu",
+        dtype: Literal["float32", "float64"] | None = None,
+        name: str | None = None,
         force: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.directory, self.iteration = Path(directory), 0
         self._model, self._scalars, self._batch_loss = opened(model), dict(scalars or {}), math.nan
         x_test, y_test = test or (None, None)
         with own_modes():
             self._instrument = Instrument(
-                model, x, y, loss=loss, measures=measures, x_test=x_test, y_test=y_test, seed=seed, device=device,
+                model,
+                x,
+                y,
+                loss=loss,
+                measures=measures,
+                x_test=x_test,
+                y_test=y_test,
+                seed=seed,
+                device=device,
                 dtype=dtype,
-            )  # fmt: skip
+            )
         self._names = list(self._instrument.measures)
         names = [*self._names, *self._scalars, BATCH_LOSS]
         if twice := [name for name in names if names.count(name) > 1]:
@@ -110,14 +132,22 @@ class Recorder:
             self._instrument.measures["train_loss"] = get_kind("measure", "train_loss")()  # type: ignore[assignment]
             self._instrument.memories["train_loss"] = {}
         own_loss = self._instrument.config.loss if isinstance(loss, str | Mapping | Loss) else loss
-        self._config = self._described(name or self.directory.name, own_loss, optimizer, every, parameters)
+        self._config = self._described(
+            name or self.directory.name, own_loss, optimizer, every, parameters
+        )
         if isinstance(self._config.record.snapshots, dict):
-            raise InputError(f"every: there is no kind of snapshots {self._config.record.snapshots['kind']!r}")
+            raise InputError(
+                f"every: there is no kind of snapshots {self._config.record.snapshots['kind']!r}"
+            )
         weights, asked = self._instrument.problem(None).shapes, self._config.record.parameters
         self._weights = list(weights) if asked == "all" else [] if asked == "none" else list(asked)
         if wrong := [name for name in self._weights if name not in weights]:
             raise InputError(f"parameters: the model has no weight {wrong[0]!r}")
-        at = {name: measure.at for name, measure in self._instrument.measures.items() if measure.at is not None}
+        at = {
+            name: measure.at
+            for name, measure in self._instrument.measures.items()
+            if measure.at is not None
+        }
         self._every = _Times(self._config.record.snapshots)
         self._own_times = {name: _Times(schedule) for name, schedule in at.items()}
         self._shapes: dict[str, list[int]] = {}
@@ -138,9 +168,13 @@ class Recorder:
         if layout.is_run(self.directory) and (self.directory / layout.INFO).exists():
             info = read_info(self.directory)
             if read_config(self.directory, info).recorded is None:
-                raise UsageError(f"{self.directory} holds a run that no recorder wrote: give another directory")
+                raise UsageError(
+                    f"{self.directory} holds a run that no recorder wrote: give another directory"
+                )
             if info["status"] in ("complete", "diverged"):
-                raise UsageError(f"{self.directory} holds a run that has ended: force=True starts over")
+                raise UsageError(
+                    f"{self.directory} holds a run that has ended: force=True starts over"
+                )
             return
         about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
         self._writer = RunWriter.create(self.directory, self._config, about)
@@ -153,7 +187,10 @@ class Recorder:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close(error)
 
@@ -170,11 +207,17 @@ class Recorder:
         self.iteration += 1
         if self.iteration >= self._due:
             if self._writer is None:
-                unfinished = "an unfinished run: load_state_dict() continues it, force=True starts over"
-                raise UsageError(f"{self.directory} holds {'a run that was closed' if self._closed else unfinished}")
+                unfinished = (
+                    "an unfinished run: load_state_dict() continues it, force=True starts over"
+                )
+                raise UsageError(
+                    f"{self.directory} holds {'a run that was closed' if self._closed else unfinished}"
+                )
             self._batch_loss = torch.as_tensor(loss).item()
             times, now = self._own_times, self.iteration
-            self._write([name for name in self._names if name not in times or times[name].next == now])
+            self._write(
+                [name for name in self._names if name not in times or times[name].next == now]
+            )
             self._plan()
 
     def _plan(self) -> None:
@@ -189,19 +232,33 @@ class Recorder:
         now, dtype = self.iteration, getattr(torch, self._config.dtype)
         with own_modes():
             weights = tensors_of(self._model)
-            kept = {name: weights[name].detach().to("cpu", dtype, copy=True).numpy() for name in self._weights}
-            measured = dict.fromkeys([*names, *(["train_loss"] if "train_loss" not in self._own_times else [])])
+            kept = {
+                name: weights[name].detach().to("cpu", dtype, copy=True).numpy()
+                for name in self._weights
+            }
+            measured = dict.fromkeys(
+                [*names, *(["train_loss"] if "train_loss" not in self._own_times else [])]
+            )
             numbers = dict(self._instrument.at(weights, now, list(measured)))
         for name in self._names:
             self._shapes.setdefault(name, list(np.shape(numbers.get(name, 0.0))))
-        measures = {name: numbers.get(name, np.full(self._shapes[name], np.nan)) for name in self._names}
-        scalars = {name: function() for name, function in self._scalars.items()} | {BATCH_LOSS: self._batch_loss}
-        measures |= {name: np.array(torch.as_tensor(value).item()) for name, value in scalars.items()}
+        measures = {
+            name: numbers.get(name, np.full(self._shapes[name], np.nan)) for name in self._names
+        }
+        scalars = {name: function() for name, function in self._scalars.items()} | {
+            BATCH_LOSS: self._batch_loss
+        }
+        measures |= {
+            name: np.array(torch.as_tensor(value).item()) for name, value in scalars.items()
+        }
         self._batch_loss = math.nan
         if "train_loss" in numbers:
             self._loss = float(numbers["train_loss"])
             self._writer.append_losses([now], [self._loss])
-        stacked = [{name: np.asarray(value)[None] for name, value in part.items()} for part in (kept, measures)]
+        stacked = [
+            {name: np.asarray(value)[None] for name, value in part.items()}
+            for part in (kept, measures)
+        ]
         self._writer.append_snapshots([now], *stacked)
         self._writer.checkpoint({}, {"iteration": now, "seconds": self.seconds()})
 
@@ -214,13 +271,18 @@ class Recorder:
         first = vars(self._instrument).get("first")
         arrays = {} if self._writer is None else self._writer.arrays
         return {
-            "iteration": self.iteration, "seconds": self.seconds(), "loss": self._loss, "shapes": self._shapes,
+            "iteration": self.iteration,
+            "seconds": self.seconds(),
+            "loss": self._loss,
+            "shapes": self._shapes,
             "rows": {name: header.rows for name, header in arrays.items()},
             "crc32": {name: header.crc32 for name, header in arrays.items()},
-            "memories": {name: {key: torch.from_numpy(np.array(value)) for key, value in memory.items()}
-                         for name, memory in self._instrument.memories.items()},
+            "memories": {
+                name: {key: torch.from_numpy(np.array(value)) for key, value in memory.items()}
+                for name, memory in self._instrument.memories.items()
+            },
             "start": first and first.config.architecture.state_dict(),
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on with the run in the directory, from the iteration of a former `state_dict()`; later rows are dropped.
@@ -236,14 +298,20 @@ class Recorder:
             raise UsageError(
                 f"{self.directory} was recorded with other measures, times or parameters: force=True starts over"
             )
-        self.iteration, self._seconds, self._began = state["iteration"], state["seconds"], time.monotonic()
+        self.iteration, self._seconds, self._began = (
+            state["iteration"],
+            state["seconds"],
+            time.monotonic(),
+        )
         self._loss, self._shapes = state["loss"], dict(state["shapes"])
         meta = {"iteration": self.iteration, "seconds": self._seconds}
         saved = Checkpoint({}, meta, dict(state["rows"]), dict(state["crc32"]))
         self._writer = RunWriter.reopen(self.directory, saved)
         self._instrument.start = state["start"]
         for name, memory in state["memories"].items():
-            self._instrument.memories[name] = {key: value.numpy().copy() for key, value in memory.items()}
+            self._instrument.memories[name] = {
+                key: value.numpy().copy() for key, value in memory.items()
+            }
         self._writer.checkpoint({}, meta)
         self._plan()
 
@@ -260,7 +328,11 @@ class Recorder:
                 status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             told = [f"{type(error).__name__}: {error}"] if status == "failed" else []
             writer.finish(
-                status, iterations=self.iteration, final_loss=self._loss, seconds=self.seconds(), messages=told
+                status,
+                iterations=self.iteration,
+                final_loss=self._loss,
+                seconds=self.seconds(),
+                messages=told,
             )
         finally:
             self._writer, self._due = None, 0
@@ -273,36 +345,62 @@ class Recorder:
         instrument, model = self._instrument, self._model
         weights = list(model.parameters())
         kind = weights[0].device.type
-        numbers = {} if optimizer is None else {"name": type(optimizer).__name__, **_plain_numbers(optimizer.defaults)}
+        numbers = (
+            {}
+            if optimizer is None
+            else {"name": type(optimizer).__name__, **_plain_numbers(optimizer.defaults)}
+        )
         if isinstance(every, int | float):
             every = {"kind": "every", "interval": int(every)}
         elif not isinstance(every, Mapping):
             every = {"kind": "list", "include": list(every)}
         sections: dict[str, dict[str, Any]] = {
-            "dataset": {"n": instrument.samples.n, "inputs": list(map(list, instrument.network.sample))},
-            "architecture": {"name": type(model).__name__, "weights": sum(w.numel() for w in weights),
-                             "module": str(model)[:_LONGEST]},
+            "dataset": {
+                "n": instrument.samples.n,
+                "inputs": list(map(list, instrument.network.sample)),
+            },
+            "architecture": {
+                "name": type(model).__name__,
+                "weights": sum(w.numel() for w in weights),
+                "module": str(model)[:_LONGEST],
+            },
             "initialization": {},
             "loss": {"name": getattr(loss, "__name__", type(loss).__name__)},
             "optimizer": numbers,
-        }  # fmt: skip
-        described: dict[str, Any] = {key: {"kind": RECORDED, **section} for key, section in sections.items()}
+        }
+        described: dict[str, Any] = {
+            key: {"kind": RECORDED, **section} for key, section in sections.items()
+        }
         if isinstance(loss, Kind):
             described["loss"] = loss.model_dump(exclude_none=True)
-        measures = [measure.model_dump(exclude_none=True) for measure in instrument.config.record.measures or ()]
+        measures = [
+            measure.model_dump(exclude_none=True)
+            for measure in instrument.config.record.measures or ()
+        ]
         whole = {
-            RECORDED: True, "name": re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or RECORDED,
-            "seed": instrument.config.seed, "device": kind if kind in ("cpu", "cuda") else "auto",
-            "dtype": "float64" if any(w.dtype == torch.float64 for w in weights) else "float32", **described,
+            RECORDED: True,
+            "name": re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or RECORDED,
+            "seed": instrument.config.seed,
+            "device": kind if kind in ("cpu", "cuda") else "auto",
+            "dtype": "float64" if any(w.dtype == torch.float64 for w in weights) else "float32",
+            **described,
             "record": {
-                "snapshots": every, "measures": measures,
+                "snapshots": every,
+                "measures": measures,
                 "parameters": parameters if isinstance(parameters, str) else list(parameters),
             },
-        }  # fmt: skip
+        }
         return load_config(whole, check_files_exist=False, lenient=True)
 
 
 def _plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are numbers, or tuples of numbers."""
-    plain = {key: np.array(value.item() if isinstance(value, Tensor) else value) for key, value in settings.items()}
-    return {key: v.tolist() for key, v in plain.items() if v.dtype.kind in "biuf" and np.isfinite(v).all()}
+    plain = {
+        key: np.array(value.item() if isinstance(value, Tensor) else value)
+        for key, value in settings.items()
+    }
+    return {
+        key: v.tolist()
+        for key, v in plain.items()
+        if v.dtype.kind in "biuf" and np.isfinite(v).all()
+    }

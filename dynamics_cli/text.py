@@ -58,7 +58,11 @@ class Table(list[dict[str, Any]]):
 
 
 def text_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), width: int | None = None
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    width: int | None = None,
 ) -> str:
     """Return lines of columns under one line of header; cells of the widest column are broken so that the table fits.
 
@@ -74,17 +78,24 @@ def text_table(
         ValueError: the rows are of unequal lengths.
     """
     if any(len(row) != len(header) for row in rows):
-        raise ValueError(f"every row of a table with {len(header)} columns needs a cell for each column")
+        raise ValueError(
+            f"every row of a table with {len(header)} columns needs a cell for each column"
+        )
     room = (width or terminal_width()) - 2 * (len(header) - 1)
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(len, cells)) for cells in columns]
     if sum(widths) > room:
         widest = max((k for k in range(len(widths)) if k not in right), key=widths.__getitem__)
         widths[widest] -= sum(widths) - room
-        if widths[widest] < max(_LEAST, *(len(word) for text in columns[widest] for word in _held(text).split())):
+        if widths[widest] < max(
+            _LEAST, *(len(word) for text in columns[widest] for word in _held(text).split())
+        ):
             named = (zip(header[1:], cells, strict=True) for _, *cells in rows)
             below = (pairs({name: text for name, text in row if text}, width=room) for row in named)
-            return "\n".join(f"{row[0]}\n{textwrap.indent(text, '  ')}" for row, text in zip(rows, below, strict=True))
+            return "\n".join(
+                f"{row[0]}\n{textwrap.indent(text, '  ')}"
+                for row, text in zip(rows, below, strict=True)
+            )
 
     def line(cells: Sequence[str]) -> str:
         placed = [
@@ -97,7 +108,9 @@ def text_table(
     for row in (header, ["-" * size for size in widths], *rows):
         broken = [wrapped(text, size) for text, size in zip(row, widths, strict=True)]
         height = max(map(len, broken))
-        lines += [line([part[k] if k < len(part) else "" for part in broken]) for k in range(height)]
+        lines += [
+            line([part[k] if k < len(part) else "" for part in broken]) for k in range(height)
+        ]
     return "\n".join(lines)
 
 
@@ -115,7 +128,9 @@ def wrapped(text: str, width: int) -> list[str]:
     """Return a text in lines of at most `width` characters; neither words nor numbers, units included, are broken."""
     if len(text) <= width:
         return [text]
-    lines = textwrap.wrap(_held(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        _held(text), max(width, 1), break_long_words=False, break_on_hyphens=False
+    )
     return [line.replace(_HOLD, " ") for line in lines] or [""]
 
 
@@ -166,7 +181,9 @@ def shorten(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     start = text[: most - 3]
-    return (start if " " not in start or text[most - 3] == " " else start.rpartition(" ")[0]) + "..."
+    return (
+        start if " " not in start or text[most - 3] == " " else start.rpartition(" ")[0]
+    ) + "..."
 
 
 def to_json(document: Any) -> str:
@@ -182,7 +199,9 @@ def walked(value: Any, leaf: Callable[[Any], Any]) -> Any:
         return {str(key): walked(item, leaf) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [walked(item, leaf) for item in value]
-    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor, which commands that need none do not import
+    if hasattr(
+        value, "tolist"
+    ):  # an array or a scalar of NumPy, a tensor, which commands that need none do not import
         return walked(value.tolist(), leaf)
     return leaf(value)
 

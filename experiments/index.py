@@ -12,7 +12,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Arora, Cohen, Hu, Luo",
         "NeurIPS 2019, arXiv:1905.13655",
         {
-            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 14, "fig1"),
+            "arora2019-fig1": FigureEntry(
+                "Error against the entries seen and the scale", 14, "fig1"
+            ),
             "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 7, "fig2"),
             "arora2019-fig3": FigureEntry("Singular values along training", 7, "fig3"),
         },
@@ -23,9 +25,13 @@ PAPERS: dict[str, PaperEntry] = {
         "NeurIPS 2022, arXiv:2206.00939",
         {
             "boursier2022-fig1": FigureEntry("Timeline of the training dynamics", 3, "fig1", FLOW),
-            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 3, "orthogonal", FLOW),
+            "boursier2022-fig2": FigureEntry(
+                "State of training, orthogonal data", 3, "orthogonal", FLOW
+            ),
             "boursier2022-fig3": FigureEntry("Training loss, orthogonal data", 2, "fig3", FLOW),
-            "boursier2022-fig4": FigureEntry("States and loss profile, five points", 3, "five", FLOW),
+            "boursier2022-fig4": FigureEntry(
+                "States and loss profile, five points", 3, "five", FLOW
+            ),
             "boursier2022-fig5": FigureEntry("Large initialisation, five points", 3, "five"),
             "boursier2022-fig6": FigureEntry(
                 "Neurons in high dimension, two principal components", 6, "high_dim", FLOW
@@ -50,7 +56,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Chizat, Bach",
         "COLT 2020, arXiv:2002.04486",
         {
-            "chizat2020-samples": FigureEntry("Errors against the number of samples", 4, "clusters"),
+            "chizat2020-samples": FigureEntry(
+                "Errors against the number of samples", 4, "clusters"
+            ),
             "chizat2020-dimension": FigureEntry("Errors against the dimension", 6, "clusters"),
             "chizat2020-margin": FigureEntry("Margins against the width", 12, "clusters"),
         },
@@ -63,7 +71,9 @@ PAPERS: dict[str, PaperEntry] = {
             "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 6, "fig1"),
             "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 6, "flow"),
             "cohen2021-momentum": FigureEntry("Sharpness with momentum", 3, "momentum"),
-            "cohen2021-taylor": FigureEntry("Quadratic model at the edge, and a step cut", 3, "taylor"),
+            "cohen2021-taylor": FigureEntry(
+                "Quadratic model at the edge, and a step cut", 3, "taylor"
+            ),
             "cohen2021-central": FigureEntry("Central flow of gradient descent", 5, "central"),
         },
     ),
@@ -73,7 +83,9 @@ PAPERS: dict[str, PaperEntry] = {
         "ICLR 2024, arXiv:2310.13061",
         {
             "doshi2023-phases": FigureEntry("Phases under label corruption", 33, "phases"),
-            "doshi2023-pruning": FigureEntry("Neurons pruned by their participation ratio", 17, "pruning"),
+            "doshi2023-pruning": FigureEntry(
+                "Neurons pruned by their participation ratio", 17, "pruning"
+            ),
             "doshi2023-diagram": FigureEntry("A coarse phase diagram", 12, "diagram"),
         },
     ),
@@ -83,8 +95,12 @@ PAPERS: dict[str, PaperEntry] = {
         "NeurIPS 2019, arXiv:1906.08632",
         {
             "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 4, "students"),
-            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 5, "students"),
-            "goldt2019-overparam": FigureEntry("Final error against the number of students", 10, "students"),
+            "goldt2019-size": FigureEntry(
+                "Deviation from the ODE against the dimension", 5, "students"
+            ),
+            "goldt2019-overparam": FigureEntry(
+                "Final error against the number of students", 10, "students"
+            ),
         },
     ),
     "gromov2023": PaperEntry(
@@ -92,9 +108,15 @@ PAPERS: dict[str, PaperEntry] = {
         "Gromov",
         "arXiv:2301.02679",
         {
-            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 4, "curves", ("paper",)),
-            "gromov2023-ipr": FigureEntry("Inverse participation ratios of weights", 3, "ipr", ("paper",)),
-            "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 3, "phases", ("paper",)),
+            "gromov2023-curves": FigureEntry(
+                "Loss and accuracy on both splits", 4, "curves", ("paper",)
+            ),
+            "gromov2023-ipr": FigureEntry(
+                "Inverse participation ratios of weights", 3, "ipr", ("paper",)
+            ),
+            "gromov2023-phases": FigureEntry(
+                "Sums of the phases of the weights", 3, "phases", ("paper",)
+            ),
             "gromov2023-analytic": FigureEntry("Accuracy of analytic weights", 3, "analytic"),
             "gromov2023-fraction": FigureEntry("When both splits are learnt", 8, "fraction"),
         },
@@ -105,7 +127,9 @@ PAPERS: dict[str, PaperEntry] = {
         "NeurIPS 2024, arXiv:2406.06158",
         {
             "kunin2024-fig1": FigureEntry("ReLU networks over scale and imbalance", 15, "relu"),
-            "kunin2024-fig3": FigureEntry("One neuron: size, alignment, kernel distance", 4, "neurons"),
+            "kunin2024-fig3": FigureEntry(
+                "One neuron: size, alignment, kernel distance", 4, "neurons"
+            ),
             "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 4, "neurons"),
         },
     ),
@@ -143,10 +167,16 @@ PAPERS: dict[str, PaperEntry] = {
         "Min, Mallada, Vidal",
         "ICLR 2024, arXiv:2307.12851",
         {
-            "min2024-fig1": FigureEntry("Motion of a direction during early alignment", 2, "sketches"),
-            "min2024-fig2": FigureEntry("Cones of the data and fates of positive neurons", 2, "sketches"),
+            "min2024-fig1": FigureEntry(
+                "Motion of a direction during early alignment", 2, "sketches"
+            ),
+            "min2024-fig2": FigureEntry(
+                "Cones of the data and fates of positive neurons", 2, "sketches"
+            ),
             "min2024-fig3": FigureEntry("The flow at the boundary of a data point", 2, "sketches"),
-            "min2024-fig4": FigureEntry("Evolution of the activation pattern of one neuron", 3, "fig4"),
+            "min2024-fig4": FigureEntry(
+                "Evolution of the activation pattern of one neuron", 3, "fig4"
+            ),
             "min2024-fig5": FigureEntry("MNIST digits 1 and 0", 22, "digits"),
             "min2024-fig6": FigureEntry("Toy data at three stages", 3, "plane"),
             "min2024-fig7": FigureEntry("Two points of correlation sin 0.1", 3, "plane"),
@@ -158,12 +188,24 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig13": FigureEntry("No two phases, first layer only", 3, "motion"),
             "min2024-fig14": FigureEntry("Paths of activation counts of real neurons", 3, "paths"),
             "min2024-fig15": FigureEntry("A measured path and the maximal path", 3, "paths"),
-            "min2024-fig16": FigureEntry("Edges of a path and of the maximal path, part 1", 3, "paths"),
-            "min2024-fig17": FigureEntry("Edges of a path and of the maximal path, part 2", 3, "paths"),
-            "min2024-fig18": FigureEntry("Flow around a discontinuity, Assumption 1 violated", 3, "sketches"),
-            "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 2, "sketches"),
-            "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 3, "single_neuron"),
-            "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 3, "single_neuron"),
+            "min2024-fig16": FigureEntry(
+                "Edges of a path and of the maximal path, part 1", 3, "paths"
+            ),
+            "min2024-fig17": FigureEntry(
+                "Edges of a path and of the maximal path, part 2", 3, "paths"
+            ),
+            "min2024-fig18": FigureEntry(
+                "Flow around a discontinuity, Assumption 1 violated", 3, "sketches"
+            ),
+            "min2024-fig19": FigureEntry(
+                "Flow around a discontinuity under Assumption 1", 2, "sketches"
+            ),
+            "min2024-fig20": FigureEntry(
+                "Non-existence of a Caratheodory solution", 3, "single_neuron"
+            ),
+            "min2024-fig21": FigureEntry(
+                "Non-uniqueness of Caratheodory solutions", 3, "single_neuron"
+            ),
         },
     ),
     "phuong2021": PaperEntry(
@@ -171,11 +213,21 @@ PAPERS: dict[str, PaperEntry] = {
         "Phuong, Lampert",
         "ICLR 2021",
         {
-            "phuong2021-fig1": FigureEntry("Two-layer network on orthogonally separable data", 3, "max_margin"),
-            "phuong2021-fig2": FigureEntry("Residual network on orthogonally separable data", 4, "max_margin"),
-            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 16, "mnist"),
-            "phuong2021-fig4": FigureEntry("First fully connected layer of the convolutional network", 14, "mnist"),
-            "phuong2021-table1": FigureEntry("Architecture of the convolutional network", 2, "mnist"),
+            "phuong2021-fig1": FigureEntry(
+                "Two-layer network on orthogonally separable data", 3, "max_margin"
+            ),
+            "phuong2021-fig2": FigureEntry(
+                "Residual network on orthogonally separable data", 4, "max_margin"
+            ),
+            "phuong2021-fig3": FigureEntry(
+                "Distributions of feature similarity, MNIST", 16, "mnist"
+            ),
+            "phuong2021-fig4": FigureEntry(
+                "First fully connected layer of the convolutional network", 14, "mnist"
+            ),
+            "phuong2021-table1": FigureEntry(
+                "Architecture of the convolutional network", 2, "mnist"
+            ),
         },
     ),
     "sarussi2021": PaperEntry(
@@ -195,10 +247,16 @@ PAPERS: dict[str, PaperEntry] = {
             "sarussi2021-fig4": FigureEntry(
                 "Learned and predicted decision boundary and weights, two Gaussians", 4, "fig4"
             ),
-            "sarussi2021-fig5": FigureEntry("Two neurons: leaky ReLU against ReLU", 3, "two_neurons"),
-            "sarussi2021-fig6": FigureEntry("More MNIST pairs: points outside the linear regime", 9, "digits"),
+            "sarussi2021-fig5": FigureEntry(
+                "Two neurons: leaky ReLU against ReLU", 3, "two_neurons"
+            ),
+            "sarussi2021-fig6": FigureEntry(
+                "More MNIST pairs: points outside the linear regime", 9, "digits"
+            ),
             "sarussi2021-fig7": FigureEntry("Two measures of clustering, MNIST", 4, "digits"),
-            "sarussi2021-fig8": FigureEntry("Entrance into the PAR, Gaussians in many dimensions", 3, "gaussians"),
+            "sarussi2021-fig8": FigureEntry(
+                "Entrance into the PAR, Gaussians in many dimensions", 3, "gaussians"
+            ),
             "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 4, "gaussians"),
         },
     ),
@@ -210,8 +268,12 @@ PAPERS: dict[str, PaperEntry] = {
             "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 3, "fig2"),
             "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 3, "fig3"),
             "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 3, "fig4"),
-            "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 3, "fig6a"),
-            "saxe2014-silent-alignment": FigureEntry("The kernel aligns before the loss falls", 3, "silent_alignment"),
+            "saxe2014-fig6a": FigureEntry(
+                "Iterations against depth by initial weights", 3, "fig6a"
+            ),
+            "saxe2014-silent-alignment": FigureEntry(
+                "The kernel aligns before the loss falls", 3, "silent_alignment"
+            ),
         },
     ),
     "tachet2018": PaperEntry(
@@ -220,18 +282,30 @@ PAPERS: dict[str, PaperEntry] = {
         "arXiv:1809.06848",
         {
             "tachet2018-fig1": FigureEntry("Network architecture", 2, "fig1"),
-            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 5, "phase"),
+            "tachet2018-fig2": FigureEntry(
+                "Phase diagram of one mode and learning curves", 5, "phase"
+            ),
             "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 4, "shared"),
-            "tachet2018-fig4": FigureEntry("Logit and confidence, several depths and norms", 3, "deep_modes"),
-            "tachet2018-fig5-gan": FigureEntry("GAN on eight Gaussians, either loss", 41, "fig5_gan"),
+            "tachet2018-fig4": FigureEntry(
+                "Logit and confidence, several depths and norms", 3, "deep_modes"
+            ),
+            "tachet2018-fig5-gan": FigureEntry(
+                "GAN on eight Gaussians, either loss", 41, "fig5_gan"
+            ),
             "tachet2018-fig5-time": FigureEntry(
                 "Time to a confidence: hinge loss against cross-entropy", 3, "fig5_time"
             ),
             "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 3, "starving"),
-            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 4, "shared"),
-            "tachet2018-fig8": FigureEntry("Logit and confidence, N = 4 and N = 8", 3, "deep_modes"),
+            "tachet2018-fig7": FigureEntry(
+                "A shared neuron, hyperboloid of two sheets", 4, "shared"
+            ),
+            "tachet2018-fig8": FigureEntry(
+                "Logit and confidence, N = 4 and N = 8", 3, "deep_modes"
+            ),
             "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 5, "phase"),
-            "tachet2018-fig10": FigureEntry("Gradient starvation, bound without the initial values", 3, "starving"),
+            "tachet2018-fig10": FigureEntry(
+                "Gradient starvation, bound without the initial values", 3, "starving"
+            ),
             "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 3, "starving"),
             "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "light"),
             "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 9, "light"),
@@ -242,7 +316,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Woodworth, Gunasekar, Lee, Moroshko, Savarese, Golan, Soudry, Srebro",
         "COLT 2020, arXiv:2002.09277",
         {
-            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 22, "fig2"),
+            "woodworth2020-fig2": FigureEntry(
+                "Error, norms and samples against the scale", 22, "fig2"
+            ),
             "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 3, "fig3"),
         },
     ),
@@ -251,7 +327,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Zhang, Singh, Latham, Saxe",
         "ICML 2025, arXiv:2501.16265",
         {
-            "zhang2025-merged": FigureEntry("Merged key and query: one drop of the loss", 5, "merged"),
+            "zhang2025-merged": FigureEntry(
+                "Merged key and query: one drop of the loss", 5, "merged"
+            ),
             "zhang2025-separate": FigureEntry("Rank one: from saddle to saddle", 17, "separate"),
             "zhang2025-features": FigureEntry("The equal network on cubic features", 6, "merged"),
         },

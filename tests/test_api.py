@@ -49,7 +49,11 @@ def answer(*arguments: object) -> Any:
 
 def test_every_public_name_is_a_function_with_a_docstring() -> None:
     assert dir(dyn) == sorted([*dyn.HOMES, "__version__"])
-    own = {name for name, one in vars(api).items() if name.islower() and getattr(one, "__module__", "") == api.__name__}
+    own = {
+        name
+        for name, one in vars(api).items()
+        if name.islower() and getattr(one, "__module__", "") == api.__name__
+    }
     assert {name for name in own if name[0] != "_"} - {"open_any", "pictures"} <= {*dyn.HOMES}
     for name in dyn.HOMES:
         function = getattr(dyn, name)
@@ -71,14 +75,27 @@ def test_a_config_comes_by_name_file_mapping_or_as_it_is(place: Path) -> None:
 
 
 def test_overrides_are_a_mapping_or_texts() -> None:
-    changed = dyn.load_config(TOY, {"seed": 3, "optimizer.lr": np.float64(1e-6), "architecture.activation": "relu"})
-    assert (changed.seed, changed.optimizer.lr, changed.architecture.activation.kind) == (3, 1e-6, "relu")
-    assert changed == dyn.load_config(TOY, ["seed=3", "optimizer.lr=1e-6", "architecture.activation=relu"])
+    changed = dyn.load_config(
+        TOY, {"seed": 3, "optimizer.lr": np.float64(1e-6), "architecture.activation": "relu"}
+    )
+    assert (changed.seed, changed.optimizer.lr, changed.architecture.activation.kind) == (
+        3,
+        1e-6,
+        "relu",
+    )
+    assert changed == dyn.load_config(
+        TOY, ["seed=3", "optimizer.lr=1e-6", "architecture.activation=relu"]
+    )
     assert changed == dyn.load_config(
         dyn.load_config(TOY), {"optimizer.lr": 1e-6, "architecture.activation": "relu"}, seed=3
     )
-    assert dyn.load_config(TOY, {"name": "1e5"}).name == "1e5"  # a text stays one, whatever it looks like
-    assert dyn.load_config(TOY, {"dataset.x": [[1.0], [2.0]]}).dataset.model_dump()["x"] == [[1.0], [2.0]]
+    assert (
+        dyn.load_config(TOY, {"name": "1e5"}).name == "1e5"
+    )  # a text stays one, whatever it looks like
+    assert dyn.load_config(TOY, {"dataset.x": [[1.0], [2.0]]}).dataset.model_dump()["x"] == [
+        [1.0],
+        [2.0],
+    ]
     with pytest.raises(ConfigError, match="optimizer.rl: unknown key"):
         dyn.load_config(TOY, {"optimizer.rl": 1})
     with pytest.raises(UsageError, match="overrides are a mapping or a list"):
@@ -90,7 +107,9 @@ def test_training_interpolates_the_samples() -> None:
     calls: list[int] = []
     run = dyn.train(TOY, progress=lambda iteration, loss: calls.append(iteration))
     assert run.status == "complete"
-    np.testing.assert_allclose(run.network(-1)(np.array([[-0.5, 1.0], [2.0, 1.0]])), [-1.0, 1.0], atol=1e-4)
+    np.testing.assert_allclose(
+        run.network(-1)(np.array([[-0.5, 1.0], [2.0, 1.0]])), [-1.0, 1.0], atol=1e-4
+    )
     assert run.final_loss < 1e-8
     assert calls[-1] == 2000
     assert dyn.train(TOY, progress=lambda *_: pytest.fail("it is reused")).path == run.path
@@ -98,7 +117,9 @@ def test_training_interpolates_the_samples() -> None:
 
 
 def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
-    with pytest.raises(RunError, match="there is no run latest, neither as a path nor below outputs/runs"):
+    with pytest.raises(
+        RunError, match="there is no run latest, neither as a path nor below outputs/runs"
+    ):
         dyn.load_run("latest")
     first, second = (dyn.train(TOY, seed=seed, out=None) for seed in (0, 1))
     assert first.hash is not None
@@ -111,7 +132,9 @@ def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
     ):
         assert dyn.load_run(which).hash == first.hash, which
     assert dyn.load_run("latest").path == second.path
-    with pytest.raises(UsageError, match="'toy' can be several runs below outputs/runs: toy-.*, toy-"):
+    with pytest.raises(
+        UsageError, match="'toy' can be several runs below outputs/runs: toy-.*, toy-"
+    ):
         dyn.load_run("toy")
     with pytest.raises(RunError, match="there is no run ffffffffff"):
         dyn.load_run("ffffffffff")
@@ -123,16 +146,24 @@ def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
 def test_a_sweep_has_a_row_for_each_job() -> None:
     done: list[tuple[int, int]] = []
     found = dyn.sweep(
-        TOY, {"optimizer.lr": [0.01, 0.02], "architecture.width": np.array([2, 4])}, seeds=2,
-        overrides={"optimizer.iterations": 10}, progress=lambda k, total: done.append((k, total)),
-    )  # fmt: skip
+        TOY,
+        {"optimizer.lr": [0.01, 0.02], "architecture.width": np.array([2, 4])},
+        seeds=2,
+        overrides={"optimizer.iterations": 10},
+        progress=lambda k, total: done.append((k, total)),
+    )
     assert (done[0], done[-1]) == ((0, 8), (8, 8))
     assert done == sorted(done)  # jobs that are trained together end together
     rows = found.rows
     assert [(row["optimizer.lr"], row["architecture.width"], row["seed"]) for row in rows[:4]] == [
-        (0.01, 2, 0), (0.01, 2, 1), (0.01, 4, 0), (0.01, 4, 1),
-    ]  # fmt: skip
-    alone = dyn.train(TOY, {"optimizer.iterations": 10, "optimizer.lr": 0.02, "architecture.width": 4, "seed": 1})
+        (0.01, 2, 0),
+        (0.01, 2, 1),
+        (0.01, 4, 0),
+        (0.01, 4, 1),
+    ]
+    alone = dyn.train(
+        TOY, {"optimizer.iterations": 10, "optimizer.lr": 0.02, "architecture.width": 4, "seed": 1}
+    )
     assert rows[-1]["final_loss"] == pytest.approx(alone.final_loss, rel=1e-12)
     replica = dyn.load_run(f"{found.path}/{rows[-1]['path']}:{rows[-1]['replica']}")
     assert replica.final_loss == rows[-1]["final_loss"]
@@ -141,7 +172,9 @@ def test_a_sweep_has_a_row_for_each_job() -> None:
     with pytest.raises(RunError, match="holds several runs trained together: name one"):
         dyn.compare(together.path, alone)
     spaced = dyn.sweep(TOY, ["optimizer.lr=0.01:0.1:log:3"], overrides={"optimizer.iterations": 1})
-    assert [row["optimizer.lr"] for row in spaced.rows] == pytest.approx([0.01, 0.01 * 10**0.5, 0.1])
+    assert [row["optimizer.lr"] for row in spaced.rows] == pytest.approx(
+        [0.01, 0.01 * 10**0.5, 0.1]
+    )
     with pytest.raises(UsageError, match="names a value twice"):
         dyn.sweep(TOY, {"seed": [1, 1]})
 
@@ -157,12 +190,20 @@ def test_from_a_sweep_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         overrides={"optimizer.iterations": 10},
     )
     chosen = found.runs(where={"optimizer.lr": 0.01, "architecture.width": 4})
-    assert [(run.config.optimizer.lr, run.config.architecture.width, run.config.seed) for run in chosen] == [
-        (0.01, 4, 0), (0.01, 4, 1),
-    ]  # fmt: skip
+    assert [
+        (run.config.optimizer.lr, run.config.architecture.width, run.config.seed) for run in chosen
+    ] == [
+        (0.01, 4, 0),
+        (0.01, 4, 1),
+    ]
     assert len(found.runs()) == 8
     row = found.rows[5]
-    for which in (found.run(5), found.run(row), dyn.load_run(f"{found.path}:5"), dyn.load_run(f"{found.path.name}:5")):
+    for which in (
+        found.run(5),
+        found.run(row),
+        dyn.load_run(f"{found.path}:5"),
+        dyn.load_run(f"{found.path.name}:5"),
+    ):
         assert (which.config.seed, which.final_loss) == (1, row["final_loss"])
     with pytest.raises(UsageError, match="no job has optimizer.lr 3; there are 0.01, "):
         found.runs({"optimizer.lr": 3})
@@ -201,4 +242,6 @@ def test_lists_are_those_of_the_commands(what: str) -> None:
     found = getattr(dyn, f"list_{what}")()
     assert isinstance(found, Table)
     assert found
-    assert json.loads(json.dumps(found, default=lambda path: str(path.absolute()))) == answer("list", what)
+    assert json.loads(json.dumps(found, default=lambda path: str(path.absolute()))) == answer(
+        "list", what
+    )

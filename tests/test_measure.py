@@ -63,16 +63,44 @@ class Recurrent(nn.Module):
         return h if x.sum() > -1e9 else -h
 
 
-CONVOLUTIONAL = nn.Sequential(nn.Conv2d(1, 2, 3), nn.GELU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 3))
+CONVOLUTIONAL = nn.Sequential(
+    nn.Conv2d(1, 2, 3), nn.GELU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 3)
+)
 # name -> module, inputs, labels, loss of torch, loss, and the factor between their means
 NETWORKS: dict[str, tuple[nn.Module, Tensor, Tensor, Any, Any, float]] = {
     "convolutional": (
-        CONVOLUTIONAL, torch.randn(7, 1, 6, 6), torch.arange(7) % 3, nn.CrossEntropyLoss(), "cross_entropy", 1.0),
+        CONVOLUTIONAL,
+        torch.randn(7, 1, 6, 6),
+        torch.arange(7) % 3,
+        nn.CrossEntropyLoss(),
+        "cross_entropy",
+        1.0,
+    ),
     "transformer": (
-        Tokens(), torch.randint(0, 5, (7, 3)), torch.arange(7) % 5, nn.CrossEntropyLoss(), cross_entropy, 1.0),
-    "recurrent": (Recurrent(), torch.randn(6, 4, 2), torch.arange(6) % 2, nn.CrossEntropyLoss(), cross_entropy, 1.0),
-    "batch-normed": (normed(), torch.randn(7, 3), torch.randn(7, 2), nn.MSELoss(), {"kind": "mse"}, 2.0),
-}  # fmt: skip
+        Tokens(),
+        torch.randint(0, 5, (7, 3)),
+        torch.arange(7) % 5,
+        nn.CrossEntropyLoss(),
+        cross_entropy,
+        1.0,
+    ),
+    "recurrent": (
+        Recurrent(),
+        torch.randn(6, 4, 2),
+        torch.arange(6) % 2,
+        nn.CrossEntropyLoss(),
+        cross_entropy,
+        1.0,
+    ),
+    "batch-normed": (
+        normed(),
+        torch.randn(7, 3),
+        torch.randn(7, 2),
+        nn.MSELoss(),
+        {"kind": "mse"},
+        2.0,
+    ),
+}
 
 
 class Elementary(nn.LayerNorm):
@@ -80,7 +108,10 @@ class Elementary(nn.LayerNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         centred = input - input.mean(-1, keepdim=True)
-        return self.weight * centred / ((centred**2).mean(-1, keepdim=True) + self.eps).sqrt() + self.bias
+        return (
+            self.weight * centred / ((centred**2).mean(-1, keepdim=True) + self.eps).sqrt()
+            + self.bias
+        )
 
 
 def doubled(one: Tensor) -> Tensor:
@@ -90,31 +121,48 @@ def doubled(one: Tensor) -> Tensor:
 class Dense:
     """Loss, gradient, Hessian, Jacobian and gradients of samples, by `torch.func` on trained weights as a vector."""
 
-    def __init__(self, module: nn.Module, x: Any, y: Tensor, loss: Any, factor: float = 1.0) -> None:
+    def __init__(
+        self, module: nn.Module, x: Any, y: Tensor, loss: Any, factor: float = 1.0
+    ) -> None:
         self.factor, self.y = factor, doubled(y)
         self.loss = copy.deepcopy(loss).double() if isinstance(loss, nn.Module) else loss
         self.module = copy.deepcopy(getattr(module, "_orig_mod", module)).double().eval()
         for part in self.module.modules():
             if isinstance(part, nn.LayerNorm):
                 part.__class__ = Elementary
-        self.args = tuple(map(doubled, x)) if isinstance(x, tuple) else () if isinstance(x, dict) else (doubled(x),)
+        self.args = (
+            tuple(map(doubled, x))
+            if isinstance(x, tuple)
+            else ()
+            if isinstance(x, dict)
+            else (doubled(x),)
+        )
         self.named = {name: doubled(one) for name, one in x.items()} if isinstance(x, dict) else {}
-        self.weights = {name: weight for name, weight in self.module.named_parameters() if weight.requires_grad}
+        self.weights = {
+            name: weight for name, weight in self.module.named_parameters() if weight.requires_grad
+        }
         self.sizes = [weight.numel() for weight in self.weights.values()]
-        self.theta = theta = torch.cat([weight.detach().flatten() for weight in self.weights.values()])
+        self.theta = theta = torch.cat(
+            [weight.detach().flatten() for weight in self.weights.values()]
+        )
         with sdpa_kernel(SDPBackend.MATH):
             self.h = self.outputs(theta)
             self.L = float(self.total(theta))
             self.g = grad(self.total)(theta).numpy()
             self.H = hessian(self.total)(theta).detach().numpy()
             self.J = jacrev(lambda at: self.outputs(at).flatten())(theta).detach().numpy()
-            each = [grad(lambda at, k=k: self.total(at, slice(k, k + 1)))(theta) for k in range(len(y))]
+            each = [
+                grad(lambda at, k=k: self.total(at, slice(k, k + 1)))(theta) for k in range(len(y))
+            ]
         self.each = torch.stack(each).numpy()
 
     def outputs(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
         parts = zip(self.weights, theta.split(self.sizes), self.weights.values(), strict=True)
         weights = {name: values.view_as(old) for name, values, old in parts}
-        args, named = tuple(one[part] for one in self.args), {name: one[part] for name, one in self.named.items()}
+        args, named = (
+            tuple(one[part] for one in self.args),
+            {name: one[part] for name, one in self.named.items()},
+        )
         return functional_call(self.module, weights, args, named)
 
     def total(self, theta: Tensor, part: slice = slice(None)) -> Tensor:
@@ -142,12 +190,17 @@ EXPECTED: dict[str, Callable[[Dense], float]] = {
     "hessian_trace": lambda d: float(np.trace(d.H)),
     "gauss_newton": lambda d: largest(d.gauss_newton()),
     "gradient_noise": lambda d: float((d.each**2).sum(1).mean() - d.g @ d.g),
-    "weight_norm": lambda d: float(sum(w.detach().square().sum() for w in d.weights.values()) ** 0.5),
+    "weight_norm": lambda d: float(
+        sum(w.detach().square().sum() for w in d.weights.values()) ** 0.5
+    ),
 }
 SPECIAL = [
-    {"kind": "kernel_eigenvalues", "top": 3}, {"kind": "sharpness", "blocks": "layer"}, "hessian_spectrum",
-    {"kind": "spectral_density", "probes": 1, "steps": 3}, {"kind": "hessian_trace", "blocks": "layer", "probes": 100},
-]  # fmt: skip
+    {"kind": "kernel_eigenvalues", "top": 3},
+    {"kind": "sharpness", "blocks": "layer"},
+    "hessian_spectrum",
+    {"kind": "spectral_density", "probes": 1, "steps": 3},
+    {"kind": "hessian_trace", "blocks": "layer", "probes": 100},
+]
 
 
 @pytest.fixture(scope="module", params=NETWORKS)
@@ -164,25 +217,40 @@ def test_measures_are_those_of_dense_matrices(
     monkeypatch.setattr(Problem, "block_samples", lambda *_: rows)
     module, x, y, _, loss, _ = NETWORKS[name]
     special = SPECIAL if rows == 100 else SPECIAL[:1]
-    expected = {kind: number(oracle) for kind, number in EXPECTED.items() if rows == 100 or kind != "hessian_trace"}
+    expected = {
+        kind: number(oracle)
+        for kind, number in EXPECTED.items()
+        if rows == 100 or kind != "hessian_trace"
+    }
     if rows == 3:
         monkeypatch.setattr(kernel, "KERNEL", 0)  # products with the matrix, as of many samples
     (row,) = dyn.measure(module, x, y, loss=loss, measures=[*expected, *special], seed=5)
     assert {kind: row[kind] for kind in expected} == pytest.approx(expected, rel=2e-6, abs=1e-12)
     values = np.linalg.eigvalsh(oracle.J @ oracle.J.T)[::-1][:3]
-    np.testing.assert_allclose([row[f"kernel_eigenvalues.{k}"] for k in (1, 2, 3)], values, rtol=1e-9)
+    np.testing.assert_allclose(
+        [row[f"kernel_eigenvalues.{k}"] for k in (1, 2, 3)], values, rtol=1e-9
+    )
     if rows == 3:
         return
-    layers = {f"sharpness_by_layer.{w}": largest(H) for w, H in zip(oracle.weights, oracle.blocks(), strict=True)}
+    layers = {
+        f"sharpness_by_layer.{w}": largest(H)
+        for w, H in zip(oracle.weights, oracle.blocks(), strict=True)
+    }
     assert {key: row[key] for key in layers} == pytest.approx(layers, rel=2e-6, abs=1e-9)
-    np.testing.assert_allclose(row["hessian_spectrum"], np.linalg.eigvalsh(oracle.H)[::-1], atol=1e-10)
+    np.testing.assert_allclose(
+        row["hessian_spectrum"], np.linalg.eigvalsh(oracle.H)[::-1], atol=1e-10
+    )
     v = stream(5, "spectral_density").standard_normal(len(oracle.H))
     nodes, weights = np.array([row[f"spectral_density.{k}"] for k in range(1, 7)]).reshape(2, 3)
     assert nodes @ weights == pytest.approx(v @ oracle.H @ v / (v @ v), rel=1e-9)
     exact = np.array([np.trace(H) for H in oracle.blocks()])
-    spread = np.array([np.linalg.norm(rows) for rows in np.split(oracle.H, np.cumsum(oracle.sizes)[:-1])])
+    spread = np.array(
+        [np.linalg.norm(rows) for rows in np.split(oracle.H, np.cumsum(oracle.sizes)[:-1])]
+    )
     found = [row[f"hessian_trace_by_layer.{w}"] for w in oracle.weights]
-    assert (np.abs(found - exact) < 0.5 * spread + 1e-9).all()  # of signs the variance is at most 2 spread^2 / 100
+    assert (
+        np.abs(found - exact) < 0.5 * spread + 1e-9
+    ).all()  # of signs the variance is at most 2 spread^2 / 100
 
 
 def test_sharpness_in_single_precision(dense: tuple[str, Dense]) -> None:
@@ -206,8 +274,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_measure_gives_numbers_or_says_why_not(name: str, kind: str) -> None:
     module, x, y, _, loss, _ = NETWORKS[name]
-    settings = {key: next(iter(module.state_dict())) if value == "{first}" else value
-                for key, value in SETTINGS.get(kind, {}).items()}  # fmt: skip
+    settings = {
+        key: next(iter(module.state_dict())) if value == "{first}" else value
+        for key, value in SETTINGS.get(kind, {}).items()
+    }
     refused = OWN | {"alignment"}
     refused |= {"margin", "train_accuracy", "test_accuracy"} if name == "batch-normed" else set()
     options: dict[str, Any] = {"start": module, "x_test": x[:3], "y_test": y[:3], "loss": loss}
@@ -226,28 +296,58 @@ def test_every_measure_gives_numbers_or_says_why_not(name: str, kind: str) -> No
 
 def test_measures_of_a_run_are_those_of_its_network(tmp_path: Path) -> None:
     measures: list[Any] = [
-        "train_loss", "sharpness", "gradient_norm", "gradient_noise", "hessian_trace", "gauss_newton", "distance",
-        "kernel_alignment", "kernel_distance", "weight_norm", {"kind": "sharpness", "top": 2, "blocks": "layer"},
+        "train_loss",
+        "sharpness",
+        "gradient_norm",
+        "gradient_noise",
+        "hessian_trace",
+        "gauss_newton",
+        "distance",
+        "kernel_alignment",
+        "kernel_distance",
+        "weight_norm",
+        {"kind": "sharpness", "top": 2, "blocks": "layer"},
         {"kind": "spectral_density", "probes": 2, "steps": 5},
         {"kind": "hessian_trace", "blocks": "layer", "probes": 3},
-    ]  # fmt: skip
-    points = {"kind": "linear_map", "inputs": 3, "outputs": 2, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
+    ]
+    points = {
+        "kind": "linear_map",
+        "inputs": 3,
+        "outputs": 2,
+        "singular_values": [2.0, 1.0],
+        "n": 9,
+        "noise": 0.5,
+    }
     network = {"kind": "fully_connected", "widths": [4], "activation": "tanh", "outputs": 2}
     config = config_of(
-        dataset=points, architecture=network, initialization={"kind": "default_scaled"}, seed=3,
+        dataset=points,
+        architecture=network,
+        initialization={"kind": "default_scaled"},
+        seed=3,
         record={"snapshots": {"kind": "every", "interval": 1}, "measures": measures},
-    )  # fmt: skip
+    )
     run = dyn.train(config, out=tmp_path / "run")
     samples = run.config.dataset.samples(Streams(3))
     module = run.config.architecture.build(3)
     states = [{name: array[k] for name, array in run.parameters.items()} for k in range(6)]
     table = dyn.measure(
-        module, samples.x, samples.y, loss="mse", measures=measures, checkpoints=states, start=states[0], seed=3
+        module,
+        samples.x,
+        samples.y,
+        loss="mse",
+        measures=measures,
+        checkpoints=states,
+        start=states[0],
+        seed=3,
     )
     assert table.column("iteration") == run.snapshot_iterations.tolist() == list(range(6))
     assert columns_of(run, "hessian_trace_by_layer") == list(states[0])
     for name, recorded in run.measures.items():
-        columns = [name] if recorded.ndim == 1 else [key for key in table[0] if key.startswith(f"{name}.")]
+        columns = (
+            [name]
+            if recorded.ndim == 1
+            else [key for key in table[0] if key.startswith(f"{name}.")]
+        )
         found = [[row[name]] if name in row else [row[key] for key in columns] for row in table]
         found = np.array(found, float).reshape(recorded.shape)
         np.testing.assert_allclose(found, recorded, rtol=1e-6, atol=1e-12, err_msg=name)
@@ -258,14 +358,22 @@ FORMS: dict[str, Callable[[], Any]] = {
     "arrays": lambda: dyn.measure(MODULE, X.numpy(), Y.numpy()),
     "loader": lambda: dyn.measure(MODULE, DataLoader(TensorDataset(X, Y), batch_size=2)),
     "loss of model and batch": lambda: dyn.measure(
-        MODULE, {"x": X, "y": Y}, loss=lambda model, batch: cross_entropy(model(batch["x"]), batch["y"])),
+        MODULE,
+        {"x": X, "y": Y},
+        loss=lambda model, batch: cross_entropy(model(batch["x"]), batch["y"]),
+    ),
     "the same, of a loader": lambda: dyn.measure(
-        MODULE, DataLoader(TensorDataset(X, Y), 3), loss=lambda model, batch: cross_entropy(model(batch[0]), batch[1])),
-    "loss of samples": lambda: dyn.measure(MODULE, X, Y, loss=lambda h, y: cross_entropy(h, y, reduction="none")),
+        MODULE,
+        DataLoader(TensorDataset(X, Y), 3),
+        loss=lambda model, batch: cross_entropy(model(batch[0]), batch[1]),
+    ),
+    "loss of samples": lambda: dyn.measure(
+        MODULE, X, Y, loss=lambda h, y: cross_entropy(h, y, reduction="none")
+    ),
     "mean of losses": lambda: dyn.measure(MODULE, X, Y, loss=nn.CrossEntropyLoss()),
     "sum of losses": lambda: dyn.measure(MODULE, X, Y, loss=nn.CrossEntropyLoss(reduction="sum")),
     "kind": lambda: dyn.measure(MODULE, X, Y, loss={"kind": "cross_entropy", "reduction": "sum"}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -304,11 +412,20 @@ def test_batches_of_a_loader_are_never_held_together(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Problem, "block_samples", lambda *_: 3)
     monkeypatch.setattr(memory, "block_samples", lambda *_: 3)
-    measures = ["train_loss", "sharpness", "hessian_trace", "kernel_alignment", "gradient_noise", SETTINGS_OF_LLC]
+    measures = [
+        "train_loss",
+        "sharpness",
+        "hessian_trace",
+        "kernel_alignment",
+        "gradient_noise",
+        SETTINGS_OF_LLC,
+    ]
     loader = DataLoader(Files(), batch_size=2, shuffle=True, collate_fn=collate)
     (row,) = dyn.measure(MODULE, loader, measures=measures)
     assert max(sizes) == 3
-    assert row == pytest.approx(dyn.measure(MODULE, X, Y, measures=measures)[0], rel=1e-12, nan_ok=True)
+    assert row == pytest.approx(
+        dyn.measure(MODULE, X, Y, measures=measures)[0], rel=1e-12, nan_ok=True
+    )
 
 
 ROWS = torch.randn(7, 3)
@@ -320,28 +437,60 @@ def weighted(h: Tensor, y: Tensor) -> Tensor:
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "batch statistics": (
-        lambda: dyn.measure(nn.Sequential(nn.Linear(3, 1), nn.Softmax(0)), ROWS, ROWS[:, 0], loss="mse"),
-        "mixes samples"),
-    "weighted mean": (lambda: dyn.measure(MODULE, X, Y, loss=weighted), "for 7 samples, neither a number for each"),
-    "other labels": (lambda: dyn.measure(MODULE, X, Y[:, None].expand(7, 4), loss=cross_entropy), "the loss of out"),
-    "no such class": (lambda: dyn.measure(MODULE, X, Y + 3), "y.2. is 5, the cross_entropy loss needs a class number"),
-    "shapes": (lambda: dyn.measure(MODULE, X.float().reshape(7, 3, 1), Y), r"does not take inputs \(1, 3, 1\): "),
+        lambda: dyn.measure(
+            nn.Sequential(nn.Linear(3, 1), nn.Softmax(0)), ROWS, ROWS[:, 0], loss="mse"
+        ),
+        "mixes samples",
+    ),
+    "weighted mean": (
+        lambda: dyn.measure(MODULE, X, Y, loss=weighted),
+        "for 7 samples, neither a number for each",
+    ),
+    "other labels": (
+        lambda: dyn.measure(MODULE, X, Y[:, None].expand(7, 4), loss=cross_entropy),
+        "the loss of out",
+    ),
+    "no such class": (
+        lambda: dyn.measure(MODULE, X, Y + 3),
+        "y.2. is 5, the cross_entropy loss needs a class number",
+    ),
+    "shapes": (
+        lambda: dyn.measure(MODULE, X.float().reshape(7, 3, 1), Y),
+        r"does not take inputs \(1, 3, 1\): ",
+    ),
     "no loader": (lambda: dyn.measure(MODULE, X), "a DataLoader of pairs"),
-    "a stream": (lambda: dyn.measure(MODULE, DataLoader(Stream())), "a data set whose samples have numbers"),
+    "a stream": (
+        lambda: dyn.measure(MODULE, DataLoader(Stream())),
+        "a data set whose samples have numbers",
+    ),
     "token means": (
-        lambda: dyn.measure(MODULE, X, loss=lambda model, batch: model(batch).sum() ** 2), "is no mean over samples"),
-    "no device": (lambda: dyn.measure(MODULE, X, Y, device="cuda:7"), "cannot be copied to cuda:7: "),
+        lambda: dyn.measure(MODULE, X, loss=lambda model, batch: model(batch).sum() ** 2),
+        "is no mean over samples",
+    ),
+    "no device": (
+        lambda: dyn.measure(MODULE, X, Y, device="cuda:7"),
+        "cannot be copied to cuda:7: ",
+    ),
     "as many": (lambda: dyn.measure(MODULE, X, Y[:3]), r"inputs \(7, 3\) and labels \(3,\) differ"),
     "no model": (lambda: dyn.measure("net.py", X, Y), "the model is a str, needed is"),
     "no start": (lambda: dyn.measure(MODULE, X, Y, measures=["distance"]), "start is missing"),
-    "other weights": (lambda: dyn.measure(MODULE, X, Y, checkpoints={"a": torch.zeros(2)}), "does not fit the model"),
+    "other weights": (
+        lambda: dyn.measure(MODULE, X, Y, checkpoints={"a": torch.zeros(2)}),
+        "does not fit the model",
+    ),
     "no state": (lambda: dyn.measure(MODULE, X, Y, checkpoints=[{"epoch": 3}]), "no state dict"),
-    "a typo": (lambda: dyn.measure(MODULE, X, Y, measures=["sharpnes"]), "measure: record.measures.0.: .*'sharpness'"),
+    "a typo": (
+        lambda: dyn.measure(MODULE, X, Y, measures=["sharpnes"]),
+        "measure: record.measures.0.: .*'sharpness'",
+    ),
     "a single output": (lambda: dyn.measure(nn.Linear(3, 1), ROWS, ROWS[:, 0]), 'loss="mse"'),
-    "a loss": (lambda: dyn.measure(MODULE, X, Y, loss="cros_entropy"), "did you mean 'cross_entropy'"),
+    "a loss": (
+        lambda: dyn.measure(MODULE, X, Y, loss="cros_entropy"),
+        "did you mean 'cross_entropy'",
+    ),
     "twice": (lambda: dyn.measure(MODULE, X, Y, measures=["margin"] * 2), "margin is there twice"),
     "sequences": (lambda: dyn.measure(nn.Embedding(5, 4), X, Y), "loss needs a row"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -395,20 +544,31 @@ class Partly(nn.Sequential):
 def test_curvature_that_autograd_cannot_give_is_refused(kind: str, dtype: Any) -> None:
     def measured(function: Any, last: bool) -> Any:
         torch.manual_seed(0)
-        layers = [nn.Linear(3, 4), Applied(function), *([nn.Linear(4, 1)] if last else []), nn.Linear(2, 2)]
+        layers = [
+            nn.Linear(3, 4),
+            Applied(function),
+            *([nn.Linear(4, 1)] if last else []),
+            nn.Linear(2, 2),
+        ]
         y = ROWS[:, :1] if last else ROWS[:, :1].repeat(1, 4)
         (row,) = dyn.measure(Partly(*layers), ROWS, y, loss="mse", measures=[kind], dtype=dtype)
         return row[kind]
 
     for last in (False, True):  # where gradients are lost altogether, and where a part of them is
-        np.testing.assert_allclose(measured(Twice.apply, last), measured(torch.tanh, last), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            measured(Twice.apply, last), measured(torch.tanh, last), rtol=1e-4, atol=1e-6
+        )
         with pytest.raises(InputError, match=r"^Once: its second derivative disagrees with"):
             measured(Once.apply, last)
 
 
 def test_the_curvature_of_a_loss_that_is_linear_in_the_outputs_is_zero() -> None:
     (row,) = dyn.measure(
-        nn.Linear(3, 1), ROWS, ROWS[:, :1], loss=lambda h, y: (h - y).abs().mean(), measures=["gauss_newton"]
+        nn.Linear(3, 1),
+        ROWS,
+        ROWS[:, :1],
+        loss=lambda h, y: (h - y).abs().mean(),
+        measures=["gauss_newton"],
     )
     assert row["gauss_newton"] == 0.0
 
@@ -419,7 +579,13 @@ def test_the_model_stays_as_it_is() -> None:
     module[0].weight.requires_grad_(False)
     before, attributes = copy.deepcopy(module.state_dict()), set(vars(module))
     with pytest.warns(UserWarning, match="weights without requires_grad are left out: 0.weight"):
-        (row,) = dyn.measure(module, x, y, loss=loss, measures=["sharpness", {"kind": "sharpness", "blocks": "layer"}])
+        (row,) = dyn.measure(
+            module,
+            x,
+            y,
+            loss=loss,
+            measures=["sharpness", {"kind": "sharpness", "blocks": "layer"}],
+        )
     assert all(torch.equal(value, module.state_dict()[name]) for name, value in before.items())
     assert (module.training, set(vars(module))) == (True, attributes)
     assert all(weight.grad is None for weight in module.parameters())
@@ -438,10 +604,15 @@ def test_checkpoints_have_buffers_of_their_own(tmp_path: Path) -> None:
     torch.save(other.state_dict(), files[1])
     calls: list[tuple[int, int | None]] = []
     table = dyn.measure(
-        module, x, y, loss=loss, checkpoints=files, start=files[0],
+        module,
+        x,
+        y,
+        loss=loss,
+        checkpoints=files,
+        start=files[0],
         measures=["distance", "kernel_distance", "train_loss"],
         progress=lambda *counts: calls.append(counts),
-    )  # fmt: skip
+    )
     assert table.column("checkpoint") == [str(file) for file in files]
     assert (table.column("iteration"), table.column("distance")) == ([2, 10], [0.0, 0.0])
     first, second = table.column("kernel_distance")

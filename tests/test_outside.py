@@ -42,7 +42,9 @@ SHOWN = dict(
 PARTS, CONFIG = SHOWN["my_parts.py"], SHOWN["my.yaml"]
 
 
-def dyn(*arguments: str, cwd: Path, code: int = 0, python: str = "") -> Result | subprocess.CompletedProcess[str]:
+def dyn(
+    *arguments: str, cwd: Path, code: int = 0, python: str = ""
+) -> Result | subprocess.CompletedProcess[str]:
     """Call `dyn` as if in a process of its own: nothing is known of earlier calls; really in one of `python`."""
     with stranger_to_kinds() as patch:
         for name in ("DYN_WITH", "DYN_OUTPUTS"):
@@ -69,16 +71,22 @@ def stranger(tmp_path: Path) -> Path:
 
 
 def arrays(run: Path) -> dict[str, bytes]:
-    return {file.relative_to(run).as_posix(): file.read_bytes() for file in sorted(run.rglob("*.npy"))}
+    return {
+        file.relative_to(run).as_posix(): file.read_bytes() for file in sorted(run.rglob("*.npy"))
+    }
 
 
 def killed(*arguments: str, run: Path, cwd: Path) -> None:
     """Start a training and SIGKILL it once it has recorded something."""
     command = [sys.executable, "-m", "dynamics_cli", *arguments]
-    process = subprocess.Popen(command, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL
+    )
     losses = run / "losses.npy"
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (losses.exists() and losses.stat().st_size > 8 * 1000):
+    while time.monotonic() < deadline and not (
+        losses.exists() and losses.stat().st_size > 8 * 1000
+    ):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
@@ -93,7 +101,18 @@ def test_the_handbook_shows_one_kind_of_each_section_in_at_most_25_lines() -> No
 def test_a_strangers_file(stranger: Path) -> None:
     long = ("--set", "optimizer.iterations=3000")
     dyn("--with", "my_parts.py", "train", "my.yaml", *long, "--out", "whole", "-q", cwd=stranger)
-    killed("--with", "my_parts.py", "train", "my.yaml", *long, "--out", "cut", "-q", run=stranger / "cut", cwd=stranger)
+    killed(
+        "--with",
+        "my_parts.py",
+        "train",
+        "my.yaml",
+        *long,
+        "--out",
+        "cut",
+        "-q",
+        run=stranger / "cut",
+        cwd=stranger,
+    )
     assert json.loads((stranger / "cut" / "run.json").read_text())["status"] == "running"
     # gone: the run is shown, drawn and verified, but not gone on with
     assert "circle" in dyn("show", "cut", cwd=stranger).stdout
@@ -104,10 +123,32 @@ def test_a_strangers_file(stranger: Path) -> None:
     assert "--with" in gone
     # changed: refused; the same code goes on, bit for bit
     (stranger / "my_parts.py").write_text(PARTS.replace("self.delta / 2", "self.delta / 2.0"))
-    changed = dyn("--with", "my_parts.py", "train", "my.yaml", *long, "--out", "cut", "--resume", code=2, cwd=stranger)
+    changed = dyn(
+        "--with",
+        "my_parts.py",
+        "train",
+        "my.yaml",
+        *long,
+        "--out",
+        "cut",
+        "--resume",
+        code=2,
+        cwd=stranger,
+    )
     assert "holds a run of another config" in changed.stderr
     (stranger / "my_parts.py").write_text(PARTS)
-    dyn("--with", "my_parts.py", "train", "my.yaml", *long, "--out", "cut", "--resume", "-q", cwd=stranger)
+    dyn(
+        "--with",
+        "my_parts.py",
+        "train",
+        "my.yaml",
+        *long,
+        "--out",
+        "cut",
+        "--resume",
+        "-q",
+        cwd=stranger,
+    )
     assert arrays(stranger / "cut") == arrays(stranger / "whole")
     assert np.load(stranger / "cut" / "measures" / "travel.npy")[-1] > 0
     # a copy that was touched is found
@@ -116,7 +157,9 @@ def test_a_strangers_file(stranger: Path) -> None:
     assert "copied source" in dyn("verify", "cut", code=7, cwd=stranger).stdout
 
 
-def test_jobs_of_a_sweep_are_read_without_their_code(stranger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_a_sweep_are_read_without_their_code(
+    stranger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Shown, drawn, compared; what needs the code says how it is loaded."""
     short = ("--set", "optimizer.iterations=20", "--grid", "loss.delta=0.1,1", "--seeds", "2", "-q")
     dyn("--with", "my_parts.py", "sweep", "my.yaml", *short, "--workers", "1", cwd=stranger)
@@ -136,16 +179,31 @@ def test_jobs_of_a_sweep_are_read_without_their_code(stranger: Path, monkeypatch
 
 def own_tests(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Call pytest in a folder, as a stranger does."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(place), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(place),
+        *arguments,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, cwd=place, env=environment, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=place, env=environment, check=False
+    )
 
 
 def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
     for section in SECTIONS:
         dyn("new", "kind", section, f"my_{section}", cwd=tmp_path)
         assert len((tmp_path / f"my_{section}.py").read_text().splitlines()) <= 30
-    assert "there is no" not in dyn("new", "kind", "measure", "my_measure", code=2, cwd=tmp_path).stderr
+    assert (
+        "there is no"
+        not in dyn("new", "kind", "measure", "my_measure", code=2, cwd=tmp_path).stderr
+    )
     made = dyn("new", "paper", "mine2026", cwd=tmp_path).stdout.split()
     (tmp_path / "stranger").mkdir()
     (tmp_path / "stranger" / "__init__.py").touch()
@@ -162,7 +220,11 @@ def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
 BROKEN = {
     "activation": ("formulas.tanh(z)", "z if z > 0 else -z", "test_it_is_a_formula"),
     "loss": ("formulas.where(", "(lambda this, a, b: a if this else b)(", "test_it_is_a_formula"),
-    "optimizer": ("return w", "_kept.append(w)\n        return len(_kept) * w", "test_it_goes_on_from_a_checkpoint"),
+    "optimizer": (
+        "return w",
+        "_kept.append(w)\n        return len(_kept) * w",
+        "test_it_goes_on_from_a_checkpoint",
+    ),
 }
 
 
@@ -179,13 +241,18 @@ def test_the_tests_of_templates_find_what_can_go_wrong(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a" * 300, "Upper", "1st", "class", "über"])
 def test_a_name_that_no_kind_can_have(name: str, tmp_path: Path) -> None:
-    assert "must be a name in at most 60" in dyn("new", "kind", "measure", name, code=2, cwd=tmp_path).stderr
+    assert (
+        "must be a name in at most 60"
+        in dyn("new", "kind", "measure", name, code=2, cwd=tmp_path).stderr
+    )
     assert "must be a name in at most 60" in dyn("new", "paper", name, code=2, cwd=tmp_path).stderr
 
 
 def test_a_kind_of_another_section_is_refused() -> None:
     with pytest.raises(ValidationError, match="must be a section"):
-        RunConfig.model_validate({**dict(load_config(ROOT / "configs/boursier2022/orthogonal.yaml")), "dataset": Mse()})
+        RunConfig.model_validate(
+            {**dict(load_config(ROOT / "configs/boursier2022/orthogonal.yaml")), "dataset": Mse()}
+        )
 
 
 def test_new_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,15 @@ from dynamics_cli.kinds import stream
 from tests.test_measure import Dense, largest
 
 torch.manual_seed(1)
-LLC = {"kind": "llc", "nbeta": 4.0, "gamma": 2.0, "step": 0.01, "burn_in": 0, "draws": 3, "chains": 1}
+LLC = {
+    "kind": "llc",
+    "nbeta": 4.0,
+    "gamma": 2.0,
+    "step": 0.01,
+    "burn_in": 0,
+    "draws": 3,
+    "chains": 1,
+}
 
 
 class Block(nn.Module):
@@ -30,14 +38,18 @@ class Block(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(2, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.Conv2d(2, 2, 1))
+        self.body = nn.Sequential(
+            nn.Conv2d(2, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.Conv2d(2, 2, 1)
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.body(x)
 
 
 def residual() -> nn.Module:
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), Block(), nn.Dropout(0.5), nn.Flatten(), nn.Linear(8, 3))
+    model = nn.Sequential(
+        nn.Conv2d(1, 2, 3), Block(), nn.Dropout(0.5), nn.Flatten(), nn.Linear(8, 3)
+    )
     model(torch.randn(9, 1, 4, 4))  # running means are no longer 0
     return model.eval()
 
@@ -98,7 +110,7 @@ TOKENS = torch.randint(0, 5, (8, 3))
 MASK = torch.arange(3) >= torch.tensor([3, 2, 1, 3, 2, 3, 1, 2])[:, None]
 WEIGHTED = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 0.5]))
 LEFT_OUT = nn.CrossEntropyLoss(ignore_index=1)
-# fmt: off
+
 ROWS: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
     "residual, batch norm, dropout": (residual, torch.randn(8, 1, 4, 4), cross_entropy),
     "GRU": (Recurrent, torch.randn(8, 4, 2), cross_entropy),
@@ -112,7 +124,6 @@ ROWS: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
     "weighted classes": (Tied, X, WEIGHTED),
     "classes left out": (Tied, X, LEFT_OUT),
 }
-# fmt: on
 
 
 def numbers_of(dense: Dense) -> dict[str, float]:
@@ -133,14 +144,20 @@ def llc(dense: Dense) -> float:
         for _ in range(3):
             losses.append(float(dense.total(theta)))
             drift = 4.0 * torch.func.grad(dense.total)(theta) + 2.0 * (theta - dense.theta)
-            theta = theta - 0.005 * drift + 0.1 * torch.from_numpy(rng.standard_normal((1, len(theta)))[0])
+            theta = (
+                theta
+                - 0.005 * drift
+                + 0.1 * torch.from_numpy(rng.standard_normal((1, len(theta)))[0])
+            )
     return 4.0 * (float(np.mean(losses)) - losses[0])
 
 
 MEASURES = ["sharpness", "hessian_trace", "gradient_norm", "kernel_alignment", LLC]
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script_method.*:DeprecationWarning")  # of torch.compile
+@pytest.mark.filterwarnings(
+    "ignore:.*torch.jit.script_method.*:DeprecationWarning"
+)  # of torch.compile
 @pytest.mark.filterwarnings("ignore:weights without requires_grad")
 @pytest.mark.parametrize("row", ROWS)
 def test_every_number_is_that_of_dense_matrices(row: str) -> None:
@@ -188,15 +205,30 @@ def padded() -> nn.Module:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "meta": (lambda: dyn.measure(nn.Linear(3, 3, device="meta"), X, Y), "weights without values .device meta."),
-    "lazy": (lambda: dyn.measure(nn.Sequential(nn.LazyLinear(3)), X, Y), "call it once with inputs"),
-    "fast path": (lambda: dyn.measure(padded(), torch.randn(8, 2, 4), Y), "without gradients the model gives other"),
-    "no such weight": (lambda: dyn.measure(Tied(), X, Y, parameters="head.*"), "'head.*'. match no trained weight of"),
+    "meta": (
+        lambda: dyn.measure(nn.Linear(3, 3, device="meta"), X, Y),
+        "weights without values .device meta.",
+    ),
+    "lazy": (
+        lambda: dyn.measure(nn.Sequential(nn.LazyLinear(3)), X, Y),
+        "call it once with inputs",
+    ),
+    "fast path": (
+        lambda: dyn.measure(padded(), torch.randn(8, 2, 4), Y),
+        "without gradients the model gives other",
+    ),
+    "no such weight": (
+        lambda: dyn.measure(Tied(), X, Y, parameters="head.*"),
+        "'head.*'. match no trained weight of",
+    ),
     "no such block": (
         lambda: dyn.measure(Tied(), X, Y, measures=[{"kind": "sharpness", "blocks": {"a": "b*"}}]),
         "sharpness.blocks: 'b.' is no trained weight of: first.weight",
     ),
-    "two lengths": (lambda: dyn.measure(Two(), (X[:5, :2], Y), Y), r"inputs \(5, 2\), \(8,\) and labels \(8,\) differ"),
+    "two lengths": (
+        lambda: dyn.measure(Two(), (X[:5, :2], Y), Y),
+        r"inputs \(5, 2\), \(8,\) and labels \(8,\) differ",
+    ),
     "several steps": (
         lambda: dyn.measure(Tied(), X, Y, checkpoints=[Tied(), Tied()], step=3),
         "of a single checkpoint",
@@ -218,14 +250,23 @@ def test_checkpoints_have_steps_and_names_of_wrappers() -> None:
     models = [Tied() for _ in range(3)]
     plain = dyn.measure(models[0], X, Y, checkpoints=[model.state_dict() for model in models])
     assert plain.column("iteration") == [0, 1, 2]
-    wrapped = [{f"module._orig_mod.{k}": v for k, v in model.state_dict().items()} for model in models]
+    wrapped = [
+        {f"module._orig_mod.{k}": v for k, v in model.state_dict().items()} for model in models
+    ]
     steps = [5, 10, 100]
-    for checkpoints in (dict(zip(steps, wrapped, strict=True)), list(zip(steps, wrapped, strict=True))):
+    for checkpoints in (
+        dict(zip(steps, wrapped, strict=True)),
+        list(zip(steps, wrapped, strict=True)),
+    ):
         table = dyn.measure(models[0], X, Y, checkpoints=checkpoints)
         assert table.column("iteration") == steps
         assert table.column("sharpness") == plain.column("sharpness")
-    assert dyn.measure(models[1], X, Y, step=7)[0] == pytest.approx({**plain[1], "iteration": 7}, rel=1e-6)
-    data = dyn.measure(models[0], X, Y, checkpoints=checkpoints, measures=["sharpness", "hessian_spectrum"]).to_xarray()
+    assert dyn.measure(models[1], X, Y, step=7)[0] == pytest.approx(
+        {**plain[1], "iteration": 7}, rel=1e-6
+    )
+    data = dyn.measure(
+        models[0], X, Y, checkpoints=checkpoints, measures=["sharpness", "hessian_spectrum"]
+    ).to_xarray()
     assert data["sharpness"].dims == ("iteration",)
     assert (data["hessian_spectrum"].shape, data["iteration"].values.tolist()) == ((3, 12), steps)
 
@@ -235,10 +276,17 @@ def test_parameters_and_blocks_are_chosen_by_name() -> None:
     H = Dense(model, X, Y, cross_entropy).H
     blocks = {"weights": "*.weight", "biases": "*.bias", "last": "2.*"}
     places = {"weights": np.r_[0:12, 16:28], "biases": np.r_[12:16, 28:31], "last": np.r_[16:31]}
-    (row,) = dyn.measure(model, X, Y, measures=[{"kind": k, "blocks": blocks} for k in ("sharpness", "hessian_trace")])
+    (row,) = dyn.measure(
+        model,
+        X,
+        Y,
+        measures=[{"kind": k, "blocks": blocks} for k in ("sharpness", "hessian_trace")],
+    )
     for name, at in places.items():
         part = H[np.ix_(at, at)]
-        assert row[f"sharpness_by_block.{name}"] == pytest.approx(np.linalg.eigvalsh(part)[-1], rel=1e-6)
+        assert row[f"sharpness_by_block.{name}"] == pytest.approx(
+            np.linalg.eigvalsh(part)[-1], rel=1e-6
+        )
         assert row[f"hessian_trace_by_block.{name}"] == pytest.approx(np.trace(part), rel=1e-9)
     (chosen,) = dyn.measure(model, X, Y, parameters="2.*", measures=["sharpness", "hessian_trace"])
     last = H[16:, 16:]
@@ -248,7 +296,9 @@ def test_parameters_and_blocks_are_chosen_by_name() -> None:
 
 def test_held_out_losses_are_weighted_by_their_own_classes() -> None:
     model = Tied().double()
-    (row,) = dyn.measure(model, X, Y, loss=WEIGHTED, measures=["train_loss", "test_loss"], x_test=X[:4], y_test=Y[:4])
+    (row,) = dyn.measure(
+        model, X, Y, loss=WEIGHTED, measures=["train_loss", "test_loss"], x_test=X[:4], y_test=Y[:4]
+    )
     loss = copy.deepcopy(WEIGHTED).double()
     with torch.no_grad():
         expected = [float(loss(model(X[:n].double()), Y[:n])) for n in (8, 4)]
@@ -256,7 +306,12 @@ def test_held_out_losses_are_weighted_by_their_own_classes() -> None:
 
 
 def test_chains_that_disagree_are_told() -> None:
-    with pytest.warns(UserWarning, match=r"^llc at iteration 0: chains disagree \(split R-hat [0-9.]+, above 1.05\)"):
-        (row,) = dyn.measure(Tied(), X, Y, measures=[{**LLC, "step": 1e-4, "draws": 50, "chains": 4}])
+    with pytest.warns(
+        UserWarning,
+        match=r"^llc at iteration 0: chains disagree \(split R-hat [0-9.]+, above 1.05\)",
+    ):
+        (row,) = dyn.measure(
+            Tied(), X, Y, measures=[{**LLC, "step": 1e-4, "draws": 50, "chains": 4}]
+        )
     assert row["llc.R-hat"] > 1.05
     assert math.isfinite(row["llc.mean"])

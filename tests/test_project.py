@@ -23,7 +23,15 @@ MODULES = {
     ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
     for file in sorted((ROOT / "dynamics_cli").rglob("*.py"))
 }
-KINDS = {"architectures", "datasets", "initializations", "kinds", "losses", "optimizers", "recording"}
+KINDS = {
+    "architectures",
+    "datasets",
+    "initializations",
+    "kinds",
+    "losses",
+    "optimizers",
+    "recording",
+}
 MAY_IMPORT = {
     "kinds": set(),
     "config": {"kinds"},
@@ -41,8 +49,27 @@ MAY_IMPORT = {
     "plotting": {"runs"},
     "sweeps": {"config", "kinds", "runs", "training", "plotting"},
     "analysis": {"kinds", "recording", "runs", "measures", "plotting"},
-    "reproduction": {"config", "runs", "training", "sweeps", "measures", "theory", "plotting", "analysis", *KINDS},
-    "pages": {"config", "datasets", "runs", "sweeps", "measures", "plotting", "analysis", "reproduction"},
+    "reproduction": {
+        "config",
+        "runs",
+        "training",
+        "sweeps",
+        "measures",
+        "theory",
+        "plotting",
+        "analysis",
+        *KINDS,
+    },
+    "pages": {
+        "config",
+        "datasets",
+        "runs",
+        "sweeps",
+        "measures",
+        "plotting",
+        "analysis",
+        "reproduction",
+    },
     "templates": {"kinds"},
 }
 """CONTRIBUTING.md, Architecture; what types alone need counts too."""
@@ -84,7 +111,12 @@ def imported_rooms(file: Path) -> set[str]:
 def test_rooms_import_one_way(room: str) -> None:
     files = sorted((ROOT / "dynamics_cli" / room).rglob("*.py"))
     assert files
-    allowed = {room, *FOUNDATION, *MAY_IMPORT[room], *({"_bundled"} if room in ("reproduction", "pages") else set())}
+    allowed = {
+        room,
+        *FOUNDATION,
+        *MAY_IMPORT[room],
+        *({"_bundled"} if room in ("reproduction", "pages") else set()),
+    }
     found = {str(file.relative_to(ROOT)): sorted(imported_rooms(file) - allowed) for file in files}
     assert {file: rooms for file, rooms in found.items() if rooms} == {}
 
@@ -107,7 +139,10 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 def test_rooms_import_few_others() -> None:
     """Pairs of a room, or a module beside the rooms, and one that it imports, inside functions too."""
     arrows = {
-        (name.split(".")[1], room) for name, file in MODULES.items() if "." in name for room in imported_rooms(file)
+        (name.split(".")[1], room)
+        for name, file in MODULES.items()
+        if "." in name
+        for room in imported_rooms(file)
     }
     assert len([one for one in arrows if one[0] != one[1]]) <= 136
 
@@ -115,9 +150,16 @@ def test_rooms_import_few_others() -> None:
 def named_kinds(file: Path, bundled: dict[str, str]) -> list[str]:
     """Return where a file names bundled kinds: classes, but for imports and types, and texts compared with `.kind`."""
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-    types = {id(inner) for node in nodes for of in ("annotation", "returns") for inner in _below(node, of)}
+    types = {
+        id(inner)
+        for node in nodes
+        for of in ("annotation", "returns")
+        for inner in _below(node, of)
+    }
     imports = [
-        node for node in nodes if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dynamics_cli")
+        node
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dynamics_cli")
     ]
     here = {alias.name for node in imports for alias in node.names}
     found = []
@@ -125,11 +167,15 @@ def named_kinds(file: Path, bundled: dict[str, str]) -> list[str]:
         match node:
             case ast.Name(id=name) if name in bundled and name in here and id(node) not in types:
                 found.append(f"{file.name}:{node.lineno} {name}")
-            case ast.Attribute(value=ast.Name(id=module), attr=name) if name in bundled and module in here:
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if (
+                name in bundled and module in here
+            ):
                 found.append(f"{file.name}:{node.lineno} {name}")
             case ast.Compare() if "kind" in {getattr(side, "attr", "") for side in ast.walk(node)}:
                 texts = {side.value for side in ast.walk(node) if isinstance(side, ast.Constant)}
-                found += [f"{file.name}:{node.lineno} {text}" for text in texts & {*bundled.values()}]
+                found += [
+                    f"{file.name}:{node.lineno} {text}" for text in texts & {*bundled.values()}
+                ]
     return found
 
 
@@ -139,13 +185,34 @@ def _below(node: ast.AST, field: str) -> Iterator[ast.AST]:
 
 
 def test_few_places_outside_the_rooms_of_kinds_name_one() -> None:
-    rooms = {"architectures", "datasets", "initializations", "losses", "optimizers", "recording", "theory"}
+    rooms = {
+        "architectures",
+        "datasets",
+        "initializations",
+        "losses",
+        "optimizers",
+        "recording",
+        "theory",
+    }
     inside = {name for name in MODULES if name.split(".")[1:2] and name.split(".")[1] in rooms}
-    classes = [node for name in inside for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))]
-    kinds = [(node.name, key) for node in classes if isinstance(node, ast.ClassDef) for key in node.keywords]
-    bundled = {name: str(key.value.value) for name, key in kinds if isinstance(key.value, ast.Constant)}
+    classes = [
+        node
+        for name in inside
+        for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))
+    ]
+    kinds = [
+        (node.name, key)
+        for node in classes
+        if isinstance(node, ast.ClassDef)
+        for key in node.keywords
+    ]
+    bundled = {
+        name: str(key.value.value) for name, key in kinds if isinstance(key.value, ast.Constant)
+    }
     assert len(bundled) > 80
-    places = [place for name in MODULES.keys() - inside for place in named_kinds(MODULES[name], bundled)]
+    places = [
+        place for name in MODULES.keys() - inside for place in named_kinds(MODULES[name], bundled)
+    ]
     assert len(places) <= 6, sorted(places)
 
 
@@ -180,13 +247,18 @@ def test_the_readme_is_short_and_has_its_two_commands_first() -> None:
 
 
 def test_the_readme_has_every_paper() -> None:
-    table = re.findall(r"^\| \[.+\]\(experiments/(\w+)/NOTES\.md\) \| `dyn reproduce (\w+)` \|$",
-                       (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+    table = re.findall(
+        r"^\| \[.+\]\(experiments/(\w+)/NOTES\.md\) \| `dyn reproduce (\w+)` \|$",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
     assert all(notes == key for notes, key in table)
     assert sorted(key for _, key in table) == sorted(paper["key"] for paper in list_papers())
 
 
 def test_importing_the_package_is_light() -> None:
     code = "import sys, dynamics_cli; print([m for m in ('torch', 'numpy', 'matplotlib') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert done.stdout == "[]\n"

@@ -21,7 +21,11 @@ from dynamics_cli.errors import DynError
 
 torch.manual_seed(2)
 X, Y = torch.randn(24, 1, 4, 4), torch.arange(24) % 3
-MEASURES = ["sharpness", "distance", {"kind": "gradient_norm", "at": {"kind": "list", "include": [7]}}]
+MEASURES = [
+    "sharpness",
+    "distance",
+    {"kind": "gradient_norm", "at": {"kind": "list", "include": [7]}},
+]
 
 
 class Loop:
@@ -30,7 +34,12 @@ class Loop:
     def __init__(self) -> None:
         torch.manual_seed(0)
         self.model = nn.Sequential(
-            nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Dropout(0.2), nn.Flatten(), nn.Linear(8, 3)
+            nn.Conv2d(1, 2, 3),
+            nn.BatchNorm2d(2),
+            nn.ReLU(),
+            nn.Dropout(0.2),
+            nn.Flatten(),
+            nn.Linear(8, 3),
         )
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
         self.done, self.forwards = 0, 0
@@ -40,10 +49,19 @@ class Loop:
         self.forwards += 1
 
     def recorder(self, directory: Path, **options: Any) -> Any:
-        settings: dict[str, Any] = {"optimizer": self.optimizer, "measures": MEASURES, "every": 5, "seed": 4}
+        settings: dict[str, Any] = {
+            "optimizer": self.optimizer,
+            "measures": MEASURES,
+            "every": 5,
+            "seed": 4,
+        }
         numbers = {"lr": lambda: self.optimizer.param_groups[0]["lr"]}
         return dyn.Recorder(
-            directory, self.model, X, Y, **{**settings, "scalars": numbers, "parameters": ["5.weight"], **options}
+            directory,
+            self.model,
+            X,
+            Y,
+            **{**settings, "scalars": numbers, "parameters": ["5.weight"], **options},
         )
 
     def train(self, until: int, recorder: Any = None) -> Loop:
@@ -60,13 +78,18 @@ class Loop:
 
 
 def arrays(directory: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(directory)): file.read_bytes() for file in sorted(directory.rglob("*.npy"))}
+    return {
+        str(file.relative_to(directory)): file.read_bytes()
+        for file in sorted(directory.rglob("*.npy"))
+    }
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     loop, directory = Loop(), tmp_path_factory.mktemp("runs") / "runs" / "mine"
-    with loop.recorder(directory, test=(X[:6], Y[:6]), measures=[*MEASURES, "test_accuracy"]) as recorder:
+    with loop.recorder(
+        directory, test=(X[:6], Y[:6]), measures=[*MEASURES, "test_accuracy"]
+    ) as recorder:
         loop.train(17, recorder)
     return directory
 
@@ -91,7 +114,15 @@ def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
         states.append((iteration, {name: value.clone() for name, value in state.items()}))
     kinds = ["train_loss", "distance", "gradient_norm", "sharpness", "test_accuracy"]
     table = dyn.measure(
-        Loop().model, X, Y, measures=kinds, checkpoints=states, start=states[0][1], seed=4, x_test=X[:6], y_test=Y[:6]
+        Loop().model,
+        X,
+        Y,
+        measures=kinds,
+        checkpoints=states,
+        start=states[0][1],
+        seed=4,
+        x_test=X[:6],
+        y_test=Y[:6],
     )
     assert run.losses.tolist() == table.column("train_loss")
     assert run.final_loss == run.losses[-1]
@@ -99,11 +130,22 @@ def test_what_is_recorded_is_what_dyn_measure_gives(recorded: Path) -> None:
     np.testing.assert_allclose(run.measures["sharpness"], table.column("sharpness"), rtol=1e-6)
     norms = np.where([i in (0, 7, 17) for i, _ in states], table.column("gradient_norm"), np.nan)
     np.testing.assert_array_equal(run.measures["gradient_norm"], norms)
-    np.testing.assert_array_equal(run.parameters["5.weight"], np.stack([state["5.weight"] for _, state in states]))
+    np.testing.assert_array_equal(
+        run.parameters["5.weight"], np.stack([state["5.weight"] for _, state in states])
+    )
     assert list(run.measures)[-2:] == ["lr", "batch_loss"]
-    assert np.isfinite(run.measures["batch_loss"]).tolist() == [False, *[True] * 4, False]  # none is given for the last
+    assert np.isfinite(run.measures["batch_loss"]).tolist() == [
+        False,
+        *[True] * 4,
+        False,
+    ]  # none is given for the last
     config = run.config
-    assert (config.recorded, config.name, config.seed, config.loss.kind) == (True, "mine", 4, "cross_entropy")
+    assert (config.recorded, config.name, config.seed, config.loss.kind) == (
+        True,
+        "mine",
+        4,
+        "cross_entropy",
+    )
     assert (config.optimizer["name"], config.optimizer["momentum"]) == ("SGD", 0.9)
     assert "BatchNorm2d(2" in config.architecture["module"]
 
@@ -121,12 +163,18 @@ COMMANDS: dict[str, tuple[str, int, str]] = {
     "page": ("page {run} -o {out}/a.html", 0, "a.html"),
     "page of several": ("page {run} mine -o {out}/b.html", 0, "b.html"),
     "theories": ("plot {run} --theory", 3, "the dataset is not kept"),
-    "train": ("train {run}/config.yaml --set optimizer.lr=1", 3, "yaml:2: recorded: a training loop outside of dyn"),
+    "train": (
+        "train {run}/config.yaml --set optimizer.lr=1",
+        3,
+        "yaml:2: recorded: a training loop outside of dyn",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_commands_take_the_run(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+def test_commands_take_the_run(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(recorded.parent.parent))
     text, code, told = COMMANDS[case]
     answer = CliRunner().invoke(main, text.format(run=recorded, out=tmp_path).split())
@@ -137,11 +185,15 @@ def test_commands_take_the_run(recorded: Path, tmp_path: Path, monkeypatch: pyte
 def test_data_and_network_are_not_kept(recorded: Path) -> None:
     run = dyn.load_run(recorded)
     for call in (run.dataset, lambda: run.network(0), lambda: dyn.train(run.config)):
-        with pytest.raises(DynError, match="is not kept: a training loop outside of dyn made the run"):
+        with pytest.raises(
+            DynError, match="is not kept: a training loop outside of dyn made the run"
+        ):
             call()
 
 
-@pytest.mark.parametrize("saved_at", [0, 3, 12], ids=["at first", "before a record", "between records"])
+@pytest.mark.parametrize(
+    "saved_at", [0, 3, 12], ids=["at first", "before a record", "between records"]
+)
 def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int) -> None:
     whole = Loop()
     with whole.recorder(tmp_path / "whole") as recorder:
@@ -150,7 +202,11 @@ def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int)
     recorder, file = killed.recorder(tmp_path / "killed"), io.BytesIO()
     killed.train(saved_at, recorder)
     states = {"model": killed.model, "optimizer": killed.optimizer, "recorder": recorder}
-    torch.save({name: one.state_dict() for name, one in states.items()} | {"random": torch.get_rng_state()}, file)
+    torch.save(
+        {name: one.state_dict() for name, one in states.items()}
+        | {"random": torch.get_rng_state()},
+        file,
+    )
     killed.train(18, recorder)
     recorder._open.close()  # as the end of a process drops the lock
     assert dyn.load_run(tmp_path / "killed").snapshot_iterations.tolist() == [0, 5, 7, 10, 15]
@@ -170,11 +226,17 @@ def test_a_killed_loop_goes_on_with_the_same_bits(tmp_path: Path, saved_at: int)
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(KeyboardInterrupt(), "interrupted"), (ValueError("odd"), "failed"), (None, "diverged")]
+    ("error", "status"),
+    [(KeyboardInterrupt(), "interrupted"), (ValueError("odd"), "failed"), (None, "diverged")],
 )
-def test_how_the_loop_ended_is_kept(tmp_path: Path, error: BaseException | None, status: str) -> None:
+def test_how_the_loop_ended_is_kept(
+    tmp_path: Path, error: BaseException | None, status: str
+) -> None:
     loop = Loop()
-    with suppress(KeyboardInterrupt, ValueError), loop.recorder(tmp_path / "run", measures=["train_loss"]) as recorder:
+    with (
+        suppress(KeyboardInterrupt, ValueError),
+        loop.recorder(tmp_path / "run", measures=["train_loss"]) as recorder,
+    ):
         loop.train(6, recorder)
         if error is not None:
             raise error
@@ -186,11 +248,19 @@ def test_how_the_loop_ended_is_kept(tmp_path: Path, error: BaseException | None,
 
 @pytest.mark.parametrize(
     ("every", "expected"),
-    [(4, [0, 4, 8, 9]), ([2, 5, 40], [0, 2, 5, 9]), ({"kind": "geometric", "ratio": 2}, [0, 1, 3, 7, 9])],
+    [
+        (4, [0, 4, 8, 9]),
+        ([2, 5, 40], [0, 2, 5, 9]),
+        ({"kind": "geometric", "ratio": 2}, [0, 1, 3, 7, 9]),
+    ],
 )
-def test_states_are_recorded_at_the_times_asked_for(tmp_path: Path, every: Any, expected: list[int]) -> None:
+def test_states_are_recorded_at_the_times_asked_for(
+    tmp_path: Path, every: Any, expected: list[int]
+) -> None:
     loop = Loop()
-    with loop.recorder(tmp_path / "run", every=every, measures=["weight_norm"], parameters="all") as recorder:
+    with loop.recorder(
+        tmp_path / "run", every=every, measures=["weight_norm"], parameters="all"
+    ) as recorder:
         loop.train(9, recorder)
     run = dyn.load_run(tmp_path / "run")
     assert run.snapshot_iterations.tolist() == run.loss_iterations.tolist() == expected
@@ -199,10 +269,18 @@ def test_states_are_recorded_at_the_times_asked_for(tmp_path: Path, every: Any, 
 
 
 def test_a_loss_of_model_and_batch_gives_the_same_run(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"measures": ["sharpness", "distance"], "parameters": "all", "every": 2}
+    options: dict[str, Any] = {
+        "measures": ["sharpness", "distance"],
+        "parameters": "all",
+        "every": 2,
+    }
     for name, batch, loss in (
         ("usual", (X, Y), "cross_entropy"),
-        ("batch", ({"x": X, "y": Y},), lambda model, batch: cross_entropy(model(batch["x"]), batch["y"])),
+        (
+            "batch",
+            ({"x": X, "y": Y},),
+            lambda model, batch: cross_entropy(model(batch["x"]), batch["y"]),
+        ),
     ):
         loop = Loop()
         with dyn.Recorder(tmp_path / name, loop.model, *batch, loss=loss, **options) as recorder:
@@ -228,28 +306,66 @@ def _unfinished(directory: Path) -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "complete": (lambda run: (_steps_of(run), _steps_of(run)), "holds a run that has ended: force=True starts over"),
-    "in use": (lambda run: (Loop().recorder(run), Loop().recorder(run)), "is in use by another process"),
-    "unfinished": (lambda run: (_unfinished(run), _steps_of(run)), "an unfinished run: load_state_dict.. continues"),
+    "complete": (
+        lambda run: (_steps_of(run), _steps_of(run)),
+        "holds a run that has ended: force=True starts over",
+    ),
+    "in use": (
+        lambda run: (Loop().recorder(run), Loop().recorder(run)),
+        "is in use by another process",
+    ),
+    "unfinished": (
+        lambda run: (_unfinished(run), _steps_of(run)),
+        "an unfinished run: load_state_dict.. continues",
+    ),
     "other record": (
-        lambda run: Loop().recorder(_unfinished(run) and run, every=6).load_state_dict({}), "with other measures"),
-    "nothing there": (lambda run: Loop().recorder(run).load_state_dict({}), "holds no unfinished run"),
-    "closed": (lambda run: (one := Loop().recorder(run), one.close(), one.step()), "holds a run that was closed"),
-    "a name twice": (lambda run: Loop().recorder(run, scalars={"sharpness": float}), "'sharpness' is the name of two"),
-    "no such weight": (lambda run: Loop().recorder(run, parameters=["w"]), "parameters: the model has no weight 'w'"),
-    "no such schedule": (lambda run: Loop().recorder(run, every={"kind": "evry"}), "no kind of snapshots 'evry'"),
-    "a negative interval": (lambda run: Loop().recorder(run, every=-1), "record.snapshots.interval"),
-    "not of a recorder": (lambda run: (_trained(run), Loop().recorder(run)), "holds a run that no recorder wrote"),
-    "no such measure": (lambda run: Loop().recorder(run, measures=["sharpnes"]), "did you mean 'sharpness'"),
-}  # fmt: skip
+        lambda run: Loop().recorder(_unfinished(run) and run, every=6).load_state_dict({}),
+        "with other measures",
+    ),
+    "nothing there": (
+        lambda run: Loop().recorder(run).load_state_dict({}),
+        "holds no unfinished run",
+    ),
+    "closed": (
+        lambda run: (one := Loop().recorder(run), one.close(), one.step()),
+        "holds a run that was closed",
+    ),
+    "a name twice": (
+        lambda run: Loop().recorder(run, scalars={"sharpness": float}),
+        "'sharpness' is the name of two",
+    ),
+    "no such weight": (
+        lambda run: Loop().recorder(run, parameters=["w"]),
+        "parameters: the model has no weight 'w'",
+    ),
+    "no such schedule": (
+        lambda run: Loop().recorder(run, every={"kind": "evry"}),
+        "no kind of snapshots 'evry'",
+    ),
+    "a negative interval": (
+        lambda run: Loop().recorder(run, every=-1),
+        "record.snapshots.interval",
+    ),
+    "not of a recorder": (
+        lambda run: (_trained(run), Loop().recorder(run)),
+        "holds a run that no recorder wrote",
+    ),
+    "no such measure": (
+        lambda run: Loop().recorder(run, measures=["sharpnes"]),
+        "did you mean 'sharpness'",
+    ),
+}
 
 
 def _trained(directory: Path) -> None:
     config = {
-        "name": "toy", "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]}, "loss": {"kind": "mse"},
-        "architecture": {"kind": "two_layer", "width": 1}, "initialization": {"kind": "balanced", "scale": 1.0},
+        "name": "toy",
+        "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},
+        "loss": {"kind": "mse"},
+        "architecture": {"kind": "two_layer", "width": 1},
+        "initialization": {"kind": "balanced", "scale": 1.0},
         "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }  # fmt: skip
+    }
     dyn.train(config, out=directory)
 
 

@@ -13,7 +13,12 @@ from dynamics_cli.text import Table, jsonable, shorten, text_table, to_json
 
 def test_a_table_has_a_header_and_columns_flushed_left_or_right() -> None:
     text = text_table(["name", "count"], [["a", "1"], ["long name", "100"]], right=[1])
-    assert text.splitlines() == ["name       count", "---------  -----", "a              1", "long name    100"]
+    assert text.splitlines() == [
+        "name       count",
+        "---------  -----",
+        "a              1",
+        "long name    100",
+    ]
 
 
 def test_long_cells_are_broken_into_lines() -> None:
@@ -27,8 +32,11 @@ def test_long_cells_are_broken_into_lines() -> None:
 
 def test_what_is_cut_ends_with_a_whole_number() -> None:
     assert [shorten("0.125, 0.25, 0.5", most) for most in (16, 15, 12, 9)] == [
-        "0.125, 0.25, 0.5", "0.125, 0.25,...", "0.125,...", "0.125,..."
-    ]  # fmt: skip
+        "0.125, 0.25, 0.5",
+        "0.125, 0.25,...",
+        "0.125,...",
+        "0.125,...",
+    ]
 
 
 def test_rows_need_not_have_every_column() -> None:
@@ -46,7 +54,12 @@ def test_python_shows_the_first_rows() -> None:
 
 
 def test_json_of_what_json_does_not_know() -> None:
-    document = {"a": float("nan"), "b": [np.float64("inf"), np.arange(2)], 3: Path("x"), "c": (None, True)}
+    document = {
+        "a": float("nan"),
+        "b": [np.float64("inf"), np.arange(2)],
+        3: Path("x"),
+        "c": (None, True),
+    }
     expected = {"a": None, "b": [None, [0, 1]], "3": str(Path.cwd() / "x"), "c": [None, True]}
     assert jsonable(document, absolute=True) == expected
     assert json.loads(to_json(document)) == expected

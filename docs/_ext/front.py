@@ -46,7 +46,10 @@ def figures_by_paper() -> str:
             if (FIGURES / f"{name}.png").is_file()
         ]
         if cards:
-            parts += [f"**[{short(key, paper)}](papers/{key}.md)** {inline(paper.title)}", gallery(cards)]
+            parts += [
+                f"**[{short(key, paper)}](papers/{key}.md)** {inline(paper.title)}",
+                gallery(cards),
+            ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -61,7 +64,9 @@ def write_run(app: Sphinx, error: Exception | None) -> None:
     page = Path(app.outdir) / RUN
     if error is None and app.builder.name == "html" and not page.is_file():
         with tempfile.TemporaryDirectory() as folder:
-            dyn.page(dyn.train("boursier2022/orthogonal", out=Path(folder) / "boursier2022-orthogonal")).save(page)
+            dyn.page(
+                dyn.train("boursier2022/orthogonal", out=Path(folder) / "boursier2022-orthogonal")
+            ).save(page)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -13,13 +13,18 @@ def inline(text: str) -> str:
     parts = re.split(r"(`[^`]+`|\$[^$]+\$)", " ".join(text.split()))
     parts[::2] = [re.sub(r"([\\`*_{}\[\]<>#|$~^!&])", r"\\\1", words) for words in parts[::2]]
     bars = {r"\|": r"\Vert{}", "|": r"\vert{}"}  # in a formula: a bar would end the cell of a table
-    return "".join(re.sub(r"\\?\|", lambda bar: bars[bar[0]], part) if part[:1] == "$" else part for part in parts)
+    return "".join(
+        re.sub(r"\\?\|", lambda bar: bars[bar[0]], part) if part[:1] == "$" else part
+        for part in parts
+    )
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], style: str = "") -> str:
     """Return a table of cells in Markdown; `style` names its class for the style sheet."""
-    lines = ["| " + " | ".join(re.sub(r"(?<!\\)\|", r"\|", cell) for cell in cells) + " |"
-             for cells in (header, ["---"] * len(header), *rows)]  # fmt: skip
+    lines = [
+        "| " + " | ".join(re.sub(r"(?<!\\)\|", r"\|", cell) for cell in cells) + " |"
+        for cells in (header, ["---"] * len(header), *rows)
+    ]
     return "\n".join([":::{table}", f":class: {style}", "", *lines, ":::"] if style else lines)
 
 
@@ -35,7 +40,9 @@ def gallery(cards: Iterable[tuple[str, str, str]]) -> str:
 
 def folded(title: str, *parts: str) -> str:
     """Return parts that a reader unfolds."""
-    return "\n\n".join([f'<details class="folded"><summary>{escape(title)}</summary>', *parts, "</details>"])
+    return "\n\n".join(
+        [f'<details class="folded"><summary>{escape(title)}</summary>', *parts, "</details>"]
+    )
 
 
 def toctree(names: Iterable[str]) -> str:

@@ -19,7 +19,14 @@ from markup import folded, gallery, inline, table, toctree, write_changed
 
 from dynamics_cli.reproduction.audit import Audit, read_audit
 from dynamics_cli.reproduction.claims import KINDS, ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import AUDIT, SEEDS, beside, figures_in, read_document, seeds_of
+from dynamics_cli.reproduction.document import (
+    AUDIT,
+    SEEDS,
+    beside,
+    figures_in,
+    read_document,
+    seeds_of,
+)
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.store.sealed import write_sealed
@@ -68,7 +75,10 @@ def import_figures(folder: Path) -> Iterator[str]:
             yield f"{beside(source, SEEDS)}: stale, its claims are not those of the figure"
         audit = read_audit(beside(source, AUDIT))
         if audit is not None and belongs(audit, document):
-            outcomes = [replace(outcome, reason=_without_paths(outcome.reason)) for outcome in audit.outcomes]
+            outcomes = [
+                replace(outcome, reason=_without_paths(outcome.reason))
+                for outcome in audit.outcomes
+            ]
             write_sealed(beside(figure, AUDIT), replace(audit, outcomes=outcomes).as_dict())
         elif audit is not None:
             yield f"{beside(source, AUDIT)}: stale, its claims are not those of the figure"
@@ -87,7 +97,9 @@ def _without_paths(reason: str) -> str:
 
 def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
     """Return whether an audit has the claims of a figure, with the same verdicts."""
-    verdicts = {claim["id"]: claim["verdict"] for claim in document["claims"] if claim["kind"] == "claim"}
+    verdicts = {
+        claim["id"]: claim["verdict"] for claim in document["claims"] if claim["kind"] == "claim"
+    }
     return verdicts == {claim.id: claim.verdict for claim in audit.claims}
 
 
@@ -155,7 +167,9 @@ def of_seeds(claims: Sequence[ClaimOverSeeds]) -> list[str]:
 
 def judged(claim: ClaimOverSeeds) -> str:
     """Return the cell of a verdict: of a claim with the seeds that it stands on."""
-    shown = badge(claim.verdict if claim.verdict.endswith("reproduced") else "partly", claim.verdict)
+    shown = badge(
+        claim.verdict if claim.verdict.endswith("reproduced") else "partly", claim.verdict
+    )
     if claim.first.kind == "theory":
         return f"{shown} (theory)"
     return f"{shown} [{claim.count or 'on one seed'}]{{.below}}"
@@ -169,7 +183,9 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
     preamble, sections = notes_of(key)
     claims = {name: claims_of(made[name]) for name in entry.figures if name in made}
     every = [claim for of in claims.values() for claim in of]
-    intro = re.sub(rf"^\*[^*]+\*, ({re.escape(entry.venue)}|[^*().;]*arXiv:[\d.]+\d)\.(\s*\n| *)", "", preamble)
+    intro = re.sub(
+        rf"^\*[^*]+\*, ({re.escape(entry.venue)}|[^*().;]*arXiv:[\d.]+\d)\.(\s*\n| *)", "", preamble
+    )
     rows = [
         [f"[{inline(numbered(name, figure.title))}](#{name})", *counts(claims.get(name, []))]
         for name, figure in entry.figures.items()
@@ -180,7 +196,10 @@ def paper_page(key: str, entry: PaperEntry, made: Mapping[str, dict[str, Any]]) 
         f"**{summary(every)}.** [What these words mean](../explanation/verdicts.md)",
         intro,
         table(["figure", "claims", "theory"], rows, "outcomes"),
-        *(figure_section(name, figure, made.get(name), claims.get(name, [])) for name, figure in entry.figures.items()),
+        *(
+            figure_section(name, figure, made.get(name), claims.get(name, []))
+            for name, figure in entry.figures.items()
+        ),
         *(_note(key, title, body) for title, body in sections.items()),
         configs_section(key, [made[name] for name in claims]),
     ]
@@ -200,7 +219,10 @@ def linked(venue: str) -> str:
 
 
 def figure_section(
-    name: str, entry: FigureEntry, document: Mapping[str, Any] | None, claims: Sequence[ClaimOverSeeds]
+    name: str,
+    entry: FigureEntry,
+    document: Mapping[str, Any] | None,
+    claims: Sequence[ClaimOverSeeds],
 ) -> str:
     """Return the section of a figure; without a document it says that the figure is not here."""
     title = f"({name})=\n## {inline(numbered(name, entry.title))}"
@@ -211,9 +233,16 @@ def figure_section(
     parts = [
         title,
         _picked(chosen_by_outcome(origins), claims),
-        *(_picture(file, document["caption"]) for file in document["files"] if file.endswith(".png")),
+        *(
+            _picture(file, document["caption"])
+            for file in document["files"]
+            if file.endswith(".png")
+        ),
         *_verdicts(claims),
-        "\n\n".join(f"{badge('partly', 'chosen by outcome')} {inline(text)}" for text in chosen_by_outcome(origins)),
+        "\n\n".join(
+            f"{badge('partly', 'chosen by outcome')} {inline(text)}"
+            for text in chosen_by_outcome(origins)
+        ),
         _numbers(document.get("numbers", {})),
         _audit(name, document),
         _origins(document["paper"], origins),
@@ -226,9 +255,18 @@ def _picked(settings: Sequence[str], claims: Sequence[ClaimOverSeeds]) -> str:
     """Return how many seeds show a figure whose own seed was chosen by outcome; nothing for other figures."""
     if not any(re.match(r"(the )?seed\b", setting) for setting in settings):
         return ""
-    shown = (claim.each for claim in claims if (claim.first.kind, claim.first.verdict) == ("claim", "reproduced"))
-    each = [all(claim.verdict == "reproduced" for claim in of_seed) for of_seed in zip(*shown, strict=True)]
-    again = f"of {len(each)} seeds, it and those after it, {sum(each)} show all claims that it shows"
+    shown = (
+        claim.each
+        for claim in claims
+        if (claim.first.kind, claim.first.verdict) == ("claim", "reproduced")
+    )
+    each = [
+        all(claim.verdict == "reproduced" for claim in of_seed)
+        for of_seed in zip(*shown, strict=True)
+    ]
+    again = (
+        f"of {len(each)} seeds, it and those after it, {sum(each)} show all claims that it shows"
+    )
     tried = again if len(each) > 1 else "claims on one network hold for this seed alone"
     return f"**The seed of this figure was chosen by outcome; {tried}.**"
 
@@ -250,10 +288,15 @@ def _claims_table(claims: Sequence[ClaimOverSeeds]) -> str:
     several = any(len(claim.each) > 1 for claim in claims)
     header = ["claim", "source", "expected", "median" if several else "measured", "verdict"]
     rows = [
-        [f"{inline(claim.first.statement)} [`{claim.first.id}`]{{.below}}", inline(claim.first.source),
-         inline(claim.first.expected), claim.shown, judged(claim)]
+        [
+            f"{inline(claim.first.statement)} [`{claim.first.id}`]{{.below}}",
+            inline(claim.first.source),
+            inline(claim.first.expected),
+            claim.shown,
+            judged(claim),
+        ]
         for claim in claims
-    ]  # fmt: skip
+    ]
     return table(header, rows, "claims")
 
 
@@ -263,7 +306,9 @@ def _numbers(numbers: Mapping[str, float]) -> str:
 
 
 def _picture(file: str, caption: str) -> str:
-    width = int.from_bytes((FIGURES / file).read_bytes()[16:20], "big") // 2  # 300 dots an inch, for a screen
+    width = (
+        int.from_bytes((FIGURES / file).read_bytes()[16:20], "big") // 2
+    )  # 300 dots an inch, for a screen
     options = {"figclass": "paper", "alt": caption, "width": f"{width}px", "loading": "lazy"}
     lines = [f":{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
     return "\n".join([f":::{{figure}} ../figures/{file}", *lines, "", inline(caption), ":::"])
@@ -278,8 +323,15 @@ def _audit(name: str, document: Mapping[str, Any]) -> str:
     header, rows = audit.table()
     if not any(why for *_, why in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
-    cells = [[f"`{first}`", *(words.get(cell, inline(cell)) for cell in others)] for first, *others in rows]
-    said = [f"- `{outcome.null}`: {inline(outcome.reason)}" for outcome in audit.outcomes if outcome.reason]
+    cells = [
+        [f"`{first}`", *(words.get(cell, inline(cell)) for cell in others)]
+        for first, *others in rows
+    ]
+    said = [
+        f"- `{outcome.null}`: {inline(outcome.reason)}"
+        for outcome in audit.outcomes
+        if outcome.reason
+    ]
     title = f"Audit: {plural(len(rows), 'claim')} under {plural(len(audit.outcomes), 'null')}"
     return folded(title, table(header, cells, "audit"), "\n".join(said))
 
@@ -288,15 +340,21 @@ def _origins(key: str, rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
     cells = [
-        [f"[`{config}`](#{config_anchor(f'{key}/{config}')})", origin, inline(text)] for config, origin, text in rows
+        [f"[`{config}`](#{config_anchor(f'{key}/{config}')})", origin, inline(text)]
+        for config, origin, text in rows
     ]
-    return folded("Settings and their origins", table(["config", "origin", "settings"], cells, "origins"))
+    return folded(
+        "Settings and their origins", table(["config", "origin", "settings"], cells, "origins")
+    )
 
 
 def _again(name: str, entry: FigureEntry, document: Mapping[str, Any]) -> str:
     names = dict.fromkeys(run["config"].removesuffix(".yaml") for run in document["runs"])
     made = f"`dyn reproduce {name}` makes it in {duration(entry.seconds)}"
-    said = [made, *(f"`--variant {variant}` draws it from other runs" for variant in entry.variants)]
+    said = [
+        made,
+        *(f"`--variant {variant}` draws it from other runs" for variant in entry.variants),
+    ]
     configs = ", ".join(f"[`{config}`](#{config_anchor(config)})" for config in names)
     return "; ".join(said) + "." + f" Configs: {configs}." * bool(configs)
 
@@ -308,8 +366,13 @@ def notes_of(key: str) -> tuple[str, dict[str, str]]:
     """Return the preamble and the sections, title -> text, of a paper's notes, without the claims that the JSON has."""
     text = (ROOT / "experiments" / key / "NOTES.md").read_text(encoding="utf-8")
     preamble, *parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)  # title, text, title, ...
-    sections = {title.partition(" (")[0]: body.strip("\n") for title, body in zip(parts[::2], parts[1::2], strict=True)}
-    return preamble.partition("\n")[2].strip(), {title: body for title, body in sections.items() if body}
+    sections = {
+        title.partition(" (")[0]: body.strip("\n")
+        for title, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+    return preamble.partition("\n")[2].strip(), {
+        title: body for title, body in sections.items() if body
+    }
 
 
 def config_anchor(config: str) -> str:
@@ -322,10 +385,16 @@ def configs_section(key: str, of_paper: Sequence[Mapping[str, Any]]) -> str:
     names = list(dict.fromkeys(run["config"] for document in of_paper for run in document["runs"]))
     if not names:
         return ""
-    parts = [f"({key}-configs)=\n## Configs", "The [reference](../reference/config.md) explains sections and keys."]
+    parts = [
+        f"({key}-configs)=\n## Configs",
+        "The [reference](../reference/config.md) explains sections and keys.",
+    ]
     for name in names:
         file = f"```{{literalinclude}} ../../configs/{name}\n:language: yaml\n:class: wrapped\n```"
-        parts += [f"({config_anchor(name)})=\n### {inline(name.removesuffix('.yaml'))}", folded("YAML", file)]
+        parts += [
+            f"({config_anchor(name)})=\n### {inline(name.removesuffix('.yaml'))}",
+            folded("YAML", file),
+        ]
     return "\n\n".join(parts)
 
 
@@ -336,24 +405,39 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
     """Return the part of the front page that is made from figures: counts, claims that are not reproduced."""
     claims = {name: claims_of(document) for name, document in made.items()}
     of_paper = {
-        key: [claim for name in entry.figures for claim in claims.get(name, [])] for key, entry in PAPERS.items()
+        key: [claim for name in entry.figures for claim in claims.get(name, [])]
+        for key, entry in PAPERS.items()
     }
     rows = [
-        [f"[{short(key, entry)}]({key}.md) [{inline(entry.title)}]{{.below}}", *counts(of_paper[key]),
-         *of_seeds(of_paper[key]), str(sum(name in made for name in entry.figures))]
+        [
+            f"[{short(key, entry)}]({key}.md) [{inline(entry.title)}]{{.below}}",
+            *counts(of_paper[key]),
+            *of_seeds(of_paper[key]),
+            str(sum(name in made for name in entry.figures)),
+        ]
         for key, entry in PAPERS.items()
-    ]  # fmt: skip
+    ]
     missed, depending = (
         [
-            [inline(claim.first.statement), f"[{name}]({key}.md#{name})", inline(claim.first.expected), claim.shown,
-             f"{claim.count or 'one'} [notes]({key}.md#{key}-notes)"]
-            for key, entry in PAPERS.items() for name in entry.figures for claim in claims.get(name, [])
+            [
+                inline(claim.first.statement),
+                f"[{name}]({key}.md#{name})",
+                inline(claim.first.expected),
+                claim.shown,
+                f"{claim.count or 'one'} [notes]({key}.md#{key}-notes)",
+            ]
+            for key, entry in PAPERS.items()
+            for name in entry.figures
+            for claim in claims.get(name, [])
             if claim.verdict == verdict
         ]
         for verdict in ("not reproduced", DEPENDS)
-    )  # fmt: skip
-    outcome = [f"[{name}]({document['paper']}.md#{name})" for name, document in made.items()
-               if chosen_by_outcome(origins_of(name, [run["config"] for run in document["runs"]]))]  # fmt: skip
+    )
+    outcome = [
+        f"[{name}]({document['paper']}.md#{name})"
+        for name, document in made.items()
+        if chosen_by_outcome(origins_of(name, [run["config"] for run in document["runs"]]))
+    ]
     stated = [claim for of in of_paper.values() for claim in of if claim.first.kind == "claim"]
     several = sum(len(claim.each) > 1 for claim in stated)
     return "\n\n".join(
@@ -364,7 +448,11 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
             f"{several} of {plural(len(stated), 'claim')} have a verdict [over seeds]"
             f"(../explanation/verdicts.md#seeds), and {len(depending)} of these depend on the seed. The others stand "
             "on one seed.",
-            table(["paper", "claims", "theory", "on several seeds", "depend on the seed", "figures"], rows, "outcomes"),
+            table(
+                ["paper", "claims", "theory", "on several seeds", "depend on the seed", "figures"],
+                rows,
+                "outcomes",
+            ),
             "## Gallery",
             gallery(
                 (f"_small/{name}.webp", short(key, entry), f"{key}.md")
@@ -393,7 +481,9 @@ def write_pages(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the pages once the builder is there, and add their style sheet."""
-    app.connect("builder-inited", write_pages, priority=600)  # after the pages of kinds, to which these link
+    app.connect(
+        "builder-inited", write_pages, priority=600
+    )  # after the pages of kinds, to which these link
     app.add_css_file("papers.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

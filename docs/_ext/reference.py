@@ -61,7 +61,9 @@ def keys_table(keys: Sequence[Mapping[str, Any]]) -> str:
 
 def _of_section(key: str) -> str:
     """Return the first paragraph about a section of a config, whose key needs no other words."""
-    about = base_of(next(iter(all_kinds(key).values()))) if key in SECTIONS else describe.WHOLE.get(key)
+    about = (
+        base_of(next(iter(all_kinds(key).values()))) if key in SECTIONS else describe.WHOLE.get(key)
+    )
     return "" if about is None else first_paragraph(about)
 
 
@@ -80,31 +82,45 @@ def _link(code: re.Match[str]) -> str:
 
 def bundled(section: str) -> dict[str, type[Kind]]:
     """Return the kinds of a section that come with the program."""
-    return {row["kind"]: get_kind(section, row["kind"]) for row in describe.list_kinds(section) if row["from"] == "dyn"}
+    return {
+        row["kind"]: get_kind(section, row["kind"])
+        for row in describe.list_kinds(section)
+        if row["from"] == "dyn"
+    }
 
 
 def base_of(cls: type[Kind]) -> type[Kind]:
     """Return the base class of all kinds of a section."""
-    return next(base for base in reversed(cls.__mro__) if issubclass(base, Kind) and base.section == cls.section)
+    return next(
+        base
+        for base in reversed(cls.__mro__)
+        if issubclass(base, Kind) and base.section == cls.section
+    )
 
 
 def page(cls: type[Kind]) -> str:
     """Return the page of a kind in Markdown."""
     section, name = cls.section, describe.name_of(cls)
     panel, obstacle = getattr(cls, "panel", None), describe.obstacle_of(cls)
-    facts = [f"In the section [`{section}`](index.md) of a config; `dyn explain {section}.{name}` prints this page."]
+    facts = [
+        f"In the section [`{section}`](index.md) of a config; `dyn explain {section}.{name}` prints this page."
+    ]
     paper = re.search(r"\.experiments\.(\w+)\.", f"{cls.__module__}.")
     if paper:
         facts.append(f"It belongs to the paper [{paper[1]}](/papers/{paper[1]}.md).")
     if panel:
         facts.append(f"`dyn plot RUN --panel {panel}` draws it.")
     if section == "theory":
-        facts = [f"`dyn plot RUN --theory` draws it; `dyn explain {section}.{name}` prints this page.", *facts[1:]]
+        facts = [
+            f"`dyn plot RUN --theory` draws it; `dyn explain {section}.{name}` prints this page.",
+            *facts[1:],
+        ]
     if obstacle:
         facts.append(f"It is trained by autograd, because it is no formula: {inline(obstacle)}.")
     shared = base_of(cls).model_fields
     keys, common = (
-        [key for key in describe.key_rows(cls) if (key["name"] in shared) is inherited] for inherited in (False, True)
+        [key for key in describe.key_rows(cls) if (key["name"] in shared) is inherited]
+        for inherited in (False, True)
     )
     parts = [f"# {name}", markdown(inspect.cleandoc(cls.__doc__ or "")), "\n".join(facts)]
     parts.append("## Keys\n\n" + (keys_table(keys) if keys else "It has no keys of its own."))
@@ -120,8 +136,16 @@ def section_page(section: str) -> str:
     base = base_of(next(iter(kinds.values())))
     sentences = {row["kind"]: row["what"] for row in describe.list_kinds(section)}
     rows = ([f"[`{name}`]({name}.md)", inline(sentences[name])] for name in kinds)
-    shared = [key for key in describe.key_rows(next(iter(kinds.values()))) if key["name"] in base.model_fields]
-    parts = [f"# {section}", markdown(inspect.cleandoc(base.__doc__ or "")), table(["kind", "what it is"], rows)]
+    shared = [
+        key
+        for key in describe.key_rows(next(iter(kinds.values())))
+        if key["name"] in base.model_fields
+    ]
+    parts = [
+        f"# {section}",
+        markdown(inspect.cleandoc(base.__doc__ or "")),
+        table(["kind", "what it is"], rows),
+    ]
     if shared:
         parts.append(f"## Keys of every `{section}`\n\n" + keys_table(shared))
     parts.append(f"## Example\n\n```yaml\n{describe.section_example(section)}\n```")
@@ -141,8 +165,9 @@ def index_page() -> str:
         "A kind is a part that a config can name: a data set, a loss, a measure. Each has a page, made from the text\n"
         "that `dyn explain` prints. [Kinds of your own](/how-to/own-kinds.md) stand beside them with the same rights."
     )
-    return f"# Kinds\n\n{intro}\n\n{table(['section', 'kinds', 'what they are'], rows())}\n\n" + toctree(
-        f"{section}/index" for section in SECTIONS
+    return (
+        f"# Kinds\n\n{intro}\n\n{table(['section', 'kinds', 'what they are'], rows())}\n\n"
+        + toctree(f"{section}/index" for section in SECTIONS)
     )
 
 
@@ -153,9 +178,18 @@ def names_table(module: ModuleType, takes: Callable[[Any], bool] = lambda value:
     """Return a table of the public names of a module, those that `takes` accepts, with their docstrings or values."""
     rows = []
     for name, value in sorted(vars(module).items(), key=lambda item: item[0].lower()):
-        if name.startswith("_") or name == "annotations" or inspect.ismodule(value) or not takes(value):
+        if (
+            name.startswith("_")
+            or name == "annotations"
+            or inspect.ismodule(value)
+            or not takes(value)
+        ):
             continue
-        told = inspect.isroutine(value) or inspect.isclass(value) or type(value).__module__.startswith("dynamics_cli")
+        told = (
+            inspect.isroutine(value)
+            or inspect.isclass(value)
+            or type(value).__module__.startswith("dynamics_cli")
+        )
         shown = inline(first_paragraph(value)) if told else f"`{str(value).replace('typing.', '')}`"
         rows.append([f"`{name}`", shown])
     return table(["name", "what it is"], rows)
@@ -165,11 +199,14 @@ def write(folder: Path) -> None:
     """Write all pages below a folder, and tables that other pages include; remove pages of kinds that are gone."""
     texts = {folder / "index.md": index_page()}
     texts |= {
-        folder / f"_{name}.md": keys_table(describe.key_rows(section)) for name, section in describe.WHOLE.items()
+        folder / f"_{name}.md": keys_table(describe.key_rows(section))
+        for name, section in describe.WHOLE.items()
     }
     for section in SECTIONS:
         texts[folder / section / "index.md"] = section_page(section)
-        texts |= {folder / section / f"{name}.md": page(cls) for name, cls in bundled(section).items()}
+        texts |= {
+            folder / section / f"{name}.md": page(cls) for name, cls in bundled(section).items()
+        }
     texts[folder / "_formulas.md"] = names_table(
         formulas, lambda value: getattr(value, "__annotations__", {}).get("return") == "Array"
     )
@@ -191,12 +228,16 @@ def restructured(text: str) -> str:
     """Return plain words as reStructuredText."""
     parts = re.split("(`[^`]+`)", text)
     return "".join(
-        f"`{part}`" if part.startswith("`") and len(part) > 1 else re.sub(r"([*|\\]|_\b)", r"\\\1", part)
+        f"`{part}`"
+        if part.startswith("`") and len(part) > 1
+        else re.sub(r"([*|\\]|_\b)", r"\\\1", part)
         for part in parts
     )
 
 
-def _docstring(app: Sphinx, kind: str, name: str, of: object, options: object, lines: list[str]) -> None:
+def _docstring(
+    app: Sphinx, kind: str, name: str, of: object, options: object, lines: list[str]
+) -> None:
     kept = lines[:]
     example = False
     # napoleon takes words before a colon for the type of an attribute, but not in this line without any
@@ -234,7 +275,9 @@ def _examples(app: Sphinx, context: click.Context, lines: list[str]) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the writing of pages, and what makes help and docstrings readable."""
     app.connect("builder-inited", _written)
-    app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon looks for sections
+    app.connect(
+        "autodoc-process-docstring", _docstring, priority=400
+    )  # before napoleon looks for sections
     app.connect("autodoc-process-signature", _signature)
     for part in ("description", "options"):
         app.connect(f"sphinx-click-process-{part}", _help)

@@ -8,6 +8,13 @@ from dynamics_cli.analysis.panels import Panel, check_panel, draw_panel, panels_
 from dynamics_cli.analysis.theories import Prediction, prediction_charts, predictions
 
 __all__ = [
-    "Panel", "Prediction", "animate_run", "check_panel", "draw_panel", "panels_of", "prediction_charts", "predictions",
+    "Panel",
+    "Prediction",
+    "animate_run",
+    "check_panel",
+    "draw_panel",
+    "panels_of",
+    "prediction_charts",
+    "predictions",
     "states_of",
-]  # fmt: skip
+]

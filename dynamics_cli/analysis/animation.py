@@ -46,7 +46,9 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
         raise UsageError("nothing of this run can be animated: no finite parameters are recorded")
     scene, aspect = _scene(view)
     last, with_loss = view.states - 1, len(run.losses) > 0
-    figure, axes = new_figure(2 if with_loss else 1, width=TEXT_WIDTH, aspect=aspect, extra_height=0.25)
+    figure, axes = new_figure(
+        2 if with_loss else 1, width=TEXT_WIDTH, aspect=aspect, extra_height=0.25
+    )
     figure.set_dpi(DPI)
     title = figure.suptitle(" ", fontsize=9)
     moving = draw_scene(axes[0], scene, last)
@@ -54,7 +56,12 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
     if with_loss:
         draw_chart(axes[1], replace(losses(view)[0], plateaus=()))
         places = _marker_places(view, axes[1].get_ylim())
-        look: dict[str, Any] = {"marker": MARKER, "ms": 6.5, "mfc": PALETTE.highlight, "mec": PALETTE.theory}
+        look: dict[str, Any] = {
+            "marker": MARKER,
+            "ms": 6.5,
+            "mfc": PALETTE.highlight,
+            "mec": PALETTE.theory,
+        }
         (marker,) = axes[1].plot(*places[last][:, None], mew=0.8, zorder=5, clip_on=False, **look)
     settle(figure)
     states = view.curve_states(1, FRAMES)
@@ -72,7 +79,9 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
                 progress(k + 1, len(states))
 
     contents, (first, *others) = BytesIO(), frames()
-    first.save(contents, format="GIF", save_all=True, append_images=others, duration=MILLISECONDS, loop=0)
+    first.save(
+        contents, format="GIF", save_all=True, append_images=others, duration=MILLISECONDS, loop=0
+    )
     files.save(file, contents.getvalue())
     return file
 
@@ -85,7 +94,9 @@ def _scene(view: View) -> tuple[Scene, float]:
     states = [int(i) for i in spread(view.states, FRAME_STATES)]
     reasons = []
     for name, aspect in (("function", 0.8), ("rays", 1.0)):
-        if (why := PANELS[name].missing(view)) is None and (describe := PANELS[name].scene) is not None:
+        if (why := PANELS[name].missing(view)) is None and (
+            describe := PANELS[name].scene
+        ) is not None:
             return describe(view, states, PRINT), aspect
         reasons.append(f"{name}: {why}")
     raise UsageError(f"nothing of this run can be animated ({'; '.join(reasons)})")

@@ -63,18 +63,37 @@ def no_losses(view: View) -> str | None:
 def losses(view: View, at: int | None = None) -> list[Chart]:
     """Chart the training loss with its plateaus, and the held-out loss; also over time, where that is no iteration."""
     run = view.run
-    plateaus = [p for p in plateaus_of(view) if p.length >= LABELLED * float(run.loss_iterations[-1])]
+    plateaus = [
+        p for p in plateaus_of(view) if p.length >= LABELLED * float(run.loss_iterations[-1])
+    ]
     lines = [Line(x=run.loss_iterations, y=run.losses, color="measured")]
     if "test_loss" in run.measures:
         lines = [
             Line(x=run.loss_iterations, y=run.losses, name="training", color="measured"),
             _first(run, "test_loss", name="held-out", color="series-1"),
         ]
-    charts = [Chart(title="Loss", lines=lines, ylabel=NAMES["loss"], log=view.log,
-                    plateaus=[Level(p.value, p.first, p.last) for p in plateaus])]  # fmt: skip
+    charts = [
+        Chart(
+            title="Loss",
+            lines=lines,
+            ylabel=NAMES["loss"],
+            log=view.log,
+            plateaus=[Level(p.value, p.first, p.last) for p in plateaus],
+        )
+    ]
     if run.times is not None and (finite := np.isfinite(run.times)).sum() > 1:
-        over = Line(x=np.asarray(run.times)[finite], y=np.asarray(run.losses)[finite], color="measured")
-        charts.append(Chart(title="Loss over time", lines=[over], ylabel=NAMES["loss"], xlabel="time", log=view.log))
+        over = Line(
+            x=np.asarray(run.times)[finite], y=np.asarray(run.losses)[finite], color="measured"
+        )
+        charts.append(
+            Chart(
+                title="Loss over time",
+                lines=[over],
+                ylabel=NAMES["loss"],
+                xlabel="time",
+                log=view.log,
+            )
+        )
     return charts
 
 
@@ -87,7 +106,9 @@ def _first(run: Run, measure: str, **form: Any) -> Line:
 def drawn_measures(run: Run) -> list[str]:
     """Return the names of the measures that are curves; others have panels of their own."""
     return [
-        name for name in run.measures if recorded(run.config, name, lambda measure: measure.panel) in (None, "measures")
+        name
+        for name in run.measures
+        if recorded(run.config, name, lambda measure: measure.panel) in (None, "measures")
     ]
 
 
@@ -100,14 +121,28 @@ def no_measures(view: View) -> str | None:
 
 def measures(view: View, at: int | None = None, names: Sequence[str] = ()) -> list[Chart]:
     """Chart accuracies together and every other measure alone; of `names`, or of all but the held-out loss."""
-    chosen = list(names) or [name for name in drawn_measures(view.run) if name != "test_loss"] or ["test_loss"]
+    chosen = (
+        list(names)
+        or [name for name in drawn_measures(view.run) if name != "test_loss"]
+        or ["test_loss"]
+    )
     accurate = [name for name in ACCURATE if name in chosen]
     alone = [_measure(view, name) for name in chosen if name not in accurate]
     if not accurate:
         return alone
-    lines = [_first(view.run, name, name=called(name).split()[0], **look(k)) for k, name in enumerate(accurate)]
+    lines = [
+        _first(view.run, name, name=called(name).split()[0], **look(k))
+        for k, name in enumerate(accurate)
+    ]
     return [
-        Chart(title="Accuracy", lines=lines, ylabel="accuracy", reach=(0.5, 1.0), log=view.log, linear=True),
+        Chart(
+            title="Accuracy",
+            lines=lines,
+            ylabel="accuracy",
+            reach=(0.5, 1.0),
+            log=view.log,
+            linear=True,
+        ),
         *alone,
     ]
 
@@ -117,12 +152,19 @@ def _measure(view: View, name: str) -> Chart:
     (steps, values), bound = measured(view.run, name), bound_of(view.run, name)
     columns = columns_of(view.run, name)
     named = columns if len(columns) > 1 else [""]
-    lines = [Line(x=steps, y=column, name=word, **look(k))
-             for k, (word, column) in enumerate(zip(named[:MANY_CURVES], values.T, strict=False))]  # fmt: skip
+    lines = [
+        Line(x=steps, y=column, name=word, **look(k))
+        for k, (word, column) in enumerate(zip(named[:MANY_CURVES], values.T, strict=False))
+    ]
     cut = f"{MANY_CURVES} of {len(columns)} numbers" if len(columns) > MANY_CURVES else ""
     nothing = "" if np.isfinite(values).any() else "no finite value is recorded"
-    return Chart(lines=lines, ylabel=called(name), log=view.log, levels=dict([bound] if bound else []),
-                 note=cut or nothing)  # fmt: skip
+    return Chart(
+        lines=lines,
+        ylabel=called(name),
+        log=view.log,
+        levels=dict([bound] if bound else []),
+        note=cut or nothing,
+    )
 
 
 def bound_of(run: Run, name: str) -> tuple[str, float] | None:
@@ -136,7 +178,11 @@ def no_density(view: View) -> str | None:
 
 
 def _spectral(view: View) -> list[str]:
-    return [name for name in view.run.measures if recorded(view.run.config, name, lambda measure: measure.of_spectrum)]
+    return [
+        name
+        for name in view.run.measures
+        if recorded(view.run.config, name, lambda measure: measure.of_spectrum)
+    ]
 
 
 def density(view: View, at: int | None = None) -> list[Chart]:
@@ -144,17 +190,29 @@ def density(view: View, at: int | None = None) -> list[Chart]:
     charts = []
     for name in _spectral(view):
         steps, values = measured(view.run, name)
-        chosen = spread(len(steps), DENSITIES) if at is None else np.array([np.argmin(np.abs(steps - at))])
+        chosen = (
+            spread(len(steps), DENSITIES)
+            if at is None
+            else np.array([np.argmin(np.abs(steps - at))])
+        )
         rules = [_rules(values[i], view.run.measures[name].shape[1:]) for i in chosen]
         nodes = np.concatenate([rule[:, 0].ravel() for rule in rules])
         low, high = float(np.nanmin(nodes)), float(np.nanmax(nodes))
         width = WIDTH * (high - low) or 1.0
         x = np.linspace(low - 5 * width, high + 5 * width, DENSE_POINTS)
         curves = np.stack([density_of(rule, x, width) for rule in rules])
-        shown = np.where(curves > 1e-7 * curves.max(), curves, np.nan)  # tails of Gaussians are no part of it
-        lines = [Line(x=x, y=curve, name=f"iteration {format_number(int(step))}", **look(k))
-                 for k, (curve, step) in enumerate(zip(shown, steps[chosen], strict=True))]  # fmt: skip
-        charts.append(Chart(title=called(name), lines=lines, ylabel="density", xlabel="eigenvalue", log=view.log))
+        shown = np.where(
+            curves > 1e-7 * curves.max(), curves, np.nan
+        )  # tails of Gaussians are no part of it
+        lines = [
+            Line(x=x, y=curve, name=f"iteration {format_number(int(step))}", **look(k))
+            for k, (curve, step) in enumerate(zip(shown, steps[chosen], strict=True))
+        ]
+        charts.append(
+            Chart(
+                title=called(name), lines=lines, ylabel="density", xlabel="eigenvalue", log=view.log
+            )
+        )
     return charts
 
 
@@ -170,7 +228,11 @@ def _rules(values: Floats, shape: tuple[int, ...]) -> Floats:
 
 def no_predictor(view: View) -> str | None:
     """Return why there are no coefficients of a linear predictor to draw, or None."""
-    return None if hasattr(view.run.config.architecture, "predictor") else "the network has no predictor as a vector"
+    return (
+        None
+        if hasattr(view.run.config.architecture, "predictor")
+        else "the network has no predictor as a vector"
+    )
 
 
 def coefficients(view: View, at: int | None = None) -> list[Chart]:
@@ -179,10 +241,20 @@ def coefficients(view: View, at: int | None = None) -> list[Chart]:
     architecture: Any = view.run.config.architecture
     beta = np.stack([architecture.predictor(view.run.state(int(i))) for i in states])  # (k, d)
     largest = np.sort(np.argsort(-np.abs(beta[-1]), kind="stable")[:MANY_CURVES])
-    lines = [Line(x=view.iterations[states], y=beta[:, i], name=rf"$\beta_{{{i + 1}}}$", **look(k))
-             for k, i in enumerate(largest)]  # fmt: skip
+    lines = [
+        Line(x=view.iterations[states], y=beta[:, i], name=rf"$\beta_{{{i + 1}}}$", **look(k))
+        for k, i in enumerate(largest)
+    ]
     cut = f"the {MANY_CURVES} largest of {beta.shape[1]}" if beta.shape[1] > MANY_CURVES else ""
-    return [Chart(title="Coefficients", lines=lines, ylabel=r"coefficients $\beta_i^t$", log=view.log, note=cut)]
+    return [
+        Chart(
+            title="Coefficients",
+            lines=lines,
+            ylabel=r"coefficients $\beta_i^t$",
+            log=view.log,
+            note=cut,
+        )
+    ]
 
 
 def norms_over_training(view: View, at: int | None = None) -> list[Chart]:
@@ -194,13 +266,30 @@ def norms_over_training(view: View, at: int | None = None) -> list[Chart]:
         lines = _by_sign(view, states, lengths, drawn)
         note = _some(len(drawn), m)
         return [
-            Chart(title="Norms of neurons", lines=lines, ylabel=r"norm $\Vert w_j^t\Vert$", log=view.log, note=note)
+            Chart(
+                title="Norms of neurons",
+                lines=lines,
+                ylabel=r"norm $\Vert w_j^t\Vert$",
+                log=view.log,
+                note=note,
+            )
         ]
     states = view.curve_states(sum(int(np.prod(view.weight_shape(name))) for name in view.layers))
-    lengths = np.stack([[norms(view.weights(i, name).ravel()) for name in view.layers] for i in states])  # (k, L)
-    lines = [Line(x=view.iterations[states], y=values, name=layer_title(name), **look(k))
-             for k, (name, values) in enumerate(zip(view.layers, lengths.T, strict=True))]  # fmt: skip
-    return [Chart(title="Norms of layers", lines=lines, ylabel=r"norm $\Vert W_\ell^t\Vert_F$", log=view.log)]
+    lengths = np.stack(
+        [[norms(view.weights(i, name).ravel()) for name in view.layers] for i in states]
+    )  # (k, L)
+    lines = [
+        Line(x=view.iterations[states], y=values, name=layer_title(name), **look(k))
+        for k, (name, values) in enumerate(zip(view.layers, lengths.T, strict=True))
+    ]
+    return [
+        Chart(
+            title="Norms of layers",
+            lines=lines,
+            ylabel=r"norm $\Vert W_\ell^t\Vert_F$",
+            log=view.log,
+        )
+    ]
 
 
 def _some(drawn: int, m: int) -> str:
@@ -210,8 +299,11 @@ def _some(drawn: int, m: int) -> str:
 def _by_sign(view: View, states: Ints, values: Floats, drawn: Ints) -> list[Line]:
     """Return the curves (k, m) of some neurons, a line for each sign of their last output weights."""
     signs, steps = view.signs(view.states - 1)[drawn], view.iterations[states]
-    return [Line(x=steps, y=values[:, signs == sign], name=SIGN_NAMES[sign], color=SIGN_ROLES[sign])
-            for sign in SIGN_NAMES if (signs == sign).any()]  # fmt: skip
+    return [
+        Line(x=steps, y=values[:, signs == sign], name=SIGN_NAMES[sign], color=SIGN_ROLES[sign])
+        for sign in SIGN_NAMES
+        if (signs == sign).any()
+    ]
 
 
 def layer_title(name: str) -> str:
@@ -230,20 +322,49 @@ def directions(view: View, at: int | None = None) -> list[Chart]:
     states, drawn = view.curve_states(m * d), spread(m, MANY_NEURONS)
     weights = [view.weights(i)[drawn] for i in states]
     if d > 2:
-        named = {"cosine with leading direction": leading_directions(view.weights(view.states - 1), 1)[0]}
+        named = {
+            "cosine with leading direction": leading_directions(view.weights(view.states - 1), 1)[0]
+        }
         if not view.no_dataset and view.dataset.y.ndim == 1 and not view.classifies:
             named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
-        lines = [_by_sign(view, states, np.stack([cosines(w, v) for w in weights]), drawn) for v in named.values()]
-        return [Chart(lines=curves, ylabel=name, reach=(-1, 1), log=view.log, linear=True, note=_some(len(drawn), m))
-                for name, curves in zip(named, lines, strict=True)]  # fmt: skip
+        lines = [
+            _by_sign(view, states, np.stack([cosines(w, v) for w in weights]), drawn)
+            for v in named.values()
+        ]
+        return [
+            Chart(
+                lines=curves,
+                ylabel=name,
+                reach=(-1, 1),
+                log=view.log,
+                linear=True,
+                note=_some(len(drawn), m),
+            )
+            for name, curves in zip(named, lines, strict=True)
+        ]
     angles = np.stack([angle_of(w) for w in weights])  # (k, m), in (-180, 180]
-    angles[1:][np.abs(np.diff(angles, axis=0)) > 180] = np.nan  # no line from one end of the axis to the other
+    angles[1:][np.abs(np.diff(angles, axis=0)) > 180] = (
+        np.nan
+    )  # no line from one end of the axis to the other
     points = {}
     if not view.no_dataset and view.dataset.n <= NAMED_POINTS:
-        points = {f"$x_{{{k + 1}}}$": float(a) for k, a in enumerate(angle_of(view.dataset.x)) if np.isfinite(a)}
-    return [Chart(title="Directions of neurons", lines=_by_sign(view, states, angles, drawn), reach=(-180, 180),
-                  ylabel="direction of $w_j^t$ (degrees)", levels=points, log=view.log, linear=True,
-                  note=_some(len(drawn), m))]  # fmt: skip
+        points = {
+            f"$x_{{{k + 1}}}$": float(a)
+            for k, a in enumerate(angle_of(view.dataset.x))
+            if np.isfinite(a)
+        }
+    return [
+        Chart(
+            title="Directions of neurons",
+            lines=_by_sign(view, states, angles, drawn),
+            reach=(-180, 180),
+            ylabel="direction of $w_j^t$ (degrees)",
+            levels=points,
+            log=view.log,
+            linear=True,
+            note=_some(len(drawn), m),
+        )
+    ]
 
 
 def spectra(view: View, at: int | None = None) -> list[Chart]:
@@ -253,10 +374,26 @@ def spectra(view: View, at: int | None = None) -> list[Chart]:
         steps, values = _spectrum(view, name)
         top, title = values[:, :1], layer_title(name)
         shares = np.divide(values, top, out=np.full_like(values, np.nan), where=top > 0)
-        ranks.append(Line(x=steps, y=np.sum(shares**2, axis=1), name=title if len(view.layers) > 1 else "", **look(k)))
-        charts.append(Chart(title=f"Singular values of {title}", lines=[*_named_values(steps, values)], log=view.log,
-                            ylabel=f"singular values $\\sigma_i$ of {title}"))  # fmt: skip
-    return [*charts, Chart(title="Stable rank", lines=ranks, ylabel="stable rank", reach=(1,), log=view.log)]
+        ranks.append(
+            Line(
+                x=steps,
+                y=np.sum(shares**2, axis=1),
+                name=title if len(view.layers) > 1 else "",
+                **look(k),
+            )
+        )
+        charts.append(
+            Chart(
+                title=f"Singular values of {title}",
+                lines=[*_named_values(steps, values)],
+                log=view.log,
+                ylabel=f"singular values $\\sigma_i$ of {title}",
+            )
+        )
+    return [
+        *charts,
+        Chart(title="Stable rank", lines=ranks, ylabel="stable rank", reach=(1,), log=view.log),
+    ]
 
 
 def _named_values(steps: Ints, values: Floats) -> Iterator[Line]:
@@ -270,5 +407,9 @@ def _spectrum(view: View, name: str) -> tuple[Ints, Floats]:
     """Return iterations (k,) and singular values (k, r) of a weight matrix, of some states where that takes long."""
     m, d = view.weight_shape(name)
     states = view.curve_states(m * d * min(m, d) // SVD_SPEED)
-    with threadpool_limits(1):  # threads that share a small matrix take many times as long where cores are busy
-        return view.iterations[states], np.stack([singular_values(view.weights(i, name)) for i in states])
+    with threadpool_limits(
+        1
+    ):  # threads that share a small matrix take many times as long where cores are busy
+        return view.iterations[states], np.stack(
+            [singular_values(view.weights(i, name)) for i in states]
+        )

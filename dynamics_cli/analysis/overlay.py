@@ -29,7 +29,11 @@ def overlay_chart(runs: Sequence[Run], name: str = "loss", log: LogAxes | None =
             raise UsageError(
                 f"{run.path} has no measure {name!r}{did_you_mean(name, known)}; it has {', '.join(known)}"
             )
-        x, y = (run.loss_iterations, np.asarray(run.losses)[:, None]) if name == "loss" else measured(run, name)
+        x, y = (
+            (run.loss_iterations, np.asarray(run.losses)[:, None])
+            if name == "loss"
+            else measured(run, name)
+        )
         if not len(x):
             raise UsageError(f"{run.path} has nothing recorded of {name!r} yet")
         lines.append(Line(x=x, y=y, name=label, **look(k)))
@@ -41,15 +45,27 @@ def overlay_chart(runs: Sequence[Run], name: str = "loss", log: LogAxes | None =
 
 def overlaid(runs: Sequence[Run]) -> list[str]:
     """Return the drawable curves of all `runs`: the loss, and the measures that each of them has."""
-    return ["loss", *(name for name in drawn_measures(runs[0]) if all(name in run.measures for run in runs))]
+    return [
+        "loss",
+        *(name for name in drawn_measures(runs[0]) if all(name in run.measures for run in runs)),
+    ]
 
 
 def labels_of(runs: Sequence[Run]) -> list[str]:
     """Return different labels for runs: the settings that differ when they are few, otherwise their names."""
     differing = [settings_that_differ(runs[0].config, run.config) for run in runs]
-    first = {key: value for changes in differing for key, (value, _) in changes.items() if key != "name"}
+    first = {
+        key: value for changes in differing for key, (value, _) in changes.items() if key != "name"
+    }
     labels = [run.path.name for run in runs]
     if 0 < len(first) <= MANY_SETTINGS:
-        of_run = [first | {key: value for key, (_, value) in changes.items()} for changes in differing]
-        labels = [", ".join(f"{key.rpartition('.')[2]} {settings[key]}" for key in first) for settings in of_run]
-    return [label if labels.count(label) == 1 else f"{k + 1}: {label}" for k, label in enumerate(labels)]
+        of_run = [
+            first | {key: value for key, (_, value) in changes.items()} for changes in differing
+        ]
+        labels = [
+            ", ".join(f"{key.rpartition('.')[2]} {settings[key]}" for key in first)
+            for settings in of_run
+        ]
+    return [
+        label if labels.count(label) == 1 else f"{k + 1}: {label}" for k, label in enumerate(labels)
+    ]

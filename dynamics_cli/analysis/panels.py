@@ -15,7 +15,16 @@ from matplotlib.figure import Figure
 
 from dynamics_cli.analysis import curves, scenes
 from dynamics_cli.analysis.states import story
-from dynamics_cli.analysis.view import PRINT, Detail, View, no_data, no_layers, no_network, no_neurons, no_states
+from dynamics_cli.analysis.view import (
+    PRINT,
+    Detail,
+    View,
+    no_data,
+    no_layers,
+    no_network,
+    no_neurons,
+    no_states,
+)
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, draw_charts
 from dynamics_cli.plotting.layout import figure_legend, format_number
@@ -48,29 +57,64 @@ class Panel:
 
 
 _PANELS = (
-    Panel("loss", "losses over iterations (and time), with plateaus", (curves.no_losses,), curves.losses),
-    Panel("measures", "accuracies and what else was measured", (curves.no_measures,), curves.measures),
-    Panel("spectral_density", "density of the eigenvalues of the Hessian", (curves.no_density,), curves.density),
     Panel(
-        "function", "learned function with the data, neurons as stars", (no_data, scenes.not_one_input, no_network),
+        "loss",
+        "losses over iterations (and time), with plateaus",
+        (curves.no_losses,),
+        curves.losses,
+    ),
+    Panel(
+        "measures", "accuracies and what else was measured", (curves.no_measures,), curves.measures
+    ),
+    Panel(
+        "spectral_density",
+        "density of the eigenvalues of the Hessian",
+        (curves.no_density,),
+        curves.density,
+    ),
+    Panel(
+        "function",
+        "learned function with the data, neurons as stars",
+        (no_data, scenes.not_one_input, no_network),
         scene=scenes.function_scene,
     ),
     Panel(
-        "regions", "output or class over two inputs, with the boundary of two classes",
-        (no_data, scenes.not_two_inputs, no_network), scene=scenes.regions_scene,
+        "regions",
+        "output or class over two inputs, with the boundary of two classes",
+        (no_data, scenes.not_two_inputs, no_network),
+        scene=scenes.regions_scene,
     ),
     Panel(
-        "rays", "neurons in the plane as rays, on the scale of each state", (no_neurons, scenes.no_plane, no_states),
+        "rays",
+        "neurons in the plane as rays, on the scale of each state",
+        (no_neurons, scenes.no_plane, no_states),
         scene=scenes.rays_of_run,
     ),
     Panel(
-        "coefficients", "coefficients of a linear predictor over training", (curves.no_predictor, no_data, no_network),
+        "coefficients",
+        "coefficients of a linear predictor over training",
+        (curves.no_predictor, no_data, no_network),
         curves.coefficients,
     ),
-    Panel("norms", "norms of neurons or layers over training", (no_layers, no_states), curves.norms_over_training),
-    Panel("directions", "directions of neurons over training", (no_neurons, no_states), curves.directions),
-    Panel("spectrum", "singular values and stable rank of weights", (no_layers, no_states), curves.spectra),
-)  # fmt: skip
+    Panel(
+        "norms",
+        "norms of neurons or layers over training",
+        (no_layers, no_states),
+        curves.norms_over_training,
+    ),
+    Panel(
+        "directions",
+        "directions of neurons over training",
+        (no_neurons, no_states),
+        curves.directions,
+    ),
+    Panel(
+        "spectrum",
+        "singular values and stable rank of weights",
+        (no_layers, no_states),
+        curves.spectra,
+    ),
+)
 PANELS = {panel.name: panel for panel in _PANELS}
 """name -> panel, in the order in which they are listed and drawn"""
 
@@ -85,11 +129,15 @@ def check_panel(run: Run, name: str, log: LogAxes | None = None) -> None:
     """Raise UsageError when there is no panel `name`, `run` does not offer it, or it has no such logarithmic axes."""
     if _offered(View(run), name).charts is None and log not in (None, "none"):
         able = ", ".join(panel.name for panel in panels_of(run) if panel.charts)
-        raise UsageError(f"the panel {name!r} has no axes {log!r} that could be logarithmic; these have: {able}")
+        raise UsageError(
+            f"the panel {name!r} has no axes {log!r} that could be logarithmic; these have: {able}"
+        )
 
 
 @styled
-def draw_panel(run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None) -> Figure:
+def draw_panel(
+    run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None
+) -> Figure:
     """Draw a panel of `run`: a state at the recorded iteration nearest to `iteration`, without it four states.
 
     Charts over training mark the iteration. `log` says which axes of charts are logarithmic, by default those that this
@@ -100,7 +148,9 @@ def draw_panel(run: Run, name: str, iteration: int | None = None, log: LogAxes |
     panel = _offered(view, name)
     if panel.charts is None:
         return _draw_states(view, panel, iteration)
-    return draw_charts(panel.charts(view, iteration), None if iteration is None else min(iteration, run.iterations))
+    return draw_charts(
+        panel.charts(view, iteration), None if iteration is None else min(iteration, run.iterations)
+    )
 
 
 def _offered(view: View, name: str) -> Panel:
@@ -113,7 +163,9 @@ def _offered(view: View, name: str) -> Panel:
     known = ", ".join(panel.name for panel in panels_of(view.run)) or "none"
     if reason is None:
         more = f", and its measures {', '.join(measures)}" if measures else ""
-        raise UsageError(f"no panel {name!r}{did_you_mean(name, [*PANELS, *measures])}; this run offers {known}{more}")
+        raise UsageError(
+            f"no panel {name!r}{did_you_mean(name, [*PANELS, *measures])}; this run offers {known}{more}"
+        )
     raise UsageError(f"this run has no panel {name!r}: {reason}; it offers {known}")
 
 
@@ -142,18 +194,28 @@ def _draw_states(view: View, panel: Panel, iteration: int | None) -> Figure:
         if drawn.right is not None and axes is not panels[-1]:
             drawn.right.set_ylabel("")
             drawn.right.tick_params(labelright=False)
-    order = [name for layer in scene.layers for name in (layer.name, *(role.name for role in layer.roles))]
+    order = [
+        name
+        for layer in scene.layers
+        for name in (layer.name, *(role.name for role in layer.roles))
+    ]
     handles.sort(key=lambda handle: order.index(str(handle.get_label())))
     figure_legend(figure, handles, columns=5)
     return figure
 
 
-def states_of(run: Run, iterations: Sequence[int], messages: Callable[[str], object] | None) -> list[int | None]:
+def states_of(
+    run: Run, iterations: Sequence[int], messages: Callable[[str], object] | None
+) -> list[int | None]:
     """Return the iterations asked for, one for each recorded state; `messages` is told of one that was not recorded."""
-    states: dict[int, int | None] = {}  # recorded iteration -> the first one asked for that it is nearest to
+    states: dict[
+        int, int | None
+    ] = {}  # recorded iteration -> the first one asked for that it is nearest to
     for wanted in iterations:
         nearest = int(run.snapshot_iterations[run.index_of(wanted)])
         if nearest != wanted and messages is not None:
-            messages(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown")
+            messages(
+                f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown"
+            )
         states.setdefault(nearest, wanted)
     return list(states.values())

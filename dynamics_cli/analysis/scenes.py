@@ -55,7 +55,9 @@ def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
 def common_frame(view: View, states: Sequence[int]) -> Frame:
     """Return axes that contain the data, and the function and the neurons in all `states`."""
     data = view.dataset
-    window = default_window(data.x[:, 0] if data.x_test is None else np.concatenate([data.x, data.x_test])[:, 0])
+    window = default_window(
+        data.x[:, 0] if data.x_test is None else np.concatenate([data.x, data.x_test])[:, 0]
+    )
     y = data.y if data.y_test is None else np.concatenate([data.y, data.y_test])
     grid = np.linspace(*window, 256)
     cap = BEYOND * max(float(np.abs(y).max()), 1e-12) if view.run.status == "diverged" else np.inf
@@ -90,7 +92,9 @@ def not_two_inputs(view: View) -> str | None:
         return "the kind of its network is not loaded"
     if architecture.players or not architecture.between_samples:
         return "it shows one network of points in a plane"
-    return None if d == 2 else f"it shows functions of two inputs, and here inputs have {d} dimensions"
+    return (
+        None if d == 2 else f"it shows functions of two inputs, and here inputs have {d} dimensions"
+    )
 
 
 def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
@@ -130,15 +134,23 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
             layers.append(_labelled(view, x, y, held=held))
     return Scene(
         title=f"{'Largest output' if several else 'Output'} in the plane of inputs"
-        if view.labels == "real" else "Decision regions",
+        if view.labels == "real"
+        else "Decision regions",
         alternative=f"Map of what the network says in the plane of its two inputs, with {data.n} data points.",
-        layers=layers, window=window,
-    )  # fmt: skip
+        layers=layers,
+        window=window,
+    )
 
 
 def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
     """Describe samples in the plane by their labels; of a vector its largest number counts."""
-    look: dict[str, Any] = {"size": 3.4, "hollow": held, "z": 3 - held, "moves": False, "form": "points"}
+    look: dict[str, Any] = {
+        "size": 3.4,
+        "hollow": held,
+        "z": 3 - held,
+        "moves": False,
+        "form": "points",
+    }
     if view.outputs > 1:
         label = y.argmax(axis=1) if y.ndim == 2 else y
         look |= {
@@ -146,9 +158,15 @@ def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
             "roles": [Role(f"series-{c}") for c in range(view.outputs)],
         }
     else:
-        label = np.select([y.reshape(-1) > (middle := 0.5 * view.classifies), y.reshape(-1) < middle], [0, 1], 2)
+        label = np.select(
+            [y.reshape(-1) > (middle := 0.5 * view.classifies), y.reshape(-1) < middle], [0, 1], 2
+        )
         names = [f"$y{sign}{middle:g}${', held out' * held}" for sign in ("<", ">", "=")]
-        look["roles"] = [Role("positive", names[1]), Role("negative", names[0], "s"), Role("unsigned", names[2])]
+        look["roles"] = [
+            Role("positive", names[1]),
+            Role("negative", names[0], "s"),
+            Role("unsigned", names[2]),
+        ]
     return SceneLayer(at=fixed(np.column_stack([x[:, :2], label])), **look)
 
 
@@ -176,11 +194,25 @@ def rays_of_run(view: View, states: Sequence[int], detail: Detail) -> Scene:
         data = RaysData(view.dataset.x, view.dataset.y if signed else None)
         names = ("weight $w_{j,1}$", "bias $w_{j,2}$") if view.dataset.bias else names
     drawn, shown = spread(m, detail.neurons), [plane(i) for i in states]
-    limit = round_up(max((float(norms(w[np.isfinite(w).all(axis=1)]).max(initial=0.0)) for w in shown), default=0.0))
-    scene = rays_scene(
-        lambda i: plane(i)[drawn], lambda i: view.signs(i)[drawn], limit, data=data, names=names, many=m > MANY_STARS
+    limit = round_up(
+        max(
+            (float(norms(w[np.isfinite(w).all(axis=1)]).max(initial=0.0)) for w in shown),
+            default=0.0,
+        )
     )
-    where = "the plane of their weights" if d == 2 else "the plane of the two leading directions of the last weights"
+    scene = rays_scene(
+        lambda i: plane(i)[drawn],
+        lambda i: view.signs(i)[drawn],
+        limit,
+        data=data,
+        names=names,
+        many=m > MANY_STARS,
+    )
+    where = (
+        "the plane of their weights"
+        if d == 2
+        else "the plane of the two leading directions of the last weights"
+    )
     title = "Neurons in the plane" if d == 2 else "Neurons along principal directions"
     says = f"{len(drawn)} of {m} neurons in {where}, coloured by the sign of their output weight."
     return replace(scene, title=title, alternative=says)

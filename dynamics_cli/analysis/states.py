@@ -59,6 +59,9 @@ def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
     """Whether the loss falls by `DROP` after a plateau, or stays on it to the end and hardly moves."""
     later = losses[iterations > plateau.last]
     if len(later):
-        return bool(np.nanmin(np.where(np.isfinite(later), later, np.nan), initial=np.inf) < DROP * plateau.value)
+        return bool(
+            np.nanmin(np.where(np.isfinite(later), later, np.nan), initial=np.inf)
+            < DROP * plateau.value
+        )
     middle, end = np.interp([(plateau.first + plateau.last) / 2, plateau.last], iterations, losses)
     return bool(abs(middle - end) < STILL * plateau.value)

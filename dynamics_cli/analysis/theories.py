@@ -61,13 +61,17 @@ def predictions(run: Run) -> list[Prediction]:
                 raise LookupError(missing)
             predicted.append(Prediction(theory, violated, {} if violated else _curves(run, theory)))
         except ValueError as error:
-            raise InputError(f"the theory {theory.kind} does not apply to this run: {error}") from error
+            raise InputError(
+                f"the theory {theory.kind} does not apply to this run: {error}"
+            ) from error
         except (DynError, LookupError) as error:
             if not missing or isinstance(error, CorruptRunError):
                 raise
             predicted.append(Prediction(theory, [missing], {}))
     if not predicted:
-        raise UsageError("no theory applies to this run; `dyn list kinds` has all of them, `dyn explain` an example")
+        raise UsageError(
+            "no theory applies to this run; `dyn list kinds` has all of them, `dyn explain` an example"
+        )
     return predicted
 
 
@@ -83,7 +87,9 @@ def _missing(run: Run) -> str:
 
 def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
     return {
-        name: curve if isinstance(curve, Curve) else _beside(run, theory, name, np.asarray(curve, np.float64))
+        name: curve
+        if isinstance(curve, Curve)
+        else _beside(run, theory, name, np.asarray(curve, np.float64))
         for name, curve in theory.predict(run).items()
     }
 
@@ -96,10 +102,14 @@ def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve
         x, measured, label = run.snapshot_iterations, run.measures[name], called(name)
     else:
         known = ", ".join(["loss", *run.measures])
-        raise InputError(f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has {known}")
+        raise InputError(
+            f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has {known}"
+        )
     values = np.asarray(measured, np.float64)
     if predicted.shape != values.shape:
-        raise InputError(f"the theory {theory.kind} predicts {name!r} of shape {predicted.shape}, not {values.shape}")
+        raise InputError(
+            f"the theory {theory.kind} predicts {name!r} of shape {predicted.shape}, not {values.shape}"
+        )
     return Curve(label, np.asarray(x, np.float64), values, predicted)
 
 
@@ -109,13 +119,30 @@ def prediction_charts(prediction: Prediction) -> list[Chart]:
 
 
 def _chart(name: str, curve: Curve) -> Chart:
-    measured, predicted = (np.reshape(v, (len(curve.x), -1))[:, :MANY] for v in (curve.measured, curve.predicted))
+    measured, predicted = (
+        np.reshape(v, (len(curve.x), -1))[:, :MANY] for v in (curve.measured, curve.predicted)
+    )
     x, count = np.asarray(curve.x, np.float64), measured.shape[1]
     order = np.argsort(x, kind="stable")
     said = f"theory, off by {curve.deviation:.2g} of the largest"
-    lines = [Line(x=x[order], y=measured[order, k], name="" if k else "measured", color=f"series-{k}", width=2.2)
-             for k in range(count)]  # fmt: skip
-    lines.append(Line(x=x[order], y=predicted[order], name=said, color="theory", dash="dashed", width=1.0))
+    lines = [
+        Line(
+            x=x[order],
+            y=measured[order, k],
+            name="" if k else "measured",
+            color=f"series-{k}",
+            width=2.2,
+        )
+        for k in range(count)
+    ]
+    lines.append(
+        Line(x=x[order], y=predicted[order], name=said, color="theory", dash="dashed", width=1.0)
+    )
     every = curve.measured.size // max(len(x), 1)
-    return Chart(title=f"Theory {name}: {curve.label}", lines=lines, ylabel=curve.label, xlabel=curve.xlabel,
-                 note=f"{MANY} of {every} curves" if every > MANY else "")  # fmt: skip
+    return Chart(
+        title=f"Theory {name}: {curve.label}",
+        lines=lines,
+        ylabel=curve.label,
+        xlabel=curve.xlabel,
+        note=f"{MANY} of {every} curves" if every > MANY else "",
+    )

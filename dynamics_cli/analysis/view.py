@@ -81,9 +81,15 @@ class View:
         """Names of the recorded weights of layers, from the input on."""
         if self.two_layer:
             return [name for name in ("hidden_weight",) if name in self.run.parameters]
-        named = [match for name in self.run.parameters if (match := re.fullmatch(r"(\w*_|)weight_(\w+)", name))]
+        named = [
+            match
+            for name in self.run.parameters
+            if (match := re.fullmatch(r"(\w*_|)weight_(\w+)", name))
+        ]
         named.sort(key=lambda match: (match[1], int(match[2]) if match[2].isdigit() else math.inf))
-        return [match[0] for match in named]  # of a player, such as `generator_weight_1`, beside those of the others
+        return [
+            match[0] for match in named
+        ]  # of a player, such as `generator_weight_1`, beside those of the others
 
     @cached_property
     def complete(self) -> bool:
@@ -97,7 +103,9 @@ class View:
     def states(self) -> int:
         """Number of recorded states before the first whose weights are not finite (where a run diverged)."""
         count = len(self.iterations)
-        while count and not all(np.isfinite(array[count - 1]).all() for array in self.run.parameters.values()):
+        while count and not all(
+            np.isfinite(array[count - 1]).all() for array in self.run.parameters.values()
+        ):
             count -= 1
         return count
 
@@ -105,8 +113,14 @@ class View:
     def dataset(self) -> Samples:
         """The data of the run. Raises DynError when they are not there any more, or do not fit the weights."""
         dataset = self.run.dataset()
-        if self.two_layer and "hidden_weight" in self.run.parameters and self.hidden_shape[1] != dataset.d:
-            raise InputError(f"inputs have {dataset.d} columns, the recorded weights {self.hidden_shape[1]}")
+        if (
+            self.two_layer
+            and "hidden_weight" in self.run.parameters
+            and self.hidden_shape[1] != dataset.d
+        ):
+            raise InputError(
+                f"inputs have {dataset.d} columns, the recorded weights {self.hidden_shape[1]}"
+            )
         return dataset
 
     @cached_property
@@ -209,7 +223,11 @@ def no_neurons(view: View) -> str | None:
         return f"the hidden weights of a two-layer network are not recorded {SEE}"
     if not len(view.iterations):
         return "no state is recorded yet"
-    return "inputs have a single column, so neurons only point up or down" if view.hidden_shape[1] == 1 else None
+    return (
+        "inputs have a single column, so neurons only point up or down"
+        if view.hidden_shape[1] == 1
+        else None
+    )
 
 
 def no_layers(view: View) -> str | None:

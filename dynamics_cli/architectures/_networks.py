@@ -27,7 +27,9 @@ class TwoLayerNetwork(nn.Module):
         self.sigma = sigma.value
         self.hidden_weight = nn.Parameter(torch.zeros(shapes["hidden_weight"]))  # (m, d)
         self.several = len(shapes["output_weight"]) > 1
-        self.output_weight = nn.Parameter(torch.zeros(shapes["output_weight"]), requires_grad=train_output)
+        self.output_weight = nn.Parameter(
+            torch.zeros(shapes["output_weight"]), requires_grad=train_output
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (..., n) for inputs (n, d), or (..., n, C)."""
@@ -99,7 +101,9 @@ class ResidualNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for inputs (n, d)."""
-        first, *others, last = (getattr(self, f"weight_{layer}") for layer in range(1, self.depth + 1))
+        first, *others, last = (
+            getattr(self, f"weight_{layer}") for layer in range(1, self.depth + 1)
+        )
         f: Tensor = x @ first.T  # (n, p)
         for weight in others:
             f = f + torch.relu(f) @ weight.T
@@ -110,15 +114,21 @@ class ResidualNetwork(nn.Module):
 def _channels_last(kernels: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return kernels and images with channels last in memory, which is twice as fast on a CPU."""
     try:
-        return kernels.contiguous(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-    except RuntimeError:  # `torch.func.vmap` has no such layout, and makes its convolutions those of groups
+        return kernels.contiguous(memory_format=torch.channels_last), x.contiguous(
+            memory_format=torch.channels_last
+        )
+    except (
+        RuntimeError
+    ):  # `torch.func.vmap` has no such layout, and makes its convolutions those of groups
         return kernels, x
 
 
 class ConvolutionalNetwork(nn.Module):
     """Convolutions, some with a max pooling, then fully connected layers; ReLU after every layer but the last."""
 
-    def __init__(self, image: Sequence[int], layers: Sequence[tuple[tuple[int, ...], int, int, int]]) -> None:
+    def __init__(
+        self, image: Sequence[int], layers: Sequence[tuple[tuple[int, ...], int, int, int]]
+    ) -> None:
         super().__init__()
         self.image = tuple(image)
         self.layers = layers
@@ -153,7 +163,9 @@ class ConvolutionalNetwork(nn.Module):
 class TransformerNetwork(nn.Module):
     """Attention and MLPs on a residual stream, normalised before each of them; see `Transformer`."""
 
-    def __init__(self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, normalised: bool) -> None:
+    def __init__(
+        self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, normalised: bool
+    ) -> None:
         super().__init__()
         self.sigma, self.shapes = sigma.value, shapes
         self.tokens, self.heads, self.normalised = tokens, heads, normalised
@@ -166,7 +178,9 @@ class TransformerNetwork(nn.Module):
         for layer in range(1, sum(name.startswith("weight_query") for name in self.shapes) + 1):
             r = r + self._attention(layer, self._normal(r))
             if f"weight_in{layer}" in self.shapes:
-                r = r + self._map(f"out{layer}", self.sigma(self._map(f"in{layer}", self._normal(r))))
+                r = r + self._map(
+                    f"out{layer}", self.sigma(self._map(f"in{layer}", self._normal(r)))
+                )
         h = self._map("unembedding", self._normal(r[:, -1]))
         return h.squeeze(-1) if h.shape[-1] == 1 else h
 
@@ -184,8 +198,12 @@ class TransformerNetwork(nn.Module):
         """Return attention's change of the stream (n, T, D), written out: fused kernels have no second derivative."""
         n, T, _ = r.shape
         parts = (self._map(f"{part}{layer}", r) for part in ("query", "key", "value"))
-        q, k, v = (part.reshape(n, T, self.heads, -1).transpose(1, 2) for part in parts)  # (n, H, T, k)
+        q, k, v = (
+            part.reshape(n, T, self.heads, -1).transpose(1, 2) for part in parts
+        )  # (n, H, T, k)
         scores = q @ k.mT / math.sqrt(q.shape[-1])  # (n, H, T, T)
         later = torch.ones(T, T, dtype=torch.bool, device=r.device).triu(1)
         scores = scores.masked_fill(later, -math.inf)
-        return self._map(f"attention{layer}", (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1))
+        return self._map(
+            f"attention{layer}", (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1)
+        )

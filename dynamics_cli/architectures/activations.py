@@ -148,14 +148,22 @@ class Activated(Architecture):
         activation = data.get("activation") if isinstance(data, Mapping) else None
         if isinstance(activation, LeakyRelu):
             activation = activation.model_dump()
-        if isinstance(activation, Mapping) and activation.get("kind") == "leaky_relu" and "slope" in activation:
+        if (
+            isinstance(activation, Mapping)
+            and activation.get("kind") == "leaky_relu"
+            and "slope" in activation
+        ):
             return {**data, "activation": "leaky_relu", "slope": activation["slope"]}
         return data
 
     @property
     def sigma(self) -> Activation:
         """The activation, its slope filled in."""
-        return self.activation if self.slope is None else self.activation.model_copy(update={"slope": self.slope})
+        return (
+            self.activation
+            if self.slope is None
+            else self.activation.model_copy(update={"slope": self.slope})
+        )
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether leaky_relu, and no other, has a slope."""
@@ -163,4 +171,7 @@ class Activated(Architecture):
         if leaky and self.slope is None:
             yield ("architecture", "slope"), "is missing; leaky_relu needs a number >= 0"
         if not leaky and self.slope is not None:
-            yield ("architecture", "slope"), f"belongs to activation leaky_relu, not to {self.activation.kind}"
+            yield (
+                ("architecture", "slope"),
+                f"belongs to activation leaky_relu, not to {self.activation.kind}",
+            )

@@ -19,7 +19,9 @@ from dynamics_cli.memory import block_samples
 if TYPE_CHECKING:
     from dynamics_cli.architectures._networks import ConvolutionalNetwork
 
-Convolution = Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=4, max_length=4)]
+Convolution = Annotated[
+    list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=4, max_length=4)
+]
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,21 @@ class OfImages(Architecture):
                 place = f"architecture.convolutions[{len(layers)}]"
                 raise InputError(f"{place}: {name} does not fit {rows} x {columns} pixels")
             weight = (kernels, channels, size, size)
-            rows, columns = ((pixels + 2 * padding - size) // stride + 1 for pixels in (rows, columns))
+            rows, columns = (
+                (pixels + 2 * padding - size) // stride + 1 for pixels in (rows, columns)
+            )
             pooled = pool if min(rows, columns) >= pool else 1
-            layers.append(Layer(len(layers) + 1, name, weight, (kernels, rows, columns), stride, padding, pooled))
+            layers.append(
+                Layer(
+                    len(layers) + 1, name, weight, (kernels, rows, columns), stride, padding, pooled
+                )
+            )
             channels, rows, columns = kernels, rows // pooled, columns // pooled
         inputs = channels * rows * columns
         for width in widths:
-            layers.append(Layer(len(layers) + 1, f"fc({inputs},{width})", (width, inputs), (width,)))
+            layers.append(
+                Layer(len(layers) + 1, f"fc({inputs},{width})", (width, inputs), (width,))
+            )
             inputs = width
         return layers
 
@@ -90,8 +100,12 @@ class OfImages(Architecture):
 
         if d != math.prod(self.image):
             size = math.prod(self.image)
-            raise InputError(f"architecture.image: {self.image} has {size} numbers, the inputs have {d}")
-        layers = [(layer.weight, layer.stride, layer.padding, layer.pool) for layer in self.layers()]
+            raise InputError(
+                f"architecture.image: {self.image} has {size} numbers, the inputs have {d}"
+            )
+        layers = [
+            (layer.weight, layer.stride, layer.padding, layer.pool) for layer in self.layers()
+        ]
         return ConvolutionalNetwork(self.image, layers)
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
@@ -113,7 +127,9 @@ class OfImages(Architecture):
         model, dtype = self.loaded(parameters, x.shape[1])
         if not 1 <= number <= len(model.layers):
             raise ValueError(f"there is no layer {number}; layers are 1 to {len(model.layers)}")
-        block = block_samples(self.multiply_adds({}, x.shape[1]), sum(self.layer_sizes({}, x.shape[1])))
+        block = block_samples(
+            self.multiply_adds({}, x.shape[1]), sum(self.layer_sizes({}, x.shape[1]))
+        )
         parts = []
         with torch.no_grad():
             for part in torch.split(torch.tensor(np.asarray(x), dtype=dtype), block):
@@ -130,7 +146,9 @@ dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}
 architecture: {kind: convolutional, convolutions: [[4, 5, 2, 0]], widths: [10]}
 initialization: {kind: default_scaled}
 """
-    image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(default=[1, 28, 28])
+    image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(
+        default=[1, 28, 28]
+    )
     """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
     convolutions: list[Convolution] = Field(min_length=1)
     """Layers `[kernels, size, stride, padding]`, square, from the input on."""
@@ -144,4 +162,6 @@ initialization: {kind: default_scaled}
 
         Raises InputError for a convolution that leaves no pixel, or with kernels, size or stride 0.
         """
-        return self.chain([(*convolution, 1) for convolution in self.convolutions], (*self.widths, self.outputs))
+        return self.chain(
+            [(*convolution, 1) for convolution in self.convolutions], (*self.widths, self.outputs)
+        )

@@ -9,7 +9,15 @@ from pydantic import Field
 
 from dynamics_cli.architectures.activations import Linear
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Activation, Architecture, Evaluation, Floats, Parameters, PositiveInt, Shapes
+from dynamics_cli.kinds import (
+    Activation,
+    Architecture,
+    Evaluation,
+    Floats,
+    Parameters,
+    PositiveInt,
+    Shapes,
+)
 
 if TYPE_CHECKING:
     from torch import nn
@@ -96,7 +104,9 @@ initialization: {kind: unbalanced, scale: 0.01}
         """Return the shapes of the factors; InputError where samples of `d` numbers are no pairs."""
         sides = self.sides()
         if d != 2:
-            raise InputError(f"dataset: samples of {d} columns; architecture.kind matrix_product needs pairs")
+            raise InputError(
+                f"dataset: samples of {d} columns; architecture.kind matrix_product needs pairs"
+            )
         return {f"weight_{k}": (sides[k], sides[k - 1]) for k in range(1, len(sides))}
 
     def build(self, d: int) -> nn.Module:

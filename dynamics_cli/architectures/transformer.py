@@ -102,7 +102,11 @@ loss: {kind: cross_entropy}
         from dynamics_cli.architectures._networks import TransformerNetwork
 
         return TransformerNetwork(
-            self.sigma, self.shapes(d), tokens=self.tokens, heads=self.heads, normalised=self.layer_norm
+            self.sigma,
+            self.shapes(d),
+            tokens=self.tokens,
+            heads=self.heads,
+            normalised=self.layer_norm,
         )
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:

@@ -47,4 +47,6 @@ class TwoLayer(Activated, kind="two_layer"):
         W = np.asarray(parameters["hidden_weight"], dtype=np.float64)
         a = np.asarray(parameters["output_weight"], dtype=np.float64)
         sigma = self.sigma
-        return lambda x: sigma.value(np.asarray(x, dtype=np.float64) @ W.T) @ a.T  # (n, m) @ (m,) or (m, C)
+        return lambda x: (
+            sigma.value(np.asarray(x, dtype=np.float64) @ W.T) @ a.T
+        )  # (n, m) @ (m,) or (m, C)

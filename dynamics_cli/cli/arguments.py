@@ -18,12 +18,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, nothing else.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, nothing else."
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar, no messages.")
 force_option = click.option("--force", is_flag=True)
 set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE")
 device_option = click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to compute (default: as the config says)."
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    help="Where to compute (default: as the config says).",
 )
 out_option = click.option("--out", type=click.Path(path_type=Path), metavar="DIR")
 
@@ -31,12 +35,18 @@ out_option = click.option("--out", type=click.Path(path_type=Path), metavar="DIR
 def format_option(default: tuple[str, ...]) -> Decorator[Any]:
     """Return the option `--format`, which can be repeated."""
     return click.option(
-        "--format", "formats", type=click.Choice(["png", "pdf", "svg"]), multiple=True, default=default,
+        "--format",
+        "formats",
+        type=click.Choice(["png", "pdf", "svg"]),
+        multiple=True,
+        default=default,
         help=f"Format of the pictures (default: {', '.join(default)}); repeatable.",
-    )  # fmt: skip
+    )
 
 
-def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | int | None) -> RunConfig:
+def read_config(
+    text: str, overrides: tuple[str, ...] = (), **settings: str | int | None
+) -> RunConfig:
     """Load the config that a CONFIG argument stands for; settings come from options such as `--seed`.
 
     Raises ConfigError: with all problems at once.
@@ -47,6 +57,12 @@ def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | in
     try:
         return dyn.load_config(text, overrides, **settings)
     except ConfigError as error:
-        problems = [replace(p, file=f"--{p.key}", key="") if p.file == SETTINGS else p for p in error.problems]
-        problems = [replace(p, message=p.message.replace(f"dyn sweep {p.file}", f"dyn sweep {text}")) for p in problems]
+        problems = [
+            replace(p, file=f"--{p.key}", key="") if p.file == SETTINGS else p
+            for p in error.problems
+        ]
+        problems = [
+            replace(p, message=p.message.replace(f"dyn sweep {p.file}", f"dyn sweep {text}"))
+            for p in problems
+        ]
         raise ConfigError(problems) from error

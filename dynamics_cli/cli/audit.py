@@ -35,24 +35,35 @@ Examples:
 @arguments.device_option
 @arguments.out_option
 @click.option(
-    "--strict", is_flag=True, help="Exit code 5 when a claim holds untrained, linear or by decay and does not say why."
+    "--strict",
+    is_flag=True,
+    help="Exit code 5 when a claim holds untrained, linear or by decay and does not say why.",
 )
 @arguments.quiet_option
 @arguments.json_option
 def audit(
-    *, figures: tuple[str, ...], everything: bool, nulls: tuple[str, ...],
-    preset: str, overrides: tuple[str, ...], device: str | None, out: Path | None, strict: bool, quiet: bool,
+    *,
+    figures: tuple[str, ...],
+    everything: bool,
+    nulls: tuple[str, ...],
+    preset: str,
+    overrides: tuple[str, ...],
+    device: str | None,
+    out: Path | None,
+    strict: bool,
+    quiet: bool,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     from dynamics_cli.reproduction.audit import MUST_FAIL, audit
     from dynamics_cli.reproduction.obtain import RunSource
     from dynamics_cli.reproduction.reproduce import one_by_one
 
     chosen = chosen_figures(figures, everything=everything)
     source = RunSource(
-        device=device, messages=partial(say, quiet=quiet or as_json),
+        device=device,
+        messages=partial(say, quiet=quiet or as_json),
         progress=lambda name, total: TrainingBar(total, label=name, shown=not (quiet or as_json)),
-    )  # fmt: skip
+    )
     results: dict[str, Audit | DynError] = {}
     make = partial(audit, nulls=nulls, preset=preset, overrides=overrides, out=out, source=source)
     for figure, outcome in one_by_one(chosen, make, overrides):
@@ -72,7 +83,9 @@ def audit(
 
 def _report(audit: Audit) -> None:
     header, rows = audit.table()
-    emit(f"{audit.figure}: claims that networks decide: {len(audit.claims)}, nulls: {len(audit.outcomes)}\n")
+    emit(
+        f"{audit.figure}: claims that networks decide: {len(audit.claims)}, nulls: {len(audit.outcomes)}\n"
+    )
     if rows:
         emit(text_table(header, rows) + "\n")
     for outcome in audit.outcomes:

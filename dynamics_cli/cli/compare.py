@@ -19,7 +19,10 @@ SHOWN = 48
 """Characters of a setting that a line shows."""
 
 
-@documented("compare", epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123")
+@documented(
+    "compare",
+    epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123",
+)
 @click.argument("run_a", metavar="RUN", type=click.Path())
 @click.argument("run_b", metavar="RUN", type=click.Path())
 @json_option
@@ -35,7 +38,9 @@ def compare(run_a: str, run_b: str, as_json: bool) -> None:
     ]
     rows = [[key, *values] for key, values in zip(comparison.settings, shown, strict=True)]
     emit((text_table(["setting", "A", "B"], rows) if rows else "the settings are the same") + "\n")
-    final = [[name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in comparison.final.items()]
+    final = [
+        [name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in comparison.final.items()
+    ]
     emit(text_table(["final", "A", "B"], final) + "\n")
     emit(_differences_text(comparison))
 
@@ -45,8 +50,11 @@ def _differences_text(comparison: Comparison) -> str:
         [
             name,
             str(difference.common),
-            difference.note or ("identical" if difference.relative == 0 else number(difference.relative)),
-            "" if difference.iteration is None or difference.relative == 0 else str(difference.iteration),
+            difference.note
+            or ("identical" if difference.relative == 0 else number(difference.relative)),
+            ""
+            if difference.iteration is None or difference.relative == 0
+            else str(difference.iteration),
         ]
         for name, difference in {"loss": comparison.loss, **comparison.parameters}.items()
     ]

@@ -28,7 +28,9 @@ def fetch(name: str, quiet: bool) -> None:
     emit(str(dyn.fetch_data(name, bar=not quiet and sys.stderr.isatty())))
 
 
-@documented("add_data", name="add", epilog="Example: dyn data add dogs-vs-cats ~/Downloads/train.zip")
+@documented(
+    "add_data", name="add", epilog="Example: dyn data add dogs-vs-cats ~/Downloads/train.zip"
+)
 @click.argument("name", type=click.Choice(["mnist", "cifar10", "dogs-vs-cats"]))
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @quiet_option

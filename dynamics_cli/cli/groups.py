@@ -30,10 +30,16 @@ def help_texts(name: str) -> tuple[str, dict[str, str]]:
     The docstring is read from the source: a command that only prints its help does not import the function.
     """
     source = files("dynamics_cli") / f"{dyn.HOMES[name].replace('.', '/')}.py"
-    doc = re.search(rf'^def {name}\(.*?"""(.*?)"""', source.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    doc = re.search(
+        rf'^def {name}\(.*?"""(.*?)"""',
+        source.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
     assert doc is not None, name
     text, _, sections = inspect.cleandoc(doc[1]).partition("\n\nArgs:\n")
-    described = re.findall(r"^    (\w+): (.*?)(?=^    \w|^\w|\Z)", sections, re.MULTILINE | re.DOTALL)
+    described = re.findall(
+        r"^    (\w+): (.*?)(?=^    \w|^\w|\Z)", sections, re.MULTILINE | re.DOTALL
+    )
     texts = {argument: " ".join(words.split()) for argument, words in described}
     for argument, words in texts.items():
         if like := re.match(r"as (?:for )?`(\w+)`", words):
@@ -71,11 +77,17 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options below their headings, in the order in which they were declared."""
-        headings: dict[str, list[tuple[str, str]]] = {"What is done": [], "Where it goes": [], "How much is said": []}
+        headings: dict[str, list[tuple[str, str]]] = {
+            "What is done": [],
+            "Where it goes": [],
+            "How much is said": [],
+        }
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
-                heading = next((HEADING[name] for name in parameter.opts if name in HEADING), "What is done")
+                heading = next(
+                    (HEADING[name] for name in parameter.opts if name in HEADING), "What is done"
+                )
                 headings[heading].append(record)
         for heading, records in headings.items():
             if records:
@@ -97,12 +109,18 @@ class RootGroup(CommandGroup):
     """The program itself: commands are imported when asked for; an error is one message and an exit code."""
 
     def __init__(
-        self, *arguments: Any, table: Mapping[str, str], groups: Mapping[str, Sequence[str]], **keywords: Any
+        self,
+        *arguments: Any,
+        table: Mapping[str, str],
+        groups: Mapping[str, Sequence[str]],
+        **keywords: Any,
     ) -> None:
         """Hold the table, name of a command -> `module:attribute`, and the headings of the help: names below each."""
         super().__init__(*arguments, **keywords)
         self.table, self.groups = table, groups
-        self.commands = {name: click.Command(name) for name in table}  # their names, for click's suggestions
+        self.commands = {
+            name: click.Command(name) for name in table
+        }  # their names, for click's suggestions
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below their headings."""
@@ -111,7 +129,11 @@ class RootGroup(CommandGroup):
             with formatter.section(heading):
                 commands = [(name, self.get_command(ctx, name)) for name in names]
                 formatter.write_dl(
-                    [(f"{name:{width}}", command.get_short_help_str(100)) for name, command in commands if command]
+                    [
+                        (f"{name:{width}}", command.get_short_help_str(100))
+                        for name, command in commands
+                        if command
+                    ]
                 )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -146,7 +168,9 @@ def _setting_like(error: click.NoSuchOption) -> str:
     from dynamics_cli.kinds import RunConfig
     from dynamics_cli.kinds.registry import SECTIONS, all_kinds
 
-    if error.ctx is None or not any("--set" in parameter.opts for parameter in error.ctx.command.params):
+    if error.ctx is None or not any(
+        "--set" in parameter.opts for parameter in error.ctx.command.params
+    ):
         return ""
     keys = {
         key: f"{section}.{key}"
@@ -155,5 +179,7 @@ def _setting_like(error: click.NoSuchOption) -> str:
         for kind in all_kinds(section).values()
         for key in kind.model_fields
     }
-    close = difflib.get_close_matches(error.option_name.strip("-").replace("-", "_"), keys, n=1, cutoff=0.75)
+    close = difflib.get_close_matches(
+        error.option_name.strip("-").replace("-", "_"), keys, n=1, cutoff=0.75
+    )
     return keys[close[0]] if close else ""

@@ -39,7 +39,9 @@ def guarded(run: Callable[[], Any]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
         _show_traceback()
-        _say(str(error.__cause__ or error) or "interrupted")  # click raises Abort from an error that says more
+        _say(
+            str(error.__cause__ or error) or "interrupted"
+        )  # click raises Abort from an error that says more
         return 128 + (stop.received or signal.SIGINT)
     except (Exception, SystemExit) as error:
         if (text := _explained(error)) is None:
@@ -64,7 +66,9 @@ def _explained(error: BaseException) -> str | None:
     """Return what is told of a file without permission, and of an error in code of others; None for a bug of ours."""
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: permission denied"
-    registry: Any = sys.modules.get("dynamics_cli.kinds.registry")  # without it there is no code of others
+    registry: Any = sys.modules.get(
+        "dynamics_cli.kinds.registry"
+    )  # without it there is no code of others
     return None if registry is None or isinstance(error, OSError) else registry.place_of(error)
 
 

@@ -27,15 +27,23 @@ def list_() -> None:
 @json_option
 def figures(paper: str | None, as_json: bool) -> None:
     table = dyn.list_figures(paper)
-    rows = [[row["id"], duration(row["seconds"]), ", ".join(row["variants"]), row["title"]] for row in table]
-    emit_either(table, text_table(["figure", "time", "variants", "title"], rows, right=[1]), as_json=as_json)
+    rows = [
+        [row["id"], duration(row["seconds"]), ", ".join(row["variants"]), row["title"]]
+        for row in table
+    ]
+    emit_either(
+        table, text_table(["figure", "time", "variants", "title"], rows, right=[1]), as_json=as_json
+    )
 
 
 @documented("list_papers", name="papers", epilog="Example: dyn list papers --json")
 @json_option
 def papers(as_json: bool) -> None:
     table = dyn.list_papers()
-    rows = [[p["key"], str(len(p["figures"])), f"{p['authors']}: {p['title']} ({p['venue']})"] for p in table]
+    rows = [
+        [p["key"], str(len(p["figures"])), f"{p['authors']}: {p['title']} ({p['venue']})"]
+        for p in table
+    ]
     emit_either(table, text_table(["paper", "figures", "title"], rows, right=[1]), as_json=as_json)
 
 

@@ -13,7 +13,16 @@ import click
 
 from dynamics_cli.cli.guard import hang_up
 from dynamics_cli.errors import RunError
-from dynamics_cli.text import Table, cell, duration, number, size, terminal_width, text_table, to_json
+from dynamics_cli.text import (
+    Table,
+    cell,
+    duration,
+    number,
+    size,
+    terminal_width,
+    text_table,
+    to_json,
+)
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -67,11 +76,15 @@ def run_table(runs: Table) -> str:
     header = ["run", "status", "iterations", "final loss", "size", "changed"]
     rows = [
         [
-            str(run["path"]), run["status"], str(run["iterations"]), number(run["final_loss"]), size(run["size"]),
+            str(run["path"]),
+            run["status"],
+            str(run["iterations"]),
+            number(run["final_loss"]),
+            size(run["size"]),
             f"{duration(max(now - run['modified'], 0))} ago",
         ]
         for run in runs
-    ]  # fmt: skip
+    ]
     return folder_table(header, rows)
 
 
@@ -96,7 +109,9 @@ LOG_INTERVAL = 10.0
 class CountBar:
     """Things that are counted, such as images or jobs, on stderr; the bar appears with the first call."""
 
-    def __init__(self, unit: str, *, total: int | None = None, label: str = "", shown: bool) -> None:
+    def __init__(
+        self, unit: str, *, total: int | None = None, label: str = "", shown: bool
+    ) -> None:
         self.unit, self.total, self.label, self.shown = unit, total, label, shown
         self._bar: tqdm[NoReturn] | None = None
 
@@ -117,11 +132,19 @@ class CountBar:
                 from tqdm import tqdm
 
                 # a terminal gets ten lines a second, a log file a line now and then, and none of work done at once
-                interval, delay = (0.1, 0.0) if sys.stderr.isatty() else (LOG_INTERVAL, LOG_INTERVAL)
+                interval, delay = (
+                    (0.1, 0.0) if sys.stderr.isatty() else (LOG_INTERVAL, LOG_INTERVAL)
+                )
                 self._bar = tqdm(
-                    total=total, initial=done, desc=self.label or None, unit=self.unit, mininterval=interval,
-                    delay=delay, dynamic_ncols=True, file=sys.stderr,
-                )  # fmt: skip
+                    total=total,
+                    initial=done,
+                    desc=self.label or None,
+                    unit=self.unit,
+                    mininterval=interval,
+                    delay=delay,
+                    dynamic_ncols=True,
+                    file=sys.stderr,
+                )
             if note:
                 self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(done - self._bar.n)

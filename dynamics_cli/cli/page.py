@@ -27,16 +27,27 @@ Examples:
 @documented("page", epilog=EXAMPLES)
 @click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", type=click.Path())
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
     help="The file (default: in outputs/pages).",
-)  # fmt: skip
-@click.option("--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced.")
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced."
+)
 @click.option("--theory", is_flag=True)
 @quiet_option
 @json_option
 def page(
-    *, what: tuple[str, ...], output: Path | None, everything: bool, theory: bool, quiet: bool, as_json: bool
-) -> None:  # fmt: skip
+    *,
+    what: tuple[str, ...],
+    output: Path | None,
+    everything: bool,
+    theory: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     if everything == bool(what):
         raise click.UsageError("say what to show: runs, a sweep, a figure, a paper, or --all")
     from dynamics_cli.pages import pages_folder

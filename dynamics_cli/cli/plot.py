@@ -41,16 +41,27 @@ Examples:
 @out_option
 @click.option("--animate", is_flag=True, help="Write a GIF; panels only if asked for too.")
 @click.option(
-    "--theory", is_flag=True, help="Draw the predictions of theories beside the run; panels only if asked for too."
+    "--theory",
+    is_flag=True,
+    help="Draw the predictions of theories beside the run; panels only if asked for too.",
 )
 @click.option("--list", "list_panels", is_flag=True, help="Only list the panels of this run.")
 @quiet_option
 @json_option
 def plot(
-    *, run: tuple[str, ...], panel: tuple[str, ...], at: tuple[int, ...], formats: tuple[str, ...],
-    out: Path | None, animate: bool, theory: bool, list_panels: bool, quiet: bool, as_json: bool,
+    *,
+    run: tuple[str, ...],
+    panel: tuple[str, ...],
+    at: tuple[int, ...],
+    formats: tuple[str, ...],
+    out: Path | None,
+    animate: bool,
+    theory: bool,
+    list_panels: bool,
+    quiet: bool,
+    as_json: bool,
     **drawing: Any,
-) -> None:  # fmt: skip
+) -> None:
     from dynamics_cli.plotting.style import save
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
@@ -81,18 +92,25 @@ def plot(
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
             files.append(dyn.animate(drawn, folder, progress=bar))
     if as_json:
-        document: dict[str, Any] = {"run": path, "files": files} if path else {"runs": list(run), "files": files}
+        document: dict[str, Any] = (
+            {"run": path, "files": files} if path else {"runs": list(run), "files": files}
+        )
         emit_json(document | ({"theories": _said(predicted)} if theory else {}))
         return
     if rows := [
-        [prediction.name, name, f"{gap:.3g}"] for prediction in predicted for name, gap in prediction.deviations.items()
+        [prediction.name, name, f"{gap:.3g}"]
+        for prediction in predicted
+        for name, gap in prediction.deviations.items()
     ]:
         emit(text_table(["theory", "curve", "largest deviation / largest measured"], rows))
     emit_files(files)
 
 
 def _draw_theories(
-    predicted: Sequence[Prediction], folder: Path, formats: Sequence[str], message: Callable[[str], None]
+    predicted: Sequence[Prediction],
+    folder: Path,
+    formats: Sequence[str],
+    message: Callable[[str], None],
 ) -> list[Path]:
     """Draw the predictions, name the assumptions that fail, and return the files."""
     from dynamics_cli.analysis import prediction_charts
@@ -102,9 +120,17 @@ def _draw_theories(
     files: list[Path] = []
     for prediction in predicted:
         if prediction.violated:
-            message("\n  - ".join([f"{prediction.name}: assumptions fail, not drawn", *prediction.violated]))
+            message(
+                "\n  - ".join(
+                    [f"{prediction.name}: assumptions fail, not drawn", *prediction.violated]
+                )
+            )
         if prediction.curves:
-            files += save(draw_charts(prediction_charts(prediction)), folder / f"theory-{prediction.name}", formats)
+            files += save(
+                draw_charts(prediction_charts(prediction)),
+                folder / f"theory-{prediction.name}",
+                formats,
+            )
     return files
 
 

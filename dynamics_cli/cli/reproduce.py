@@ -49,18 +49,27 @@ Examples:
 @arguments.quiet_option
 @arguments.json_option
 def reproduce(
-    *, figures: tuple[str, ...], everything: bool, variant: str | None, strict: bool,
-    quiet: bool, as_json: bool, **options: Any,
-) -> None:  # fmt: skip
+    *,
+    figures: tuple[str, ...],
+    everything: bool,
+    variant: str | None,
+    strict: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
     from dynamics_cli.reproduction.reproduce import reproduce_figures
 
     chosen = chosen_figures(figures, variant, everything=everything)
     results: dict[str, Reproduced] = {}
     silent = quiet or as_json
     done = reproduce_figures(
-        chosen, variant=variant, messages=partial(say, quiet=silent),
-        progress=lambda name, total: TrainingBar(total, label=name, shown=not silent), **options,
-    )  # fmt: skip
+        chosen,
+        variant=variant,
+        messages=partial(say, quiet=silent),
+        progress=lambda name, total: TrainingBar(total, label=name, shown=not silent),
+        **options,
+    )
     for figure, outcome in done:
         results[figure] = outcome
         if isinstance(outcome, DynError):
@@ -74,7 +83,9 @@ def reproduce(
     _leave(results, strict=strict)
 
 
-def chosen_figures(names: tuple[str, ...], variant: str | None = None, *, everything: bool) -> list[str]:
+def chosen_figures(
+    names: tuple[str, ...], variant: str | None = None, *, everything: bool
+) -> list[str]:
     """Return the ids of the figures asked for; of papers, those that have the variant.
 
     Raises UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.
@@ -86,11 +97,17 @@ def chosen_figures(names: tuple[str, ...], variant: str | None = None, *, everyt
     papers, chosen = catalogue.papers(), []
     for name in names or papers:
         if name in papers:
-            chosen += [figure.id for figure in catalogue.figures(name) if variant is None or variant in figure.variants]
+            chosen += [
+                figure.id
+                for figure in catalogue.figures(name)
+                if variant is None or variant in figure.variants
+            ]
         else:
             chosen.append(catalogue.find(name).id)
     if not chosen:
-        raise click.UsageError(f"no figure asked for has a variant {variant!r} (`dyn list figures`)")
+        raise click.UsageError(
+            f"no figure asked for has a variant {variant!r} (`dyn list figures`)"
+        )
     return list(dict.fromkeys(chosen))
 
 
@@ -111,7 +128,12 @@ def _report(figure: str, outcome: FigureResult) -> None:
         emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
     if outcome.chosen_by_outcome:
-        emit("".join(f"A setting was chosen by outcome: {setting}\n" for setting in outcome.chosen_by_outcome))
+        emit(
+            "".join(
+                f"A setting was chosen by outcome: {setting}\n"
+                for setting in outcome.chosen_by_outcome
+            )
+        )
     if outcome.numbers:
         emit("".join(f"{name}: {number(value)}\n" for name, value in outcome.numbers.items()))
     emit_files(outcome.files)
@@ -139,7 +161,11 @@ def _summarize(results: dict[str, Reproduced]) -> None:
 def _leave(results: dict[str, Reproduced], *, strict: bool) -> None:
     """Exit with the code of the worst that happened."""
     failed = [figure for figure, outcome in results.items() if isinstance(outcome, DynError)]
-    missed = [figure for figure, out in results.items() if not isinstance(out, DynError) and not out.reproduced]
+    missed = [
+        figure
+        for figure, out in results.items()
+        if not isinstance(out, DynError) and not out.reproduced
+    ]
     if failed:
         say(f"{len(failed)} of {len(results)} figures failed: {', '.join(failed)}")
         raise click.exceptions.Exit(SOME_FAILED)

@@ -82,7 +82,9 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
             config = planned[0].config
         plain = {**to_plain(config), "sweep": section.model_dump(exclude_unset=True)}
         points, seeds = len(planned) // planned.seeds, planned.seeds
-        jobs = f"# points x seeds: {points} x {seeds} = {len(planned)} jobs, which `dyn sweep` trains"
+        jobs = (
+            f"# points x seeds: {points} x {seeds} = {len(planned)} jobs, which `dyn sweep` trains"
+        )
     emit_either(plain, f"{to_yaml(plain, terminal_width())}{jobs}".rstrip("\n"), as_json=as_json)
 
 
@@ -93,9 +95,15 @@ def _run_text(run: Run) -> str:
     known = {name: value for name, value in end_of(run).items() if value is not None}
     lines = {"run": str(run.path), **named_cells({**known, **final_measures(run)})}
     lines |= {"snapshots": str(len(run.snapshot_iterations)), "losses": str(len(run.losses))}
-    messages = "".join(f"\n{fitted(f'message: {message}')}" for message in run.info.get("messages", []))
-    settings = "\n".join(f"  {line}" for line in to_yaml(run.config, terminal_width() - 2).splitlines())
-    files = "\n".join(f"  {size(count):>10}  {name}" for name, count in file_sizes(run.path).items())
+    messages = "".join(
+        f"\n{fitted(f'message: {message}')}" for message in run.info.get("messages", [])
+    )
+    settings = "\n".join(
+        f"  {line}" for line in to_yaml(run.config, terminal_width() - 2).splitlines()
+    )
+    files = "\n".join(
+        f"  {size(count):>10}  {name}" for name, count in file_sizes(run.path).items()
+    )
     return f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}"
 
 
@@ -104,13 +112,18 @@ def show_sweep(sweep: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         emit_json(sweep)
         return
-    ended = ", ".join(f"{sweep[name]} {name}" for name in ("complete", "diverged", "failed") if sweep[name])
+    ended = ", ".join(
+        f"{sweep[name]} {name}" for name in ("complete", "diverged", "failed") if sweep[name]
+    )
     lines = {
         "sweep": str(sweep["path"]),
         "status": sweep["status"],
         "jobs": f"{sweep['ended']} of {sweep['jobs']}" + (f": {ended}" if ended else ""),
         **({"table": str(sweep["table"])} if sweep["table"] else {}),
-        **{key: shorten(", ".join(map(cell, values)), 80) for key, values in sweep["settings"].items()},
+        **{
+            key: shorten(", ".join(map(cell, values)), 80)
+            for key, values in sweep["settings"].items()
+        },
         **{key: f"= {expression}" for key, expression in sweep["computed"].items()},
         "seeds": str(sweep["seeds"]),
     }

@@ -55,9 +55,17 @@ min, max, sqrt, log, exp, abs, round and int.
 @quiet_option
 @json_option
 def sweep(
-    *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, shard: str | None,
-    dask: str | None, quiet: bool, as_json: bool, **planned: Any,
-) -> None:  # fmt: skip
+    *,
+    config: str,
+    grid: tuple[str, ...],
+    workers: int | None,
+    out: Path | None,
+    shard: str | None,
+    dask: str | None,
+    quiet: bool,
+    as_json: bool,
+    **planned: Any,
+) -> None:
     planned["messages"] = partial(say, quiet=quiet)
     with _dask_executor(dask) if dask else nullcontext() as executor:
         planned |= {"executor": executor, "out": out, "shard": _shard(shard), "workers": workers}
@@ -82,11 +90,15 @@ def _shard(text: str | None) -> tuple[int, int] | None:
         return None
     k, _, n = text.partition("/")
     if not (k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
-        raise click.UsageError(f"--shard {text!r} must have the form K/N with K from 1 to N, such as 3/50")
+        raise click.UsageError(
+            f"--shard {text!r} must have the form K/N with K from 1 to N, such as 3/50"
+        )
     return int(k), int(n)
 
 
-def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any) -> None:
+def run_and_show(
+    config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any
+) -> None:
     """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed."""
     options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
@@ -94,7 +106,14 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
     counts = done.counts()
     if as_json:
         jobs = [{**row, "path": done.path / row["path"]} for row in done.rows]
-        emit_json({"path": done.path, "table": done.table if done.finished else None, **counts, "jobs": jobs})
+        emit_json(
+            {
+                "path": done.path,
+                "table": done.table if done.finished else None,
+                **counts,
+                "jobs": jobs,
+            }
+        )
     else:
         ended = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         table = {"table": str(done.table)} if done.finished else {}
@@ -102,4 +121,6 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
         emit(pairs({"sweep": str(done.path), **table, "jobs": ends}))
     if counts["failed"]:
         first = next(row["message"] for row in done.rows if row["status"] == "failed")
-        raise PartialFailure(f"{counts['failed']} of {len(done.rows)} jobs failed, the first: {first}")
+        raise PartialFailure(
+            f"{counts['failed']} of {len(done.rows)} jobs failed, the first: {first}"
+        )

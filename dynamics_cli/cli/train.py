@@ -34,14 +34,27 @@ Examples:
 @arguments.out_option
 @click.option("--resume", is_flag=True)
 @arguments.force_option
-@click.option("--no-wait", is_flag=True, help="Refuse, instead of waiting, when another process trains this run.")
+@click.option(
+    "--no-wait",
+    is_flag=True,
+    help="Refuse, instead of waiting, when another process trains this run.",
+)
 @click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @arguments.quiet_option
 @arguments.json_option
 def train(
-    *, config: str, overrides: tuple[str, ...], out: Path | None, resume: bool, force: bool, no_wait: bool,
-    dry_run: bool, quiet: bool, as_json: bool, **settings: Any,
-) -> None:  # fmt: skip
+    *,
+    config: str,
+    overrides: tuple[str, ...],
+    out: Path | None,
+    resume: bool,
+    force: bool,
+    no_wait: bool,
+    dry_run: bool,
+    quiet: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
     loaded = arguments.read_config(config, overrides, **settings)
@@ -58,7 +71,15 @@ def train(
             said.append(text)
             say(text)
 
-    run = _obtain(plan, tell, resume=resume, force=force, wait=not no_wait, quiet=quiet or as_json, as_json=as_json)
+    run = _obtain(
+        plan,
+        tell,
+        resume=resume,
+        force=force,
+        wait=not no_wait,
+        quiet=quiet or as_json,
+        as_json=as_json,
+    )
     _show(run, as_json=as_json)
     messages = run.info.get("messages") or []
     if run.status == "diverged":
@@ -68,7 +89,14 @@ def train(
 
 
 def _obtain(
-    plan: Plan, tell: Callable[[str], None], *, resume: bool, force: bool, wait: bool, quiet: bool, as_json: bool
+    plan: Plan,
+    tell: Callable[[str], None],
+    *,
+    resume: bool,
+    force: bool,
+    wait: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> Run:
     """Train or reuse the run, under a progress bar."""
     from dynamics_cli.training.session import obtain_run
@@ -76,7 +104,9 @@ def _obtain(
 
     try:
         with TrainingBar(plan.needs.iterations, shown=not quiet) as bar:
-            obtained = obtain_run(plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=tell)
+            obtained = obtain_run(
+                plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=tell
+            )
     except Interrupted:
         if as_json:
             _show(Run(plan.directory), as_json=True)
@@ -92,7 +122,9 @@ def _show(run: Run, *, as_json: bool) -> None:
 
     end, measures = end_of(run), final_measures(run)
     document = {"path": run.path, **end, **({"measures": measures} if measures else {})}
-    emit_either(document, pairs({"run": str(run.path), **named_cells({**end, **measures})}), as_json=as_json)
+    emit_either(
+        document, pairs({"run": str(run.path), **named_cells({**end, **measures})}), as_json=as_json
+    )
 
 
 def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
@@ -103,14 +135,20 @@ def _show_prospect(prospect: Prospect, *, as_json: bool) -> None:
     plan, needs = prospect.plan, prospect.plan.needs
     stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"
     lines = {
-        "run": str(plan.directory), "would": prospect.action, "device": plan.choice.device,
-        "backend": plan.choice.backend, "parameters": str(needs.parameters),
-        "iterations": str(needs.iterations), "snapshots": str(needs.snapshots),
+        "run": str(plan.directory),
+        "would": prospect.action,
+        "device": plan.choice.device,
+        "backend": plan.choice.backend,
+        "parameters": str(needs.parameters),
+        "iterations": str(needs.iterations),
+        "snapshots": str(needs.snapshots),
         "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
         "disk": f"about {size(needs.disk_bytes)}",
         "work": f"{needs.multiply_adds:.2g} multiply-adds{stops}",
-    }  # fmt: skip
+    }
     for _, kind in kinds_in(plan.config):
         if why := obstacle(kind):
-            lines[f"{kind.section}.kind"] = f"autograd trains it, as it is no formula: {kind.kind}: {why}"
+            lines[f"{kind.section}.kind"] = (
+                f"autograd trains it, as it is no formula: {kind.kind}: {why}"
+            )
     emit_either(prospect.as_dict(), pairs(lines), as_json=as_json)

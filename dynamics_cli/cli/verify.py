@@ -26,7 +26,12 @@ Exit codes:
 
 @documented("verify", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, metavar="[RUN_OR_FIGURE]...", type=click.Path())
-@click.option("--all", "everything", is_flag=True, help="All runs, sweeps and figures below the root of outputs.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="All runs, sweeps and figures below the root of outputs.",
+)
 @json_option
 def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
     if everything == bool(paths):

@@ -41,7 +41,9 @@ def list_kinds(section: str | None = None) -> Table:
     Raises UsageError: there is no such section.
     """
     if section is not None and section not in SECTIONS:
-        raise UsageError(f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
+        raise UsageError(
+            f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}"
+        )
     return Table(
         {"section": of, "kind": name, "from": origin(cls), "what": _sentence(cls)}
         for of in ([section] if section else SECTIONS)
@@ -61,14 +63,20 @@ def find_explained(name: str) -> type[Section] | str:
         return name
     if name in WHOLE:
         return WHOLE[name]
-    known = {f"{section}.{kind}": cls for section in SECTIONS for kind, cls in all_kinds(section).items()}
+    known = {
+        f"{section}.{kind}": cls for section in SECTIONS for kind, cls in all_kinds(section).items()
+    }
     matching = [full for full in known if name in (full, full.partition(".")[2])]
     if len(matching) == 1:
         return known[matching[0]]
     if matching:
         raise UsageError(f"{name!r} is several kinds: {', '.join(matching)}")
-    close = did_you_mean(name, [*WHOLE, *SECTIONS, *known, *(full.partition(".")[2] for full in known)])
-    raise UsageError(f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with PATH` adds others")
+    close = did_you_mean(
+        name, [*WHOLE, *SECTIONS, *known, *(full.partition(".")[2] for full in known)]
+    )
+    raise UsageError(
+        f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with PATH` adds others"
+    )
 
 
 def explain(kind: str) -> str:
@@ -85,19 +93,39 @@ def explain(kind: str) -> str:
         title, config = cls, section_example(cls)
         lines = [f"The kinds of the section `{cls}`; `dyn explain {cls}.KIND` says more.", ""]
         for name, of in general_kinds(cls).items():
-            lines += [name, f"  {_sentence(of)}", *(f"    {key['name']}{_by_default(key)}" for key in key_rows(of))]
+            lines += [
+                name,
+                f"  {_sentence(of)}",
+                *(f"    {key['name']}{_by_default(key)}" for key in key_rows(of)),
+            ]
     else:
         title = next((name for name, section in WHOLE.items() if section is cls), "")
         lines, config, keys = [inspect.cleandoc(cls.__doc__ or ""), ""], example(cls), key_rows(cls)
         if issubclass(cls, Kind):
-            title, panel, why = f"{cls.section}.{name_of(cls)}", getattr(cls, "panel", None), obstacle_of(cls)
-            lines += [f"From: {origin(cls)}", *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else [])]
+            title, panel, why = (
+                f"{cls.section}.{name_of(cls)}",
+                getattr(cls, "panel", None),
+                obstacle_of(cls),
+            )
+            lines += [
+                f"From: {origin(cls)}",
+                *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else []),
+            ]
             lines += [*([f"Trained by autograd, as it is no formula: {why}"] if why else []), ""]
         lines.append("Keys:" if keys else "It has no keys.")
         for key in keys:
             lines.append(f"  {key['name']}: {key['type']}{_by_default(key)}")
             lines += [f"      {line}" for line in key["what"].split("\n") if line]
-    return "\n".join([title, "-" * len(title), *lines, "", "Example:", *(f"  {line}" for line in config.splitlines())])
+    return "\n".join(
+        [
+            title,
+            "-" * len(title),
+            *lines,
+            "",
+            "Example:",
+            *(f"  {line}" for line in config.splitlines()),
+        ]
+    )
 
 
 def name_of(cls: type[Kind]) -> str:
@@ -117,7 +145,9 @@ def origin(cls: type[Kind]) -> str:
 def obstacle_of(cls: type[Kind]) -> str | None:
     """Return why a kind is no formula, so that autograd trains it; numbers that a config must give are 1."""
     fields = cls.model_fields.items()
-    needed: dict[str, Any] = {key: 1.0 for key, field in fields if field.is_required() and field.annotation is float}
+    needed: dict[str, Any] = {
+        key: 1.0 for key, field in fields if field.is_required() and field.annotation is float
+    }
     return obstacle(cls.model_construct(**needed))
 
 
@@ -134,9 +164,19 @@ def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         default = getattr(default, "kind", {}) if isinstance(default, Section) else default
         values, what = describe(properties[key]), descriptions.get(key, "")
-        rows.append({"name": key, "type": values, "required": field.is_required(), "default": default, "what": what})
+        rows.append(
+            {
+                "name": key,
+                "type": values,
+                "required": field.is_required(),
+                "default": default,
+                "what": what,
+            }
+        )
     if cls is RunConfig:  # a key of files alone
-        rows.append({"name": "sweep", "type": describe({}), "required": False, "default": None, "what": ""})
+        rows.append(
+            {"name": "sweep", "type": describe({}), "required": False, "default": None, "what": ""}
+        )
     return rows
 
 
@@ -150,7 +190,9 @@ def _descriptions(cls: type) -> dict[str, str]:
     texts = {}
     for field, text in pairwise(getattr(tree, "body", ())):
         match field, text:
-            case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(value=ast.Constant(value=str(written))):
+            case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(
+                value=ast.Constant(value=str(written))
+            ):
                 texts[key] = inspect.cleandoc(written)
     return texts
 
@@ -158,7 +200,9 @@ def _descriptions(cls: type) -> dict[str, str]:
 def section_example(section: str) -> str:
     """Return a config in YAML that uses a kind of a section; the plain config where it already does."""
     known = all_kinds(section)
-    plain = next((cls for name, cls in known.items() if f"{section}: {{kind: {name}" in PLAIN), None)
+    plain = next(
+        (cls for name, cls in known.items() if f"{section}: {{kind: {name}" in PLAIN), None
+    )
     return example(plain or next(iter(known.values())))
 
 

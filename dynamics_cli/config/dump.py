@@ -33,7 +33,11 @@ def flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the values of a config by `section.key`."""
     values: dict[str, Any] = {}
     for key, value in section.items():
-        values |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+        values |= (
+            flat(value, f"{prefix}{key}.")
+            if isinstance(value, Mapping)
+            else {f"{prefix}{key}": value}
+        )
     return values
 
 
@@ -53,9 +57,13 @@ def to_yaml(config: RunConfig | dict[str, Any], width: int | None = None) -> str
 
     def written(width: int) -> str:
         # other than ASCII is escaped: PyYAML writes some line separators raw, which do not read back
-        return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=width)
+        return yaml.dump(
+            plain, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=width
+        )
 
     if width is None:
         return written(120)
-    texts = (written(width - less) for less in range(0, 48, 8))  # PyYAML ends a line after the item that is too long
+    texts = (
+        written(width - less) for less in range(0, 48, 8)
+    )  # PyYAML ends a line after the item that is too long
     return min(texts, key=lambda text: max(width, *map(len, text.splitlines())))

@@ -37,13 +37,25 @@ def explain(error: ValidationError, source: Written) -> list[Mistake]:
     """Return the problems of `error` with the lines of `source`; values already complained about are left out."""
     told: dict[KeyPath, str] = {}
     for detail in error.errors(include_url=False, include_context=False)[:MAX_EXPLAINED]:
-        loc = (part for part in detail["loc"] if not str(part).startswith(("literal[", "list[", "dict[")))
-        path, message = _message(detail, tuple(loc), source.data)  # `loc` without the alternatives of unions
+        loc = (
+            part
+            for part in detail["loc"]
+            if not str(part).startswith(("literal[", "list[", "dict["))
+        )
+        path, message = _message(
+            detail, tuple(loc), source.data
+        )  # `loc` without the alternatives of unions
         if path in told and ", not " in message:
             message = f"{told[path].partition(', not ')[0]} or {message.removeprefix('must be ')}"
         told[path] = message
-    inner = {path[:length] for path in told for length in range(len(path))}  # an alternative that does not matter
-    kept = {path: message for path, message in told.items() if path not in inner and not source.is_broken(path)}
+    inner = {
+        path[:length] for path in told for length in range(len(path))
+    }  # an alternative that does not matter
+    kept = {
+        path: message
+        for path, message in told.items()
+        if path not in inner and not source.is_broken(path)
+    }
     return [source.problem(path, message) for path, message in kept.items()]
 
 
@@ -57,12 +69,17 @@ def _message(detail: ErrorDetails, path: KeyPath, data: dict[str, Any]) -> tuple
         case "union_tag_not_found":
             return (*path, "kind"), f"is missing; allowed are {_general(kinds(path, data))}"
         case "union_tag_invalid":
-            kind, path = (given, path) if isinstance(given, str) else (given["kind"], (*path, "kind"))
+            kind, path = (
+                (given, path) if isinstance(given, str) else (given["kind"], (*path, "kind"))
+            )
             allowed = kinds(path[:-1] if path[-1] == "kind" else path, data)
             close = did_you_mean(str(kind), allowed)
             return path, f"unknown kind {kind!r}; allowed are {_general(allowed)}{close}{OTHERS}"
     if isinstance(given, str) and given in kinds(path, data):
-        return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
+        return (
+            path,
+            f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)",
+        )
     expected = re.sub(r"^\w+ should", "must", detail["msg"].partition(" after validation")[0])
     for theirs, ours in WORDS.items():
         expected = expected.replace(theirs, ours)
@@ -83,4 +100,6 @@ def _unknown_key(path: KeyPath, data: dict[str, Any]) -> str:
     kind = section.get("kind") if isinstance(section, dict) else None
     allowed = known_keys(tuple(above), kind, data) or []
     of_kind = f" of kind {kind!r}" if kind is not None and kinds(tuple(above), data) else ""
-    return f"unknown key{of_kind}; allowed are {', '.join(allowed)}{did_you_mean(str(key), allowed)}"
+    return (
+        f"unknown key{of_kind}; allowed are {', '.join(allowed)}{did_you_mean(str(key), allowed)}"
+    )

@@ -21,7 +21,9 @@ NUMERICS_VERSION = 2
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
 
 
-def canonical(config: RunConfig, *, device: str, backend: str, digests: dict[str, str] | None = None) -> str:
+def canonical(
+    config: RunConfig, *, device: str, backend: str, digests: dict[str, str] | None = None
+) -> str:
     """Return the text that is hashed: JSON with sorted keys, resolved device and backend, and contents for files.
 
     `digests` keeps those of files, which many configs may name, from call to call.
@@ -43,7 +45,9 @@ def canonical(config: RunConfig, *, device: str, backend: str, digests: dict[str
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def run_hash(config: RunConfig, *, device: str, backend: str, digests: dict[str, str] | None = None) -> str:
+def run_hash(
+    config: RunConfig, *, device: str, backend: str, digests: dict[str, str] | None = None
+) -> str:
     """Return the identity of the run, a sha256 in hexadecimal.
 
     It depends on the computation, not on how or where the config is written: the order of keys, `extends`, the spelling
@@ -58,7 +62,9 @@ def run_hash(config: RunConfig, *, device: str, backend: str, digests: dict[str,
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.
     """
-    return hashlib.sha256(canonical(config, device=device, backend=backend, digests=digests).encode()).hexdigest()
+    return hashlib.sha256(
+        canonical(config, device=device, backend=backend, digests=digests).encode()
+    ).hexdigest()
 
 
 def run_directory_name(config: RunConfig, identity: str) -> str:
@@ -71,7 +77,9 @@ def _file_hash(file: str, key: str) -> str:
         with Path(file).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ConfigError([Mistake(MAPPING, None, key, f"{file} cannot be read: {error.strerror}")]) from error
+        raise ConfigError(
+            [Mistake(MAPPING, None, key, f"{file} cannot be read: {error.strerror}")]
+        ) from error
 
 
 def check_files(sections: Sections) -> Iterator[tuple[KeyPath, str]]:

@@ -71,7 +71,9 @@ def load_config(
     return config
 
 
-def written_config(source: Source, overrides: Sequence[str | Assignment] = (), **settings: object) -> Written:
+def written_config(
+    source: Source, overrides: Sequence[str | Assignment] = (), **settings: object
+) -> Written:
     """Return a config as it is written, with all that it extends and all changes, before anything is validated.
 
     Raises:
@@ -82,7 +84,9 @@ def written_config(source: Source, overrides: Sequence[str | Assignment] = (), *
     return plain
 
 
-def self_contained(source: Source, overrides: Sequence[str] = (), **settings: object) -> dict[str, Any]:
+def self_contained(
+    source: Source, overrides: Sequence[str] = (), **settings: object
+) -> dict[str, Any]:
     """Return a config as it is written, without its section `sweep`, as plain data that any directory may read.
 
     Raises:
@@ -95,7 +99,9 @@ def self_contained(source: Source, overrides: Sequence[str] = (), **settings: ob
     return data
 
 
-def load_sweep(source: Source, overrides: Sequence[str] = ()) -> tuple[SweepSection | None, Written]:
+def load_sweep(
+    source: Source, overrides: Sequence[str] = ()
+) -> tuple[SweepSection | None, Written]:
     """Return the section `sweep` of a config, None where it has none, and the config as it is written.
 
     Raises:
@@ -114,13 +120,19 @@ def _make_paths_absolute(source: Written, path: KeyPath = ()) -> None:
     """Replace the names of files in a section, and in those below it, by absolute paths."""
     section: Any = value_at(path, source.data)
     for key, value in section.items() if isinstance(section, dict) else enumerate(section):
-        if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
+        if isinstance(value, dict) or (
+            isinstance(value, list) and any(isinstance(item, dict) for item in value)
+        ):
             _make_paths_absolute(source, (*path, key))
-        elif isinstance(value, str) and key in getattr(section_at(path, source.data), "file_keys", ()):
+        elif isinstance(value, str) and key in getattr(
+            section_at(path, source.data), "file_keys", ()
+        ):
             section[key] = os.path.normpath(source.origin((*path, key)).directory / value)
 
 
-def _validate(source: Written, check_files_exist: bool, lenient: bool) -> tuple[RunConfig | None, list[Mistake]]:
+def _validate(
+    source: Written, check_files_exist: bool, lenient: bool
+) -> tuple[RunConfig | None, list[Mistake]]:
     """Return the config, if each value is right, and everything that is wrong."""
     config, problems = None, list(source.problems)
     context = {LENIENT: lenient}
@@ -129,8 +141,13 @@ def _validate(source: Written, check_files_exist: bool, lenient: bool) -> tuple[
     except ValidationError as error:
         problems += explain(error, source)
     sections = _valid_sections(source.data, context) if config is None else dict(config)
-    findings = [*(() if lenient else check_sections(sections)), *(check_files(sections) if check_files_exist else ())]
-    problems += [source.problem(path, message) for path, message in findings if not source.is_broken(path)]
+    findings = [
+        *(() if lenient else check_sections(sections)),
+        *(check_files(sections) if check_files_exist else ()),
+    ]
+    problems += [
+        source.problem(path, message) for path, message in findings if not source.is_broken(path)
+    ]
     return config, problems
 
 
@@ -153,7 +170,9 @@ def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[s
     for name, field in RunConfig.model_fields.items():
         limited: Any = Annotated[field.annotation, field]
         with suppress(ValidationError):  # told by the validation of the whole
-            sections[name] = TypeAdapter(limited).validate_python(data.get(name, {}), context=context)
+            sections[name] = TypeAdapter(limited).validate_python(
+                data.get(name, {}), context=context
+            )
     return sections
 
 

@@ -84,7 +84,10 @@ def read_text(text: str, file: str, directory: Path) -> Written:
     except yaml.reader.ReaderError as error:
         told = f"not valid YAML: the character #x{error.character:04x} is not allowed"
         line = text[: error.position].count("\n") + 1
-    except (ValueError, OverflowError):  # PyYAML converts the code of an escape such as "\UFFFFFFFF" unchecked
+    except (
+        ValueError,
+        OverflowError,
+    ):  # PyYAML converts the code of an escape such as "\UFFFFFFFF" unchecked
         told = "not valid YAML: a text holds an escape that is no character"
     raise ConfigError([Mistake(file, line, "", told)])
 
@@ -119,10 +122,15 @@ def _converted(node: Node, path: KeyPath, source: Written) -> Any:
     if isinstance(node, ScalarNode) and kind in ("null", "bool", "int", "float", "str"):
         try:
             return _scalar(node.value, kind)
-        except (ValueError, KeyError):  # an explicit tag that does not fit, or a number of too many digits
+        except (
+            ValueError,
+            KeyError,
+        ):  # an explicit tag that does not fit, or a number of too many digits
             return source.refuse(path, f"{node.value[:60]!r} cannot be read as a YAML {kind}")
     tag = node.tag.replace(_TAG, "!!")
-    return source.refuse(path, f"the YAML tag {tag!r} is not allowed: a config holds only plain values")
+    return source.refuse(
+        path, f"the YAML tag {tag!r} is not allowed: a config holds only plain values"
+    )
 
 
 def _mapping(node: MappingNode, path: KeyPath, source: Written) -> dict[str, Any]:
@@ -170,7 +178,9 @@ def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Writte
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise ValueError(f"it holds more than {MAX_BYTES} bytes; write the data to a file of their own")
+            raise ValueError(
+                f"it holds more than {MAX_BYTES} bytes; write the data to a file of their own"
+            )
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
         told = "there is no such file"
@@ -219,7 +229,9 @@ def read_mapping(mapping: Mapping[str, object]) -> Written:
 
     Tuples and arrays (anything with `tolist`) become lists, paths become texts.
     """
-    return _with_parents(Written(walked(mapping, _text_of_path), {(): Place(MAPPING, None, Path.cwd())}), [])
+    return _with_parents(
+        Written(walked(mapping, _text_of_path), {(): Place(MAPPING, None, Path.cwd())}), []
+    )
 
 
 def _text_of_path(value: Any) -> Any:
@@ -238,8 +250,13 @@ def override_texts(overrides: Overrides) -> list[str]:
     """Return changes of settings as `--set` takes them: `key=value`, the value as YAML."""
     if isinstance(overrides, str):
         raise UsageError(f"overrides are a mapping or a list, not the text {overrides!r}")
-    if isinstance(overrides, Mapping):  # JSON is YAML, and leaves no text that could be read as something else
-        return [f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in overrides.items()]
+    if isinstance(
+        overrides, Mapping
+    ):  # JSON is YAML, and leaves no text that could be read as something else
+        return [
+            f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}"
+            for key, value in overrides.items()
+        ]
     return list(overrides)
 
 
@@ -251,14 +268,19 @@ class Assignment(NamedTuple):
     origin: Place
 
 
-def apply(source: Written, overrides: Iterable[str | Assignment], settings: Mapping[str, object]) -> None:
+def apply(
+    source: Written, overrides: Iterable[str | Assignment], settings: Mapping[str, object]
+) -> None:
     """Apply each `key=value` to `source`, the value read as YAML, then `settings`; problems are added to `source`.
 
     A mapping replaces its section. Kinds are set first, whatever the order: setting one keeps the keys beside it that
     the new kind knows and drops the others, but none that another override sets. Paths in values are relative to the
     working directory. Settings replace top-level keys; None means that one was not given.
     """
-    given = [change if isinstance(change, Assignment) else _assignment(change, source) for change in overrides]
+    given = [
+        change if isinstance(change, Assignment) else _assignment(change, source)
+        for change in overrides
+    ]
     changes = [change for change in given if change is not None]
     for path, value, origin in sorted(changes, key=lambda change: change.path[-1] != "kind"):
         source.assign(path, deepcopy(value), origin)
@@ -271,10 +293,14 @@ def _assignment(text: str, source: Written) -> Assignment | None:
     key, equals, written = text.partition("=")
     path = tuple(part.strip() for part in key.split("."))
     if not equals or not all(path):
-        source.problems.append(Mistake(SET, None, "", f"{text!r} must have the form section.key=value"))
+        source.problems.append(
+            Mistake(SET, None, "", f"{text!r} must have the form section.key=value")
+        )
         return None
     try:
-        return Assignment(path, read_value(written, SET, ".".join(path)), Place(SET, None, Path.cwd()))
+        return Assignment(
+            path, read_value(written, SET, ".".join(path)), Place(SET, None, Path.cwd())
+        )
     except ConfigError as error:
         source.problems += error.problems
         return None

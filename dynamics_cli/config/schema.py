@@ -47,7 +47,11 @@ def choice_at(path: KeyPath, data: object) -> OneOf | type[Section] | None:
     field = cls.model_fields.get(key) if cls is not None else None
     if field is None or (note := one_of(field)) is not None:
         return None if field is None else note
-    return field.annotation if isinstance(field.annotation, type) and issubclass(field.annotation, Section) else None
+    return (
+        field.annotation
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+        else None
+    )
 
 
 def section_at(path: KeyPath, data: object) -> type[Section] | None:

@@ -83,7 +83,9 @@ class Written:
             for stale in [name for name in section if known is not None and name not in known]:
                 del section[stale]
         section[key] = value
-        self.origins = {at: where for at, where in self.origins.items() if at[: len(place)] != place}
+        self.origins = {
+            at: where for at, where in self.origins.items() if at[: len(place)] != place
+        }
         self.broken = {at for at in self.broken if at[: len(place)] != place}
         self.origins[place] = origin
 
@@ -97,7 +99,9 @@ def merge(parent: Written, child: Written) -> Written:
     return parent
 
 
-def _merge_sections(parent: Written, child: Written, path: tuple[str, ...], section: dict[str, Any]) -> None:
+def _merge_sections(
+    parent: Written, child: Written, path: tuple[str, ...], section: dict[str, Any]
+) -> None:
     for key in sorted(section, key=lambda key: key != "kind"):
         below = (*path, key)
         if isinstance(section[key], dict) and isinstance(value_at(below, parent.data), dict):

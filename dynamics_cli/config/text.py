@@ -50,7 +50,12 @@ def listing(words: list[str], most: int = 10) -> str:
 def _bounds(node: dict[str, Any]) -> str:
     bounds = [
         f"{sign} {int(node[key]) if float(node[key]).is_integer() else node[key]}"  # 0.0 by pydantic 2.8
-        for sign, key in ((">", "exclusiveMinimum"), (">=", "minimum"), ("<=", "maximum"), ("<", "exclusiveMaximum"))
+        for sign, key in (
+            (">", "exclusiveMinimum"),
+            (">=", "minimum"),
+            ("<=", "maximum"),
+            ("<", "exclusiveMaximum"),
+        )
         if key in node and node[key] != LIMIT
     ]
     return f" {' and '.join(bounds)}" if bounds else ""
@@ -73,7 +78,11 @@ def show(value: object) -> str:  # noqa: PLR0911 - one return a type
         case str():
             return f"the text {value[:60]!r}" + ("..." if len(value) > 60 else "")
         case int() | float():
-            return repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "an integer of many digits"
+            return (
+                repr(value)
+                if not isinstance(value, int) or abs(value) < 10**30
+                else "an integer of many digits"
+            )
         case list():
             return "an empty list" if not value else f"a list of {len(value)}"
         case dict():

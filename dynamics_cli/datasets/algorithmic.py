@@ -68,7 +68,9 @@ class Polynomial(Dataset, kind="polynomial"):
     def load(self, streams: Streams) -> Samples:
         """Return the grid and the values of the polynomial there."""
         x = np.linspace(-1.0, 1.0, self.n)
-        return make_samples(x[:, None], np.cos(self.degree * np.arccos(x)), append_bias=self.append_bias)
+        return make_samples(
+            x[:, None], np.cos(self.degree * np.arccos(x)), append_bias=self.append_bias
+        )
 
 
 class SparseParity(Dataset, kind="sparse_parity"):
@@ -100,4 +102,6 @@ class SparseParity(Dataset, kind="sparse_parity"):
         count = self.n + (self.n_test or 0)
         check_size(count, self.dim + 1)
         x = streams.rng("data").choice([-1.0, 1.0], (count, self.dim))
-        return make_samples(x, x[:, : self.k].prod(axis=1), trained=self.n, append_bias=self.append_bias)
+        return make_samples(
+            x, x[:, : self.k].prod(axis=1), trained=self.n, append_bias=self.append_bias
+        )

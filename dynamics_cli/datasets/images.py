@@ -63,7 +63,10 @@ class OfClasses(Dataset):
             told = f"{self.kind} has {self.classes} classes, the loss {sections['loss'].kind} tells two apart"
             yield ("dataset", "kind"), f"{told}: take mnist_pair"
         if labels == "classes" and 1 < outputs < self.classes:
-            yield ("architecture", "outputs"), f"must be at least {self.classes}, the number of classes of {self.kind}"
+            yield (
+                ("architecture", "outputs"),
+                f"must be at least {self.classes}, the number of classes of {self.kind}",
+            )
 
     def load(self, streams: Streams) -> Samples:
         """Return images as rows of numbers, ordered by class.
@@ -88,12 +91,16 @@ class OfClasses(Dataset):
         images = self.images(part)
         for label, of_class in images.items():
             if count is not None and len(of_class) < count:
-                raise InputError(f"dataset.{key} is {count}, there are {len(of_class)} such images of class {label}")
+                raise InputError(
+                    f"dataset.{key} is {count}, there are {len(of_class)} such images of class {label}"
+                )
         return [of_class[:count] for of_class in images.values()]
 
     def _rows(self, images: list[Bytes]) -> tuple[Floats, Floats]:
         """Return pixels (n, d) from 0 (black) to 1 and labels (n,) of images sorted by class."""
-        classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(of_class) for of_class in images])  # (n,)
+        classes = np.repeat(
+            np.arange(len(images), dtype=np.float64), [len(of_class) for of_class in images]
+        )  # (n,)
         pixels, y = self.labelled(np.concatenate(images), classes)
         return pixels.reshape(len(pixels), -1) / 255.0, y
 
@@ -155,7 +162,10 @@ class MnistPair(Digits, kind="mnist_pair"):
         loss = sections.get("loss")
         needed = getattr(loss, "labels", "real")
         if needed not in ("real", self.labels):
-            yield ("dataset", "labels"), f"must be {needed} for the loss {sections['loss'].kind}, not {self.labels}"
+            yield (
+                ("dataset", "labels"),
+                f"must be {needed} for the loss {sections['loss'].kind}, not {self.labels}",
+            )
 
     def chosen(self) -> list[int]:
         """Return the two digits."""
@@ -189,7 +199,11 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
         """Say which images are there; DataMissingError: none were added."""
         from dynamics_cli.datasets.files.dogs_vs_cats import find_images
 
-        return self if self.images is not None else self.model_copy(update={"images": find_images()[1]})
+        return (
+            self
+            if self.images is not None
+            else self.model_copy(update={"images": find_images()[1]})
+        )
 
     def load(self, streams: Streams) -> Samples:
         """Return images as rows of 3 size^2 numbers from 0 to 1, for training and held out.
@@ -203,7 +217,9 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
 
         path, key = find_images()
         if self.images not in (None, key):
-            raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {key}")
+            raise InputError(
+                f"dataset.images names other images than those added, whose SHA-256 is {key}"
+            )
         checksum, pixels, dogs = read_images(path, self.size)
         if checksum != key:
             raise InputError(

@@ -60,18 +60,28 @@ class Points(Dataset, kind="points"):
         )
 
 
-def check_rows(key: str, rows: Sequence[Sequence[float]], columns: int, like: str) -> Iterator[Finding]:
+def check_rows(
+    key: str, rows: Sequence[Sequence[float]], columns: int, like: str
+) -> Iterator[Finding]:
     """Yield the first row under `key` whose number of coordinates differs from `like`."""
     for place, row in enumerate(rows):
         if len(row) != columns:
-            yield ("dataset", key, place), f"has {counted(len(row), 'coordinate')}, {like} {columns}; all need the same"
+            yield (
+                ("dataset", key, place),
+                f"has {counted(len(row), 'coordinate')}, {like} {columns}; all need the same",
+            )
             return
 
 
-def _same_length(key: str, labels: Sequence[float], inputs_key: str, inputs: Sequence[object]) -> Iterator[Finding]:
+def _same_length(
+    key: str, labels: Sequence[float], inputs_key: str, inputs: Sequence[object]
+) -> Iterator[Finding]:
     if len(labels) != len(inputs):
         samples, values = counted(len(inputs), "sample"), counted(len(labels), "label")
-        yield ("dataset", key), f"has {values}, but {inputs_key} has {samples}; there must be one label per sample"
+        yield (
+            ("dataset", key),
+            f"has {values}, but {inputs_key} has {samples}; there must be one label per sample",
+        )
 
 
 def counted(number: int, noun: str) -> str:
@@ -126,4 +136,6 @@ dataset: {kind: file, path: data.csv, test_fraction: 0.2}
             order = streams.rng("data").permutation(len(x))
             test, train = np.sort(order[:count]), np.sort(order[count:])
             x, y, x_test, y_test = x[train], y[train], x[test], y[test]
-        return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias, origin=self.path)
+        return make_samples(
+            x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias, origin=self.path
+        )

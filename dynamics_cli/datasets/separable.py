@@ -37,10 +37,16 @@ class Gaussians(Dataset, kind="gaussians"):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield means and outliers that do not fit the dimension, and a loss that needs classes."""
         if getattr(sections.get("loss"), "labels", "real") == "classes":
-            yield ("dataset", "kind"), f"{self.kind} has labels ±1, which do not suit the loss {sections['loss'].kind}"
+            yield (
+                ("dataset", "kind"),
+                f"{self.kind} has labels ±1, which do not suit the loss {sections['loss'].kind}",
+            )
         dim = self.dim or len(self.mean)
         if dim < len(self.mean):
-            yield ("dataset", "dim"), f"must be at least {len(self.mean)}, the coordinates of mean, not {dim}"
+            yield (
+                ("dataset", "dim"),
+                f"must be at least {len(self.mean)}, the coordinates of mean, not {dim}",
+            )
         if not any(self.mean):
             yield ("dataset", "mean"), "must not be 0: both classes would be in one place"
         yield from check_rows("outliers", self.outliers or [], dim, "the mean")
@@ -62,11 +68,15 @@ class Gaussians(Dataset, kind="gaussians"):
             return x
 
         def draw(count: int) -> tuple[Floats, Floats]:
-            return np.concatenate([one_class(sign, count) for sign in (1.0, -1.0)]), np.repeat([1.0, -1.0], count)
+            return np.concatenate([one_class(sign, count) for sign in (1.0, -1.0)]), np.repeat(
+                [1.0, -1.0], count
+            )
 
         x, y = draw(self.per_class)
         if self.outliers is not None:
             x = np.concatenate([x[: self.per_class], np.array(self.outliers), x[self.per_class :]])
             y = np.concatenate([np.ones(len(self.outliers)), y])
-        x_test, y_test = draw(self.test_per_class) if self.test_per_class is not None else (None, None)
+        x_test, y_test = (
+            draw(self.test_per_class) if self.test_per_class is not None else (None, None)
+        )
         return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)

@@ -11,7 +11,15 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Architecture, Dataset, Floats, Initialization, OneOf, Streams, TeacherStreams
+from dynamics_cli.kinds import (
+    Architecture,
+    Dataset,
+    Floats,
+    Initialization,
+    OneOf,
+    Streams,
+    TeacherStreams,
+)
 from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.data import Samples, check_size, make_samples
 
@@ -20,15 +28,15 @@ class _WithoutSamples(SimpleNamespace):
     """The problem of an initialisation that draws a teacher: there are no samples, loss or optimizer."""
 
     def __getattr__(self, name: str) -> Any:
-        raise InputError(f"dataset.initialization: weights of a teacher cannot depend on {name}; it labels the samples")
+        raise InputError(
+            f"dataset.initialization: weights of a teacher cannot depend on {name}; it labels the samples"
+        )
 
 
 class Teacher(Dataset, kind="teacher"):
     """Gaussian inputs labelled by a network with Gaussian weights, `y = phi(x) + noise` (Goldt et al. 2019)."""
 
-    example = (
-        "{kind: teacher, n: 200, dim: 10, n_test: 200, architecture: {kind: two_layer, width: 2, activation: erf}}"
-    )
+    example = "{kind: teacher, n: 200, dim: 10, n_test: 200, architecture: {kind: two_layer, width: 2, activation: erf}}"
     endless = True
     n: PositiveInt
     """Number of training samples."""
@@ -59,8 +67,14 @@ class Teacher(Dataset, kind="teacher"):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield sizes of weights beside an initialisation that draws them."""
         for key in ("scale", "output_value", "divide_inputs"):
-            if self.initialization is not None and getattr(self, key) != type(self).model_fields[key].default:
-                yield ("dataset", key), "does not go with dataset.initialization, which says the size of all weights"
+            if (
+                self.initialization is not None
+                and getattr(self, key) != type(self).model_fields[key].default
+            ):
+                yield (
+                    ("dataset", key),
+                    "does not go with dataset.initialization, which says the size of all weights",
+                )
 
     def weights(self, streams: Streams) -> dict[str, Floats]:
         """Return the weights of the teacher by name.
@@ -129,7 +143,9 @@ class SphereTeacher(Dataset, kind="sphere_teacher"):
         check_size(self.neurons, self.dim + self.n + (self.n_test or 0))
         rng = streams.rng("teacher")
         rows = rng.standard_normal((self.neurons, self.dim))
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.choice([-1.0, 1.0], self.neurons)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.choice(
+            [-1.0, 1.0], self.neurons
+        )
 
     def load(self, streams: Streams) -> Samples:
         """Draw inputs and label them.
@@ -202,7 +218,10 @@ initialization: {kind: unbalanced, scale: 0.01}
         """Yield more singular values than the map can have."""
         if len(self.singular_values) > min(self.inputs, self.outputs):
             most = min(self.inputs, self.outputs)
-            yield ("dataset", "singular_values"), f"has {len(self.singular_values)} values, the map at most {most}"
+            yield (
+                ("dataset", "singular_values"),
+                f"has {len(self.singular_values)} values, the map at most {most}",
+            )
         if self.n is None and getattr(sections.get("optimizer"), "samples", None) == "fresh":
             yield (
                 ("dataset", "n"),
@@ -212,7 +231,9 @@ initialization: {kind: unbalanced, scale: 0.01}
     def vectors(self, streams: Streams) -> tuple[Floats, Floats]:
         """Return `U` (outputs, r) and `V` (inputs, r), drawn from the Haar measure."""
         rng, r = streams.rng("teacher"), len(self.singular_values)
-        U, V = (np.linalg.qr(rng.standard_normal((side, r)))[0] for side in (self.outputs, self.inputs))
+        U, V = (
+            np.linalg.qr(rng.standard_normal((side, r)))[0] for side in (self.outputs, self.inputs)
+        )
         return U, V
 
     def load(self, streams: Streams) -> Samples:

@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.engine.layout import Layout
-from dynamics_cli.engine.native import Floats, address_of, blocks, call, call_number, offset, piece, unit
+from dynamics_cli.engine.native import (
+    Floats,
+    address_of,
+    blocks,
+    call,
+    call_number,
+    offset,
+    piece,
+    unit,
+)
 from dynamics_cli.engine.records import CURVATURE, Curvature, Network
 from dynamics_cli.engine.units import activation_unit, loss_curvature_unit
 
@@ -39,7 +48,11 @@ def forward_tangents(state: Curvature, net: Network) -> int:
         d, m, count, h = layer.inputs, layer.outputs, n * layer.outputs, state.x
         tangent_z, tangent_h = offset(state.tangent_z, end), offset(state.tangent_h, end)
         if k > 0:
-            h, below, W = offset(net.activations, at), offset(state.tangent_h, at), offset(state.theta, layer.weight)
+            h, below, W = (
+                offset(net.activations, at),
+                offset(state.tangent_h, at),
+                offset(state.theta, layer.weight),
+            )
             if m == 1:
                 call(net.dots, (below, W, n, d, tangent_z))
             else:
@@ -57,10 +70,24 @@ def forward_tangents(state: Curvature, net: Network) -> int:
 @piece
 def loss_tangents(state: Curvature, net: Network, at: int, C: int) -> None:
     """Set the tangents of the deltas of the outputs (n, C), which begin at `at`."""
-    z, delta, n, scale = offset(state.tangent_z, at), offset(state.tangent_deltas, at), state.samples, net.output_scale
+    z, delta, n, scale = (
+        offset(state.tangent_z, at),
+        offset(state.tangent_deltas, at),
+        state.samples,
+        net.output_scale,
+    )
     for k in range(n * C):
         z[k] *= scale
-    given = offset(net.activations, at), state.y, z, delta, n, C, state.sample_weight, net.loss_numbers
+    given = (
+        offset(net.activations, at),
+        state.y,
+        z,
+        delta,
+        n,
+        C,
+        state.sample_weight,
+        net.loss_numbers,
+    )
     call_number(state.loss_curvature, given)
     for k in range(n * C):
         delta[k] *= scale
@@ -71,13 +98,20 @@ def backward_tangents(state: Curvature, net: Network, at: int) -> None:
     """Fill `result` from the tangents of the deltas of the outputs, which begin at `at`."""
     n = state.samples
     for k in range(net.layer_count - 1, net.lowest - 1, -1):
-        layer, delta, tangent = offset(net.layers, k), offset(net.deltas, at), offset(state.tangent_deltas, at)
+        layer, delta, tangent = (
+            offset(net.layers, k),
+            offset(net.deltas, at),
+            offset(state.tangent_deltas, at),
+        )
         d, m = layer.inputs, layer.outputs
         at -= n * d
         h = offset(net.activations, at) if k > 0 else state.x
         call(net.weight_gradient, (net, layer, h, tangent, state.result, n, 0))
         if k > 0:
-            call(net.weight_gradient, (net, layer, offset(state.tangent_h, at), delta, state.result, n, 1))
+            call(
+                net.weight_gradient,
+                (net, layer, offset(state.tangent_h, at), delta, state.result, n, 1),
+            )
         if k > net.lowest:
             below, z = offset(state.tangent_deltas, at), offset(state.tangent_z, at)
             first, second = offset(net.derivatives, at), offset(net.second_derivatives, at)
@@ -123,9 +157,22 @@ class Work:
             REAL, N, N, layout.scratch(n), N, N, P, P, n * layout.sizes[-1]
         )
         self.net, self._layout = layout.network(h, delta, scratch, first, second), layout
-        theta, x_at, y_at, base, g = (address_of(array) for array in (self.theta, x, y, self.base, self.gradient))
+        theta, x_at, y_at, base, g = (
+            address_of(array) for array in (self.theta, x, y, self.base, self.gradient)
+        )
         numbers = address_of(engine.sigma_numbers)
-        self._arguments = ctypes.addressof(self.net), engine.sigma, numbers, theta, x_at, y_at, base, n, weight, g
+        self._arguments = (
+            ctypes.addressof(self.net),
+            engine.sigma,
+            numbers,
+            theta,
+            x_at,
+            y_at,
+            base,
+            n,
+            weight,
+            g,
+        )
 
     def write(self, parameters: Mapping[str, Any]) -> None:
         """Set the weights."""
@@ -162,10 +209,21 @@ class Engine:
         N, P = samples.n * self.layout.numbers, self.layout.P
         direction, result, z, h, deltas = blocks(REAL, P, P, N, N, N)
         self.state = CURVATURE(
-            network=self.work.net, loss_curvature=loss_curvature_unit(problem.loss, REAL).native.address,
-            samples=samples.n, sample_weight=weight, x=x, y=y, theta=self.work.theta, trained=len(self.places),
-            places=self.places, direction=direction, result=result, tangent_z=z, tangent_h=h, tangent_deltas=deltas,
-        )  # fmt: skip
+            network=self.work.net,
+            loss_curvature=loss_curvature_unit(problem.loss, REAL).native.address,
+            samples=samples.n,
+            sample_weight=weight,
+            x=x,
+            y=y,
+            theta=self.work.theta,
+            trained=len(self.places),
+            places=self.places,
+            direction=direction,
+            result=result,
+            tangent_z=z,
+            tangent_h=h,
+            tangent_deltas=deltas,
+        )
         """What `hessian_product` reads."""
 
     def multiply(self, v: Vector) -> Vector:

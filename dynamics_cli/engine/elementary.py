@@ -23,7 +23,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from dynamics_cli.engine.native import cast_like, cgutils, function, fused, intrinsic, multiply_add, typeof, types
+from dynamics_cli.engine.native import (
+    cast_like,
+    cgutils,
+    function,
+    fused,
+    intrinsic,
+    multiply_add,
+    typeof,
+    types,
+)
 
 
 class Constants(NamedTuple):
@@ -48,7 +57,10 @@ class Constants(NamedTuple):
 
     def of(self, real: Any) -> Constants:
         """Return the constants, but counts of bits, as numbers of a precision."""
-        rounded = (tuple(map(real, value)) if isinstance(value, tuple) else real(value) for value in self[2:])
+        rounded = (
+            tuple(map(real, value)) if isinstance(value, tuple) else real(value)
+            for value in self[2:]
+        )
         return Constants(self.digits, self.bias, *rounded)
 
 
@@ -112,7 +124,9 @@ def constants(context: Any, x: Any) -> Any:
     """Return the constants of the precision of a number."""
     values = _SINGLE if x == types.float32 else _DOUBLE
     kind = typeof(values)
-    return kind(x), lambda context, builder, signature, arguments: context.get_constant_generic(builder, kind, values)
+    return kind(x), lambda context, builder, signature, arguments: context.get_constant_generic(
+        builder, kind, values
+    )
 
 
 # -- parts of numbers
@@ -134,7 +148,11 @@ def number(context: Any, integer: Any, like: Any) -> Any:
     """Return the number with these bits, in the precision of another."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        integer = builder.trunc(arguments[0], ir.IntType(like.bitwidth)) if like.bitwidth < 64 else arguments[0]
+        integer = (
+            builder.trunc(arguments[0], ir.IntType(like.bitwidth))
+            if like.bitwidth < 64
+            else arguments[0]
+        )
         return builder.bitcast(integer, arguments[1].type)
 
     return like(integer, like), written
@@ -151,7 +169,9 @@ def parts(x: Any) -> Any:
     """Return m, about `sqrt(1/2)` to `sqrt(2)`, and k as a number, of a positive normal number m 2^k."""
     c = constants(x)
     digits, bias = c.digits, c.bias
-    root = int((math.sqrt(0.5) * 2 - 1) * 2**digits + 0.5) + (bias - 1 << digits)  # the bits of sqrt(1/2)
+    root = int((math.sqrt(0.5) * 2 - 1) * 2**digits + 0.5) + (
+        bias - 1 << digits
+    )  # the bits of sqrt(1/2)
     above = bits(x) + (bias << digits) - root
     k = number(above >> digits | digits + bias << digits, x) - cast_like(2.0**digits + bias, x)
     return number((above & (1 << digits) - 1) + root, x), k
@@ -256,7 +276,10 @@ sin, cos = function(lambda x: sine(x, 0)), function(lambda x: sine(x, 1))
 def tanh(x: Any) -> Any:
     """Return `tanh(x)`: x plus a rational function below 0.55, `1 - 2 e / (1 + e)`, `e = exp(-2 x)`, above."""
     c, unity, y = constants(x), cast_like(1, x), abs(x)
-    square, twice = y * y, clipped(y * cast_like(-2, x), cast_like(-0.8 * c.digits, x), cast_like(0, x))
+    square, twice = (
+        y * y,
+        clipped(y * cast_like(-2, x), cast_like(-0.8 * c.digits, x), cast_like(0, x)),
+    )
     r, g, _, t = reduced(twice)
     large, power = twice < cast_like(-1.1, x), power_of_two(t + unity)
     e = multiply_add(power, r + g, power)  # twice exp(-2 y)

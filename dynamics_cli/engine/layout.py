@@ -29,7 +29,9 @@ class Layout:
         architecture: Any = problem.config.architecture
         self.shapes, self.dtype = problem.shapes, dtype
         ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes.values())]).tolist()
-        self.at = {name: slice(*pair) for name, pair in zip(self.shapes, pairwise(ends), strict=True)}
+        self.at = {
+            name: slice(*pair) for name, pair in zip(self.shapes, pairwise(ends), strict=True)
+        }
         """Where each weight stands."""
         self.P: int = ends[-1]
         weights = [name for name in self.shapes if "weight" in name]
@@ -41,39 +43,64 @@ class Layout:
         self.numbers = sum(self.sizes[1:])
         """How many numbers the layers give for a sample."""
         biases = [name.replace("weight", "bias") for name in weights]
-        learning = (k for k, pair in enumerate(zip(weights, biases, strict=True)) if set(pair) & set(trained))
+        learning = (
+            k
+            for k, pair in enumerate(zip(weights, biases, strict=True))
+            if set(pair) & set(trained)
+        )
         self._lowest = next(learning, 0)
         self._scale = float(architecture.output_scale or 1.0)
         self._loss = loss_unit(problem.loss, dtype)
         evaluated = network.diagonal_loss_and_gradient if self.depth else network.loss_and_gradient
         self.loss_and_gradient = evaluated(dtype)
         """The unit that evaluates the network."""
-        self._layers = (LAYER.structure * len(weights))(*(
-            LAYER(inputs=d, outputs=m, weight=self.at[w].start, bias=self.at[b].start if b in self.at else -1)
-            for w, b, d, m in zip(weights, biases, self.sizes, self.sizes[1:], strict=False)
-        ))  # fmt: skip
+        self._layers = (LAYER.structure * len(weights))(
+            *(
+                LAYER(
+                    inputs=d,
+                    outputs=m,
+                    weight=self.at[w].start,
+                    bias=self.at[b].start if b in self.at else -1,
+                )
+                for w, b, d, m in zip(weights, biases, self.sizes, self.sizes[1:], strict=False)
+            )
+        )
 
     def scratch(self, rows: int) -> int:
         """Return the numbers of scratch that a chunk of samples needs."""
         most = max(a * b for a, b in pairwise(self.sizes))
         return 2 * self.P if self.depth else 1 + most + rows * max(self.sizes)
 
-    def network(self, activations: Weights, deltas: Weights, scratch: Weights, *derivatives: Weights) -> Any:
+    def network(
+        self, activations: Weights, deltas: Weights, scratch: Weights, *derivatives: Weights
+    ) -> Any:
         """Return the record of the network, given the arrays that units work on.
 
         `derivatives` are arrays for first and second ones; without, the first stand in `deltas`.
         """
         first, second = derivatives or (deltas, deltas)
         return NETWORK(
-            loss_and_gradient=self.loss_and_gradient.address, forward_layer=network.forward_layer(self.dtype).address,
+            loss_and_gradient=self.loss_and_gradient.address,
+            forward_layer=network.forward_layer(self.dtype).address,
             backward_layer=network.backward_layer(self.dtype).address,
-            weight_gradient=network.weight_gradient(self.dtype).address, product=product(self.dtype).address,
-            dots=dots(self.dtype).address, loss=self._loss.native.address, loss_numbers=self._loss.numbers,
-            layers=self._layers, layer_count=len(self._layers), lowest=self._lowest, depth=self.depth,
-            columns=self.sizes[0], output_scale=self._scale, activations=activations,
-            deltas=deltas, derivatives=first, second_derivatives=second, keeps_derivatives=bool(derivatives),
+            weight_gradient=network.weight_gradient(self.dtype).address,
+            product=product(self.dtype).address,
+            dots=dots(self.dtype).address,
+            loss=self._loss.native.address,
+            loss_numbers=self._loss.numbers,
+            layers=self._layers,
+            layer_count=len(self._layers),
+            lowest=self._lowest,
+            depth=self.depth,
+            columns=self.sizes[0],
+            output_scale=self._scale,
+            activations=activations,
+            deltas=deltas,
+            derivatives=first,
+            second_derivatives=second,
+            keeps_derivatives=bool(derivatives),
             scratch=scratch,
-        )  # fmt: skip
+        )
 
     @contextmanager
     def centring(self, *networks: Any) -> Iterator[None]:

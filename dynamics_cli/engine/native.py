@@ -21,13 +21,22 @@ from numpy.typing import NDArray
 from dynamics_cli import compiling  # noqa: F401 - decides where compiled code is kept
 
 _numba: Any = numba  # which is typed in parts
-types, typeof, extending, cgutils = _numba.types, _numba.typeof, _numba.extending, _numba.core.cgutils
+types, typeof, extending, cgutils = (
+    _numba.types,
+    _numba.typeof,
+    _numba.extending,
+    _numba.core.cgutils,
+)
 
 counted_loop, slot = cgutils.for_range, cgutils.alloca_once
 intrinsic: Callable[[Callable[..., Any]], Any] = extending.intrinsic
-piece: Callable[[Callable[..., Any]], Any] = _numba.njit(inline="always", error_model="numpy", _nrt=False)
+piece: Callable[[Callable[..., Any]], Any] = _numba.njit(
+    inline="always", error_model="numpy", _nrt=False
+)
 """Decorator of a part of units: numba writes it into each unit that calls it."""
-function: Callable[[Callable[..., Any]], Any] = _numba.njit(error_model="numpy", fastmath=False, forceinline=True)
+function: Callable[[Callable[..., Any]], Any] = _numba.njit(
+    error_model="numpy", fastmath=False, forceinline=True
+)
 """Decorator of a function of numbers, which LLVM writes into each unit that calls it; its options are its own."""
 
 Real: TypeAlias = Any
@@ -40,7 +49,12 @@ Floats: TypeAlias = Any
 Unit: TypeAlias = int
 """The address of a unit."""
 _INT, _FLOAT = types.int64, types.float64
-_C: dict[Any, Any] = {_INT: ctypes.c_int64, _FLOAT: ctypes.c_double, types.float32: ctypes.c_float, types.void: None}
+_C: dict[Any, Any] = {
+    _INT: ctypes.c_int64,
+    _FLOAT: ctypes.c_double,
+    types.float32: ctypes.c_float,
+    types.void: None,
+}
 
 
 # -- records
@@ -65,7 +79,9 @@ class Record:
     def __call__(self, **values: Any) -> Any:
         """Return a structure with values for all fields; arrays and structures are written as addresses, and kept."""
         if values.keys() != self.types.keys():
-            raise TypeError(f"{self.name}: wrong or missing fields {sorted(values.keys() ^ self.types.keys())}")
+            raise TypeError(
+                f"{self.name}: wrong or missing fields {sorted(values.keys() ^ self.types.keys())}"
+            )
         structure = self.structure(**{field: _written(value) for field, value in values.items()})
         structure.kept = values
         return structure
@@ -84,7 +100,9 @@ class RecordType(numba.types.Type):
         self.fields = {field: numba_type(kind, dtype) for field, kind in record.types.items()}
         self.offsets = {field: getattr(record.structure, field).offset for field in self.fields}
         self.size = ctypes.sizeof(record.structure)
-        super().__init__(f"{record.name}({', '.join(f'{field}: {kind}' for field, kind in self.fields.items())})")
+        super().__init__(
+            f"{record.name}({', '.join(f'{field}: {kind}' for field, kind in self.fields.items())})"
+        )
 
 
 extending.register_model(RecordType)(extending.models.OpaqueModel)  # a pointer to bytes
@@ -100,7 +118,9 @@ class _RecordFields(numba.core.typing.templates.AttributeTemplate):
 
 def _read(context: Any, builder: Any, kind: RecordType, record: Any, field: str) -> Any:
     at = builder.gep(record, [ir.Constant(ir.IntType(64), kind.offsets[field])])
-    return builder.load(builder.bitcast(at, context.get_value_type(kind.fields[field]).as_pointer()))
+    return builder.load(
+        builder.bitcast(at, context.get_value_type(kind.fields[field]).as_pointer())
+    )
 
 
 extending.lower_getattr_generic(RecordType)(_read)
@@ -128,7 +148,9 @@ class Native:
         self._code = _numba.cfunc(result(*given), **options)(function)
         self.address = int(self._code.address or 0)
         """Where it is."""
-        self.call = ctypes.CFUNCTYPE(_C[result], *(_C.get(kind, ctypes.c_void_p) for kind in given))(self.address)
+        self.call = ctypes.CFUNCTYPE(
+            _C[result], *(_C.get(kind, ctypes.c_void_p) for kind in given)
+        )(self.address)
         """Calls it, free of Python's lock, with numbers and addresses."""
 
 
@@ -151,7 +173,10 @@ def blocks(dtype: np.dtype[Any], *counts: int) -> list[NDArray[np.floating]]:
     starts = np.cumsum([0, *(-(-count // line) * line for count in counts)]).tolist()
     raw = np.zeros(starts[-1] + line, dtype)
     first = -address_of(raw) // dtype.itemsize % line
-    return [raw[first + start : first + start + count] for start, count in zip(starts, counts, strict=False)]
+    return [
+        raw[first + start : first + start + count]
+        for start, count in zip(starts, counts, strict=False)
+    ]
 
 
 # -- inside units
@@ -192,8 +217,12 @@ def multiply_add(context: Any, a: Any, b: Any, c: Any) -> Any:
 
 def fused(builder: Any, kind: Any, arguments: Any) -> Any:
     """Write `a b + c` of numbers or vectors."""
-    count, element = (f"v{kind.count}", kind.element) if isinstance(kind, ir.VectorType) else ("", kind)
-    return called(builder, f"llvm.fmuladd.{count}f{64 if element == ir.DoubleType() else 32}", kind, arguments)
+    count, element = (
+        (f"v{kind.count}", kind.element) if isinstance(kind, ir.VectorType) else ("", kind)
+    )
+    return called(
+        builder, f"llvm.fmuladd.{count}f{64 if element == ir.DoubleType() else 32}", kind, arguments
+    )
 
 
 def called(builder: Any, name: str, result: Any, arguments: Any) -> Any:

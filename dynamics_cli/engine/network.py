@@ -25,14 +25,27 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.engine.native import Floats, Real, Reals, Unit, call, call_number, cast_like, offset, piece, unit
+from dynamics_cli.engine.native import (
+    Floats,
+    Real,
+    Reals,
+    Unit,
+    call,
+    call_number,
+    cast_like,
+    offset,
+    piece,
+    unit,
+)
 from dynamics_cli.engine.records import Layer, Network, Task
 
 # -- a layer
 
 
 @unit
-def forward_layer(net: Network, layer: Layer, theta: Reals, h: Reals, z: Reals, n: int, accumulate: int) -> None:
+def forward_layer(
+    net: Network, layer: Layer, theta: Reals, h: Reals, z: Reals, n: int, accumulate: int
+) -> None:
     """Set `z` (n, m) to `h W + b`, of `h` (n, d) and weights `theta`; with `accumulate` to `h W + z + b`."""
     d, m, W, b = layer.inputs, layer.outputs, offset(theta, layer.weight), offset(theta, layer.bias)
     has_bias = layer.bias >= 0
@@ -57,7 +70,9 @@ def forward_layer(net: Network, layer: Layer, theta: Reals, h: Reals, z: Reals, 
 
 
 @unit
-def weight_gradient(net: Network, layer: Layer, h: Reals, delta: Reals, g: Reals, n: int, accumulate: int) -> None:
+def weight_gradient(
+    net: Network, layer: Layer, h: Reals, delta: Reals, g: Reals, n: int, accumulate: int
+) -> None:
     """Set in `g` (P,) the gradients by W and b from `h` (n, d) and `delta` (n, m).
 
     With `accumulate`, add to the gradient by W alone.
@@ -75,7 +90,9 @@ def weight_gradient(net: Network, layer: Layer, h: Reals, delta: Reals, g: Reals
 
 
 @unit
-def backward_layer(net: Network, layer: Layer, theta: Reals, delta: Reals, n: int, dh: Reals) -> None:
+def backward_layer(
+    net: Network, layer: Layer, theta: Reals, delta: Reals, n: int, dh: Reals
+) -> None:
     """Set `dh` (n, d) to `delta W^T`, of `delta` (n, m)."""
     d, m, W = layer.inputs, layer.outputs, offset(theta, layer.weight)
     if m == 1:
@@ -103,14 +120,25 @@ def forward(net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, 
         at, z, count = end, offset(net.activations, end), n * layer.outputs
         call(net.forward_layer, (net, layer, theta, h, z, n, 0))
         if sigma != 0 and k + 1 < net.layer_count:
-            call(sigma, (z, offset(net.derivatives, at), offset(net.second_derivatives, at), count, numbers))
+            call(
+                sigma,
+                (
+                    z,
+                    offset(net.derivatives, at),
+                    offset(net.second_derivatives, at),
+                    count,
+                    numbers,
+                ),
+            )
         h = z
         end += count
     return at
 
 
 @piece
-def output_loss(net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: int, C: int, weight: Real) -> Any:
+def output_loss(
+    net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: int, C: int, weight: Real
+) -> Any:
     """Centre and scale the outputs `f` (n, C), fill `delta` with `weight dl/df`; return the summed losses."""
     s = cast_like(net.output_scale, weight)
     for k in range(n * C):
@@ -121,7 +149,9 @@ def output_loss(net: Network, f: Reals, delta: Reals, y: Reals, base: Reals, n: 
 
 
 @piece
-def backward_activation(net: Network, layer: Layer, sigma: Unit, theta: Reals, delta: Reals, n: int, at: int) -> None:
+def backward_activation(
+    net: Network, layer: Layer, sigma: Unit, theta: Reals, delta: Reals, n: int, at: int
+) -> None:
     """Set the deltas of the layer below, at `at`, to `delta W^T sigma'`."""
     d, below, second = layer.inputs, offset(net.deltas, at), offset(net.second_derivatives, at)
     if net.keeps_derivatives:
@@ -151,16 +181,28 @@ def backward(net: Network, sigma: Unit, theta: Reals, x: Reals, n: int, at: int,
     for k in range(net.layer_count - 1, net.lowest - 1, -1):
         layer, delta = offset(net.layers, k), offset(net.deltas, at)
         at -= n * layer.inputs
-        call(net.weight_gradient, (net, layer, offset(net.activations, at) if k > 0 else x, delta, g, n, 0))
+        call(
+            net.weight_gradient,
+            (net, layer, offset(net.activations, at) if k > 0 else x, delta, g, n, 0),
+        )
         if k > net.lowest:
             backward_activation(net, layer, sigma, theta, delta, n, at)
 
 
 @unit
 def loss_and_gradient(
-    net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, y: Reals, base: Reals, n: int, weight: Real,
-    g: Reals, wanted: int,
-) -> float:  # fmt: skip
+    net: Network,
+    sigma: Unit,
+    numbers: Floats,
+    theta: Reals,
+    x: Reals,
+    y: Reals,
+    base: Reals,
+    n: int,
+    weight: Real,
+    g: Reals,
+    wanted: int,
+) -> float:
     """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses; return their sum.
 
     `sigma` is the activation, 0 for the identity; where `keeps_derivatives`, of order 2, and `dL/dh sigma''(z)` is
@@ -180,9 +222,18 @@ def loss_and_gradient(
 
 @unit
 def diagonal_loss_and_gradient(
-    net: Network, sigma: Unit, numbers: Floats, theta: Reals, x: Reals, y: Reals, base: Reals, n: int, weight: Real,
-    g: Reals, wanted: int,
-) -> float:  # fmt: skip
+    net: Network,
+    sigma: Unit,
+    numbers: Floats,
+    theta: Reals,
+    x: Reals,
+    y: Reals,
+    base: Reals,
+    n: int,
+    weight: Real,
+    g: Reals,
+    wanted: int,
+) -> float:
     """Do as `loss_and_gradient` for `f = x (u^D - v^D)`, `theta = (u, v)`."""
     d, depth, f, delta, beta = net.columns, net.depth, net.activations, net.deltas, net.scratch
     u, v = offset(beta, d), offset(beta, 2 * d)  # u^(D-1), v^(D-1)
@@ -209,23 +260,45 @@ def diagonal_loss_and_gradient(
 
 
 @piece
-def apply_update(task: Task, theta: Reals, memory: Reals, rate: float, iteration: int, loss: float) -> None:
+def apply_update(
+    task: Task, theta: Reals, memory: Reals, rate: float, iteration: int, loss: float
+) -> None:
     """Update the weights of a replica by `gradient`."""
     given = (
-        theta, task.gradient, memory, task.weights, task.segments, task.segment_count, task.rate_factors, rate,
-        iteration, loss, task.update_numbers,
-    )  # fmt: skip
+        theta,
+        task.gradient,
+        memory,
+        task.weights,
+        task.segments,
+        task.segment_count,
+        task.rate_factors,
+        rate,
+        iteration,
+        loss,
+        task.update_numbers,
+    )
     call(task.update, given)
 
 
 @piece
 def train_replica(task: Task, r: int) -> None:
     """Do the updates of replica r, in place, until it halts."""
-    x, y, base = offset(task.x, r * task.x_step), offset(task.y, r * task.y_step), offset(task.base, r * task.base_step)
-    theta, memory = offset(task.theta, r * task.weights), offset(task.memory, r * task.weights * task.slots)
+    x, y, base = (
+        offset(task.x, r * task.x_step),
+        offset(task.y, r * task.y_step),
+        offset(task.base, r * task.base_step),
+    )
+    theta, memory = (
+        offset(task.theta, r * task.weights),
+        offset(task.memory, r * task.weights * task.slots),
+    )
     rates, losses = offset(task.rates, r * task.count), offset(task.losses, r * task.count)
     numbers = offset(task.activation_numbers, r * task.activation_numbers_step)
-    sigma, level, weight = task.activation_units[r], task.levels[r], cast_like(task.sample_weight, theta[0])
+    sigma, level, weight = (
+        task.activation_units[r],
+        task.levels[r],
+        cast_like(task.sample_weight, theta[0]),
+    )
     task.done[r] = task.count
     for t in range(task.count):
         net, first, size, loss = task.network, 0, task.samples, 0.0
@@ -233,9 +306,18 @@ def train_replica(task: Task, r: int) -> None:
             first, size = task.batch_ends[t], task.batch_ends[t + 1] - task.batch_ends[t]
         each = weight / cast_like(size, weight) if task.mean else weight
         given = (
-            net, sigma, numbers, theta, offset(x, first * net.columns), offset(y, first * task.labels),
-            offset(base, first * task.outputs), size, each, task.gradient, task.gradients,
-        )  # fmt: skip
+            net,
+            sigma,
+            numbers,
+            theta,
+            offset(x, first * net.columns),
+            offset(y, first * task.labels),
+            offset(base, first * task.outputs),
+            size,
+            each,
+            task.gradient,
+            task.gradients,
+        )
         total = call_number(net.loss_and_gradient, given)
         if task.full_batch:
             loss = losses[t] = total * each

@@ -53,21 +53,33 @@ class _Vectors:
     def __init__(self, context: Any, builder: Any, pointer: Any, count: Any = None) -> None:
         bits = pointer.dtype.bitwidth
         self.builder, self.lanes = builder, _BYTES * 8 // bits
-        self.type, self._align = ir.VectorType(context.get_value_type(pointer.dtype), self.lanes), _I32(bits // 8)
+        self.type, self._align = (
+            ir.VectorType(context.get_value_type(pointer.dtype), self.lanes),
+            _I32(bits // 8),
+        )
         self.zeros, self._name = ir.Constant(self.type, None), f"v{self.lanes}f{bits}.p0"
         numbers = ir.Constant(ir.VectorType(_I64, self.lanes), list(range(self.lanes)))
         # constant, and left out by LLVM, where `count` is all lanes
-        self._mask = builder.icmp_signed("<", numbers, self.of_each(_I64(self.lanes) if count is None else count))
+        self._mask = builder.icmp_signed(
+            "<", numbers, self.of_each(_I64(self.lanes) if count is None else count)
+        )
 
     def of_each(self, number: Any) -> Any:
         """Return a vector of equal numbers."""
         empty = ir.Constant(ir.VectorType(number.type, self.lanes), ir.Undefined)
         first = self.builder.insert_element(empty, number, _I32(0))
-        return self.builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes))
+        return self.builder.shuffle_vector(
+            first, empty, ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
+        )
 
     def load(self, at: Any) -> Any:
         """Return the vector that begins at a number; 0 beyond `count`."""
-        given = [self.builder.bitcast(at, self.type.as_pointer()), self._align, self._mask, self.zeros]
+        given = [
+            self.builder.bitcast(at, self.type.as_pointer()),
+            self._align,
+            self._mask,
+            self.zeros,
+        ]
         return called(self.builder, f"llvm.masked.load.{self._name}", self.type, given)
 
     def store(self, value: Any, at: Any) -> None:
@@ -102,7 +114,16 @@ def _tile(rows: int, vectors: int) -> Any:
 
     @intrinsic
     def tile(
-        context: Any, A: Any, ar: Any, ak: Any, B: Any, C: Any, m: Any, K: Any, accumulate: Any, count: Any
+        context: Any,
+        A: Any,
+        ar: Any,
+        ak: Any,
+        B: Any,
+        C: Any,
+        m: Any,
+        K: Any,
+        accumulate: Any,
+        count: Any,
     ) -> Any:
         n = types.int64
 
@@ -110,14 +131,23 @@ def _tile(rows: int, vectors: int) -> Any:
             A, ar, ak, B, C, m, K, accumulate, count = arguments
             vector = _Vectors(context, builder, signature.args[0], count)
             width = _I64(vector.lanes)
-            targets = [at for row in _steps(builder, C, m, rows) for at in _steps(builder, row, width, vectors)]
-            sums = [_begun(builder, builder.select(accumulate, vector.load(at), vector.zeros)) for at in targets]
+            targets = [
+                at
+                for row in _steps(builder, C, m, rows)
+                for at in _steps(builder, row, width, vectors)
+            ]
+            sums = [
+                _begun(builder, builder.select(accumulate, vector.load(at), vector.zeros))
+                for at in targets
+            ]
             of_a = _steps(builder, A, ar, rows)
             with counted_loop(builder, K) as loop:
                 of_b = builder.gep(B, [builder.mul(loop.index, m)])
                 right = [vector.load(at) for at in _steps(builder, of_b, width, vectors)]
                 for r, row in enumerate(of_a):
-                    left = vector.of_each(builder.load(builder.gep(row, [builder.mul(loop.index, ak)])))
+                    left = vector.of_each(
+                        builder.load(builder.gep(row, [builder.mul(loop.index, ak)]))
+                    )
                     for v, b in enumerate(right):
                         _add(builder, sums[r * vectors + v], left, b)
             for at, total in zip(targets, sums, strict=True):
@@ -134,7 +164,9 @@ _many_last, _single_last = _tile(_ROWS, 1), _tile(1, 1)
 
 
 @unit
-def product(A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: int, accumulate: int) -> None:
+def product(
+    A: Reals, ar: int, ak: int, B: Reals, C: Reals, n: int, K: int, m: int, accumulate: int
+) -> None:
     """Set C (n, m) to A B, or add A B to it.
 
     Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). B is (K, m).
@@ -188,7 +220,9 @@ def _dots(context: Any, A: Any, b: Any, K: Any, C: Any) -> Any:
 def _total(builder: Any, parts: Any) -> Any:
     """Return the sum of a vector, by halves."""
     while (half := parts.type.count // 2) > 0:
-        lanes = [ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))) for at in (0, half)]
+        lanes = [
+            ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))) for at in (0, half)
+        ]
         parts = builder.fadd(*(builder.shuffle_vector(parts, parts, part) for part in lanes))
     return builder.extract_element(parts, _I32(0))
 

@@ -16,9 +16,11 @@ from typing import Any
 
 _X86, _ARM = 1 << 15 | 1 << 6, 1 << 24
 WORD, FLUSHES = {
-    ("linux", "x86_64"): (7, _X86), ("linux", "aarch64"): (0, _ARM),
-    ("darwin", "x86_64"): (1, _X86), ("darwin", "arm64"): (2, _ARM),
-}.get((sys.platform, platform.machine()), (0, 0))  # fmt: skip
+    ("linux", "x86_64"): (7, _X86),
+    ("linux", "aarch64"): (0, _ARM),
+    ("darwin", "x86_64"): (1, _X86),
+    ("darwin", "arm64"): (2, _ARM),
+}.get((sys.platform, platform.machine()), (0, 0))
 """Place of the control word (MXCSR, FPCR) among the words of `fenv_t`, and its bits that flush; 0 where unknown."""
 _LIBRARY: Any = ctypes.CDLL(None) if FLUSHES else None
 

@@ -30,11 +30,24 @@ from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression
 from dynamics_cli.kinds.tracing import Trace, bend, curve, loss_and_slope, traced, update
 
 _FORMS = {
-    "add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "divide": "{} / {}", "power": "{} ** {}",
-    "less": "{} < {}", "less_equal": "{} <= {}", "equal": "{} == {}", "not_equal": "{} != {}", "negative": "-{}",
-    "where": "{1} if {0} else {2}", "maximum": "{1} if {0} < {1} else {0}", "minimum": "{1} if {0} > {1} else {0}",
-    "expm1": "np.expm1({})", "log1p": "np.log1p({})", "sqrt": "np.sqrt({})", "sign": "np.sign({})",
-}  # fmt: skip
+    "add": "{} + {}",
+    "subtract": "{} - {}",
+    "multiply": "{} * {}",
+    "divide": "{} / {}",
+    "power": "{} ** {}",
+    "less": "{} < {}",
+    "less_equal": "{} <= {}",
+    "equal": "{} == {}",
+    "not_equal": "{} != {}",
+    "negative": "-{}",
+    "where": "{1} if {0} else {2}",
+    "maximum": "{1} if {0} < {1} else {0}",
+    "minimum": "{1} if {0} > {1} else {0}",
+    "expm1": "np.expm1({})",
+    "log1p": "np.log1p({})",
+    "sqrt": "np.sqrt({})",
+    "sign": "np.sign({})",
+}
 """Operation -> its source, where it is no function of `engine/elementary.py`; `maximum` and `minimum` keep NaN."""
 _REDUCTIONS = ("total", "total_of_all", "logsumexp", "pick")
 
@@ -56,7 +69,9 @@ class Unit:
 class Writer:
     """Writes expressions as lines that assign local names; names of level `EACH` are assigned again in every loop."""
 
-    def __init__(self, names: Mapping[str, str], loop: Callable[[Sequence[str]], list[str]], *, wide: bool) -> None:
+    def __init__(
+        self, names: Mapping[str, str], loop: Callable[[Sequence[str]], list[str]], *, wide: bool
+    ) -> None:
         """Take the source of symbols, a loop over outputs or weights, and whether numbers of a sum are float64."""
         self._names, self._loop, self._wide = names, loop, wide
         self._known: dict[Expression, str] = {}
@@ -104,17 +119,22 @@ class Writer:
         if node.operation in _REDUCTIONS:
             return self._reduced(name, node)
         arguments = [self._name(argument, known, node.level) for argument in node.arguments]
-        return [f"{name} = {_FORMS.get(node.operation, node.operation + '({})').format(*arguments)}"]
+        return [
+            f"{name} = {_FORMS.get(node.operation, node.operation + '({})').format(*arguments)}"
+        ]
 
     def _reduced(self, name: str, node: Expression) -> list[str]:
         """Return the lines of a sum over outputs or weights."""
         lines, (term,) = self.each(node.arguments[:1])
         if node.operation == "logsumexp":
             return [
-                f"{name} = real(-np.inf)", *self._loop([*lines, f"{name} = max({name}, {term})"]), f"top = {name}",
-                f"{name} = real(0)", *self._loop([*lines, f"{name} += exp({term} - top)"]),
+                f"{name} = real(-np.inf)",
+                *self._loop([*lines, f"{name} = max({name}, {term})"]),
+                f"top = {name}",
+                f"{name} = real(0)",
+                *self._loop([*lines, f"{name} += exp({term} - top)"]),
                 f"{name} = top + log({name})",
-            ]  # fmt: skip
+            ]
         if node.operation == "pick":
             term = f"{term} if c == {self._names['y']} else real(0)"
         zero, term = ("0.0", f"np.float64({term})") if self._wide else ("real(0)", term)
@@ -130,7 +150,11 @@ def _filled(template: str, **holes: Sequence[str] | str) -> str:
 
     def block(hole: re.Match[str]) -> str:
         lines = holes[hole[2]]
-        return hole[0] if isinstance(lines, str) else indent("".join(f"{line}\n" for line in lines), hole[1])
+        return (
+            hole[0]
+            if isinstance(lines, str)
+            else indent("".join(f"{line}\n" for line in lines), hole[1])
+        )
 
     return re.sub(r"( *){(\w+)}\n", block, template.lstrip()).format(**holes)
 
@@ -150,7 +174,9 @@ def _compiled(dtype: np.dtype[Any], function: str) -> Native:
         f"from __future__ import annotations\n\nimport numpy as np\nfrom numpy import {dtype.name} as real\n\n"
         f"from dynamics_cli.engine.elementary import {', '.join(elementary.FUNCTIONS)}\n\n\n{function}"
     )
-    below = hashlib.sha256(source.encode() + Path(str(elementary.__file__)).read_bytes()).hexdigest()[:20]
+    below = hashlib.sha256(
+        source.encode() + Path(str(elementary.__file__)).read_bytes()
+    ).hexdigest()[:20]
     name, folder, path = function[len("def ") : function.index("(")], cache_folder(), None
     module = ModuleType(f"dyn_{name}_{below}")
     sys.modules[module.__name__] = module  # whose code lives as long
@@ -191,7 +217,10 @@ def activation_unit(sigma: Activation, dtype: np.dtype[Any], order: int = 1) -> 
     nodes, trace = traced(sigma, lambda kind, trace: curve(kind, trace, order))
     writer = Writer({"z": "x", **_numbers(trace)}, list, wide=False)
     whole, (each, values) = writer.whole(nodes), writer.each(nodes)
-    write = [f"{array}[i] = {value}" for array, value in zip(("z", "first", "second"), values, strict=False)]
+    write = [
+        f"{array}[i] = {value}"
+        for array, value in zip(("z", "first", "second"), values, strict=False)
+    ]
     return _unit(dtype, trace, _filled(_ACTIVATION, whole=whole, each=each, write=write))
 
 
@@ -228,20 +257,35 @@ def loss_curvature_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     return _loss_unit(loss, dtype, bend)
 
 
-def _loss_unit(loss: Loss, dtype: np.dtype[Any], formula: Callable[[Any, Trace], Sequence[Expression]]) -> Unit:
+def _loss_unit(
+    loss: Loss, dtype: np.dtype[Any], formula: Callable[[Any, Trace], Sequence[Expression]]
+) -> Unit:
     (slope, *value), trace = traced(loss, formula)
     classes = loss.labels == "classes"
     names = {
-        "h": "f[q * C + c]", "v": "v[q * C + c]", "number_of_output": "c", "y": "y[q]" if classes else "y[q * C + c]",
-    }  # fmt: skip
-    writer = Writer(names | _numbers(trace), lambda lines: ["for c in range(C):", *_indented(lines)], wide=False)
+        "h": "f[q * C + c]",
+        "v": "v[q * C + c]",
+        "number_of_output": "c",
+        "y": "y[q]" if classes else "y[q * C + c]",
+    }
+    writer = Writer(
+        names | _numbers(trace), lambda lines: ["for c in range(C):", *_indented(lines)], wide=False
+    )
     whole = writer.whole([slope, *value])
-    each, (derivative, *term) = writer.each([slope, *(node for node in value if node.level == EACH)])
+    each, (derivative, *term) = writer.each(
+        [slope, *(node for node in value if node.level == EACH)]
+    )
     of_sample = [] if term else [f"summed += {writer.name(node)}" for node in value]
     of_output = [f"summed += np.float64({name}) if seen else 0.0" for name in term]
     seen = "True" if classes else "not np.isnan(y[q * C + c])"
     source = _filled(
-        _LOSS, whole=whole, of_sample=of_sample, each=each, seen=seen, of_output=of_output, slope=derivative
+        _LOSS,
+        whole=whole,
+        of_sample=of_sample,
+        each=each,
+        seen=seen,
+        of_output=of_output,
+        slope=derivative,
     )
     return _unit(dtype, trace, source)
 
@@ -286,12 +330,20 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Unit:
     memory, whole = memories
     slots = (*memory.read, *whole.read)
     of_network = any(node.operation == "total_of_all" for node in formulas.ordered(nodes))
-    at = {name: f"memory[{k} * P + {'i' if name in memory.read else 'first'}]" for k, name in enumerate(slots)}
+    at = {
+        name: f"memory[{k} * P + {'i' if name in memory.read else 'first'}]"
+        for k, name in enumerate(slots)
+    }
     names = {
-        "w": "w", "g": "g[i]", "lr": "step", "iteration": "iteration", "loss": "loss",
+        "w": "w",
+        "g": "g[i]",
+        "lr": "step",
+        "iteration": "iteration",
+        "loss": "loss",
         **{f"weight_{name}": f"m{slots.index(name)}" for name in memory.read},
-        **{f"whole_{name}": f"m{slots.index(name)}" for name in whole.read}, **_numbers(trace),
-    }  # fmt: skip
+        **{f"whole_{name}": f"m{slots.index(name)}" for name in whole.read},
+        **_numbers(trace),
+    }
     read = ["w = theta[i]", *(f"m{slots.index(name)} = {at[name]}" for name in memory.read)]
 
     def loop(lines: Sequence[str]) -> list[str]:
@@ -302,9 +354,11 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Unit:
 
     writer = Writer(names, loop, wide=True)
     begin = [
-        *(["q, first = 0, segments[0]"] if of_network else []), "step = lr * factors[q]",
-        *(f"m{slots.index(name)} = np.float64({at[name]})" for name in whole.read), *writer.whole(nodes),
-    ]  # fmt: skip
+        *(["q, first = 0, segments[0]"] if of_network else []),
+        "step = lr * factors[q]",
+        *(f"m{slots.index(name)} = np.float64({at[name]})" for name in whole.read),
+        *writer.whole(nodes),
+    ]
     count = len(memory)
     for name, node in zip(whole, nodes[1 + count :], strict=True):
         begin.append(f"{at[name]} = real({writer.name(node)})")
@@ -314,7 +368,13 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Unit:
         # of weights whose gradient stays 0 it ends at 0: on denormal numbers a step takes twice as long
         remember += [f"kept = {value}", f"{at[name]} = kept if abs(kept) >= tiny else real(0)"]
     source = _filled(
-        _UPDATE, tiny=repr(100 * float(np.finfo(dtype).tiny)), of_network=begin if of_network else [],
-        of_tensor=[] if of_network else begin, read=read, each=each, weight=weight, remember=remember,
-    )  # fmt: skip
+        _UPDATE,
+        tiny=repr(100 * float(np.finfo(dtype).tiny)),
+        of_network=begin if of_network else [],
+        of_tensor=[] if of_network else begin,
+        read=read,
+        each=each,
+        weight=weight,
+        remember=remember,
+    )
     return _unit(dtype, trace, source, slots)

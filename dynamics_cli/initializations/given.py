@@ -47,7 +47,10 @@ initialization: {kind: values, hidden_weight: [[1.0, 0.0]], output_weight: [1.0]
             if len(row) != d:
                 entries = f"initialization.hidden_weight[{j}] has {len(row)} entries"
                 raise InputError(f"{entries}, the inputs have {d} columns")
-        return {"hidden_weight": np.array(self.hidden_weight), "output_weight": np.array(self.output_weight)}
+        return {
+            "hidden_weight": np.array(self.hidden_weight),
+            "output_weight": np.array(self.output_weight),
+        }
 
 
 class Constant(Initialization, kind="constant"):
@@ -89,7 +92,9 @@ initialization: {kind: file, path: weights.npz}
         if "hidden_weight" in shapes and bias in arrays:
             W, b = parameters["hidden_weight"], np.asarray(arrays[bias], dtype=np.float64)
             if W.ndim != 2 or b.shape != W.shape[:1]:
-                raise InputError(f"{path}: {bias} has shape {b.shape}, {W.shape[:1]} is needed beside hidden_weight")
+                raise InputError(
+                    f"{path}: {bias} has shape {b.shape}, {W.shape[:1]} is needed beside hidden_weight"
+                )
             parameters["hidden_weight"] = np.concatenate([W, b[:, None]], axis=1)
         for name, shape in shapes.items():
             if parameters[name].shape != shape:

@@ -16,7 +16,17 @@ from numpy.random import Generator
 
 from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.initializations.scaled import PerLayer
-from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Problem, Sections, Shapes, Streams, all_kinds
+from dynamics_cli.kinds import (
+    Finding,
+    Floats,
+    Initialization,
+    Positive,
+    Problem,
+    Sections,
+    Shapes,
+    Streams,
+    all_kinds,
+)
 
 CHAINS = ("two_layer", "fully_connected", "matrix_product")
 """Networks that are the product of their weights where the activation is linear."""
@@ -31,7 +41,8 @@ def matrices(shapes: Shapes, kind: str) -> dict[str, tuple[int, ...]]:
         InputError: there is a vector that is no bias.
     """
     weights = {
-        name: (1, *shape) if name == "output_weight" and len(shape) == 1 else shape for name, shape in shapes.items()
+        name: (1, *shape) if name == "output_weight" and len(shape) == 1 else shape
+        for name, shape in shapes.items()
     }
     weights = {name: shape for name, shape in weights.items() if "bias" not in name}
     for name, shape in weights.items():
@@ -56,9 +67,14 @@ class PerMatrix(PerLayer):
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return weights; biases are 0."""
-        rng, drawn = streams.rng("initialization"), {name: np.zeros(shape) for name, shape in problem.shapes.items()}
+        rng, drawn = (
+            streams.rng("initialization"),
+            {name: np.zeros(shape) for name, shape in problem.shapes.items()},
+        )
         for name, shape in matrices(problem.shapes, self.kind).items():
-            drawn[name] = self.scale * self.matrix(rng, shape, problem).reshape(problem.shapes[name])
+            drawn[name] = self.scale * self.matrix(rng, shape, problem).reshape(
+                problem.shapes[name]
+            )
         return self.scaled(drawn)
 
     @abstractmethod
@@ -98,7 +114,10 @@ class FanScaled(PerMatrix):
         from scipy.special import ndtr, ndtri
 
         drawn: Floats = np.clip(ndtri(rng.uniform(ndtr(-CUT), ndtr(CUT), shape)), -CUT, CUT)
-        density, inside = math.exp(-(CUT**2) / 2) / math.sqrt(2 * math.pi), math.erf(CUT / math.sqrt(2))
+        density, inside = (
+            math.exp(-(CUT**2) / 2) / math.sqrt(2 * math.pi),
+            math.erf(CUT / math.sqrt(2)),
+        )
         return drawn * (deviation / math.sqrt(1 - 2 * CUT * density / inside))
 
 
@@ -141,7 +160,9 @@ class Product(Initialization):
     scale: Positive
 
     @abstractmethod
-    def product(self, rng: Generator, problem: Problem, outputs: int) -> tuple[Floats, Floats, Floats]:
+    def product(
+        self, rng: Generator, problem: Problem, outputs: int
+    ) -> tuple[Floats, Floats, Floats]:
         """Return `U (C, k)`, the singular values (k,), descending, and `V (d, k)`; parts beyond all widths are cut."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
@@ -158,9 +179,14 @@ class Product(Initialization):
             InputError: a layer's inputs do not match the neurons of the layer before.
         """
         rng, shapes = streams.rng("initialization"), matrices(problem.shapes, self.kind)
-        sizes = [next(iter(shapes.values()))[1], *(shape[0] for shape in shapes.values())]  # d, m_1, ..., C
+        sizes = [
+            next(iter(shapes.values()))[1],
+            *(shape[0] for shape in shapes.values()),
+        ]  # d, m_1, ..., C
         if [shape[1:] for shape in shapes.values()] != [(size,) for size in sizes[:-1]]:
-            raise InputError(f"initialization.kind {self.kind}: {', '.join(shapes)} are no matrices to be multiplied")
+            raise InputError(
+                f"initialization.kind {self.kind}: {', '.join(shapes)} are no matrices to be multiplied"
+            )
         U, s, V = self.product(rng, problem, sizes[-1])
         k = min(len(s), *sizes)
         root = s[:k] ** (1 / len(shapes))
@@ -195,16 +221,24 @@ initialization: {kind: decoupled, scale: 1.0e-3}
         if getattr(architecture, "bias", False):
             yield ("architecture", "bias"), "must be false for the initialization decoupled"
 
-    def product(self, rng: Generator, problem: Problem, outputs: int) -> tuple[Floats, Floats, Floats]:
+    def product(
+        self, rng: Generator, problem: Problem, outputs: int
+    ) -> tuple[Floats, Floats, Floats]:
         """Return the singular vectors of the correlation of labels and inputs, and equal strengths.
 
         Raises:
             InputError: labels and inputs are not correlated.
         """
         x, y = problem.dataset.x, problem.dataset.y
-        labels = np.eye(outputs)[y.astype(int)] if problem.loss.labels == "classes" else y.reshape(len(x), -1)
+        labels = (
+            np.eye(outputs)[y.astype(int)]
+            if problem.loss.labels == "classes"
+            else y.reshape(len(x), -1)
+        )
         U, s, Vt = np.linalg.svd(labels.T @ x / len(x), full_matrices=False)
         rank = int((s > 1e-12 * s[0]).sum())
         if rank == 0:
-            raise InputError("initialization.kind decoupled: no input is correlated with any label, there are no modes")
+            raise InputError(
+                "initialization.kind decoupled: no input is correlated with any label, there are no modes"
+            )
         return U[:, :rank], np.full(rank, self.scale), Vt[:rank].T

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.random import Generator
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Finding, Floats, Initialization, NonNegative, Positive, Problem, Sections, Streams
+from dynamics_cli.kinds import (
+    Finding,
+    Floats,
+    Initialization,
+    NonNegative,
+    Positive,
+    Problem,
+    Sections,
+    Streams,
+)
 
 DivideBy = Literal["none", "sqrt_width", "sqrt_dim", "sqrt_width_times_dim"]
 
@@ -31,7 +40,11 @@ def on_sphere(rng: Generator, shape: tuple[int, ...]) -> Floats:
 
 def unit_rows(rng: Generator, shape: tuple[int, ...]) -> Floats:
     """Return incoming weights on the unit sphere for every neuron of a layer; 0 for biases."""
-    return on_sphere(rng, (shape[0], math.prod(shape[1:]))).reshape(shape) if len(shape) > 1 else np.zeros(shape)
+    return (
+        on_sphere(rng, (shape[0], math.prod(shape[1:]))).reshape(shape)
+        if len(shape) > 1
+        else np.zeros(shape)
+    )
 
 
 class PerLayer(Initialization):
@@ -50,13 +63,20 @@ class PerLayer(Initialization):
             return drawn
         if isinstance(self.scales, dict):
             for name in self.scales.keys() - drawn.keys():
-                raise InputError(f"initialization.scales: no parameter {name!r}; this network has {', '.join(drawn)}")
+                raise InputError(
+                    f"initialization.scales: no parameter {name!r}; this network has {', '.join(drawn)}"
+                )
             return {name: self.scales.get(name, 1.0) * value for name, value in drawn.items()}
         layers = np.cumsum(["bias" not in name for name in drawn]) - 1
         if len(self.scales) != layers[-1] + 1:
             entries = f"initialization.scales has {len(self.scales)} entries"
-            raise InputError(f"{entries}, the network has {layers[-1] + 1} layers: {', '.join(drawn)}")
-        return {name: self.scales[layer] * drawn[name] for name, layer in zip(drawn, layers, strict=True)}
+            raise InputError(
+                f"{entries}, the network has {layers[-1] + 1} layers: {', '.join(drawn)}"
+            )
+        return {
+            name: self.scales[layer] * drawn[name]
+            for name, layer in zip(drawn, layers, strict=True)
+        }
 
 
 class Scaled(Initialization):
@@ -75,7 +95,12 @@ class Scaled(Initialization):
 
     def divided(self, *, width: int, dim: int) -> float:
         """Return the scale of a layer of `width` neurons with `dim` inputs."""
-        divisor = {"none": 1, "sqrt_width": width, "sqrt_dim": dim, "sqrt_width_times_dim": width * dim}
+        divisor = {
+            "none": 1,
+            "sqrt_width": width,
+            "sqrt_dim": dim,
+            "sqrt_width_times_dim": width * dim,
+        }
         return self.scale / math.sqrt(divisor[self.divide_by])
 
     def check(self, sections: Sections) -> Iterator[Finding]:
@@ -90,7 +115,10 @@ class Scaled(Initialization):
         rng, shape = streams.rng("initialization"), problem.shapes["hidden_weight"]
         s = self.divided(width=shape[0], dim=problem.dataset.input_dim)
         W = s * self.law(rng, shape)
-        return {"hidden_weight": W, "output_weight": self.output(rng, s, W, problem.shapes["output_weight"])}
+        return {
+            "hidden_weight": W,
+            "output_weight": self.output(rng, s, W, problem.shapes["output_weight"]),
+        }
 
     def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
         """Return weights of scale 1."""
@@ -110,7 +138,9 @@ class Scaled(Initialization):
             magnitudes = np.full(m, self.output_value)
         if len(shape) > 1:
             if self.output_signs == "halves":
-                raise InputError(f"initialization.output_signs: halves needs a network with one output, not {shape[0]}")
+                raise InputError(
+                    f"initialization.output_signs: halves needs a network with one output, not {shape[0]}"
+                )
             return on_sphere(rng, (m, shape[0])).T * magnitudes
         if self.output_signs == "halves":
             signs = np.where(np.arange(m) < (m + 1) // 2, 1.0, -1.0)
@@ -144,7 +174,11 @@ class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
 
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
         """Return output weights of the same law, unless their value is given."""
-        return s * self.law(rng, shape) if self.output_value is None else super().output(rng, s, W, shape)
+        return (
+            s * self.law(rng, shape)
+            if self.output_value is None
+            else super().output(rng, s, W, shape)
+        )
 
 
 class Paired(Unbalanced, kind="paired"):
@@ -166,7 +200,11 @@ class Paired(Unbalanced, kind="paired"):
 
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
         """Return output weights of the same law."""
-        return Scaled.output(self, rng, s, W, shape) if self.sphere else super().output(rng, s, W, shape)
+        return (
+            Scaled.output(self, rng, s, W, shape)
+            if self.sphere
+            else super().output(rng, s, W, shape)
+        )
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield another network, and a width that is odd."""
@@ -174,12 +212,22 @@ class Paired(Unbalanced, kind="paired"):
         architecture = sections.get("architecture")
         if architecture is None:
             return
-        widths = [architecture.width] if architecture.kind == "two_layer" else getattr(architecture, "widths", None)
+        widths = (
+            [architecture.width]
+            if architecture.kind == "two_layer"
+            else getattr(architecture, "widths", None)
+        )
         if not widths:
-            yield ("initialization", "kind"), "paired needs the hidden layer of a two_layer or fully_connected network"
+            yield (
+                ("initialization", "kind"),
+                "paired needs the hidden layer of a two_layer or fully_connected network",
+            )
         elif widths[-1] % 2:
             place = ("width",) if architecture.kind == "two_layer" else ("widths", len(widths) - 1)
-            yield ("architecture", *place), f"must be even for the initialization paired, not {widths[-1]}"
+            yield (
+                ("architecture", *place),
+                f"must be even for the initialization paired, not {widths[-1]}",
+            )
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return weights whose second half of neurons in the last hidden layer takes the first half back."""
@@ -212,7 +260,9 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
         shapes, rng = problem.shapes, streams.by(self.generator).rng("initialization")
         for name in self.only or ():
             if name not in shapes:
-                raise InputError(f"initialization.only: no parameter {name!r}; this network has {', '.join(shapes)}")
+                raise InputError(
+                    f"initialization.only: no parameter {name!r}; this network has {', '.join(shapes)}"
+                )
         parameters = {}
         fan_in = 1
         for name, shape in shapes.items():

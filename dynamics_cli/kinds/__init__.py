@@ -6,24 +6,78 @@ Every room imports from here, as does code of others: `from dynamics_cli.kinds i
 """
 
 from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Labels, Parameters, Shapes
-from dynamics_cli.kinds.base import Finding, Fraction, Kind, NonNegative, Positive, PositiveInt, Section, Sections
+from dynamics_cli.kinds.base import (
+    Finding,
+    Fraction,
+    Kind,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Section,
+    Sections,
+)
 from dynamics_cli.kinds.clocks import Clock, RescaledClock
 from dynamics_cli.kinds.data import Dataset, Samples, check_size, make_samples
 from dynamics_cli.kinds.losses import Loss
 from dynamics_cli.kinds.networks import Activation, Architecture
 from dynamics_cli.kinds.optimizers import Descent, Minibatch, Optimizer, Schedule
-from dynamics_cli.kinds.problem import Initialization, Measure, Problem, Record, RunConfig, Snapshots, State, read_only
+from dynamics_cli.kinds.problem import (
+    Initialization,
+    Measure,
+    Problem,
+    Record,
+    RunConfig,
+    Snapshots,
+    State,
+    read_only,
+)
 from dynamics_cli.kinds.registry import OneOf, all_kinds, get_kind
 from dynamics_cli.kinds.streams import FreshStreams, Streams, TeacherStreams, stream
 from dynamics_cli.kinds.theory import Curve, Theory
 
-# fmt: off
 __all__ = [
-    "Activation", "Architecture", "Array", "Clock", "Curve", "Dataset", "Descent", "Evaluation", "Finding", "Floats",
-    "Fraction", "FreshStreams", "Initialization", "Kind", "Labels", "Loss", "Measure", "Minibatch",
-    "NonNegative", "OneOf", "Optimizer", "Parameters", "Positive", "PositiveInt", "Problem", "Record", "RescaledClock",
-    "RunConfig", "Samples", "Schedule", "Section", "Sections", "Shapes", "Snapshots", "State", "Streams",
-    "TeacherStreams", "Theory", "all_kinds", "check_size", "get_kind", "make_samples", "read_only",
+    "Activation",
+    "Architecture",
+    "Array",
+    "Clock",
+    "Curve",
+    "Dataset",
+    "Descent",
+    "Evaluation",
+    "Finding",
+    "Floats",
+    "Fraction",
+    "FreshStreams",
+    "Initialization",
+    "Kind",
+    "Labels",
+    "Loss",
+    "Measure",
+    "Minibatch",
+    "NonNegative",
+    "OneOf",
+    "Optimizer",
+    "Parameters",
+    "Positive",
+    "PositiveInt",
+    "Problem",
+    "Record",
+    "RescaledClock",
+    "RunConfig",
+    "Samples",
+    "Schedule",
+    "Section",
+    "Sections",
+    "Shapes",
+    "Snapshots",
+    "State",
+    "Streams",
+    "TeacherStreams",
+    "Theory",
+    "all_kinds",
+    "check_size",
+    "get_kind",
+    "make_samples",
+    "read_only",
     "stream",
 ]
-# fmt: on

@@ -105,18 +105,28 @@ def _add(cls: type[Kind], name: str) -> None:
         InputError: its section has another kind of this name, or no file can have the name.
     """
     if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}", name):
-        raise InputError(f"kind {name[:80]!r}: a name has at most 60 letters, digits, underscores, dots and hyphens")
+        raise InputError(
+            f"kind {name[:80]!r}: a name has at most 60 letters, digits, underscores, dots and hyphens"
+        )
     if not cls.section:
-        raise TypeError(f"{cls.__qualname__} belongs to no section: derive it from Dataset, Loss, Measure or the like")
+        raise TypeError(
+            f"{cls.__qualname__} belongs to no section: derive it from Dataset, Loss, Measure or the like"
+        )
     if cls.__abstractmethods__:
-        raise TypeError(f"{cls.section}.kind {name!r} does not say {', '.join(sorted(cls.__abstractmethods__))}")
+        raise TypeError(
+            f"{cls.section}.kind {name!r} does not say {', '.join(sorted(cls.__abstractmethods__))}"
+        )
     for method in vars(cls):
         if any(getattr(vars(base).get(method), "__final__", False) for base in cls.__mro__[1:]):
-            raise TypeError(f"{cls.section}.kind {name!r} defines {method}, which dyn derives from the formula")
+            raise TypeError(
+                f"{cls.section}.kind {name!r} defines {method}, which dyn derives from the formula"
+            )
     known = _KINDS.setdefault(cls.section, {}).get(name)
     if known is not None and known.__module__ != cls.__module__:
         taken = f"{known.__module__}.{known.__qualname__} has this name"
-        raise InputError(f"{cls.section}.kind {name!r} is taken: {taken}; give the kind of {cls.__qualname__} another")
+        raise InputError(
+            f"{cls.section}.kind {name!r} is taken: {taken}; give the kind of {cls.__qualname__} another"
+        )
     _KINDS[cls.section][name] = cls
     if (module := cls.__module__.partition(".")[0]) != "dynamics_cli":
         OTHERS.add(module)
@@ -125,7 +135,9 @@ def _add(cls: type[Kind], name: str) -> None:
 def forget(module: str) -> None:
     """Take the kinds that a module, or those in a package, defined out of the registry."""
     for kinds in _KINDS.values():
-        for name in [name for name, cls in kinds.items() if f"{cls.__module__}.".startswith(f"{module}.")]:
+        for name in [
+            name for name, cls in kinds.items() if f"{cls.__module__}.".startswith(f"{module}.")
+        ]:
             del kinds[name]
 
 
@@ -137,7 +149,9 @@ def registered(section: str) -> Mapping[str, type[Kind]]:
 _LEAVES = frozenset({bool, int, float, str, type(None)})
 
 
-def kinds_in(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Kind]]:
+def kinds_in(
+    value: object, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Kind]]:
     """Yield every kind that a validated config, or a part of it, is made of, and where: `("record", "measures", 0)`."""
     if isinstance(value, Kind):
         yield path, value

@@ -59,7 +59,9 @@ class Samples:
             raise InputError(f"dataset.whiten: {self.n} inputs span fewer than {k} directions")
         change = np.eye(self.d)
         change[:k, :k] = vectors / np.sqrt(values) @ vectors.T
-        return replace(self, x=self.x @ change, x_test=None if self.x_test is None else self.x_test @ change)
+        return replace(
+            self, x=self.x @ change, x_test=None if self.x_test is None else self.x_test @ change
+        )
 
     def one_hot(self) -> Samples:
         """Return the samples with labels (n, C), 1 for the class and 0 elsewhere; C is the largest class and 1.
@@ -76,9 +78,15 @@ class Samples:
 
 
 def make_samples(
-    x: Floats, y: Floats, *, x_test: Floats | None = None, y_test: Floats | None = None, trained: int | None = None,
-    append_bias: bool = False, origin: str = "the data set",
-) -> Samples:  # fmt: skip
+    x: Floats,
+    y: Floats,
+    *,
+    x_test: Floats | None = None,
+    y_test: Floats | None = None,
+    trained: int | None = None,
+    append_bias: bool = False,
+    origin: str = "the data set",
+) -> Samples:
     """Check shapes and values and append the bias column; samples after the first `trained` are held out.
 
     Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.
@@ -92,8 +100,12 @@ def make_samples(
         x_test, y_test = _check(x_test, y_test, f"{origin}: x_test", f"{origin}: y_test")
         for name, train, test in (("x", x, x_test), ("y", y, y_test)):
             if train.shape[1:] != test.shape[1:]:
-                columns, others = (array.shape[1] if array.ndim == 2 else 1 for array in (train, test))
-                raise InputError(f"{origin}: {name} has {columns} columns, {name}_test has {others}")
+                columns, others = (
+                    array.shape[1] if array.ndim == 2 else 1 for array in (train, test)
+                )
+                raise InputError(
+                    f"{origin}: {name} has {columns} columns, {name}_test has {others}"
+                )
     if append_bias:
         x = _with_ones(x)
         x_test = None if x_test is None else _with_ones(x_test)
@@ -124,7 +136,9 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim not in (1, 2):
-        raise InputError(f"{y_name} must hold one label or vector per sample; its shape is {y.shape}")
+        raise InputError(
+            f"{y_name} must hold one label or vector per sample; its shape is {y.shape}"
+        )
     if len(x) != len(y):
         raise InputError(f"{x_name} has {len(x)} samples but {y_name} has {len(y)}")
     if len(x) == 0 or x.shape[1] == 0:
@@ -146,7 +160,9 @@ def _classes(y: Floats) -> Floats:
     if y.ndim == 2 and np.isin(y, [0.0, 1.0]).all() and (y.sum(1) == 1).all():
         return np.eye(y.shape[1])
     if y.ndim == 2 or (y != np.rint(y)).any():
-        raise InputError("dataset.replaced_labels: labels must be classes, that is whole numbers or one-hot vectors")
+        raise InputError(
+            "dataset.replaced_labels: labels must be classes, that is whole numbers or one-hot vectors"
+        )
     return np.unique(y)
 
 
@@ -207,7 +223,9 @@ class Dataset(Kind):
             y[chosen] = y[rng.permutation(chosen)]
         if self.replaced_labels is not None:
             classes = _classes(y)
-            chosen, drawn = self.replacements(streams, samples.n, round(self.replaced_labels * samples.n), len(classes))
+            chosen, drawn = self.replacements(
+                streams, samples.n, round(self.replaced_labels * samples.n), len(classes)
+            )
             y[chosen] = classes[drawn]
             replaced = np.zeros(samples.n, bool)
             replaced[chosen] = True
@@ -221,7 +239,9 @@ class Dataset(Kind):
     def fresh(self, streams: FreshStreams, count: int) -> Samples:
         """Return `count` samples from the distribution that `load` samples; for data sets that are `endless`."""
         keys = {"n": count, "n_test": None}
-        return self.model_copy(update={k: v for k, v in keys.items() if k in type(self).model_fields}).samples(streams)
+        return self.model_copy(
+            update={k: v for k, v in keys.items() if k in type(self).model_fields}
+        ).samples(streams)
 
     @abstractmethod
     def load(self, streams: Streams) -> Samples:

@@ -50,15 +50,21 @@ class Expression:
     __slots__ = ("arguments", "key", "level", "operation", "table")
     ndim = 0
 
-    def __init__(self, table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int) -> None:
+    def __init__(
+        self, table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int
+    ) -> None:
         self.table, self.operation, self.arguments, self.level = table, operation, arguments, level
         self.key = len(table)
         """Its number: that of an argument is smaller."""
 
     def __bool__(self) -> bool:
-        raise NotAFormulaError("a formula cannot branch on a value: use `where(condition, this, that)`")
+        raise NotAFormulaError(
+            "a formula cannot branch on a value: use `where(condition, this, that)`"
+        )
 
-    __array_ufunc__ = __iter__ = __len__ = __float__ = __int__ = None  # nothing takes it for an array or a number
+    __array_ufunc__ = __iter__ = __len__ = __float__ = __int__ = (
+        None  # nothing takes it for an array or a number
+    )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotAFormulaError("a formula cannot be made an array")
@@ -86,7 +92,9 @@ def make(table: dict[Any, Expression], operation: str, *arguments: Any) -> Expre
     """Return the expression of an operation, simplified where a number is 0 or 1."""
     given = [constant(table, argument) for argument in arguments]
     if all(node.operation == "constant" for node in given) and operation not in _REDUCTIONS:
-        return constant(table, float(_OPERATIONS[operation](*(np.float64(node.arguments[0]) for node in given))))
+        return constant(
+            table, float(_OPERATIONS[operation](*(np.float64(node.arguments[0]) for node in given)))
+        )
     simple = _simplified(operation, given)
     if simple is not None:
         return simple
@@ -94,8 +102,13 @@ def make(table: dict[Any, Expression], operation: str, *arguments: Any) -> Expre
     return _entry(table, operation, tuple(given), level)
 
 
-def _entry(table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int) -> Expression:
-    key = (operation, *(id(node) if isinstance(node, Expression) else repr(node) for node in arguments))
+def _entry(
+    table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int
+) -> Expression:
+    key = (
+        operation,
+        *(id(node) if isinstance(node, Expression) else repr(node) for node in arguments),
+    )
     if key not in table:
         table[key] = Expression(table, operation, arguments, level)
     return table[key]
@@ -108,7 +121,9 @@ def constant(table: dict[Any, Expression], value: Any) -> Expression:
     try:
         return _entry(table, "constant", (float(value),), NUMBER)
     except (TypeError, ValueError) as error:
-        raise NotAFormulaError(f"a formula takes numbers and its arguments, not {type(value).__name__}") from error
+        raise NotAFormulaError(
+            f"a formula takes numbers and its arguments, not {type(value).__name__}"
+        ) from error
 
 
 def symbol(table: dict[Any, Expression], name: str, level: int) -> Expression:
@@ -129,7 +144,17 @@ def _simplified(operation: str, given: Sequence[Expression]) -> Expression | Non
     if operation == "subtract":
         return a if q == 0 else -b if p == 0 else None
     if operation == "multiply":
-        return a if p == 0 or q == 1 else b if q == 0 or p == 1 else -b if p == -1 else -a if q == -1 else None
+        return (
+            a
+            if p == 0 or q == 1
+            else b
+            if q == 0 or p == 1
+            else -b
+            if p == -1
+            else -a
+            if q == -1
+            else None
+        )
     if operation == "divide":
         return a if q == 1 or p == 0 else None
     if operation == "power" and q in (0.0, 1.0, 2.0, 3.0):
@@ -152,7 +177,11 @@ def _simplified(operation: str, given: Sequence[Expression]) -> Expression | Non
 def _torch_of(arrays: Iterable[Any]) -> ModuleType | None:
     """Return torch where one of the arrays is a tensor; it is never imported here."""
     torch = sys.modules.get("torch")
-    return torch if torch is not None and any(isinstance(array, torch.Tensor) for array in arrays) else None
+    return (
+        torch
+        if torch is not None and any(isinstance(array, torch.Tensor) for array in arrays)
+        else None
+    )
 
 
 def _apply(name: str, *arguments: Any) -> Any:
@@ -183,17 +212,40 @@ def _numpy_pick(h: Any, y: Any) -> Any:
 
 
 _OF_BOTH: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
-    "negative": operator.neg, "less": operator.lt, "less_equal": operator.le, "equal": operator.eq,
-    "not_equal": operator.ne, "total": lambda h: h.sum(-1), "total_of_all": lambda h: h.sum(-1),
-}  # fmt: skip
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "negative": operator.neg,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "total": lambda h: h.sum(-1),
+    "total_of_all": lambda h: h.sum(-1),
+}
 """Operation -> its function of arrays and of tensors."""
 _OPERATIONS: dict[str, Callable[..., Any]] = _OF_BOTH | {
-    "power": np.power, "where": np.where, "maximum": np.maximum, "minimum": np.minimum, "abs": np.abs, "sign": np.sign,
-    "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh,
-    "sin": np.sin, "cos": np.cos, "erf": _special("erf"), "sigmoid": _special("expit"),
-    "softplus": lambda z: np.logaddexp(z, 0 * z), "logsumexp": _numpy_logsumexp, "pick": _numpy_pick,
-}  # fmt: skip
+    "power": np.power,
+    "where": np.where,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "abs": np.abs,
+    "sign": np.sign,
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log1p": np.log1p,
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "erf": _special("erf"),
+    "sigmoid": _special("expit"),
+    "softplus": lambda z: np.logaddexp(z, 0 * z),
+    "logsumexp": _numpy_logsumexp,
+    "pick": _numpy_pick,
+}
 """Operation -> its function of NumPy's arrays."""
 _REDUCTIONS = frozenset({"total", "total_of_all", "logsumexp", "pick"})
 SUMS = ("total", "total_of_all")
@@ -205,10 +257,16 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "power": operator.pow,
         "maximum": lambda a, b: torch.where((a > b) | (a != a), a, b),  # noqa: PLR0124 - NaN stays
         "minimum": lambda a, b: torch.where((a < b) | (a != a), a, b),  # noqa: PLR0124
-        "where": lambda chosen, a, b: (a if chosen else b) if isinstance(chosen, bool) else torch.where(chosen, a, b),
-        "softplus": lambda z: torch.logaddexp(z, torch.zeros_like(z)),  # torch's own is only z from 20 on
+        "where": lambda chosen, a, b: (
+            (a if chosen else b) if isinstance(chosen, bool) else torch.where(chosen, a, b)
+        ),
+        "softplus": lambda z: torch.logaddexp(
+            z, torch.zeros_like(z)
+        ),  # torch's own is only z from 20 on
         "logsumexp": lambda h: torch.logsumexp(h, -1),
-        "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1),
+        "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(
+            -1
+        ),
     }
     return of_tensors.get(name) or _OF_BOTH.get(name) or getattr(torch, name)
 
@@ -218,7 +276,9 @@ _SLOPES: dict[str, Callable[[Expression, Expression], Any]] = {"negative": lambd
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
-def _named(name: str, doc: str, slope: Callable[[Any, Any], Any] | None = None) -> Callable[..., Array]:
+def _named(
+    name: str, doc: str, slope: Callable[[Any, Any], Any] | None = None
+) -> Callable[..., Array]:
     """Return an operation as a function, and keep its derivative, of the argument and the value."""
 
     def function(*arguments: Array) -> Array:
@@ -231,7 +291,6 @@ def _named(name: str, doc: str, slope: Callable[[Any, Any], Any] | None = None) 
     return function
 
 
-# fmt: off
 exp = _named("exp", "Return `e^z`.", lambda z, f: f)
 expm1 = _named("expm1", "Return `e^z - 1`, exact for small z.", lambda z, f: f + 1)
 log = _named("log", "Return the natural logarithm.", lambda z, f: 1 / z)
@@ -240,19 +299,41 @@ sqrt = _named("sqrt", "Return the square root.", lambda z, f: 0.5 / f)
 tanh = _named("tanh", "Return `tanh(z)`.", lambda z, f: 1 - f * f)
 sin = _named("sin", "Return `sin(z)`.", lambda z, f: _apply("cos", z))
 cos = _named("cos", "Return `cos(z)`.", lambda z, f: -sin(z))
-erf = _named("erf", "Return the error function, `2/sqrt(pi)` times the integral of `exp(-t^2)` from 0 to z.",
-             lambda z, f: _TWO_OVER_ROOT_PI * exp(-(z * z)))
-sigmoid = _named("sigmoid", "Return `1 / (1 + exp(-z))`, without overflow.", lambda z, f: f * _apply("sigmoid", -z))
-softplus = _named("softplus", "Return `log(1 + exp(z))`, without overflow.", lambda z, f: sigmoid(z))
+erf = _named(
+    "erf",
+    "Return the error function, `2/sqrt(pi)` times the integral of `exp(-t^2)` from 0 to z.",
+    lambda z, f: _TWO_OVER_ROOT_PI * exp(-(z * z)),
+)
+sigmoid = _named(
+    "sigmoid",
+    "Return `1 / (1 + exp(-z))`, without overflow.",
+    lambda z, f: f * _apply("sigmoid", -z),
+)
+softplus = _named(
+    "softplus", "Return `log(1 + exp(z))`, without overflow.", lambda z, f: sigmoid(z)
+)
 abs = _named("abs", "Return `|z|`; its derivative at 0 is 0.", lambda z, f: _apply("sign", z))
 sign = _named("sign", "Return -1, 0 or 1.", lambda z, f: 0.0)
-# fmt: on
-maximum = _named("maximum", "Return the larger of two; where they are equal, the second is derived.")
-minimum = _named("minimum", "Return the smaller of two; where they are equal, the second is derived.")
-where = _named("where", "Return the second argument where the first, a comparison, holds, the third elsewhere.")
-total = _named("total", "Return the sum over the outputs of a sample, or over the weights of a tensor in an update.")
-total_of_all = _named("total_of_all", "Return the sum over all trained weights of the network, in an update.")
-logsumexp = _named("logsumexp", "Return `log sum_c exp(h_c)` over the outputs of a sample, without overflow.")
+
+maximum = _named(
+    "maximum", "Return the larger of two; where they are equal, the second is derived."
+)
+minimum = _named(
+    "minimum", "Return the smaller of two; where they are equal, the second is derived."
+)
+where = _named(
+    "where", "Return the second argument where the first, a comparison, holds, the third elsewhere."
+)
+total = _named(
+    "total",
+    "Return the sum over the outputs of a sample, or over the weights of a tensor in an update.",
+)
+total_of_all = _named(
+    "total_of_all", "Return the sum over all trained weights of the network, in an update."
+)
+logsumexp = _named(
+    "logsumexp", "Return `log sum_c exp(h_c)` over the outputs of a sample, without overflow."
+)
 pick = _named("pick", "Return the output `h_y` of a sample whose class is y.")
 
 
@@ -264,13 +345,21 @@ def clip(z: Array, low: Array, high: Array) -> Array:
 def zeros_like(z: Array) -> Array:
     """Return 0, of the shape of `z`."""
     torch = _torch_of([z])
-    return 0.0 if isinstance(z, Expression) else np.zeros_like(z) if torch is None else torch.zeros_like(z)
+    return (
+        0.0
+        if isinstance(z, Expression)
+        else np.zeros_like(z)
+        if torch is None
+        else torch.zeros_like(z)
+    )
 
 
 def numbered(h: Array) -> Array:
     """Return the numbers 0 to C - 1 of the outputs `h` (..., C)."""
     torch = _torch_of([h])
-    return np.arange(np.shape(h)[-1]) if torch is None else torch.arange(h.shape[-1], device=h.device)
+    return (
+        np.arange(np.shape(h)[-1]) if torch is None else torch.arange(h.shape[-1], device=h.device)
+    )
 
 
 # -- derivatives
@@ -289,7 +378,10 @@ def _partials(node: Expression) -> list[tuple[Expression, Any]]:
     a, b = node.arguments[0], node.arguments[-1]
     table = node.table
     if node.operation == "where":
-        return [(node.arguments[1], make(table, "where", a, 1, 0)), (b, make(table, "where", a, 0, 1))]
+        return [
+            (node.arguments[1], make(table, "where", a, 1, 0)),
+            (b, make(table, "where", a, 0, 1)),
+        ]
     if node.operation in SUMS:
         return [(a, 1.0)]
     if node.operation == "logsumexp":
@@ -311,7 +403,9 @@ def _partials(node: Expression) -> list[tuple[Expression, Any]]:
 def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
     """Return the derivative of an expression as its arguments move in the given directions (forward mode)."""
     table = node.table
-    tangents: dict[Expression, Expression] = {at: constant(table, to) for at, to in directions.items()}
+    tangents: dict[Expression, Expression] = {
+        at: constant(table, to) for at, to in directions.items()
+    }
 
     def tangent(at: Expression) -> Expression:
         if at not in tangents:
@@ -359,7 +453,11 @@ def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any
         """Return a number in the precision of the arrays."""
         if array is None:
             return number
-        return array.dtype.type(number) if torch is None else array.new_tensor(number, dtype=array.dtype)
+        return (
+            array.dtype.type(number)
+            if torch is None
+            else array.new_tensor(number, dtype=array.dtype)
+        )
 
     def value(at: Expression) -> Any:
         if at not in values:
@@ -372,7 +470,10 @@ def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any
                 mixed = at.level == EACH and at.operation not in _REDUCTIONS
                 values[at] = _apply(
                     at.operation,
-                    *(value(a)[..., None] if mixed and a.level == WHOLE else value(a) for a in at.arguments),
+                    *(
+                        value(a)[..., None] if mixed and a.level == WHOLE else value(a)
+                        for a in at.arguments
+                    ),
                 )
         return values[at]
 

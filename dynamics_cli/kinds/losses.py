@@ -49,12 +49,24 @@ class Loss(Kind):
         """Yield a mistake unless the network has a single output or, for losses of `many_outputs`, several."""
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
-        if architecture is not None and self.many_outputs and outputs is None and not architecture.players:
-            able = [repr(name) for name, cls in all_kinds("architecture").items() if "outputs" in cls.model_fields]
+        if (
+            architecture is not None
+            and self.many_outputs
+            and outputs is None
+            and not architecture.players
+        ):
+            able = [
+                repr(name)
+                for name, cls in all_kinds("architecture").items()
+                if "outputs" in cls.model_fields
+            ]
             needed = f"{self.kind} needs architecture.kind {alternatives(able)} with outputs >= 2"
             yield ("loss", "kind"), f"{needed}; {architecture.kind} has one output"
         if self.many_outputs and outputs == 1:
-            yield ("architecture", "outputs"), f"must be the number of classes, >= 2, for the loss {self.kind}, not 1"
+            yield (
+                ("architecture", "outputs"),
+                f"must be the number of classes, >= 2, for the loss {self.kind}, not 1",
+            )
         if not (self.many_outputs or self.vector_labels) and outputs is not None and outputs > 1:
             yield ("architecture", "outputs"), f"must be 1 for the loss {self.kind}, not {outputs}"
 
@@ -62,7 +74,9 @@ class Loss(Kind):
         """Return the reduced loss, shape (...)."""
         values = self.values(h, y)
         if not values.ndim:
-            raise InputError(f"loss.kind {self.kind!r}: values returns a single number; return one for each sample")
+            raise InputError(
+                f"loss.kind {self.kind!r}: values returns a single number; return one for each sample"
+            )
         return values.mean(-1) if self.reduction == "mean" else values.sum(-1)
 
     def sample_weight(self, n: int) -> float:

@@ -119,7 +119,9 @@ class Architecture(Kind):
             with torch.device("meta"):
                 model = self.build(d)
         except (RuntimeError, OverflowError, TypeError) as error:  # torch counts in 64 bits
-            raise InputError(f"architecture: the network is too large ({str(error).splitlines()[0]})") from error
+            raise InputError(
+                f"architecture: the network is too large ({str(error).splitlines()[0]})"
+            ) from error
         return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
     @property
@@ -144,7 +146,9 @@ class Architecture(Kind):
                 told = f"the network has no weight {name!r}; it has {', '.join(names)}"
                 raise InputError(f"architecture.train: {told}")
 
-    def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
+    def network(
+        self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu"
+    ) -> nn.Module:
         """Return the network as it is trained, with its initial weights: scaled, centred, some weights frozen.
 
         Raises:
@@ -158,11 +162,15 @@ class Architecture(Kind):
         with torch.no_grad():
             for name, weight in weights.items():
                 weight.copy_(torch.from_numpy(np.array(initial[name])))
-                weight.requires_grad_(weight.requires_grad and (self.train is None or name in self.train))
+                weight.requires_grad_(
+                    weight.requires_grad and (self.train is None or name in self.train)
+                )
         if self.output_scale is not None or self.centered:
             alpha = 1.0 if self.output_scale is None else self.output_scale
             start = copy.deepcopy(network).requires_grad_(False) if self.centered else None
-            network.register_forward_hook(lambda _, x, h: alpha * (h if start is None else h - start(*x)))
+            network.register_forward_hook(
+                lambda _, x, h: alpha * (h if start is None else h - start(*x))
+            )
         return network
 
     def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
@@ -198,7 +206,9 @@ class Architecture(Kind):
         if not self.centered:
             return lambda x: alpha * now(x)
         if start is None:
-            raise InputError("architecture.centered: without its initial weights the function of a network is unknown")
+            raise InputError(
+                "architecture.centered: without its initial weights the function of a network is unknown"
+            )
         first = self._function(start)
         return lambda x: alpha * (now(x) - first(x))
 
@@ -215,7 +225,9 @@ class Architecture(Kind):
             at_once = prepared(d)
             if len(x) <= block:
                 return at_once(x)
-            return np.concatenate([at_once(x[first : first + block]) for first in range(0, len(x), block)])
+            return np.concatenate(
+                [at_once(x[first : first + block]) for first in range(0, len(x), block)]
+            )
 
         return h
 

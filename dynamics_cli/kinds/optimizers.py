@@ -80,13 +80,19 @@ class Descent(Optimizer):
 
     def step_size(self, iteration: int, iterations: int) -> float:
         """Return the step of the update from state `iteration` of a run of `iterations` updates."""
-        return self.lr if self.schedule is None else self.lr * self.schedule.factor(iteration, iterations)
+        return (
+            self.lr
+            if self.schedule is None
+            else self.lr * self.schedule.factor(iteration, iterations)
+        )
 
     def clock(self, iterations: int) -> Clock | None:
         """Return the sums of the steps, where a schedule changes them."""
         if self.schedule is None:
             return None
-        steps = np.fromiter((self.step_size(i, iterations) for i in range(iterations)), np.float64, iterations)
+        steps = np.fromiter(
+            (self.step_size(i, iterations) for i in range(iterations)), np.float64, iterations
+        )
         return Clock(np.concatenate([[0.0], np.cumsum(steps)]))
 
     def advice(self) -> str:
@@ -137,19 +143,30 @@ class Descent(Optimizer):
         if len(parameters) > 1 and known is not None and known.over_all:
             import torch
 
-            w, g = (torch.cat([tensor.flatten() for tensor in tensors]) for tensors in (parameters, gradients))
+            w, g = (
+                torch.cat([tensor.flatten() for tensor in tensors])
+                for tensors in (parameters, gradients)
+            )
             self.update([w], [g], lr=lr, names=["all"], state=state, iteration=iteration, loss=loss)
             parts = w.split([parameter.numel() for parameter in parameters])  # type: ignore[no-untyped-call]
             for parameter, part in zip(parameters, parts, strict=True):
                 parameter.copy_(part.view_as(parameter))
             return
-        if len(parameters) > 1 and known is None and "total_of_all" in type(self).updated.__code__.co_names:
+        if (
+            len(parameters) > 1
+            and known is None
+            and "total_of_all" in type(self).updated.__code__.co_names
+        ):
             told = f"optimizer.kind {self.kind!r}: `total_of_all` needs an update that is a formula"
             raise InputError(f"{told}, and this one is none: {obstacle(self)}")
         for name, w, g in zip(names, parameters, gradients, strict=True):
             step.memory = StateMemory(state, f"{name}/whole/", g.new_empty(()))
             flat = w.flatten()
-            w.copy_(self.updated(flat, g.flatten(), StateMemory(state, f"{name}/", flat), step).view_as(w))
+            w.copy_(
+                self.updated(flat, g.flatten(), StateMemory(state, f"{name}/", flat), step).view_as(
+                    w
+                )
+            )
 
 
 class StateMemory:
@@ -182,14 +199,22 @@ class Minibatch(Descent):
 
     def count(self, steps_per_epoch: int) -> int:
         """Return the number of updates."""
-        return self.iterations if self.iterations is not None else (self.epochs or 0) * steps_per_epoch
+        return (
+            self.iterations if self.iterations is not None else (self.epochs or 0) * steps_per_epoch
+        )
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield the mistakes in the length of the run and its batches."""
         if self.iterations is None and self.epochs is None:
-            yield ("optimizer", "iterations"), "is missing; exactly one of iterations and epochs must be given"
+            yield (
+                ("optimizer", "iterations"),
+                "is missing; exactly one of iterations and epochs must be given",
+            )
         if self.iterations is not None and self.epochs is not None:
-            yield ("optimizer", "epochs"), "exactly one of iterations and epochs must be given, not both"
+            yield (
+                ("optimizer", "epochs"),
+                "exactly one of iterations and epochs must be given, not both",
+            )
         if self.replacement and self.batch_size is None:
             yield ("optimizer", "replacement"), "needs a batch_size: a full batch is not drawn"
         if self.samples == "fresh":
@@ -198,16 +223,30 @@ class Minibatch(Descent):
     def _check_fresh(self, dataset: Dataset | None) -> Iterator[Finding]:
         """Yield the settings that do not go with fresh samples."""
         if self.batch_size is None:
-            yield ("optimizer", "batch_size"), "is missing; fresh samples need their number per update, e.g. 1"
+            yield (
+                ("optimizer", "batch_size"),
+                "is missing; fresh samples need their number per update, e.g. 1",
+            )
         if self.epochs is not None:
             yield ("optimizer", "epochs"), "there are none of fresh samples; give iterations"
         if self.replacement:
-            yield ("optimizer", "replacement"), "does not go with fresh samples, which are never drawn twice"
+            yield (
+                ("optimizer", "replacement"),
+                "does not go with fresh samples, which are never drawn twice",
+            )
         if dataset is None:
             return
         if not dataset.endless:
-            able = alternatives([repr(name) for name, cls in all_kinds("dataset").items() if cls.endless])  # type: ignore[attr-defined]
-            yield ("optimizer", "samples"), f"fresh needs dataset.kind {able}; {dataset.kind} has only its own samples"
+            able = alternatives(
+                [repr(name) for name, cls in all_kinds("dataset").items() if cls.endless]
+            )  # type: ignore[attr-defined]
+            yield (
+                ("optimizer", "samples"),
+                f"fresh needs dataset.kind {able}; {dataset.kind} has only its own samples",
+            )
         for key in ("whiten", "random_labels", "replaced_labels"):
             if getattr(dataset, key):
-                yield ("dataset", key), "is of the samples as a whole, it does not go with optimizer.samples: fresh"
+                yield (
+                    ("dataset", key),
+                    "is of the samples as a whole, it does not go with optimizer.samples: fresh",
+                )

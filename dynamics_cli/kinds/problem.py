@@ -115,7 +115,9 @@ class Record(Section):
     """The contents of the run directory."""
 
     example = "record: {snapshots: {kind: every, interval: 100}, measures: [weight_norm, sharpness], loss_every: 10}\n"
-    snapshots: Annotated[Snapshots, OneOf("snapshots", default="geometric")] = Field(default_factory=_geometric)
+    snapshots: Annotated[Snapshots, OneOf("snapshots", default="geometric")] = Field(
+        default_factory=_geometric
+    )
     """When parameters and measures are recorded."""
     parameters: Literal["all", "none"] | list[str] = "all"
     """Which parameters are recorded: all, none, or a list of names."""
@@ -218,21 +220,30 @@ class Problem:
         factors = optimizer.layer_lr or {}
         for weight in factors:
             if weight not in self.shapes:
-                raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}")
+                raise InputError(
+                    f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}"
+                )
         return factors
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""
         section = self.config.initialization
-        drawn = section.draw(self, Streams(self.config.seed if section.seed is None else section.seed))
+        drawn = section.draw(
+            self, Streams(self.config.seed if section.seed is None else section.seed)
+        )
         for name, shape in self.shapes.items():
             if name not in drawn:
                 raise InputError(f"initialization.kind {section.kind}: it gives no {name}")
             if np.shape(drawn[name]) != shape:
-                told = f"it gives {name} the shape {np.shape(drawn[name])}, the network needs {shape}"
+                told = (
+                    f"it gives {name} the shape {np.shape(drawn[name])}, the network needs {shape}"
+                )
                 raise InputError(f"initialization.kind {section.kind}: {told}")
         times = section.rescale or 1.0
-        return {name: (times * np.asarray(drawn[name], np.float64)).astype(self.dtype) for name in self.shapes}
+        return {
+            name: (times * np.asarray(drawn[name], np.float64)).astype(self.dtype)
+            for name in self.shapes
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -87,7 +87,9 @@ def find_kind(section: str, name: str) -> type[Kind] | None:
     """Return the kind of a section by its name, None when nobody has registered it."""
     named_packages(os.environ.get(WITH, ""))
     if name not in registered(section):
-        _load_room(SECTIONS[section], f'kind="{name}"')  # the module that says so: importing all takes half a second
+        _load_room(
+            SECTIONS[section], f'kind="{name}"'
+        )  # the module that says so: importing all takes half a second
     if name not in registered(section):
         installed_packages()
     return registered(section).get(name)
@@ -116,7 +118,11 @@ def general_kinds(section: str) -> dict[str, type[Kind]]:
     """Return the kinds of a section without those of a single bundled paper; a theory speaks of any run."""
     papers = "dynamics_cli._bundled.experiments."
     known = all_kinds(section).items()
-    return {name: cls for name, cls in known if section == "theory" or not cls.__module__.startswith(papers)}
+    return {
+        name: cls
+        for name, cls in known
+        if section == "theory" or not cls.__module__.startswith(papers)
+    }
 
 
 @cache
@@ -180,14 +186,18 @@ def load(path: Path) -> ModuleType:
         InputError: it cannot be imported, or another module has its name.
     """
     name, place = path.name.removesuffix(".py"), path
-    while (place.parent / "__init__.py").is_file():  # a module of a package has the name that it has there
+    while (
+        place.parent / "__init__.py"
+    ).is_file():  # a module of a package has the name that it has there
         place = place.parent
         name = f"{place.name}.{name}"
     top = name.partition(".")[0]
     loaded = False
     try:
         if not (path / "__init__.py").is_file() and (path.is_dir() or path.suffix != ".py"):
-            raise InputError("a Python file (.py), or the folder of a package with an __init__.py, is needed")
+            raise InputError(
+                "a Python file (.py), or the folder of a package with an __init__.py, is needed"
+            )
         source = _read(place)
         if top in _SOURCES and _SOURCES[top] != source:
             _unload(top)
@@ -195,7 +205,10 @@ def load(path: Path) -> ModuleType:
         if str(place.parent) not in sys.path:
             sys.path.append(str(place.parent))  # last, so that it hides nothing
         module = _load_module(name)
-        if Path(module.__file__ or "").resolve() not in (path.resolve(), (path / "__init__.py").resolve()):
+        if Path(module.__file__ or "").resolve() not in (
+            path.resolve(),
+            (path / "__init__.py").resolve(),
+        ):
             raise InputError(f"there is another module {name!r} ({module.__file__}); rename {path}")
     except InputError as error:
         if not loaded:
@@ -309,9 +322,14 @@ def _read(place: Path) -> KindSource:
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
     names = {file.relative_to(place.parent).as_posix(): file for file in files}
     try:
-        return KindSource(place.name, {name: file.read_bytes() for name, file in names.items() if "/." not in name})
+        return KindSource(
+            place.name,
+            {name: file.read_bytes() for name, file in names.items() if "/." not in name},
+        )
     except OSError as error:
-        raise InputError(f"{Path(error.filename).name} cannot be read ({error.strerror})") from error
+        raise InputError(
+            f"{Path(error.filename).name} cannot be read ({error.strerror})"
+        ) from error
 
 
 def foreign_sources(config: object) -> dict[str, KindSource]:
@@ -320,7 +338,11 @@ def foreign_sources(config: object) -> dict[str, KindSource]:
     Raises:
         InputError: a kind has no source that can be read.
     """
-    sources = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for _, kind in kinds_in(config) if kind.section}
+    sources = {
+        f"{kind.section}.{kind.kind}": source_of(type(kind))
+        for _, kind in kinds_in(config)
+        if kind.section
+    }
     return {name: source for name, source in sorted(sources.items()) if source is not None}
 
 
@@ -338,10 +360,16 @@ class OneOf:
         self.section, self.default, self.word = section, default, word
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
-        dump = core_schema.plain_serializer_function_ser_schema(self._dump, info_arg=False) if self.word else None
+        dump = (
+            core_schema.plain_serializer_function_ser_schema(self._dump, info_arg=False)
+            if self.word
+            else None
+        )
         return core_schema.with_info_plain_validator_function(self._validate, serialization=dump)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         """Return a note for `dyn explain`: pydantic has no schema of values that a function validates."""
         return {"kinds": self.section}
 

@@ -18,7 +18,9 @@ def stream(seed: int, name: str, *position: int) -> np.random.Generator:
 
     A generator depends on (seed, name, position) alone, never on earlier draws.
     """
-    number = _STREAMS.get(name, zlib.crc32(name.encode()) | 2**32)  # any name is a stream of its own
+    number = _STREAMS.get(
+        name, zlib.crc32(name.encode()) | 2**32
+    )  # any name is a stream of its own
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number, *position])))
 
 
@@ -34,7 +36,11 @@ class Streams:
 
     def by(self, generator: str | None) -> Streams:
         """Return the streams that a key `generator` asks for: PyTorch's for `torch`, else these."""
-        return TorchStreams(self.seed) if generator == "torch" and not isinstance(self, TorchStreams) else self
+        return (
+            TorchStreams(self.seed)
+            if generator == "torch" and not isinstance(self, TorchStreams)
+            else self
+        )
 
 
 @dataclass(frozen=True)

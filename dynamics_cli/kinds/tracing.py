@@ -40,10 +40,14 @@ class Trace:
     def symbolic(self) -> Any:
         """Return the kind with symbols in place of its numbers."""
         self.numbers = {key: value for key, value in self.kind if type(value) is float}
-        return self.kind.model_copy(update={key: symbol(self.table, f"number_{key}", NUMBER) for key in self.numbers})
+        return self.kind.model_copy(
+            update={key: symbol(self.table, f"number_{key}", NUMBER) for key in self.numbers}
+        )
 
 
-def traced(kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]) -> tuple[list[Expression], Trace]:
+def traced(
+    kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]
+) -> tuple[list[Expression], Trace]:
     """Return the operations of `formula(kind, trace)`; where it asks for the value of a number of the kind, with it.
 
     Raises NotAFormulaError: it cannot be traced.
@@ -95,7 +99,9 @@ def obstacle(kind: Any) -> str | None:
 def _facts_or_obstacle(kind: Any) -> Facts | str:
     key = type(kind), repr(kind)
     if key not in _FACTS:
-        formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
+        formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[
+            kind.section
+        ]
         try:
             nodes = formulas.ordered(traced(kind, formula)[0])
         except NotAFormulaError as error:
@@ -223,5 +229,7 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     weight, memory, whole = update(optimizer, trace)
     nodes = [weight, *memory.values(), *whole.values()]
     if {node.operation for node in formulas.ordered(nodes)}.issuperset(formulas.SUMS):
-        raise InputError(f"optimizer.kind {optimizer.kind!r}: an update has `total` or `total_of_all`, not both")
+        raise InputError(
+            f"optimizer.kind {optimizer.kind!r}: an update has `total` or `total_of_all`, not both"
+        )
     return nodes

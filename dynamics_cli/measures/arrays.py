@@ -46,5 +46,7 @@ def as_network(W: ArrayLike, a: ArrayLike, *, batched: bool = False) -> tuple[Fl
     hidden = as_floats(W, "W", axes=2, batched=batched)
     output = as_floats(a, "a", axes=1, batched=batched)
     if hidden.shape[:-1] != output.shape:
-        raise ValueError(f"W of shape {hidden.shape} and a of shape {output.shape} are not one network")
+        raise ValueError(
+            f"W of shape {hidden.shape} and a of shape {output.shape} are not one network"
+        )
     return hidden, output

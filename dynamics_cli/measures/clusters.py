@@ -44,7 +44,11 @@ def significant(W: ArrayLike, relative_norm: float = 1e-2) -> Bools:
 
 
 def cluster_directions(
-    W: ArrayLike, *, angle_tolerance: float = 5.0, relative_norm: float = 1e-2, signs: ArrayLike | None = None
+    W: ArrayLike,
+    *,
+    angle_tolerance: float = 5.0,
+    relative_norm: float = 1e-2,
+    signs: ArrayLike | None = None,
 ) -> Clusters:
     """Group the neurons `W (m, d)`: two are linked when their angle is at most `angle_tolerance` degrees.
 
@@ -69,5 +73,10 @@ def cluster_directions(
     for c, members in enumerate(groups):
         labels[kept[members]] = c
         heads[c] = lengths[members] / lengths[members].max() @ w_bar[members]
-    masses, sizes = [np.sum(lengths[members] ** 2) for members in groups], [len(members) for members in groups]
-    return Clusters(labels, directions(heads), np.array(masses, np.float64), np.array(sizes, np.int64))
+    masses, sizes = (
+        [np.sum(lengths[members] ** 2) for members in groups],
+        [len(members) for members in groups],
+    )
+    return Clusters(
+        labels, directions(heads), np.array(masses, np.float64), np.array(sizes, np.int64)
+    )

@@ -93,7 +93,10 @@ def find_plateaus(
         first, last = low + best, int(stops[best])
         plateaus.append((first, last))
         todo += [(low, first - 1), (last + 1, high)]
-    return [Plateau(float(np.median(values[i : j + 1])), int(steps[i]), int(steps[j])) for i, j in sorted(plateaus)]
+    return [
+        Plateau(float(np.median(values[i : j + 1])), int(steps[i]), int(steps[j]))
+        for i, j in sorted(plateaus)
+    ]
 
 
 def _flat_ends(values: Floats, tolerance: float, floor: float) -> Ints:

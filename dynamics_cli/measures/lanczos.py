@@ -27,24 +27,31 @@ _DOTTED = 6
 """Rows from which on `dots` vectorises."""
 
 Lanczos: TypeAlias = Any
-LANCZOS = Record("Lanczos", [
-    ("multiply", "Unit", "(operator, v, A v); 0: Python writes A v"),
-    ("operator", "Floats", "its first argument"),
-    ("product", "Unit", "of two matrices"),
-    ("dots", "Unit", "product of a matrix and a vector"),
-    ("eigenvalues", "Unit", "LAPACK's dsterf"),
-    ("size", "int", "P, numbers of a vector"),
-    ("directions", "Floats", "(rows, P) q_0, q_1, ...: orthonormal, then A q of the last"),
-    ("limit", "int", "iterations, at most"),
-    ("wanted", "int", "k, largest eigenvalues whose residual ends the iterations; 0: they end at the limit"),
-    ("tolerance", "float", "of the largest relative residual"),
-    ("alpha", "Floats", "(limit,) diagonal of the tridiagonal matrix"),
-    ("beta", "Floats", "(limit,) beside its diagonal"),
-    ("values", "Floats", "(limit,) its eigenvalues, ascending"),
-    ("scratch", "Floats", "(limit + 6,)"),
-    ("order", "Ints", "(2,) of the matrix, and whether LAPACK failed"),
-    ("progress", "Ints", "(2,) iterations done, and whether they have ended"),
-])  # fmt: skip
+LANCZOS = Record(
+    "Lanczos",
+    [
+        ("multiply", "Unit", "(operator, v, A v); 0: Python writes A v"),
+        ("operator", "Floats", "its first argument"),
+        ("product", "Unit", "of two matrices"),
+        ("dots", "Unit", "product of a matrix and a vector"),
+        ("eigenvalues", "Unit", "LAPACK's dsterf"),
+        ("size", "int", "P, numbers of a vector"),
+        ("directions", "Floats", "(rows, P) q_0, q_1, ...: orthonormal, then A q of the last"),
+        ("limit", "int", "iterations, at most"),
+        (
+            "wanted",
+            "int",
+            "k, largest eigenvalues whose residual ends the iterations; 0: they end at the limit",
+        ),
+        ("tolerance", "float", "of the largest relative residual"),
+        ("alpha", "Floats", "(limit,) diagonal of the tridiagonal matrix"),
+        ("beta", "Floats", "(limit,) beside its diagonal"),
+        ("values", "Floats", "(limit,) its eigenvalues, ascending"),
+        ("scratch", "Floats", "(limit + 6,)"),
+        ("order", "Ints", "(2,) of the matrix, and whether LAPACK failed"),
+        ("progress", "Ints", "(2,) iterations done, and whether they have ended"),
+    ],
+)
 
 
 @piece
@@ -95,7 +102,14 @@ def iterate(state: Lanczos, steps: int) -> float:
 
     They end at the limit, where there is no further direction, or where the residual is within the tolerance.
     """
-    P, k, alpha, beta, progress, residual = state.size, state.wanted, state.alpha, state.beta, state.progress, 0.0
+    P, k, alpha, beta, progress, residual = (
+        state.size,
+        state.wanted,
+        state.alpha,
+        state.beta,
+        state.progress,
+        0.0,
+    )
     for m in range(progress[0] + 1, progress[0] + 1 + steps):
         q, w, largest = offset(state.directions, (m - 1) * P), offset(state.directions, m * P), 0.0
         if state.multiply != 0:
@@ -121,22 +135,43 @@ def iterate(state: Lanczos, steps: int) -> float:
 class Spectrum:
     """Lanczos iterations on vectors (P,). Their memory is kept from call to call: new memory takes long."""
 
-    def __init__(self, P: int, limit: int, multiply: Callable[[Floats], Floats] | int, operator: Any = None) -> None:
+    def __init__(
+        self, P: int, limit: int, multiply: Callable[[Floats], Floats] | int, operator: Any = None
+    ) -> None:
         """Take the most iterations, and `v -> A v` or the address of a unit that does so with a record."""
         limit = min(limit, P)
         self._multiply, self._directions = multiply, np.empty((min(limit, 8) + 8, P))
-        self._alpha, self._beta, self._progress = np.empty(limit), np.empty(limit), np.zeros(2, np.int64)
+        self._alpha, self._beta, self._progress = (
+            np.empty(limit),
+            np.empty(limit),
+            np.zeros(2, np.int64),
+        )
         self._state = LANCZOS(
-            multiply=multiply if isinstance(multiply, int) else 0, operator=operator, product=product(REAL).address,
-            dots=dots(REAL).address, eigenvalues=EIGENVALUES, size=P, directions=self._directions, limit=limit,
-            wanted=0, tolerance=0.0, alpha=self._alpha, beta=self._beta, values=np.empty(limit),
-            scratch=np.empty(limit + _DOTTED), order=np.empty(2, np.int64), progress=self._progress,
-        )  # fmt: skip
+            multiply=multiply if isinstance(multiply, int) else 0,
+            operator=operator,
+            product=product(REAL).address,
+            dots=dots(REAL).address,
+            eigenvalues=EIGENVALUES,
+            size=P,
+            directions=self._directions,
+            limit=limit,
+            wanted=0,
+            tolerance=0.0,
+            alpha=self._alpha,
+            beta=self._beta,
+            values=np.empty(limit),
+            scratch=np.empty(limit + _DOTTED),
+            order=np.empty(2, np.int64),
+            progress=self._progress,
+        )
 
     def largest(self, start: Floats, k: int, tolerance: float) -> tuple[Floats, Floats, float]:
         """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual."""
         values, inner, residual = self._decomposed(start, k, tolerance)
-        rows, vectors = np.ascontiguousarray(inner[:, : -k - 1 : -1].T), np.empty((k, self._state.size))
+        rows, vectors = (
+            np.ascontiguousarray(inner[:, : -k - 1 : -1].T),
+            np.empty((k, self._state.size)),
+        )
         m, *at = len(values), *(address_of(array) for array in (rows, self._directions, vectors))
         product(REAL).call(at[0], m, 1, *at[1:], k, m, self._state.size, 0)
         return values[: -k - 1 : -1].copy(), np.ascontiguousarray(vectors.T), residual
@@ -153,7 +188,10 @@ class Spectrum:
         self._directions[0] = start / np.linalg.norm(start)
         while not self._progress[1]:
             if m + 2 > len(self._directions):
-                self._directions, former = np.empty((2 * len(self._directions), state.size)), self._directions
+                self._directions, former = (
+                    np.empty((2 * len(self._directions), state.size)),
+                    self._directions,
+                )
                 self._directions[: len(former)] = former
                 state.directions = address_of(self._directions)
             steps = len(self._directions) - 1 - m
@@ -161,7 +199,9 @@ class Spectrum:
                 self._directions[m + 1], steps = self._multiply(self._directions[m]), 1
             residual = iterate(REAL).call(ctypes.addressof(state), steps)
             m = int(self._progress[0])
-            if self._progress[1] and m < k:  # the start lies in an invariant space of fewer than k dimensions
+            if (
+                self._progress[1] and m < k
+            ):  # the start lies in an invariant space of fewer than k dimensions
                 self._begin_anew(m)
         values, vectors, failed = dstev(self._alpha[:m], self._beta[: max(m - 1, 1)])
         if failed:
@@ -177,7 +217,12 @@ class Spectrum:
 
 
 def largest_eigenvalues(
-    product: Callable[[Floats], Floats], start: Floats, k: int = 1, *, tolerance: float = 1e-6, limit: int = LIMIT
+    product: Callable[[Floats], Floats],
+    start: Floats,
+    k: int = 1,
+    *,
+    tolerance: float = 1e-6,
+    limit: int = LIMIT,
 ) -> tuple[Floats, Floats, float]:
     """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual.
 

@@ -41,7 +41,9 @@ def kinks(W: ArrayLike) -> Floats:
     """
     weights = as_floats(W, "W", axes=1, batched=True)
     if weights.shape[-1] != 2:
-        raise ValueError(f"kinks need neurons (weight, bias) of 1-D inputs, not of length {weights.shape[-1]}")
+        raise ValueError(
+            f"kinks need neurons (weight, bias) of 1-D inputs, not of length {weights.shape[-1]}"
+        )
     w, b = weights[..., 0], weights[..., 1]
     with np.errstate(over="ignore"):
         return np.divide(-b, w, out=np.full_like(w, np.nan), where=w != 0)

@@ -17,7 +17,9 @@ def _scaled(W: ArrayLike) -> tuple[Floats, Floats]:
     if weights.size and not np.isfinite(weights).all():
         raise ValueError("W must be finite to have singular values")
     largest = np.abs(weights).max(axis=(-2, -1), initial=0.0, keepdims=True)
-    return np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0), largest[..., 0]
+    return np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0), largest[
+        ..., 0
+    ]
 
 
 def singular_values(W: ArrayLike) -> Floats:
@@ -41,7 +43,9 @@ def stable_rank(W: ArrayLike) -> Floats:
     """Return `||W||_F^2 / ||W||_2^2` of shape `(...)`, between 1 and the rank; NaN for W = 0."""
     s = np.linalg.svd(_scaled(W)[0], compute_uv=False)
     top = s[..., 0] ** 2
-    rank: Floats = np.divide(np.sum(s**2, axis=-1), top, out=np.full_like(top, np.nan), where=top > 0)
+    rank: Floats = np.divide(
+        np.sum(s**2, axis=-1), top, out=np.full_like(top, np.nan), where=top > 0
+    )
     return rank
 
 
@@ -83,5 +87,7 @@ def density(rules: Floats, at: Floats, width: float) -> Floats:
     """
     nodes, weights = rules[:, 0].ravel(), rules[:, 1].ravel() / len(rules)
     known = ~np.isnan(nodes)
-    gaussians = np.exp(-(((at[:, None] - nodes[known]) / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
+    gaussians = np.exp(-(((at[:, None] - nodes[known]) / width) ** 2) / 2) / (
+        width * np.sqrt(2 * np.pi)
+    )
     return np.asarray(gaussians @ weights[known])

@@ -80,7 +80,10 @@ class GradientDescent(Plain, kind="gd"):
         yield from super().check(sections)
         for key in ("momentum", "weight_decay"):
             if self.loss_scaled and getattr(self, key) is not None:
-                yield ("optimizer", key), "does not go with loss_scaled, which is for the gradient of the loss alone"
+                yield (
+                    ("optimizer", key),
+                    "does not go with loss_scaled, which is for the gradient of the loss alone",
+                )
 
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step, the gradient divided by the loss where that is asked for."""
@@ -117,7 +120,11 @@ class Adam(Minibatch, kind="adam"):
     def updated(self, w: Array, g: Array, memory: OptimizerMemory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.Adam`, or of `AdamW`."""
         if self.weight_decay is not None:
-            w, g = ((1 - step.lr * self.weight_decay) * w, g) if self.decoupled else (w, g + self.weight_decay * w)
+            w, g = (
+                ((1 - step.lr * self.weight_decay) * w, g)
+                if self.decoupled
+                else (w, g + self.weight_decay * w)
+            )
         m = memory["mean"] = memory["mean"] + (1 - self.beta1) * (g - memory["mean"])
         v = memory["square"] = self.beta2 * memory["square"] + (1 - self.beta2) * g * g
         grown = step.iteration + 1
@@ -204,9 +211,16 @@ class Muon(Minibatch, kind="muon"):
     """lambda; weights also shrink by `lr lambda w` in every update (decoupled decay)."""
 
     def update(
-        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, names: Sequence[str],
-        state: MutableMapping[str, Tensor], iteration: int, loss: Tensor,
-    ) -> None:  # fmt: skip
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        *,
+        lr: float,
+        names: Sequence[str],
+        state: MutableMapping[str, Tensor],
+        iteration: int,
+        loss: Tensor,
+    ) -> None:
         """Change the weights in place; see `Descent.update`."""
         for name, w, g in zip(names, parameters, gradients, strict=True):
             b = state[name] = self.momentum * state[name] + g if name in state else g.clone()
@@ -247,7 +261,9 @@ class Cosine(Schedule, kind="cosine"):
         """Return the factor; 1 at the end of the warm-up, near 0 at the last update."""
         if iteration < self.warm_up:
             return (iteration + 1) / self.warm_up
-        return (1 + math.cos(math.pi * (iteration - self.warm_up) / max(1, iterations - self.warm_up))) / 2
+        return (
+            1 + math.cos(math.pi * (iteration - self.warm_up) / max(1, iterations - self.warm_up))
+        ) / 2
 
 
 class Step(Schedule, kind="step"):

@@ -56,8 +56,14 @@ class GradientFlow(Optimizer, kind="gradient_flow"):
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether `first` fits the spacing."""
         if self.spacing == "geometric" and self.first is None:
-            yield ("optimizer", "first"), "is missing; geometric spacing needs the time of the first point"
+            yield (
+                ("optimizer", "first"),
+                "is missing; geometric spacing needs the time of the first point",
+            )
         if self.spacing == "uniform" and self.first is not None:
             yield ("optimizer", "first"), "belongs to spacing geometric, not to uniform"
         if self.first is not None and self.first >= self.until:
-            yield ("optimizer", "first"), f"must be below until = {self.until:g}, not {self.first:g}"
+            yield (
+                ("optimizer", "first"),
+                f"must be below until = {self.until:g}, not {self.first:g}",
+            )

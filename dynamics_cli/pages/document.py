@@ -56,7 +56,11 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}"
-        + ("" if value is True else f'="{escape(value if isinstance(value, Html) else shown(value))}"')
+        + (
+            ""
+            if value is True
+            else f'="{escape(value if isinstance(value, Html) else shown(value))}"'
+        )
         for key, value in attributes.items()
         if value is not None and value is not False
     )
@@ -74,16 +78,33 @@ def joined(children: Iterable[object]) -> Html:
     )
 
 
-def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "", **attributes: object) -> Html:
+def table(
+    header: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    caption: str = "",
+    **attributes: object,
+) -> Html:
     """Return a table whose first cells head their rows, in a frame that scrolls where it is too wide."""
-    head = tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header))) if header else None
+    head = (
+        tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header)))
+        if header
+        else None
+    )
 
     def placed(cell: object) -> Html:
         return cell if isinstance(cell, Html) and cell.startswith("<td") else tag("td", cell)
 
     body = [tag("tr", tag("th", first, scope="row"), *map(placed, cells)) for first, *cells in rows]
-    whole = tag("table", tag("caption", caption) if caption else None, head, tag("tbody", *body), **attributes)
-    return tag("div", whole, class_="scroll", tabindex="0", role="group", aria_label=caption or "table")
+    whole = tag(
+        "table",
+        tag("caption", caption) if caption else None,
+        head,
+        tag("tbody", *body),
+        **attributes,
+    )
+    return tag(
+        "div", whole, class_="scroll", tabindex="0", role="group", aria_label=caption or "table"
+    )
 
 
 def folded(title: object, *children: object, opened: bool = False) -> Html:
@@ -99,12 +120,18 @@ def _asset(name: str) -> str:
 def _colors() -> str:
     """Return the palettes as variables of a style sheet: light, or dark where the system is."""
     light, dark = (
-        "; ".join([
-            *(f"--{key}: {value}" for key, value in asdict(palette).items() if isinstance(value, str)),
-            *(f"--series-{k}: {value}" for k, value in enumerate(palette.series)),
-        ])
+        "; ".join(
+            [
+                *(
+                    f"--{key}: {value}"
+                    for key, value in asdict(palette).items()
+                    if isinstance(value, str)
+                ),
+                *(f"--series-{k}: {value}" for k, value in enumerate(palette.series)),
+            ]
+        )
         for palette in (PALETTE, DARK)
-    )  # fmt: skip
+    )
     dark_rule = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {dark} }} }}"
     return f":root {{ color-scheme: light; {light} }}\n{dark_rule}"
 
@@ -140,7 +167,12 @@ class Page:
                     array = single
         flat = array.ravel()
         # the first bytes of all numbers, then the second ones, ...: neighbours are alike there, and deflate well
-        planes = flat.astype(flat.dtype.newbyteorder("<")).view(np.uint8).reshape(len(flat), flat.dtype.itemsize).T
+        planes = (
+            flat.astype(flat.dtype.newbyteorder("<"))
+            .view(np.uint8)
+            .reshape(len(flat), flat.dtype.itemsize)
+            .T
+        )
         packer = zlib.compressobj(6, zlib.DEFLATED, -15, 9)
         packed = packer.compress(planes.tobytes()) + packer.flush()
         self._arrays.append(base64.b64encode(packed).decode())
@@ -154,14 +186,22 @@ class Page:
             xs, ys = decimate(xs, ys, columns=MOST_POINTS // 12, log=None)
         return {"name": shown(name), "x": self.array(xs), "y": self.array(ys), **look}
 
-    def panel(self, kind: str, title: str, alternative: str, *, wide: bool = False, **described: Any) -> Html:
+    def panel(
+        self, kind: str, title: str, alternative: str, *, wide: bool = False, **described: Any
+    ) -> Html:
         """Add an element that the script draws, and return its place; `alternative` describes the picture."""
         number = len(self.panels)
-        self.panels.append({"kind": kind, "title": shown(title), **described, "alternative": shown(alternative)})
+        self.panels.append(
+            {"kind": kind, "title": shown(title), **described, "alternative": shown(alternative)}
+        )
         place = tag("div", id=f"panel-{number}", class_="drawn")
         classes = f"panel {described.get('name', kind) if kind == 'scene' else kind}{' wide' if wide else ''}"
         return tag(
-            "figure", tag("figcaption", title), place, tag("p", alternative, class_="alternative"), class_=classes
+            "figure",
+            tag("figcaption", title),
+            place,
+            tag("p", alternative, class_="alternative"),
+            class_=classes,
         )
 
     def html(self) -> str:
@@ -176,7 +216,10 @@ class Page:
         text = json.dumps(described, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
         data = [
             tag("script", Html(text), type="application/json", id="described"),
-            *(tag("script", Html(packed), type="text/plain", id=f"a{k}") for k, packed in enumerate(self._arrays)),
+            *(
+                tag("script", Html(packed), type="text/plain", id=f"a{k}")
+                for k, packed in enumerate(self._arrays)
+            ),
         ]
         head = tag(
             "head",
@@ -198,7 +241,9 @@ class Page:
         """
         target = Path(path)
         with files.os_errors_as_run_errors(target):
-            files.save(Path(os.path.realpath(target)), self.html().encode("utf-8", "backslashreplace"))
+            files.save(
+                Path(os.path.realpath(target)), self.html().encode("utf-8", "backslashreplace")
+            )
         return target
 
     def __repr__(self) -> str:

@@ -39,17 +39,30 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
     """Add a chart; one over iterations marks the state of the slider."""
     title, finite = in_unicode(chart.title or chart.ylabel), chart.values[np.isfinite(chart.values)]
     if not any(np.isfinite(line.columns).any() for line in chart.lines):
-        return tag("figure", tag("figcaption", title), tag("p", "No finite value is recorded."), class_="panel")
+        return tag(
+            "figure",
+            tag("figcaption", title),
+            tag("p", "No finite value is recorded."),
+            class_="panel",
+        )
     title += f", {chart.note}" if chart.note else ""
     lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
     names = [*dict.fromkeys(line["name"] for line in lines if line["name"])]
     of = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") or title
     said = f"Chart of {of} over the {in_unicode(chart.xlabel)}, from {cell(finite.min())} to {cell(finite.max())}."
     return page.panel(
-        "chart", title, said, wide=wide, lines=lines, log={"x": chart.log_x, "y": chart.log_y},
-        label=in_unicode(chart.xlabel), reach=[*chart.reach, *chart.levels.values()], ticks=[*chart.ticks.items()],
-        levels=[(in_unicode(name), value) for name, value in chart.levels.items()], plateaus=chart.plateaus,
-    )  # fmt: skip
+        "chart",
+        title,
+        said,
+        wide=wide,
+        lines=lines,
+        log={"x": chart.log_x, "y": chart.log_y},
+        label=in_unicode(chart.xlabel),
+        reach=[*chart.reach, *chart.levels.values()],
+        ticks=[*chart.ticks.items()],
+        levels=[(in_unicode(name), value) for name, value in chart.levels.items()],
+        plateaus=chart.plateaus,
+    )
 
 
 def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
@@ -59,7 +72,9 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
     if line.bands and y.shape[1] > 1:
         x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
         low, high = quantiles(y, QUANTILES[0])
-        middle = page.curve(x, quantiles(y, [0.5])[0], in_unicode(line.name), width=line.width, **form)
+        middle = page.curve(
+            x, quantiles(y, [0.5])[0], in_unicode(line.name), width=line.width, **form
+        )
         yield {**middle, "low": page.array(low), "high": page.array(high)}
         return
     width = line.width * (1.0 if y.shape[1] == 1 else 0.6)
@@ -75,21 +90,36 @@ def add_scene(page: Page, shown: Ints, name: str, scene: Scene) -> Html:
     states = [int(i) for i in shown[kept]]
     layers, legend = zip(*(_layer(page, layer, states) for layer in scene.layers), strict=True)
     return page.panel(
-        "scene", scene.title, scene.alternative, name=name, window=scene.window, right=scene.right,
-        right_label=in_unicode(scene.right_label), x=in_unicode(scene.xlabel), y=in_unicode(scene.ylabel),
-        square=scene.square, zero=scene.zero,
-        remarks=[scene.remark(i) for i in states], at=kept if len(kept) < len(shown) else None,
+        "scene",
+        scene.title,
+        scene.alternative,
+        name=name,
+        window=scene.window,
+        right=scene.right,
+        right_label=in_unicode(scene.right_label),
+        x=in_unicode(scene.xlabel),
+        y=in_unicode(scene.ylabel),
+        square=scene.square,
+        zero=scene.zero,
+        remarks=[scene.remark(i) for i in states],
+        at=kept if len(kept) < len(shown) else None,
         windows=page.array([scene.window_of(i) for i in states]) if scene.window_of else None,
-        layers=sorted(layers, key=lambda layer: layer["z"]), legend=[entry for entries in legend for entry in entries],
-    )  # fmt: skip
+        layers=sorted(layers, key=lambda layer: layer["z"]),
+        legend=[entry for entries in legend for entry in entries],
+    )
 
 
-def _layer(page: Page, layer: SceneLayer, states: list[int]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+def _layer(
+    page: Page, layer: SceneLayer, states: list[int]
+) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
     """Return the numbers and the look of a layer in all states, and its entries of the legend: colour, sign, name."""
     parts = [layer.at(i) for i in states] if layer.moves else [layer.at(states[-1])[:DRAWN_DATA]]
     seen = np.any([layer.seen(part) for part in parts], axis=0)
     look = {key: getattr(layer, key) for key in SENT} | {"dash": DASHES[layer.dash]}
-    look |= {"colors": [role.color for role in layer.roles], "markers": [role.marker for role in layer.roles]}
+    look |= {
+        "colors": [role.color for role in layer.roles],
+        "markers": [role.marker for role in layer.roles],
+    }
     numbers = {
         "rows": page.array(_single(np.concatenate(parts))),
         "counts": page.array([len(part) for part in parts]),

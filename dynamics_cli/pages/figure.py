@@ -35,7 +35,11 @@ ROWS = 200
 def documents_of(paper: str) -> dict[str, Path]:
     """Return the JSON files of the reproduced figures of a paper by their names, variants after their figures."""
     folder = outputs_root() / "figures"
-    return {name: file for name in catalogue.figure_names(paper) if (file := folder / f"{name}.json").is_file()}
+    return {
+        name: file
+        for name in catalogue.figure_names(paper)
+        if (file := folder / f"{name}.json").is_file()
+    }
 
 
 def add_paper(page: Page, key: str) -> None:
@@ -51,22 +55,48 @@ def add_paper(page: Page, key: str) -> None:
         [tag("a", name, href=f"#{name}"), documents[name][1].get("title", ""), summary(of)]
         for name, of in claims.items()
     ]
-    failed = [[Html(in_html(claim.first.statement)), name, claim.first.source, claim.first.expected, claim.shown]
-              for name, of in claims.items() for claim in of if claim.verdict == "not reproduced"]  # fmt: skip
+    failed = [
+        [
+            Html(in_html(claim.first.statement)),
+            name,
+            claim.first.source,
+            claim.first.expected,
+            claim.shown,
+        ]
+        for name, of in claims.items()
+        for claim in of
+        if claim.verdict == "not reproduced"
+    ]
     missing = [figure for figure in catalogue.figures(key) if figure.id not in files]
     page.body.append(
         tag(
             "section",
             tag("h2", entry.title, id=key),
             tag("p", f"{entry.authors}. {entry.venue}."),
-            tag("p", tag("strong", f"{summary(every)}." if every else "No figure has been reproduced here yet.")),
+            tag(
+                "p",
+                tag(
+                    "strong",
+                    f"{summary(every)}." if every else "No figure has been reproduced here yet.",
+                ),
+            ),
             table(["figure", "title", "outcome"], rows, f"Figures of {key}") if rows else None,
-            table(["claim", "figure", "source", "expected", "measured"], failed, "What does not come out as printed")
+            table(
+                ["claim", "figure", "source", "expected", "measured"],
+                failed,
+                "What does not come out as printed",
+            )
             if failed
             else None,
             folded(
                 "Not reproduced here",
-                tag("ul", *(tag("li", tag("code", f"dyn reproduce {m.id}"), f" {m.title}") for m in missing)),
+                tag(
+                    "ul",
+                    *(
+                        tag("li", tag("code", f"dyn reproduce {m.id}"), f" {m.title}")
+                        for m in missing
+                    ),
+                ),
             )
             if missing
             else None,
@@ -82,7 +112,11 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
 
     Raises CorruptRunError: a picture is not the one that was written with the JSON.
     """
-    claims, numbers, name = _claims(file, document), document.get("numbers", {}), str(document["figure"])
+    claims, numbers, name = (
+        _claims(file, document),
+        document.get("numbers", {}),
+        str(document["figure"]),
+    )
     origins = origins_of(name, [run["config"] for run in document["runs"]])
     outcome = [f"A setting was chosen by outcome: {text}" for text in chosen_by_outcome(origins)]
     parts = [
@@ -90,9 +124,14 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
         tag("p", document.get("caption", "")),
         *_pictures(file, document),
         tag("p", tag("strong", f"{summary(claims)}.")),
-        *(_claims_table(kind, [claim for claim in claims if claim.first.kind == kind]) for kind in KINDS),
+        *(
+            _claims_table(kind, [claim for claim in claims if claim.first.kind == kind])
+            for kind in KINDS
+        ),
         *(tag("p", text) for text in outcome),
-        tag("ul", *(tag("li", f"{key}: {number(value)}") for key, value in numbers.items())) if numbers else None,
+        tag("ul", *(tag("li", f"{key}: {number(value)}") for key, value in numbers.items()))
+        if numbers
+        else None,
         _audit(file),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
@@ -107,9 +146,13 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
 def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     """Return the claims of a figure, over seeds where `dyn reproduce --seeds` has left them beside it."""
     try:
-        return seeds_of(file, document) or [ClaimOverSeeds.from_dict(claim) for claim in document["claims"]]
+        return seeds_of(file, document) or [
+            ClaimOverSeeds.from_dict(claim) for claim in document["claims"]
+        ]
     except (LookupError, TypeError) as error:
-        raise RunError(f"the claims of {document['figure']} are not what dyn writes: {error}") from error
+        raise RunError(
+            f"the claims of {document['figure']} are not what dyn writes: {error}"
+        ) from error
 
 
 def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
@@ -120,10 +163,20 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     header += ["seeds"] if seeds > 1 else []
     rows = []
     for claim in claims:
-        said = tag("td", claim.verdict, class_="reproduced" if claim.verdict == "reproduced" else "failed")
-        cells = [Html(in_html(claim.first.statement)), claim.first.source, claim.first.expected, claim.shown, said]
+        said = tag(
+            "td", claim.verdict, class_="reproduced" if claim.verdict == "reproduced" else "failed"
+        )
+        cells = [
+            Html(in_html(claim.first.statement)),
+            claim.first.source,
+            claim.first.expected,
+            claim.shown,
+            said,
+        ]
         if seeds > 1:
-            each = ", ".join(f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(claim.each))
+            each = ", ".join(
+                f"+{k}: {ClaimOverSeeds((of_seed,)).shown}" for k, of_seed in enumerate(claim.each)
+            )
             cells.append(tag("td", folded(claim.count, each)))
         rows.append(cells)
     return table(header, rows, KINDS[kind], class_="claims")
@@ -133,10 +186,17 @@ def _audit(file: Path) -> Html | None:
     """Return which claims hold under nulls, where `dyn audit` has left its table beside the figure."""
     if (audit := read_audit(beside(file, AUDIT))) is None:
         return None
-    reasons = [tag("li", f"{outcome.null}: {outcome.reason}") for outcome in audit.outcomes if outcome.reason]
+    reasons = [
+        tag("li", f"{outcome.null}: {outcome.reason}")
+        for outcome in audit.outcomes
+        if outcome.reason
+    ]
     return folded(
         "Claims under nulls",
-        table(*audit.table(), f"Which claims of {audit.figure} hold for other networks than the figure's"),
+        table(
+            *audit.table(),
+            f"Which claims of {audit.figure} hold for other networks than the figure's",
+        ),
         tag("ul", *reasons) if reasons else None,
     )
 
@@ -156,13 +216,18 @@ def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
             raise CorruptRunError(path, f"it cannot be read ({error.strerror})", again) from error
         if path.suffix == ".csv":
             header, *rows = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""))
-            yield folded("The table", table(header, rows[:ROWS], f"{document.get('title', '')}"), opened=True)
+            yield folded(
+                "The table", table(header, rows[:ROWS], f"{document.get('title', '')}"), opened=True
+            )
         else:
             source = Html(f"data:{PICTURES[path.suffix]};base64,{base64.b64encode(data).decode()}")
             said = f"{document.get('title', '')}. {document.get('caption', '')}"
             yield tag("img", src=source, alt=said, **_size(data))
     if not any(Path(name).suffix in PICTURES for name in document["sha256"]):
-        yield tag("p", "The picture was written in a format that no page can hold; --format png writes one that can.")
+        yield tag(
+            "p",
+            "The picture was written in a format that no page can hold; --format png writes one that can.",
+        )
 
 
 def _size(png: bytes) -> dict[str, object]:
@@ -177,7 +242,12 @@ def command(document: Mapping[str, Any]) -> str:
     """Return the command that makes a figure again."""
     name = str(document["figure"])
     figure = catalogue.figure_names().get(name, name)
-    words = ["dyn", "reproduce", figure, *(["--variant", name.removeprefix(f"{figure}-")] if name != figure else [])]
+    words = [
+        "dyn",
+        "reproduce",
+        figure,
+        *(["--variant", name.removeprefix(f"{figure}-")] if name != figure else []),
+    ]
     words += ["--preset", "full"] if document.get("preset") == "full" else []
     for change in document.get("overrides", []):
         words += ["--set", str(change)]
@@ -186,10 +256,17 @@ def command(document: Mapping[str, Any]) -> str:
 
 def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
     rows = [
-        [run.get("role", ""), run.get("config", ""), " ".join(map(str, run.get("overrides", []))), run.get("seed", ""),
-         run.get("replicas", 1), Path(run["path"]).name, (run["hash"] or "")[:10]]
+        [
+            run.get("role", ""),
+            run.get("config", ""),
+            " ".join(map(str, run.get("overrides", []))),
+            run.get("seed", ""),
+            run.get("replicas", 1),
+            Path(run["path"]).name,
+            (run["hash"] or "")[:10],
+        ]
         for run in document["runs"]
-    ]  # fmt: skip
+    ]
     header = ["role", "config", "changes", "seed", "networks", "run", "hash"]
     yield table(header, rows[:ROWS], "Runs") if rows else tag("p", "No network is trained.")
     if rows:

@@ -56,7 +56,9 @@ def page(*what: Run | Sweep | FigureResult | str | Path, theory: bool = False) -
     if len(parts) > 1:
         runs = [value for kind, value in parts if kind == "run"]
         if len(runs) < len(parts):
-            raise UsageError("runs have a page together; a sweep, a figure and a paper have a page each")
+            raise UsageError(
+                "runs have a page together; a sweep, a figure and a paper have a page each"
+            )
         page = Page("comparison", f"{len(runs)} runs")
         add_comparison(page, runs)
         return page
@@ -96,7 +98,9 @@ def _part(which: Any) -> Part:
     if path.suffix == ".json" and path.is_file():
         return "figure", path
     text = os.fspath(path)
-    if not is_there(text) and text not in run_names():  # names of runs and sweeps may begin as names of papers do
+    if (
+        not is_there(text) and text not in run_names()
+    ):  # names of runs and sweeps may begin as names of papers do
         if text in catalogue.papers():
             return "paper", text
         if text in catalogue.figure_names():

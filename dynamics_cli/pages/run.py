@@ -44,12 +44,16 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     ]
     panels = [add_chart(page, overlay_chart(runs, name), wide=name == "loss") for name in names]
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
-    keys = dict.fromkeys(key for run in runs for key in settings_that_differ(runs[0].config, run.config))
+    keys = dict.fromkeys(
+        key for run in runs for key in settings_that_differ(runs[0].config, run.config)
+    )
     header = ["", *(run.path.name for run in runs)]
     differing = [[key, *(config.get(key, "-") for config in configs)] for key in keys]
     ends = [final_numbers(run) for run in runs]
-    final = [[name.replace("_", " "), *(cell(end.get(name)) for end in ends)]
-             for name in dict.fromkeys(name for end in ends for name in end)]  # fmt: skip
+    final = [
+        [name.replace("_", " "), *(cell(end.get(name)) for end in ends)]
+        for name in dict.fromkeys(name for end in ends for name in end)
+    ]
     same = tag("p", "The configs are the same.") if not differing else None
     page.body.append(
         tag(
@@ -86,32 +90,53 @@ def _pictures(page: Page, run: Run, *, theory: bool) -> Iterator[Html]:
             drawn = first if name == "loss" else later
             drawn += [add_chart(page, chart, wide=name == "loss" and k == 0) for k, chart in charts]
         elif panel.scene is not None and len(states):
-            scenes.append(add_scene(page, states, name, panel.scene(view, [int(i) for i in states], PIXELS)))
+            scenes.append(
+                add_scene(page, states, name, panel.scene(view, [int(i) for i in states], PIXELS))
+            )
     if len(states):
         rows = [[name, tag("td", "")] for name in ["iteration", *numbers]]
-        scenes.append(tag("div", table([], rows, "This state in numbers", class_="state"), class_="panel"))
+        scenes.append(
+            tag("div", table([], rows, "This state in numbers", class_="state"), class_="panel")
+        )
     if theory:
-        later += [add_chart(page, chart) for made in predictions(run) for chart in prediction_charts(made)]
+        later += [
+            add_chart(page, chart) for made in predictions(run) for chart in prediction_charts(made)
+        ]
     yield tag("div", *first, *scenes, *later, class_="panels")
     if len(states) < view.states:
         yield tag("p", f"The slider goes through {len(states)} of {view.states} recorded states.")
     if view.states < len(view.iterations):
-        yield tag("p", f"From iteration {view.iterations[view.states]} on the weights are not finite.")
+        yield tag(
+            "p", f"From iteration {view.iterations[view.states]} on the weights are not finite."
+        )
 
 
 BUTTONS = (
-    ("first", "|<", "first state"), ("back", "<", "previous state"), ("play", "play", "play"),
-    ("on", ">", "next state"), ("last", ">|", "last state"),
-)  # fmt: skip
+    ("first", "|<", "first state"),
+    ("back", "<", "previous state"),
+    ("play", "play", "play"),
+    ("on", ">", "next state"),
+    ("last", ">|", "last state"),
+)
 """Class, sign and name of the buttons of the slider."""
 
 
 def _slider(steps: Floats) -> Html:
     buttons = [
-        tag("button", sign, type="button", class_=name, aria_label=said, title=said) for name, sign, said in BUTTONS
+        tag("button", sign, type="button", class_=name, aria_label=said, title=said)
+        for name, sign, said in BUTTONS
     ]
     last, label = len(steps) - 1, "State of training"
-    slider = tag("input", type="range", min=0, max=last, step=1, value=last, aria_label=label, autocomplete="off")
+    slider = tag(
+        "input",
+        type="range",
+        min=0,
+        max=last,
+        step=1,
+        value=last,
+        aria_label=label,
+        autocomplete="off",
+    )
     shown = tag("output", f"iteration {steps[-1]:.0f}")
     return tag("div", *buttons, slider, shown, class_="time", role="group", aria_label=label)
 
@@ -125,7 +150,9 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
         recorded = run.loss_iterations[at] == steps
         numbers["loss"] = np.where(recorded, np.asarray(run.losses, np.float64)[at], np.nan)
     for name in run.measures:
-        values = np.asarray(run.measures[name], np.float64).reshape(len(view.iterations), -1)[states]
+        values = np.asarray(run.measures[name], np.float64).reshape(len(view.iterations), -1)[
+            states
+        ]
         if values.shape[1] <= FEW_NUMBERS:
             word, columns = name.replace("_", " "), columns_of(run, name)
             names = [f"{word} {column}" if len(columns) > 1 else word for column in columns]
@@ -138,7 +165,9 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
 
 def _tables(run: Run) -> Iterator[Html]:
     yield table(
-        [], [[name.replace("_", " "), cell(value)] for name, value in final_numbers(run).items()], "How it ended"
+        [],
+        [[name.replace("_", " "), cell(value)] for name, value in final_numbers(run).items()],
+        "How it ended",
     )
     messages = run.info.get("messages") or []
     if messages:
@@ -146,9 +175,17 @@ def _tables(run: Run) -> Iterator[Html]:
     rows = [[key, value] for key, value in flat(run.config.model_dump(exclude_none=True)).items()]
     yield folded("Config", table(["setting", "value"], rows, "Config"))
     info = {
-        key: run.info[key] for key in ("versions", "threads", "provenance", "estimate", "kinds") if run.info.get(key)
+        key: run.info[key]
+        for key in ("versions", "threads", "provenance", "estimate", "kinds")
+        if run.info.get(key)
     }
-    made = [[key.replace("_", " "), value] for key, value in flat({"hash": run.hash, **info}).items()]
+    made = [
+        [key.replace("_", " "), value] for key, value in flat({"hash": run.hash, **info}).items()
+    ]
     yield folded("Provenance", table([], made, "Where, when and with what it was made"))
-    sizes = [[name, size(bytes_)] for name, bytes_ in file_sizes(run.path).items() if not name.startswith("plots/")]
+    sizes = [
+        [name, size(bytes_)]
+        for name, bytes_ in file_sizes(run.path).items()
+        if not name.startswith("plots/")
+    ]
     yield folded("Files", table(["file", "size"], sizes, f"Files of {run.path.name}"))

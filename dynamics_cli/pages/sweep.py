@@ -26,11 +26,14 @@ def add_sweep(page: Page, directory: Path) -> None:
     """
     sweep = Sweep(directory)
     told = sweep.describe()
-    ended = ", ".join(f"{told[status]} {status}" for status in ("complete", "diverged", "failed") if told[status])
+    ended = ", ".join(
+        f"{told[status]} {status}" for status in ("complete", "diverged", "failed") if told[status]
+    )
     parts: list[Html | None] = [
         tag("h2", told["name"]),
         tag(
-            "p", f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended{f' ({ended})' if ended else ''}."
+            "p",
+            f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended{f' ({ended})' if ended else ''}.",
         ),
     ]
     settings = [[key, ", ".join(map(cell, values))] for key, values in told["settings"].items()]
@@ -39,12 +42,26 @@ def add_sweep(page: Page, directory: Path) -> None:
     if sweep.rows:
         results = SweepTable(sweep)
         others = [key for key in results.free if key != results.main]
-        charts = sweep_charts(results, results.main, results.measures[0], others) if results.settings else []
-        for name in dict.fromkeys([results.measures[0], "final_loss"]) if len(results.rows) <= JOBS else ():
+        charts = (
+            sweep_charts(results, results.main, results.measures[0], others)
+            if results.settings
+            else []
+        )
+        for name in (
+            dict.fromkeys([results.measures[0], "final_loss"]) if len(results.rows) <= JOBS else ()
+        ):
             charts += sweep_charts(results, "", name, results.free)
-        titled = [replace(chart, title=", ".join(filter(None, [chart.ylabel, chart.title]))) for chart in charts]
-        parts += [_jobs(page, results), tag("div", *(add_chart(page, chart) for chart in titled), class_="panels")]
-    config = [[key, value] for key, value in flat(sweep.described["config"]).items() if value is not None]
+        titled = [
+            replace(chart, title=", ".join(filter(None, [chart.ylabel, chart.title])))
+            for chart in charts
+        ]
+        parts += [
+            _jobs(page, results),
+            tag("div", *(add_chart(page, chart) for chart in titled), class_="panels"),
+        ]
+    config = [
+        [key, value] for key, value in flat(sweep.described["config"]).items() if value is not None
+    ]
     failures = [[message, count] for message, count in list(told["failures"].items())[:MESSAGES]]
     parts += [
         table(["message", "jobs"], failures, "Jobs that failed") if failures else None,
@@ -58,19 +75,30 @@ def _jobs(page: Page, results: SweepTable) -> Html:
     free = [key for key in results.free if results.numeric(key)]
     measure, two, jobs = results.measures[0], len(free) >= 2, len(results.rows)
     chosen = {
-        "x": free[0] if two else results.main, "y": free[1] if two else measure,
+        "x": free[0] if two else results.main,
+        "y": free[1] if two else measure,
         "colour": measure if two else (results.free or ["seed"])[-1],
-    }  # fmt: skip
+    }
     failed = sum(row["status"] == "failed" for row in results.rows)
     says = f"{jobs} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['colour']}"
     says += f"; {failed} of them failed." if failed else "."
     messages = ["message"] if any(results.values("message")) else []
-    columns = [_column(page, results, name) for name in ["job", *results.columns, "status", *messages]]
+    columns = [
+        _column(page, results, name) for name in ["job", *results.columns, "status", *messages]
+    ]
     name = results.sweep.path.name
-    return page.panel("sweep", "Jobs", says, wide=True, name=name, jobs=jobs, chosen=chosen, columns=columns)
+    return page.panel(
+        "sweep", "Jobs", says, wide=True, name=name, jobs=jobs, chosen=chosen, columns=columns
+    )
 
 
 def _column(page: Page, results: SweepTable, name: str) -> dict[str, Any]:
     at, words = results.places(name)
     setting = name in (*results.settings, "seed")
-    return {"name": name, "at": page.array(at), "words": words, "log": results.logarithmic(name), "setting": setting}
+    return {
+        "name": name,
+        "at": page.array(at),
+        "words": words,
+        "log": results.logarithmic(name),
+        "setting": setting,
+    }

@@ -18,7 +18,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.layout import figure_legend, format_number, note, panel_label, place_legend
+from dynamics_cli.plotting.layout import (
+    figure_legend,
+    format_number,
+    note,
+    panel_label,
+    place_legend,
+)
 from dynamics_cli.plotting.scene import DASHES
 from dynamics_cli.plotting.style import MARKER, PALETTE, SERIES, SMALL, new_figure, styled
 from dynamics_cli.plotting.time_axis import (
@@ -113,7 +119,9 @@ class Chart:
     @property
     def values(self) -> Floats:
         """All y, and what the axis contains in any case."""
-        return np.concatenate([*(line.columns.ravel() for line in self.lines), self.reach, [*self.levels.values()]])
+        return np.concatenate(
+            [*(line.columns.ravel() for line in self.lines), self.reach, [*self.levels.values()]]
+        )
 
     @property
     def log_y(self) -> bool:
@@ -122,13 +130,18 @@ class Chart:
         every = every[np.isfinite(every) & (every != 0)]
         low, high = every.min(initial=np.inf), every.max(initial=0.0)
         flat = sum(plateau.value > high / LOG_RANGE for plateau in self.plateaus) > 1
-        return not self.linear and scale_of("y", self.log, 0 < low < high / LOG_RANGE and not flat) == "log"
+        return (
+            not self.linear
+            and scale_of("y", self.log, 0 < low < high / LOG_RANGE and not flat) == "log"
+        )
 
     @property
     def log_x(self) -> bool:
         """Whether x is logarithmic: over time by default where curves change mostly before `EARLY`."""
         log_y, over_time = self.log_y, self.xlabel in ("iteration", "time") and self.scale_x is None
-        shares = [share for line in self.lines if over_time and np.isfinite(share := _early(line, log_y))]
+        shares = [
+            share for line in self.lines if over_time and np.isfinite(share := _early(line, log_y))
+        ]
         suits = self.scale_x == "log" or (len(shares) > 0 and float(np.mean(shares)) > 0.5)
         return scale_of("x", self.log, suits) == "log"
 
@@ -145,13 +158,17 @@ def _early(line: Line, log: bool) -> float:
         return np.nan
     change = np.nansum(np.abs(np.diff(np.log(y) if log else y, axis=0)), axis=1)
     total = float(change.sum())
-    return float(change[x[1:] <= x[0] + EARLY * (x[-1] - x[0])].sum()) / total if total > 0 else np.nan
+    return (
+        float(change[x[1:] <= x[0] + EARLY * (x[-1] - x[0])].sum()) / total if total > 0 else np.nan
+    )
 
 
 def quantiles(y: Floats, ends: Sequence[float]) -> Floats:
     """Return quantiles (len(ends), k) of the finite values in each row of (k, m)."""
     y = np.where(np.isfinite(y), y, np.nan)
-    return np.asarray(np.quantile(y, ends, axis=1) if not np.isnan(y).any() else np.nanquantile(y, ends, axis=1))
+    return np.asarray(
+        np.quantile(y, ends, axis=1) if not np.isnan(y).any() else np.nanquantile(y, ends, axis=1)
+    )
 
 
 @styled
@@ -164,7 +181,9 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
     scale: TimeScale = "log" if chart.log_x else "linear"
     lines = [line for line in chart.lines if np.size(line.x)]
     handles = [_draw_line(axes, line, log=log, scale=scale) for line in lines]
-    every = np.sort(np.concatenate([np.asarray(line.x, np.float64) for line in lines] or [np.zeros(1)]))
+    every = np.sort(
+        np.concatenate([np.asarray(line.x, np.float64) for line in lines] or [np.zeros(1)])
+    )
     set_time_axis(axes, every, scale, chart.xlabel)
     if chart.ticks:
         axes.set_xticks([*chart.ticks], labels=[*chart.ticks.values()])
@@ -184,7 +203,12 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
     if len(x) != len(y):
         raise ValueError(f"curves of shape {y.shape} for x of shape {x.shape}")
     color, dash = PALETTE.color(line.color), DASHES[line.dash]
-    form: dict[str, Any] = {"color": color, "ls": dash, "lw": line.width, "label": line.name or None}
+    form: dict[str, Any] = {
+        "color": color,
+        "ls": dash,
+        "lw": line.width,
+        "label": line.name or None,
+    }
     m = y.shape[1]
     if line.points:
         form |= {"ls": "none", "marker": MARKER if m == 1 else "_", "ms": 3 if m == 1 else 9}
@@ -209,12 +233,23 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
 def _draw_plateau(axes: Axes, plateau: Level) -> None:
     """Underline a plateau and write its value to its upper right, or where the panel ends, to its lower left."""
     value, first, last = plateau
-    look: dict[str, Any] = {"color": PALETTE.highlight, "lw": 4.5, "alpha": 0.55, "solid_capstyle": "butt", "zorder": 1}
+    look: dict[str, Any] = {
+        "color": PALETTE.highlight,
+        "lw": 4.5,
+        "alpha": 0.55,
+        "solid_capstyle": "butt",
+        "zorder": 1,
+    }
     axes.plot([first, last], [value, value], **look)
     text, scale = format_number(value), 72 / axes.figure.dpi
     box = axes.get_window_extent()
     height = axes.transData.transform((first, value))[1] * scale
-    place: dict[str, Any] = {"xy": ((first + last) / 2, value), "xytext": (0, 3.5), "ha": "left", "va": "bottom"}
+    place: dict[str, Any] = {
+        "xy": ((first + last) / 2, value),
+        "xytext": (0, 3.5),
+        "ha": "left",
+        "va": "bottom",
+    }
     if box.y1 * scale - height <= 12:
         place = {"xy": (last, value), "xytext": (0, -4.0), "ha": "right", "va": "top"}
     axes.annotate(text, textcoords="offset points", fontsize=SMALL, color=PALETTE.theory, **place)
@@ -229,9 +264,15 @@ def _draw_levels(axes: Axes, levels: Mapping[str, float]) -> None:
         at = max(height, previous + LABEL_HEIGHT)
         previous = at
         axes.annotate(
-            name, (1.0, value), xycoords=axes.get_yaxis_transform(), xytext=(4, at - height),
-            textcoords="offset points", va="center", fontsize=SMALL + 0.5, color=PALETTE.theory,
-        )  # fmt: skip
+            name,
+            (1.0, value),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(4, at - height),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL + 0.5,
+            color=PALETTE.theory,
+        )
 
 
 @styled
@@ -243,7 +284,9 @@ def draw_charts(charts: Sequence[Chart], mark: float | None = None) -> Figure:
     columns = min(len(charts), 3)
     rows = -(-len(charts) // columns)
     width = ROW_WIDTH if columns == 3 else None
-    figure, panels = new_figure(columns, rows, width=width, aspect=0.72 if len(charts) == 1 else 0.85, extra_height=0.2)
+    figure, panels = new_figure(
+        columns, rows, width=width, aspect=0.72 if len(charts) == 1 else 0.85, extra_height=0.2
+    )
     legends = [draw_chart(axes, chart) for axes, chart in zip(panels, charts, strict=False)]
     labels = [[str(handle.get_label()) for handle in handles] for handles in legends]
     longest = max((len(label) for of_chart in labels for label in of_chart), default=0) + 5
@@ -267,6 +310,13 @@ def _mark(axes: Axes, at: float) -> None:
     axes.axvline(at, color=PALETTE.theory, lw=0.8, ls=(0, (1, 1.5)), zorder=1.5)
     left = axes.transAxes.inverted().transform(axes.transData.transform((at, 1.0)))[0] > 0.5
     axes.annotate(
-        format_number(at), (at, 1.0), xycoords=axes.get_xaxis_transform(), xytext=(-2 if left else 2, -1),
-        textcoords="offset points", ha="right" if left else "left", va="top", fontsize=SMALL, color=PALETTE.theory,
-    )  # fmt: skip
+        format_number(at),
+        (at, 1.0),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(-2 if left else 2, -1),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va="top",
+        fontsize=SMALL,
+        color=PALETTE.theory,
+    )

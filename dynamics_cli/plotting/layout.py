@@ -31,7 +31,9 @@ def format_number(value: float, digits: int = 3) -> str:
     """Return `value` with `digits` significant digits, as `3.51e-6`, or a whole number as `300 000`."""
     if value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}".replace(",", THIN_SPACE).replace("-", MINUS)
-    return re.sub(r"e([+-])0*", r"e\1", f"{value:.{digits}g}").replace("e+", "e").replace("-", MINUS)
+    return (
+        re.sub(r"e([+-])0*", r"e\1", f"{value:.{digits}g}").replace("e+", "e").replace("-", MINUS)
+    )
 
 
 @styled
@@ -67,8 +69,12 @@ def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:
     largest = max(abs(limits[0]), abs(limits[1]))
     power = int(np.floor(np.log10(largest))) if np.isfinite(largest) and largest > 0 else 0
     power = 0 if -3 <= power < 4 else power
-    axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], symmetric=limits[0] == -limits[1]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value / 10.0**power, 9):.6g}".replace("-", MINUS)))
+    axis.set_major_locator(
+        MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], symmetric=limits[0] == -limits[1])
+    )
+    axis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{round(value / 10.0**power, 9):.6g}".replace("-", MINUS))
+    )
     axis.set_label_text(label if power == 0 else rf"{label} [$10^{{{power}}}$]")
 
 
@@ -83,16 +89,24 @@ def place_legend(
         return axes.legend(handles=list(handles), loc="best")
     shift = ScaledTranslation(0, -29 / 72, axes.figure.dpi_scale_trans)
     return axes.legend(
-        handles=list(handles), loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=axes.transAxes + shift,
-        ncols=min(columns, len(handles)), borderaxespad=0.0,
-    )  # fmt: skip
+        handles=list(handles),
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=axes.transAxes + shift,
+        ncols=min(columns, len(handles)),
+        borderaxespad=0.0,
+    )
 
 
 @styled
 def figure_legend(figure: Figure, handles: Sequence[Artist], *, columns: int = 4) -> Legend | None:
     """Add one legend for all panels under the figure; of handles with the same label the first stays."""
     by_label = {str(handle.get_label()): handle for handle in reversed(handles)}
-    ordered = [by_label[label] for label in dict.fromkeys(str(handle.get_label()) for handle in handles)]
+    ordered = [
+        by_label[label] for label in dict.fromkeys(str(handle.get_label()) for handle in handles)
+    ]
     if not ordered:
         return None
-    return figure.legend(handles=ordered, loc="outside lower center", ncols=min(columns, len(ordered)))
+    return figure.legend(
+        handles=ordered, loc="outside lower center", ncols=min(columns, len(ordered))
+    )

@@ -81,15 +81,27 @@ class SceneLayer:
     def seen(self, rows: NDArray[Any]) -> list[bool]:
         """Return which of the roles the rows of a state have."""
         if self.form == "field":
-            return [bool((rows > ZERO).any()), bool((rows < ZERO).any()), bool((rows == ZERO).any())]
-        numbers = rows if self.form == "classes" else rows[:, -1] if len(self.roles) > 1 else np.zeros(len(rows))
+            return [
+                bool((rows > ZERO).any()),
+                bool((rows < ZERO).any()),
+                bool((rows == ZERO).any()),
+            ]
+        numbers = (
+            rows
+            if self.form == "classes"
+            else rows[:, -1]
+            if len(self.roles) > 1
+            else np.zeros(len(rows))
+        )
         return [bool((numbers == k).any()) for k in range(len(self.roles))]
 
     def legend(self, seen: Sequence[bool]) -> list[Role]:
         """Return the entries of a legend, of roles that are `seen`."""
         if self.name:
             return [Role("theory", self.name, self.roles[0].marker)] * any(seen)
-        return [role for role, present in zip(self.roles, seen, strict=False) if present and role.name]
+        return [
+            role for role, present in zip(self.roles, seen, strict=False) if present and role.name
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,14 +133,18 @@ def fixed(rows: Numbers) -> Callable[[int], Numbers]:
     return lambda _: rows
 
 
-def level_set(values: NDArray[np.float64], window: Window, level: float = 0.0) -> NDArray[np.float64]:
+def level_set(
+    values: NDArray[np.float64], window: Window, level: float = 0.0
+) -> NDArray[np.float64]:
     """Return the segments (k, 4) on which the interpolation of a grid of `values` (rows, columns) has a level.
 
     The rows go through the window from the bottom up.
     """
     x, y = np.linspace(*window[:2], values.shape[1]), np.linspace(*window[2:], values.shape[0])
     lines: Any = contour_generator(x=x, y=y, z=np.ma.masked_invalid(values)).lines(level)
-    return np.concatenate([np.zeros((0, 4)), *(np.column_stack([line[:-1], line[1:]]) for line in lines)])
+    return np.concatenate(
+        [np.zeros((0, 4)), *(np.column_stack([line[:-1], line[1:]]) for line in lines)]
+    )
 
 
 def levels(values: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -154,7 +170,9 @@ class DrawnScene:
         set_axis_label(axes.xaxis, scene.xlabel, window[:2])
         set_axis_label(axes.yaxis, scene.ylabel, window[2:])
         self._xlabel = axes.get_xlabel()
-        self._drawn = [(layer, self._add(layer)) for layer in sorted(scene.layers, key=lambda layer: layer.z)]
+        self._drawn = [
+            (layer, self._add(layer)) for layer in sorted(scene.layers, key=lambda layer: layer.z)
+        ]
         self.handles: list[Artist] = []
         """For a legend, of the first state that is shown."""
 
@@ -165,13 +183,18 @@ class DrawnScene:
             look["transform"] = self.axes.transData
         if layer.form in ("field", "classes"):
             extent = self.scene.window
-            image = AxesImage(self.axes, extent=extent, origin="lower", interpolation="nearest", zorder=z - 2)
+            image = AxesImage(
+                self.axes, extent=extent, origin="lower", interpolation="nearest", zorder=z - 2
+            )
             image.set_data(np.ones((1, 1, 3)))
             image.set_clip_path(self.axes.patch)
             return [self.axes.add_image(image)]
         if layer.form == "segments":
             colors = [PALETTE.color(role.color) for role in layer.roles]
-            lines = [LineCollection([], colors=c, linewidths=layer.size, capstyle="round", **look) for c in colors]
+            lines = [
+                LineCollection([], colors=c, linewidths=layer.size, capstyle="round", **look)
+                for c in colors
+            ]
             for collection in lines:
                 top.add_collection(collection, autolim=False)
             return [*lines]
@@ -200,7 +223,11 @@ def _look(layer: SceneLayer, role: Role) -> dict[str, Any]:
     color = PALETTE.color(role.color)
     if layer.form != "points":
         return {"color": color, "lw": layer.size, "ls": DASHES[layer.dash]}
-    rim = {"mfc": "white", "mec": color, "mew": 0.9} if layer.hollow else {"mfc": color, "mec": "white", "mew": 0.4}
+    rim = (
+        {"mfc": "white", "mec": color, "mew": 0.9}
+        if layer.hollow
+        else {"mfc": color, "mec": "white", "mew": 0.4}
+    )
     if not layer.hollow and (layer.size <= RIM or layer.alpha < 1):
         rim["mew"] = 0.0
     return {"ls": "none", "marker": role.marker, "ms": layer.size, **rim}
@@ -238,7 +265,8 @@ def _paint(image: Any, layer: SceneLayer, pixels: NDArray[Any]) -> None:
     else:
         shares = [abs(level - ZERO) / (ZERO - 1) for level in range(256)]
         shades = [
-            tint(colors[level < ZERO], weak + more * share if share else 0.0) for level, share in enumerate(shares)
+            tint(colors[level < ZERO], weak + more * share if share else 0.0)
+            for level, share in enumerate(shares)
         ]
         image.set_data(np.array(shades)[pixels])
 

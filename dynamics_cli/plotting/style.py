@@ -81,28 +81,66 @@ class Palette:
 
 PALETTE = Palette()
 DARK = Palette(
-    data="#4FD1A8", function="#2FC492", neurons="#5CB3EA", positive="#B48BE0", negative="#FF7A5C", unsigned="#A0A0A0",
-    theory="#E8E8E8", measured="#5CB3EA", rank="#FF8C3A", highlight="#F2B93B", muted="#808080", faint="#33373C",
-    ground="#16181B", raised="#202327", link="#7CC0F0",
+    data="#4FD1A8",
+    function="#2FC492",
+    neurons="#5CB3EA",
+    positive="#B48BE0",
+    negative="#FF7A5C",
+    unsigned="#A0A0A0",
+    theory="#E8E8E8",
+    measured="#5CB3EA",
+    rank="#FF8C3A",
+    highlight="#F2B93B",
+    muted="#808080",
+    faint="#33373C",
+    ground="#16181B",
+    raised="#202327",
+    link="#7CC0F0",
     series=("#5CB3EA", "#FF8C3A", "#33C79C", "#E39CC4", "#F2B93B", "#8FD0F5", "#E8E8E8"),
-)  # fmt: skip
+)
 """The colours of the same roles on a dark page."""
 
 _SETTINGS: dict[str, Any] = {
-    "font.family": "DejaVu Sans", "font.size": 8, "mathtext.fontset": "dejavusans", "axes.titlesize": 8.5,
-    "axes.titlepad": 4, "axes.labelsize": 8.5, "axes.labelpad": 2.5, "axes.linewidth": 0.7, "axes.spines.top": False,
-    "axes.spines.right": False, "grid.color": "#DDDDDD", "grid.linewidth": 0.5,
-    "axes.prop_cycle": cycler(color=list(SERIES)), "xtick.labelsize": 8, "ytick.labelsize": 8,
-    "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.minor.width": 0.5, "ytick.minor.width": 0.5,
-    "xtick.major.size": 3, "ytick.major.size": 3, "xtick.minor.size": 1.6, "ytick.minor.size": 1.6,
-    "lines.linewidth": 1.3, "lines.markersize": 4.5, "legend.fontsize": 7.5, "legend.frameon": False,
-    "legend.handlelength": 1.6, "legend.handletextpad": 0.5, "legend.columnspacing": 1.2, "legend.labelspacing": 0.3,
-    "legend.borderpad": 0.2, "figure.dpi": 100, "figure.constrained_layout.w_pad": 0.04,
-    "figure.constrained_layout.h_pad": 0.04, "savefig.dpi": 300,
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "mathtext.fontset": "dejavusans",
+    "axes.titlesize": 8.5,
+    "axes.titlepad": 4,
+    "axes.labelsize": 8.5,
+    "axes.labelpad": 2.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.5,
+    "axes.prop_cycle": cycler(color=list(SERIES)),
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.minor.width": 0.5,
+    "ytick.minor.width": 0.5,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "xtick.minor.size": 1.6,
+    "ytick.minor.size": 1.6,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.5,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "legend.handlelength": 1.6,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.2,
+    "legend.labelspacing": 0.3,
+    "legend.borderpad": 0.2,
+    "figure.dpi": 100,
+    "figure.constrained_layout.w_pad": 0.04,
+    "figure.constrained_layout.h_pad": 0.04,
+    "savefig.dpi": 300,
     "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
     "svg.hashsalt": "dyn",
     "path.simplify": True,
-}  # fmt: skip
+}
 
 FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
@@ -144,7 +182,12 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 @styled
 def new_figure(
-    columns: int = 1, rows: int = 1, *, width: float | None = None, aspect: float = 0.72, extra_height: float = 0.0
+    columns: int = 1,
+    rows: int = 1,
+    *,
+    width: float | None = None,
+    aspect: float = 0.72,
+    extra_height: float = 0.0,
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of `rows` x `columns` panels and its axes in reading order.
 
@@ -154,7 +197,9 @@ def new_figure(
     if columns < 1 or rows < 1:
         raise ValueError(f"a figure needs at least one panel, not {rows} x {columns}")
     width = width if width is not None else (COLUMN_WIDTH if columns == 1 else TEXT_WIDTH)
-    figure = Figure(figsize=(width, rows * aspect * width / columns + extra_height), layout="constrained")
+    figure = Figure(
+        figsize=(width, rows * aspect * width / columns + extra_height), layout="constrained"
+    )
     FigureCanvasAgg(figure)
     return figure, [figure.add_subplot(rows, columns, 1 + k) for k in range(rows * columns)]
 
@@ -175,7 +220,10 @@ def settle(figure: Figure) -> list[Bbox]:
         before = boxes
         layout.execute(figure)
         boxes = [axes.get_position(original=True) for axes in figure.axes]
-        moves = [np.abs(np.subtract(new.extents, old.extents)).max() for new, old in zip(boxes, before, strict=True)]
+        moves = [
+            np.abs(np.subtract(new.extents, old.extents)).max()
+            for new, old in zip(boxes, before, strict=True)
+        ]
         if not (turn < 3 and _break_labels(figure)) and max(moves, default=0.0) < 1e-4:
             break
     figure.set_layout_engine("none")
@@ -202,7 +250,9 @@ def _break_labels(figure: Figure) -> bool:
         for label, room in zip((axes.xaxis.label, axes.yaxis.label), axes.bbox.size, strict=True):
             length = max(label.get_window_extent(renderer).size)
             if length > REACH * room:
-                broken |= _fit(label, int(len(label.get_text().split("\n")[0]) * 0.9 * room / length))
+                broken |= _fit(
+                    label, int(len(label.get_text().split("\n")[0]) * 0.9 * room / length)
+                )
     return broken
 
 
@@ -219,7 +269,9 @@ def check_formats(formats: Sequence[str]) -> None:
     for name in formats:
         if name not in FORMATS:
             known = ", ".join(FORMATS)
-            raise UsageError(f"no picture format {name!r}: choose from {known}{did_you_mean(name, FORMATS)}")
+            raise UsageError(
+                f"no picture format {name!r}: choose from {known}{did_you_mean(name, FORMATS)}"
+            )
 
 
 def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:

@@ -62,7 +62,9 @@ class _TimeLocator(MaxNLocator):
 
 
 @styled
-def set_time_axis(axes: Axes, iterations: ArrayLike, scale: TimeScale = "linear", label: str = "iteration") -> None:
+def set_time_axis(
+    axes: Axes, iterations: ArrayLike, scale: TimeScale = "linear", label: str = "iteration"
+) -> None:
     """Make x the training time: its label, few round ticks (`100 000`), and sane limits even for one snapshot.
 
     Times that curves of earlier calls reach stay in the window.
@@ -85,7 +87,9 @@ def set_time_axis(axes: Axes, iterations: ArrayLike, scale: TimeScale = "linear"
         axes.set_xlim(-0.15 * positive[0] if low <= 0 else low / 1.15, high * 1.15)
     else:
         axes.xaxis.set_major_locator(_TimeLocator(axes))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_number(round(value, 9))))
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: format_number(round(value, 9)))
+        )
         axes.set_xlim(low - MARGIN * (high - low), high + MARGIN * (high - low))
 
 
@@ -124,13 +128,17 @@ def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> b
     axes.set_ylabel(label)
     if high - low > 2:
         axes.yaxis.set_major_locator(LogLocator(numticks=7))
-        axes.yaxis.set_minor_locator(LogLocator(numticks=7, subs=(0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)))
+        axes.yaxis.set_minor_locator(
+            LogLocator(numticks=7, subs=(0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9))
+        )
         axes.yaxis.set_minor_formatter(NullFormatter())
     return True
 
 
 @styled
-def draw_curve(axes: Axes, times: ArrayLike, values: ArrayLike, *, log_time: bool = False, **line: Any) -> Line2D:
+def draw_curve(
+    axes: Axes, times: ArrayLike, values: ArrayLike, *, log_time: bool = False, **line: Any
+) -> Line2D:
     """Draw one decimated curve, values (k,) over times (k,); a single point is drawn as a dot."""
     x, y = decimate(times, values, columns=COLUMNS, log=log_time)
     if np.isfinite(y).sum() == 1:
@@ -140,7 +148,12 @@ def draw_curve(axes: Axes, times: ArrayLike, values: ArrayLike, *, log_time: boo
 
 @styled
 def draw_curves(
-    axes: Axes, times: ArrayLike, values: NDArray[np.float64], *, log_time: bool = False, **line: Any
+    axes: Axes,
+    times: ArrayLike,
+    values: NDArray[np.float64],
+    *,
+    log_time: bool = False,
+    **line: Any,
 ) -> LineCollection:
     """Draw many thin curves, values (k, m) over times (k,), as one collection of m decimated lines.
 
@@ -150,7 +163,10 @@ def draw_curves(
     if len(x) == 1:
         dash = 0.02 * max(abs(x[0]), 1.0)
         x, values = np.array([x[0] - dash, x[0] + dash]), np.repeat(values, 2, axis=0)
-    segments = [np.column_stack(decimate(x, column, columns=COLUMNS // 2, log=log_time)) for column in values.T]
+    segments = [
+        np.column_stack(decimate(x, column, columns=COLUMNS // 2, log=log_time))
+        for column in values.T
+    ]
     collection = LineCollection(segments, rasterized=len(segments) > 500, **line)
     axes.add_collection(collection)
     return collection
@@ -172,11 +188,15 @@ def decimate(
     """
     x, y = as_times(x), np.asarray(y, dtype=np.float64)
     if x.shape != y.shape:
-        raise ValueError(f"a curve needs x and y of the same length, not shapes {x.shape} and {y.shape}")
+        raise ValueError(
+            f"a curve needs x and y of the same length, not shapes {x.shape} and {y.shape}"
+        )
     if len(x) <= 4 * columns:
         return x, y
     scales = (False, True) if log is None else (log,)
-    keep = np.unique(np.concatenate([_kept(_column_of(x, columns, log=scale), y) for scale in scales]))
+    keep = np.unique(
+        np.concatenate([_kept(_column_of(x, columns, log=scale), y) for scale in scales])
+    )
     return x[keep], y[keep]
 
 
@@ -199,7 +219,9 @@ def _kept(column: NDArray[np.int64], y: NDArray[np.float64]) -> NDArray[np.int64
     by_high = np.lexsort((np.where(finite, y, -np.inf), column))
     first, last = _ends(column)
     gap_first, gap_last = _ends(column[gaps])
-    return np.unique(np.concatenate([first, last, by_low[first], by_high[last], gaps[gap_first], gaps[gap_last]]))
+    return np.unique(
+        np.concatenate([first, last, by_low[first], by_high[last], gaps[gap_first], gaps[gap_last]])
+    )
 
 
 def _ends(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -18,7 +18,12 @@ from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, 
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
-from dynamics_cli.recording.derivatives import Derivatives, derivatives_of, trained_among, trained_names
+from dynamics_cli.recording.derivatives import (
+    Derivatives,
+    derivatives_of,
+    trained_among,
+    trained_names,
+)
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
@@ -53,7 +58,9 @@ class Curvature(Measure):
         if problem.config.architecture.players:
             return False
         if self.dense and (size := self.weights(problem)) > DENSE:
-            raise InputError(f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not {size}")
+            raise InputError(
+                f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not {size}"
+            )
         return True
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
@@ -75,7 +82,11 @@ class OfBlocks(Curvature):
     @property
     def name(self) -> str:
         """The kind, and whether it is by layer or by blocks."""
-        return self.kind if self.blocks is None else f"{self.kind}_by_{'layer' if self.blocks == 'layer' else 'block'}"
+        return (
+            self.kind
+            if self.blocks is None
+            else f"{self.kind}_by_{'layer' if self.blocks == 'layer' else 'block'}"
+        )
 
     def columns(self, sections: Sections) -> Sequence[str]:
         """Return the names of the blocks; of layers, unless the network is for images or sequences of one size."""
@@ -84,7 +95,9 @@ class OfBlocks(Curvature):
         architecture = sections["architecture"]
         with suppress(InputError):
             if self.blocks == "layer":
-                return trained_among(architecture, architecture.shapes(2))  # names do not depend on the columns
+                return trained_among(
+                    architecture, architecture.shapes(2)
+                )  # names do not depend on the columns
         return ()
 
     def places(self, derivatives: Derivatives) -> list[Ints]:
@@ -95,15 +108,25 @@ class OfBlocks(Curvature):
         """
         if self.blocks is None:
             return [np.arange(derivatives.size)]
-        ends = np.cumsum([0, *(math.prod(derivatives.problem.shapes[name]) for name in derivatives.names)]).tolist()
-        layers = {name: np.arange(*bounds) for name, bounds in zip(derivatives.names, pairwise(ends), strict=True)}
+        ends = np.cumsum(
+            [0, *(math.prod(derivatives.problem.shapes[name]) for name in derivatives.names)]
+        ).tolist()
+        layers = {
+            name: np.arange(*bounds)
+            for name, bounds in zip(derivatives.names, pairwise(ends), strict=True)
+        }
         if self.blocks == "layer":
             return list(layers.values())
-        blocks = [[layers[name] for name in layers if fnmatchcase(name, pattern)] for pattern in self.blocks.values()]
+        blocks = [
+            [layers[name] for name in layers if fnmatchcase(name, pattern)]
+            for pattern in self.blocks.values()
+        ]
         for pattern, matched in zip(self.blocks.values(), blocks, strict=True):
             if not matched:
                 names = ", ".join(derivatives.names)
-                raise InputError(f"record.measures: {self.kind}.blocks: {pattern!r} is no trained weight of: {names}")
+                raise InputError(
+                    f"record.measures: {self.kind}.blocks: {pattern!r} is no trained weight of: {names}"
+                )
         return [np.concatenate(matched) for matched in blocks]
 
 
@@ -124,7 +147,10 @@ class Sharpness(OfBlocks, kind="sharpness"):
         """Return the eigenvalue, or (top,) of them; of each block, (blocks,) or (blocks, top)."""
         derivatives, near = derivatives_of(state), state.memory.get("vectors")
         places = self.places(derivatives)
-        values, vectors = np.full((len(places), self.top), np.nan), np.zeros((self.top, derivatives.size)).T
+        values, vectors = (
+            np.full((len(places), self.top), np.nan),
+            np.zeros((self.top, derivatives.size)).T,
+        )
         for row, place in zip(values, places, strict=True):
             size = len(place)
             k = min(self.top, size)
@@ -225,7 +251,10 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
         else:
             signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.probes, derivatives.size))
             turned = [derivatives.hessian_product(v) for v in signs]
-            traces = [np.mean([v[place] @ Hv[place] for v, Hv in zip(signs, turned, strict=True)]) for place in places]
+            traces = [
+                np.mean([v[place] @ Hv[place] for v, Hv in zip(signs, turned, strict=True)])
+                for place in places
+            ]
         return float(traces[0]) if self.blocks is None else np.array(traces)
 
 
@@ -238,7 +267,9 @@ class GaussNewton(Curvature, kind="gauss_newton"):
     def measure(self, state: State) -> float:
         """Return the eigenvalue."""
         derivatives, near = derivatives_of(state), state.memory.get("vector", 0.0)
-        start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(derivatives.size)
+        start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(
+            derivatives.size
+        )
         scale = NUDGE / np.sqrt(len(start)) if "vector" in state.memory else 1.0
         values, vectors = derivatives.largest(near + scale * start, whole=False)
         state.memory["vector"] = vectors[:, 0]
@@ -266,5 +297,7 @@ class GradientNoise(Curvature, kind="gradient_noise"):
     def measure(self, state: State) -> float:
         """Return the trace."""
         derivatives, problem = derivatives_of(state), state.problem
-        mean = derivatives.gradient() / (problem.loss.sample_weight(problem.dataset.n) * problem.dataset.n)
+        mean = derivatives.gradient() / (
+            problem.loss.sample_weight(problem.dataset.n) * problem.dataset.n
+        )
         return float(np.mean(derivatives.squared_gradients()) - mean @ mean)

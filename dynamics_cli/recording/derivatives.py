@@ -44,7 +44,9 @@ def derivatives_of(state: State) -> Derivatives:
     """Return the derivatives at a state, made once and shared by its measures."""
     if "derivatives" not in state.shared:
         engine = engine_of(state.problem)
-        state.shared["derivatives"] = ByAutograd(state) if engine is None else ByEngine(state, engine)
+        state.shared["derivatives"] = (
+            ByAutograd(state) if engine is None else ByEngine(state, engine)
+        )
     derivatives: Derivatives = state.shared["derivatives"]
     return derivatives
 
@@ -106,7 +108,10 @@ class Derivatives(ABC):
         """
         from dynamics_cli.measures.lanczos import largest_eigenvalues
 
-        multiply, v = self.hessian_product if whole else self.gauss_newton_product, np.zeros(self.size)
+        multiply, v = (
+            self.hessian_product if whole else self.gauss_newton_product,
+            np.zeros(self.size),
+        )
 
         def product(part: Floats) -> Floats:
             v[block] = part
@@ -124,7 +129,9 @@ class Derivatives(ABC):
 
     def weights(self, parameters: Parameters) -> Floats:
         """Return the trained weights (P,) among those by name."""
-        return np.concatenate([np.asarray(parameters[name], np.float64).ravel() for name in self.names])
+        return np.concatenate(
+            [np.asarray(parameters[name], np.float64).ravel() for name in self.names]
+        )
 
     def hessian(self) -> Floats:
         """Return the Hessian (P, P)."""
@@ -143,7 +150,9 @@ def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[
     return list(zip(weights, biases, strict=True))
 
 
-def features_of(architecture: Any, parameters: Parameters, x: Floats) -> list[tuple[Floats, Floats]]:
+def features_of(
+    architecture: Any, parameters: Parameters, x: Floats
+) -> list[tuple[Floats, Floats]]:
     """Return preactivations and activations (n, m_l) of the hidden layers of a fully connected network, float64."""
     h, layers = np.asarray(x, np.float64), []
     for W, b in layers_of(architecture, parameters)[:-1]:
@@ -211,7 +220,10 @@ class ByEngine(Derivatives):
         `slopes` (n, C) are those by the outputs. With them, whether weights and biases of the layer are trained.
         """
         c: Any = self.problem.config.architecture
-        layers, hidden = layers_of(c, self._state.parameters), features_of(c, self._state.parameters, x)
+        layers, hidden = (
+            layers_of(c, self._state.parameters),
+            features_of(c, self._state.parameters, x),
+        )
         delta = slopes * (c.output_scale or 1.0)
         for k in reversed(range(len(layers))):
             name = c.matrices[k]
@@ -231,13 +243,18 @@ class ByEngine(Derivatives):
 
         engine, known = self._evaluated, vars(self.problem)
         if "spectrum" not in known:  # made once, as the engine
-            known["spectrum"] = Spectrum(self.size, LIMIT, hessian_product(REAL).address, engine.state)
+            known["spectrum"] = Spectrum(
+                self.size, LIMIT, hessian_product(REAL).address, engine.state
+            )
         spectrum: Spectrum = known["spectrum"]
         return spectrum.largest(start, k, self.tolerance)[:2]
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""
-        x, C = self.problem.dataset.x[:count], getattr(self.problem.config.architecture, "outputs", None) or 1
+        x, C = (
+            self.problem.dataset.x[:count],
+            getattr(self.problem.config.architecture, "outputs", None) or 1,
+        )
         n, outputs = len(x), [list(self._layers(x, np.tile(row, (len(x), 1)))) for row in np.eye(C)]
         K = np.zeros((n, C, n, C))
         for of_layer in zip(*outputs, strict=True):
@@ -257,7 +274,9 @@ class ByEngine(Derivatives):
         samples, loss = self.problem.dataset, self.problem.loss
         slopes = loss.derivatives(self._state.network(samples.x), samples.y)
         layers = self._layers(samples.x, slopes.reshape(samples.n, -1))
-        parts = [(delta**2).sum(1) * (weight * (h**2).sum(1) + bias) for h, delta, weight, bias in layers]
+        parts = [
+            (delta**2).sum(1) * (weight * (h**2).sum(1) + bias) for h, delta, weight, bias in layers
+        ]
         return np.asarray(np.sum(parts, 0))
 
     def potential(self, count: int, labels: Floats) -> Potential:
@@ -265,7 +284,11 @@ class ByEngine(Derivatives):
         engine, samples, work = self._evaluated, self.problem.dataset, self._engine.batch(count)
         work.write(self._state.parameters)
         base = engine.work.base.reshape(samples.n, -1).copy()
-        given: list[tuple[Any, Any]] = [(samples.x, work.x), (labels, work.y), (base, work.base.reshape(count, -1))]
+        given: list[tuple[Any, Any]] = [
+            (samples.x, work.x),
+            (labels, work.y),
+            (base, work.base.reshape(count, -1)),
+        ]
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
             losses, gradients = np.empty(len(weights)), np.empty(weights.shape)
@@ -317,11 +340,18 @@ class ByAutograd(Derivatives):
         with torch.no_grad():
             for name, weight in self._model.named_parameters():
                 weight.copy_(torch.from_numpy(np.array(state.parameters[name])))
-        self._weights = {name: p for name, p in self._model.named_parameters() if name in self.names}
+        self._weights = {
+            name: p for name, p in self._model.named_parameters() if name in self.names
+        }
         self.names = list(self._weights)
-        self.tolerance = max([self.tolerance, *(100 * torch.finfo(p.dtype).eps for p in self._weights.values())])
+        self.tolerance = max(
+            [self.tolerance, *(100 * torch.finfo(p.dtype).eps for p in self._weights.values())]
+        )
         labels = torch.long if problem.loss.labels == "classes" else torch.float64
-        self._x, self._y = architecture.inputs_of(samples.x), torch.tensor(samples.y, dtype=labels, device=self._device)
+        self._x, self._y = (
+            architecture.inputs_of(samples.x),
+            torch.tensor(samples.y, dtype=labels, device=self._device),
+        )
         self._at_once = problem.block_samples(self._device)
         self._kept: tuple[torch.Tensor, ...] | None = None
         self._twice, self._maps_samples = False, True
@@ -333,7 +363,9 @@ class ByAutograd(Derivatives):
 
     @staticmethod
     def _flat(tensors: Sequence[torch.Tensor]) -> Floats:
-        return np.concatenate([tensor.detach().cpu().numpy().ravel() for tensor in tensors], dtype=np.float64)
+        return np.concatenate(
+            [tensor.detach().cpu().numpy().ravel() for tensor in tensors], dtype=np.float64
+        )
 
     def _outputs(self, weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         import torch
@@ -382,7 +414,9 @@ class ByAutograd(Derivatives):
             if not inner.requires_grad:
                 return np.zeros(self.size)
             again = self._kept is not None
-            return self._flat(torch.autograd.grad(inner, weights, retain_graph=again, materialize_grads=True))
+            return self._flat(
+                torch.autograd.grad(inner, weights, retain_graph=again, materialize_grads=True)
+            )
 
         return reduce(np.add, map(along, self._gradients()))
 
@@ -416,11 +450,15 @@ class ByAutograd(Derivatives):
 
         weights = list(self._weights.values())
         flat = torch.cat([w.detach().flatten() for w in weights])
-        v = torch.randn(self.size, generator=torch.Generator().manual_seed(seed), dtype=flat.dtype).to(flat)
+        v = torch.randn(
+            self.size, generator=torch.Generator().manual_seed(seed), dtype=flat.dtype
+        ).to(flat)
         step = NEARBY * (float(flat.norm()) or 1.0) / float(v.norm())
 
         def gradient(*, graph: bool = False) -> torch.Tensor:
-            gradients = torch.autograd.grad(self._loss_of_two(), weights, create_graph=graph, materialize_grads=True)
+            gradients = torch.autograd.grad(
+                self._loss_of_two(), weights, create_graph=graph, materialize_grads=True
+            )
             return torch.cat([part.flatten() for part in gradients])
 
         def beside(sign: int) -> torch.Tensor:
@@ -433,12 +471,19 @@ class ByAutograd(Derivatives):
         beside(0)
         g = gradient(graph=True)
         try:
-            along = torch.autograd.grad(g @ v, weights, materialize_grads=True) if g.requires_grad else []
+            along = (
+                torch.autograd.grad(g @ v, weights, materialize_grads=True)
+                if g.requires_grad
+                else []
+            )
         except RuntimeError:  # what may be differentiated once
             return False
         product = torch.cat([part.flatten() for part in along]) if along else torch.zeros_like(v)
         rounding = 1e-12 * float(g.detach().norm()) / step
-        return bool((difference - product).norm() <= 1e-3 * max(difference.norm(), product.norm()) + rounding)
+        return bool(
+            (difference - product).norm()
+            <= 1e-3 * max(difference.norm(), product.norm()) + rounding
+        )
 
     def _loss_of_two(self) -> torch.Tensor:
         loss: torch.Tensor = self.problem.loss.total(self._model(self._x[:2]), self._y[:2])
@@ -460,7 +505,11 @@ class ByAutograd(Derivatives):
             with torch.enable_grad():
                 at = h.detach().requires_grad_()
                 (slope,) = torch.autograd.grad(loss.values(at, y).sum(), at, create_graph=True)
-                bent = torch.autograd.grad((slope * moved).sum(), at)[0] if slope.requires_grad else 0 * h
+                bent = (
+                    torch.autograd.grad((slope * moved).sum(), at)[0]
+                    if slope.requires_grad
+                    else 0 * h
+                )
             (back,) = torch.func.vjp(outputs, weights)[1](weight * bent)
             return self._flat(list(back.values()))
 
@@ -475,14 +524,20 @@ class ByAutograd(Derivatives):
         def single(weights: Any, x: Any, y: torch.Tensor) -> Any:
             return of(weights, tree_map(lambda sample: sample[None], x), y[None])
 
-        weights, samples = {name: p.detach() for name, p in self._weights.items()}, (self._x[rows], self._y[rows])
+        weights, samples = (
+            {name: p.detach() for name, p in self._weights.items()},
+            (self._x[rows], self._y[rows]),
+        )
         if self._maps_samples:
             try:
                 return list(vmap(jacrev(single), (None, 0, 0))(weights, *samples).values())
             except RuntimeError:  # recurrent layers, for example, write to buffers
                 self._maps_samples = False
         numbers = range(len(samples[1]))
-        each = [jacrev(single, chunk_size=1)(weights, *tree_map(lambda x, k=k: x[k], samples)) for k in numbers]
+        each = [
+            jacrev(single, chunk_size=1)(weights, *tree_map(lambda x, k=k: x[k], samples))
+            for k in numbers
+        ]
         return [torch.stack([jacobian[name] for jacobian in each]) for name in weights]
 
     def _few(self, count: int, outputs: int = 1) -> list[slice]:
@@ -494,7 +549,9 @@ class ByAutograd(Derivatives):
         import torch
 
         def jacobian(rows: slice) -> torch.Tensor:
-            parts = self._jacobian(lambda w, x, y: self._outputs(w, x).reshape(-1), rows)  # (n, C, *shape)
+            parts = self._jacobian(
+                lambda w, x, y: self._outputs(w, x).reshape(-1), rows
+            )  # (n, C, *shape)
             return torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
 
         C = getattr(self.problem.config.architecture, "outputs", None) or 1
@@ -523,7 +580,9 @@ class ByAutograd(Derivatives):
                 (back,) = pull(torch.from_numpy(u[at : at + h.numel()]).view_as(h).to(h))
                 along = {name: along[name] + back[name] for name in along}
                 at += h.numel()
-            return self._flat([torch.func.jvp(outputs, (weights,), (along,))[1] for outputs in functions()])
+            return self._flat(
+                [torch.func.jvp(outputs, (weights,), (along,))[1] for outputs in functions()]
+            )
 
         return product
 
@@ -552,11 +611,20 @@ class ByAutograd(Derivatives):
 
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
             parts: list[Any] = _parts(count, self._at_once) if rows is None else [rows]
-            theta, at_once = torch.from_numpy(weights).to(self._device), max(1, self._at_once // count)
-            mapped = torch.func.vmap(both, (0, *[None if rows is None else 0] * 2), chunk_size=at_once)
-            with threads_for(None if problem.convolutional else len(weights) * count * problem.multiply_adds):
+            theta, at_once = (
+                torch.from_numpy(weights).to(self._device),
+                max(1, self._at_once // count),
+            )
+            mapped = torch.func.vmap(
+                both, (0, *[None if rows is None else 0] * 2), chunk_size=at_once
+            )
+            with threads_for(
+                None if problem.convolutional else len(weights) * count * problem.multiply_adds
+            ):
                 pairs = [mapped(theta, self._x[part], targets[part]) for part in parts]
-            gradients, losses = (sum(parts).detach().cpu().numpy() for parts in zip(*pairs, strict=True))
+            gradients, losses = (
+                sum(parts).detach().cpu().numpy() for parts in zip(*pairs, strict=True)
+            )
             return losses, gradients
 
         return at

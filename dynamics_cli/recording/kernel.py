@@ -24,7 +24,9 @@ class TangentKernel(Measure):
         """Return the kernel (n C, n C), computed once a state for measures of the same samples."""
         key = f"kernel of {self.count}"
         if key not in state.shared:
-            state.shared[key] = derivatives_of(state).kernel(min(self.count, state.problem.dataset.n))
+            state.shared[key] = derivatives_of(state).kernel(
+                min(self.count, state.problem.dataset.n)
+            )
         kernel: Floats = state.shared[key]
         return kernel
 
@@ -53,7 +55,10 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
     def offered(self, problem: Problem) -> bool:
         """Return whether the network is a single function, and labels are classes or a number for each output."""
         outputs = getattr(problem.config.architecture, "outputs", None) or 1
-        alike = problem.loss.labels == "classes" or problem.dataset.y.size == outputs * problem.dataset.n
+        alike = (
+            problem.loss.labels == "classes"
+            or problem.dataset.y.size == outputs * problem.dataset.n
+        )
         return super().offered(problem) and alike
 
     def measure(self, state: State) -> float:
@@ -61,7 +66,9 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
         problem = state.problem
         y = problem.dataset.y[: self.count]
         K = self.kernel(state)
-        if problem.loss.labels == "classes":  # one-hot, centred: the constant carries no information
+        if (
+            problem.loss.labels == "classes"
+        ):  # one-hot, centred: the constant carries no information
             y = np.eye(len(K) // len(y))[y.astype(np.int64)]
             y = y - y.mean(0)
         y = y.ravel()

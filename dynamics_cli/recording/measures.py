@@ -19,7 +19,9 @@ class WeightNorm(Measure, kind="weight_norm"):
 
     def measure(self, state: State) -> float:
         """Return `||theta||`."""
-        squares = (float(np.sum(np.square(value, dtype=np.float64))) for value in state.parameters.values())
+        squares = (
+            float(np.sum(np.square(value, dtype=np.float64))) for value in state.parameters.values()
+        )
         return float(np.sqrt(sum(squares)))
 
 
@@ -28,7 +30,11 @@ def classifies(problem: Problem) -> bool:
     y = problem.dataset.y
     if problem.loss.labels != "real":
         return True
-    return bool(np.isin(y, [0.0, 1.0]).all() and (y.sum(-1) == 1).all()) if y.ndim == 2 else bool((abs(y) == 1).all())
+    return (
+        bool(np.isin(y, [0.0, 1.0]).all() and (y.sum(-1) == 1).all())
+        if y.ndim == 2
+        else bool((abs(y) == 1).all())
+    )
 
 
 def right(problem: Problem, h: Floats, y: Floats) -> float:
@@ -80,7 +86,9 @@ class OfSamples(Measure):
             return self.of(state.problem, h, y)
         replaced = np.asarray(state.problem.dataset.replaced)
         parts = (~replaced, replaced)
-        return np.array([self.of(state.problem, h[part], y[part]) if part.any() else np.nan for part in parts])
+        return np.array(
+            [self.of(state.problem, h[part], y[part]) if part.any() else np.nan for part in parts]
+        )
 
     def _chosen(self, problem: Problem) -> tuple[Floats | None, Floats | None]:
         samples = problem.dataset
@@ -92,7 +100,9 @@ class TrainLoss(OfSamples, kind="train_loss"):
 
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
         """Return the loss, reduced as on the training samples."""
-        whole = getattr(problem.loss, "whole", problem.loss.total)  # a function of torch may weight the samples
+        whole = getattr(
+            problem.loss, "whole", problem.loss.total
+        )  # a function of torch may weight the samples
         return float(whole(h, problem.loss.numbered(y)))
 
 
@@ -156,7 +166,9 @@ def measure_of(function: Callable[[State], Any]) -> Measure:
     try:
         text = inspect.getsource(function)
     except (OSError, TypeError) as error:
-        raise InputError(f"the measure {name} has no source that can be read; write it to a file") from error
+        raise InputError(
+            f"the measure {name} has no source that can be read; write it to a file"
+        ) from error
     body = {
         "__doc__": function.__doc__ or f"What the function {name} gives.",
         "__module__": function.__module__,
@@ -165,5 +177,7 @@ def measure_of(function: Callable[[State], Any]) -> Measure:
         "__annotations__": {"source_text": ClassVar[str]},
         "measure": lambda self, state: function(state),
     }
-    cls: type[Measure] = types.new_class(name, (Measure,), {"kind": name}, lambda namespace: namespace.update(body))
+    cls: type[Measure] = types.new_class(
+        name, (Measure,), {"kind": name}, lambda namespace: namespace.update(body)
+    )
     return cls()

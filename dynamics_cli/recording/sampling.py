@@ -10,7 +10,16 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Floats, NonNegative, Positive, PositiveInt, Problem, Sections, State, stream
+from dynamics_cli.kinds import (
+    Floats,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Problem,
+    Sections,
+    State,
+    stream,
+)
 from dynamics_cli.recording.curvature import Curvature
 from dynamics_cli.recording.derivatives import Derivatives, Potential, derivatives_of
 
@@ -79,9 +88,13 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         if self.trace and self.draws is None:
             raise InputError("record.measures: llc.trace needs llc.draws, the length of the trace")
         if self.labels == "own" and problem.loss.labels != "real":
-            raise InputError(f"record.measures: llc cannot take outputs for labels of the loss {problem.loss.kind}")
+            raise InputError(
+                f"record.measures: llc cannot take outputs for labels of the loss {problem.loss.kind}"
+            )
         if self.nbeta is None and problem.dataset.n < 2:
-            raise InputError("record.measures: llc needs nbeta for a single sample, whose n / log n is infinite")
+            raise InputError(
+                "record.measures: llc needs nbeta for a single sample, whose n / log n is infinite"
+            )
         return super().offered(problem)
 
     def columns(self, sections: Sections) -> Sequence[str]:
@@ -111,8 +124,13 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         labels = outputs if self.labels == "own" else problem.dataset.y
         classes = loss.numbered(labels)
         nbeta = self.nbeta or n / math.log(n)
-        step = self.step or STIFFEST / (nbeta * self._curvature(derivatives, state) + self.gamma or STIFFEST)
-        potential, w_star = derivatives.potential(self.batch_size or n, labels), derivatives.weights(state.parameters)
+        step = self.step or STIFFEST / (
+            nbeta * self._curvature(derivatives, state) + self.gamma or STIFFEST
+        )
+        potential, w_star = (
+            derivatives.potential(self.batch_size or n, labels),
+            derivatives.weights(state.parameters),
+        )
         with np.errstate(all="ignore"):
             at_star = float(np.mean(np.asarray(loss.values(outputs, classes))))
             for _ in range(1 if self.step else 1 + MOST_HALVINGS):
@@ -124,7 +142,13 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
             return nbeta * (losses - at_star)
 
     def _losses(
-        self, potential: Potential, w_star: Floats, nbeta: float, step: float, rng: np.random.Generator, n: int
+        self,
+        potential: Potential,
+        w_star: Floats,
+        nbeta: float,
+        step: float,
+        rng: np.random.Generator,
+        n: int,
     ) -> Floats:
         """Return the losses of the steps that count (draws, chains); NaN where any chain diverges."""
         w = np.tile(w_star, (self.chains, 1))
@@ -133,7 +157,11 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
             nonlocal w
             trace = np.full((steps, self.chains), np.nan)
             for t in range(steps):
-                rows = rng.integers(n, size=(self.chains, self.batch_size)) if self.batch_size else None
+                rows = (
+                    rng.integers(n, size=(self.chains, self.batch_size))
+                    if self.batch_size
+                    else None
+                )
                 losses, gradients = potential(w, rows)
                 drift = nbeta * gradients + self.gamma * (w - w_star)
                 w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
@@ -155,9 +183,16 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
 
     def _curvature(self, derivatives: Derivatives, state: State) -> float:
         """Return the largest eigenvalue of the Hessian of `L_n` at the state, at least 0."""
-        start = stream(state.problem.config.seed, self.kind, state.iteration, 1).standard_normal(derivatives.size)
-        n, whole = state.problem.dataset.n, self.labels == "data"  # own labels: the Gauss-Newton part is all
-        value = derivatives.largest(start, whole=whole)[0][0] / (state.problem.loss.sample_weight(n) * n)
+        start = stream(state.problem.config.seed, self.kind, state.iteration, 1).standard_normal(
+            derivatives.size
+        )
+        n, whole = (
+            state.problem.dataset.n,
+            self.labels == "data",
+        )  # own labels: the Gauss-Newton part is all
+        value = derivatives.largest(start, whole=whole)[0][0] / (
+            state.problem.loss.sample_weight(n) * n
+        )
         return max(float(value), 0.0)
 
 

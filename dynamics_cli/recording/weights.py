@@ -10,7 +10,15 @@ from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Architecture, Floats, Measure, Parameters, PositiveInt, Problem, State
+from dynamics_cli.kinds import (
+    Architecture,
+    Floats,
+    Measure,
+    Parameters,
+    PositiveInt,
+    Problem,
+    State,
+)
 from dynamics_cli.measures.spectra import imbalances
 from dynamics_cli.recording.derivatives import features_of
 
@@ -36,13 +44,17 @@ class OfLayer(Measure):
             raise InputError("record.measures: layer end_to_end needs a linear network")
         if self.layer not in (None, "end_to_end", *problem.shapes):
             names = ", ".join(problem.shapes)
-            raise InputError(f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network: {names}")
+            raise InputError(
+                f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network: {names}"
+            )
         return True
 
     def chosen(self, problem: Problem, parameters: Parameters) -> Floats:
         """Return the weights of the layer, or all of them as a vector, float64."""
         if self.layer is None:
-            return np.concatenate([np.asarray(parameters[name], np.float64).ravel() for name in problem.shapes])
+            return np.concatenate(
+                [np.asarray(parameters[name], np.float64).ravel() for name in problem.shapes]
+            )
         if self.layer == "end_to_end":
             return end_to_end(problem, parameters)
         return np.asarray(parameters[self.layer], np.float64)
@@ -91,8 +103,12 @@ class Distance(OfLayer, kind="distance"):
 
     def measure(self, state: State) -> float:
         """Return the distance."""
-        now, start = (self.chosen(state.problem, weights) for weights in (state.parameters, state.start))
-        return float(np.linalg.norm(now - start) / (np.linalg.norm(start) if self.relative else 1.0))
+        now, start = (
+            self.chosen(state.problem, weights) for weights in (state.parameters, state.start)
+        )
+        return float(
+            np.linalg.norm(now - start) / (np.linalg.norm(start) if self.relative else 1.0)
+        )
 
 
 class Predictor(Measure, kind="predictor"):
@@ -145,7 +161,9 @@ class Balancedness(Measure, kind="balancedness"):
     def offered(self, problem: Problem) -> bool:
         """Return whether the network has matrices that follow each other."""
         layered = bool(problem.config.architecture.matrices) or problem.config.architecture.factors
-        return layered and len(matrices(problem, {name: np.empty(0) for name in problem.shapes})) > 1
+        return (
+            layered and len(matrices(problem, {name: np.empty(0) for name in problem.shapes})) > 1
+        )
 
     def measure(self, state: State) -> Floats:
         """Return the distances (L - 1,)."""
@@ -191,7 +209,9 @@ class Alignment(Measure, kind="alignment"):
     def offered(self, problem: Problem) -> bool:
         """Return whether there are neurons, and the directions are in the space of their weights."""
         shape = problem.shapes.get("hidden_weight")
-        return shape is not None and all(len(direction) == shape[1] for direction in self.directions)
+        return shape is not None and all(
+            len(direction) == shape[1] for direction in self.directions
+        )
 
     def measure(self, state: State) -> float:
         """Return the mean, from 0 to 1."""
@@ -221,7 +241,9 @@ record: {measures: [fourier_concentration]}
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the data are pairs of numbers modulo p, and weights see them first."""
-        return problem.config.dataset.kind == "modular_arithmetic" and bool(self.FIRST & problem.shapes.keys())
+        return problem.config.dataset.kind == "modular_arithmetic" and bool(
+            self.FIRST & problem.shapes.keys()
+        )
 
     def measure(self, state: State) -> float:
         """Return the mean over neurons."""
@@ -246,7 +268,10 @@ record: {measures: [margin]}
 
     def measure(self, state: State) -> float:
         """Return the margin, positive when every sample is right."""
-        samples, h = state.problem.dataset, np.asarray(state.network(state.problem.dataset.x), np.float64)
+        samples, h = (
+            state.problem.dataset,
+            np.asarray(state.network(state.problem.dataset.x), np.float64),
+        )
         if state.problem.loss.labels == "signs":
             return float(np.min(samples.y * h))
         y = samples.y.astype(np.int64)

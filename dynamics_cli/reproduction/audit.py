@@ -47,7 +47,9 @@ def _still(config: RunConfig) -> list[str]:
 def _early(config: RunConfig) -> list[str]:
     if shorter := _shorter(config, 1 / EARLY):
         return shorter
-    epochs = ["optimizer.epochs=null"] if getattr(config.optimizer, "epochs", None) is not None else []
+    epochs = (
+        ["optimizer.epochs=null"] if getattr(config.optimizer, "epochs", None) is not None else []
+    )
     return [*epochs, f"optimizer.iterations={max(1, plan_run(config).needs.iterations // EARLY)}"]
 
 
@@ -125,8 +127,13 @@ class Audit:
     def survivors(self, null: str) -> list[str]:
         """Return the ids of claims that still hold under a null, and do not say why."""
         excused = {claim.id for claim in self.claims if claim.always}
-        return [key for outcome in self.outcomes if outcome.null == null for key, held in outcome.held.items()
-                if held and key not in excused and key not in outcome.why]  # fmt: skip
+        return [
+            key
+            for outcome in self.outcomes
+            if outcome.null == null
+            for key, held in outcome.held.items()
+            if held and key not in excused and key not in outcome.why
+        ]
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null; a dash where the null or the verdict leaves nothing to ask."""
@@ -134,16 +141,21 @@ class Audit:
         rows = []
         for claim in self.claims:
             held = [words[outcome.held.get(claim.id)] for outcome in self.outcomes]
-            why = [f"{outcome.null}: {outcome.why[claim.id]}" for outcome in self.outcomes if claim.id in outcome.why]
+            why = [
+                f"{outcome.null}: {outcome.why[claim.id]}"
+                for outcome in self.outcomes
+                if claim.id in outcome.why
+            ]
             rows.append([claim.id, *held, "; ".join(filter(None, (claim.always, *why)))])
         return ["claim", *(outcome.null for outcome in self.outcomes), "why it holds"], rows
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
         return {
-            "figure": self.figure, "claims": [claim.as_dict() for claim in self.claims],
+            "figure": self.figure,
+            "claims": [claim.as_dict() for claim in self.claims],
             "nulls": [asdict(outcome) for outcome in self.outcomes],
-        }  # fmt: skip
+        }
 
 
 def read_audit(path: Path) -> Audit | None:
@@ -156,7 +168,9 @@ def read_audit(path: Path) -> Audit | None:
     try:
         document = read_sealed(path)
         claims = [Claim(**claim) for claim in document["claims"]]
-        return Audit(document["figure"], claims, [NullOutcome(**outcome) for outcome in document["nulls"]])
+        return Audit(
+            document["figure"], claims, [NullOutcome(**outcome) for outcome in document["nulls"]]
+        )
     except FileNotFoundError:
         return None
     except (LookupError, TypeError) as error:
@@ -164,9 +178,14 @@ def read_audit(path: Path) -> Audit | None:
 
 
 def audit(
-    figure: str, *, nulls: Sequence[str] = (), preset: str = "default", overrides: Overrides = (),
-    out: str | Path | None = None, source: RunSource | None = None,
-) -> Audit:  # fmt: skip
+    figure: str,
+    *,
+    nulls: Sequence[str] = (),
+    preset: str = "default",
+    overrides: Overrides = (),
+    out: str | Path | None = None,
+    source: RunSource | None = None,
+) -> Audit:
     """Check which claims of figures hold under nulls.
 
     Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training
@@ -185,11 +204,22 @@ def audit(
 
     Raises as `reproduce`; UsageError too where there is no such null.
     """
-    asked, source, changes = chosen_figure(figure, preset), source or RunSource(), override_texts(overrides)
-    known = NULLS | {name: lambda _, texts=texts: list(texts) for name, texts in asked.nulls.items()}
+    asked, source, changes = (
+        chosen_figure(figure, preset),
+        source or RunSource(),
+        override_texts(overrides),
+    )
+    known = NULLS | {
+        name: lambda _, texts=texts: list(texts) for name, texts in asked.nulls.items()
+    }
     if wrong := [name for name in nulls if name not in known]:
-        raise UsageError(f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}")
-    wanted = {role: replace(run, overrides=(*run.overrides, *changes)) for role, run in asked.wanted(preset).items()}
+        raise UsageError(
+            f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}"
+        )
+    wanted = {
+        role: replace(run, overrides=(*run.overrides, *changes))
+        for role, run in asked.wanted(preset).items()
+    }
     planned = {null: _under(known[null], wanted) for null in nulls or known} if wanted else {}
     source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
     claims = [claim for claim in _claims(asked, source, wanted) if claim.kind == "claim"]
@@ -220,7 +250,11 @@ def _claims(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -> 
 
 
 def _outcome(
-    figure: Figure, source: RunSource, null: str, runs: Mapping[str, Wanted] | str, ids: Sequence[str]
+    figure: Figure,
+    source: RunSource,
+    null: str,
+    runs: Mapping[str, Wanted] | str,
+    ids: Sequence[str],
 ) -> NullOutcome:
     if isinstance(runs, str):
         return NullOutcome(null, {}, runs)
@@ -229,8 +263,12 @@ def _outcome(
             verdicts = {claim.id: claim.verdict for claim in _claims(figure, source, runs)}
     except Interrupted:
         raise
-    except Exception as error:  # evidence may well not exist: a run diverged, a plateau was never reached
-        reason = f"{type(error).__name__}: {error}".splitlines()[0].replace(f"{outputs_root()}/", "")
+    except (
+        Exception
+    ) as error:  # evidence may well not exist: a run diverged, a plateau was never reached
+        reason = f"{type(error).__name__}: {error}".splitlines()[0].replace(
+            f"{outputs_root()}/", ""
+        )
         return NullOutcome(null, dict.fromkeys(ids, False), reason)
     held = {key: verdicts.get(key) == "reproduced" for key in ids}
     return NullOutcome(null, held, why=reasons(figure, null, held))
@@ -240,5 +278,7 @@ def reasons(figure: Figure, null: str, held: Mapping[str, bool]) -> dict[str, st
     """Return why claims that hold under a null do: id -> sentence of the figure."""
     ids, why = [key for key, holds in held.items() if holds], dict[str, str]()
     for patterns, sentence in figure.passes.get(null, {}).items():
-        why |= {key: sentence for pattern in patterns.split() for key in fnmatch.filter(ids, pattern)}
+        why |= {
+            key: sentence for pattern in patterns.split() for key in fnmatch.filter(ids, pattern)
+        }
     return why

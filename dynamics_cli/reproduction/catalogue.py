@@ -45,7 +45,9 @@ def papers() -> dict[str, PaperEntry]:
         if not isinstance(paper, PaperEntry):
             raise InputError(f"{package.__name__}: PAPER is no PaperEntry")
         if key in known:
-            raise InputError(f"{package.__name__}: there is a paper {key!r} already; take another name")
+            raise InputError(
+                f"{package.__name__}: there is a paper {key!r} already; take another name"
+            )
         known[key] = paper
     return known
 
@@ -59,7 +61,9 @@ def figures(paper: str | None = None) -> list[FigureEntry]:
     """
     known = papers()
     if paper is not None and paper not in known:
-        raise UsageError(f"no paper {paper!r}{did_you_mean(paper, known)}; `dyn list papers` lists them")
+        raise UsageError(
+            f"no paper {paper!r}{did_you_mean(paper, known)}; `dyn list papers` lists them"
+        )
     keys = known if paper is None else [paper]
     return [_listed(key, id_, entry) for key in keys for id_, entry in known[key].figures.items()]
 
@@ -67,7 +71,11 @@ def figures(paper: str | None = None) -> list[FigureEntry]:
 def figure_names(paper: str | None = None) -> dict[str, str]:
     """Return the names of figures and of their variants, each with the id of its figure."""
     entries = figures(paper)
-    return {"-".join([entry.id, *end]): entry.id for entry in entries for end in ([], *([v] for v in entry.variants))}
+    return {
+        "-".join([entry.id, *end]): entry.id
+        for entry in entries
+        for end in ([], *([v] for v in entry.variants))
+    }
 
 
 def load_figure(figure_id: str) -> Figure:
@@ -87,9 +95,13 @@ def load_figure(figure_id: str) -> Figure:
     except InputError as error:
         raise InputError(f"the figure {figure_id}: {error}") from error
     several = getattr(module, "FIGURES", None)
-    figure = several.get(figure_id) if isinstance(several, Mapping) else getattr(module, "FIGURE", None)
+    figure = (
+        several.get(figure_id) if isinstance(several, Mapping) else getattr(module, "FIGURE", None)
+    )
     if not isinstance(figure, Figure) or figure.id != figure_id:
-        raise InputError(f"{listed.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES")
+        raise InputError(
+            f"{listed.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES"
+        )
     return replace(figure.bound(module), title=listed.title)
 
 
@@ -98,7 +110,10 @@ def find(figure_id: str) -> FigureEntry:
 
     Raises UsageError: there is no such figure; the message names the closest.
     """
-    for key, paper in _bundled().items():  # other packages are asked only for figures that are not bundled
+    for (
+        key,
+        paper,
+    ) in _bundled().items():  # other packages are asked only for figures that are not bundled
         if figure_id in paper.figures:
             return _listed(key, figure_id, paper.figures[figure_id])
     known = {listed.id: listed for listed in figures()}
@@ -106,9 +121,13 @@ def find(figure_id: str) -> FigureEntry:
         return known[figure_id]
     known_papers = papers()
     if figure_id in known_papers:
-        raise UsageError(f"{figure_id!r} is a paper; `dyn reproduce {figure_id}` makes all of its figures")
+        raise UsageError(
+            f"{figure_id!r} is a paper; `dyn reproduce {figure_id}` makes all of its figures"
+        )
     where = "`dyn list figures` lists them, `dyn --with FOLDER` loads others"
-    raise UsageError(f"no figure {figure_id!r}{did_you_mean(figure_id, [*known, *known_papers])}; {where}")
+    raise UsageError(
+        f"no figure {figure_id!r}{did_you_mean(figure_id, [*known, *known_papers])}; {where}"
+    )
 
 
 def _bundled() -> dict[str, PaperEntry]:
@@ -141,7 +160,10 @@ def list_papers() -> Table:
 
     The columns are key, title, authors, venue, and the ids of the figures.
     """
-    return Table({"key": key, **paper._asdict(), "figures": list(paper.figures)} for key, paper in papers().items())
+    return Table(
+        {"key": key, **paper._asdict(), "figures": list(paper.figures)}
+        for key, paper in papers().items()
+    )
 
 
 def list_configs() -> Table:
@@ -149,7 +171,10 @@ def list_configs() -> Table:
 
     Commands take their names as well as files. The columns are name, path, and the first line of comment.
     """
-    return Table({"name": name, "path": path, "title": _title(path)} for name, path in bundled_configs().items())
+    return Table(
+        {"name": name, "path": path, "title": _title(path)}
+        for name, path in bundled_configs().items()
+    )
 
 
 def _title(path: Path) -> str:
@@ -176,4 +201,6 @@ def config_file(text: str) -> Path:
     beside = {file.stem: str(file) for file in sorted(path.parent.glob("*.yaml"))}
     close = get_close_matches(path.stem, beside, n=1)
     hint = did_you_mean(name, known) or (f" (did you mean {beside[close[0]]!r}?)" if close else "")
-    raise ConfigError([Mistake(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])
+    raise ConfigError(
+        [Mistake(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")]
+    )

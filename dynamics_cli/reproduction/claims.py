@@ -51,9 +51,15 @@ class Interval:
     def ends(self) -> tuple[float | None, float | None]:
         """The ends as JSON has them: the largest floats for infinite ones; none where no number fits (NaN)."""
         low, high = (end if end is None else float(end) for end in (self.low, self.high))
-        if low == math.inf or high == -math.inf or any(end is not None and math.isnan(end) for end in (low, high)):
+        if (
+            low == math.inf
+            or high == -math.inf
+            or any(end is not None and math.isnan(end) for end in (low, high))
+        ):
             return None, None
-        return None if low is None else max(low, -_LARGEST), None if high is None else min(high, _LARGEST)
+        return None if low is None else max(low, -_LARGEST), None if high is None else min(
+            high, _LARGEST
+        )
 
     def __str__(self) -> str:
         if self.text:
@@ -140,7 +146,13 @@ class Claim:
 
 
 def claim(
-    id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat, *, always: str = ""
+    id: str,
+    statement: str,
+    source: str,
+    expected: Interval,
+    measured: SupportsFloat,
+    *,
+    always: str = "",
 ) -> Claim:
     """Compare a measured number with the expectation of paper or theory; a number that is not finite is not reproduced.
 
@@ -150,9 +162,17 @@ def claim(
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     known = value if math.isfinite(value) else None
     return Claim(
-        id, statement, source, str(expected), known, verdict, low=low, high=high, always=always,
+        id,
+        statement,
+        source,
+        str(expected),
+        known,
+        verdict,
+        low=low,
+        high=high,
+        always=always,
         of_draw=expected.of_draw,
-    )  # fmt: skip
+    )
 
 
 def printed(value: float, last: float = 0.0) -> Interval:
@@ -168,7 +188,9 @@ def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
     return float(number) if happened else math.nan
 
 
-def theory(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:
+def theory(
+    id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat
+) -> Claim:
     """Compare as `claim` does, for a sentence that formulas or data decide: no network can make it fail."""
     return replace(claim(id, statement, source, expected, measured), kind="theory")
 
@@ -193,8 +215,13 @@ class ClaimOverSeeds:
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of Wilson (1927) for the share of seeds in which the claim comes out."""
         n, share = len(self.each), self.held / len(self.each)
-        centre, half = share + Z**2 / (2 * n), Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2)
-        return max(0.0, (centre - half) / (1 + Z**2 / n)), min(1.0, (centre + half) / (1 + Z**2 / n))
+        centre, half = (
+            share + Z**2 / (2 * n),
+            Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2),
+        )
+        return max(0.0, (centre - half) / (1 + Z**2 / n)), min(
+            1.0, (centre + half) / (1 + Z**2 / n)
+        )
 
     @property
     def verdict(self) -> str:
@@ -206,7 +233,9 @@ class ClaimOverSeeds:
         if len(self.each) == 1:
             return self.first.verdict
         low, high = self.interval
-        return "reproduced" if low > 0.5 else "not reproduced" if high < 0.5 else "depends on the seed"
+        return (
+            "reproduced" if low > 0.5 else "not reproduced" if high < 0.5 else "depends on the seed"
+        )
 
     @property
     def measured(self) -> float | None:
@@ -225,7 +254,11 @@ class ClaimOverSeeds:
         if self.first.of_draw:
             return "of the released draw"
         low, high = self.interval
-        return f"{self.held} of {len(self.each)} ({low:.2f} to {high:.2f})" if len(self.each) > 1 else ""
+        return (
+            f"{self.held} of {len(self.each)} ({low:.2f} to {high:.2f})"
+            if len(self.each) > 1
+            else ""
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, its median and its verdict; with several seeds also the result of each."""
@@ -255,7 +288,8 @@ def as_compared(measured: float | None, low: float | None, high: float | None) -
     for more in range(digits, 17):
         rounded = float(text := f"{measured:.{more}g}")
         if all(
-            end is None or (rounded < end, rounded > end) == (measured < end, measured > end) for end in (low, high)
+            end is None or (rounded < end, rounded > end) == (measured < end, measured > end)
+            for end in (low, high)
         ):
             return text
     return repr(measured)
@@ -270,7 +304,9 @@ def over_seeds(claims: Sequence[Sequence[Claim]]) -> list[ClaimOverSeeds]:
     """
     ids = [claim.id for claim in claims[0]]
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
-        raise InputError(f"several claims have the id {', '.join(repeated)}; the ids of claims must be unique")
+        raise InputError(
+            f"several claims have the id {', '.join(repeated)}; the ids of claims must be unique"
+        )
     by_id, joined = [{claim.id: claim for claim in of_seed} for of_seed in claims], []
     for claim in claims[0]:
         missing = replace(claim, measured=None, verdict="not reproduced", low=None, high=None)
@@ -292,7 +328,10 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
         details += [verdict] * (verdict != "reproduced") + [claim.count] * bool(claim.count)
         below = wrapped(" · ".join(details), width - 2)
         indented = [*wrapped(in_unicode(claim.first.statement), width - 2), *below]
-        lines += [f"{'  ' if k else MARKS.get(claim.verdict, '?') + ' '}{line}" for k, line in enumerate(indented)]
+        lines += [
+            f"{'  ' if k else MARKS.get(claim.verdict, '?') + ' '}{line}"
+            for k, line in enumerate(indented)
+        ]
     return "\n".join(lines)
 
 

@@ -39,7 +39,9 @@ def beside(path: Path, what: str) -> Path:
     return path.with_name(f"{path.name.removesuffix('.json')}{what}.json")
 
 
-def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path], runs: Sequence[ObtainedRun]) -> Path:
+def write_document(
+    path: Path, about: Mapping[str, Any], written: Sequence[Path], runs: Sequence[ObtainedRun]
+) -> Path:
     """Write the JSON of a figure whose other files are written already, and return its path.
 
     `about` describes the figure. Added are the SHA-256 of the files, the runs with their identity, and last a
@@ -48,12 +50,16 @@ def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path]
     Raises RunError: it cannot be written.
     """
     described = [{**run.as_dict(), "path": _place(run.run.path, path.parent)} for run in runs]
-    obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described]
+    obtained = [
+        {"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described
+    ]
     document = {
-        **about, "provenance": {**about["provenance"], "obtained": obtained},
-        "files": [file.name for file in written], "sha256": {file.name: sha256(file) for file in written},
+        **about,
+        "provenance": {**about["provenance"], "obtained": obtained},
+        "files": [file.name for file in written],
+        "sha256": {file.name: sha256(file) for file in written},
         "runs": described,
-    }  # fmt: skip
+    }
     write_sealed(path, document)
     return path
 
@@ -68,8 +74,13 @@ def read_document(path: Path) -> dict[str, Any]:
     with unreadable_as_corrupt(path):
         document = read_sealed(path)
     try:  # a checksum is no proof of who wrote it
-        names = all(name == Path(name).name and "\0" not in name for name in dict(document["sha256"]))
-        runs = all("\0" not in run["path"] and isinstance(run["hash"], str | None) for run in document["runs"])
+        names = all(
+            name == Path(name).name and "\0" not in name for name in dict(document["sha256"])
+        )
+        runs = all(
+            "\0" not in run["path"] and isinstance(run["hash"], str | None)
+            for run in document["runs"]
+        )
         fits = "figure" in document and names and runs
     except (LookupError, TypeError, ValueError):
         fits = False
@@ -110,7 +121,9 @@ def _place(run: Path, folder: Path) -> str:
     return str(run)
 
 
-def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] = verify_run) -> list[Finding]:
+def verify_figure(
+    path: str | Path, check_run: Callable[[Path], list[Finding]] = verify_run
+) -> list[Finding]:
     """Check every checksum of a figure, given its JSON; return the faults, an empty list when there is none.
 
     `check_run` checks a run directory; figures that share runs may hand in a function that remembers.
@@ -118,7 +131,11 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
     file = Path(path)
     findings = list(_faults(file, check_run))
     if findings and is_locked(file.parent):
-        return [Finding(file, "another process is writing figures there, so that it could not be checked")]
+        return [
+            Finding(
+                file, "another process is writing figures there, so that it could not be checked"
+            )
+        ]
     return findings
 
 
@@ -142,14 +159,20 @@ def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[
                 runs += read(extra).get("runs", [])
             except RunError as error:
                 yield Finding.of(error, extra)
-    for directory, identity in dict.fromkeys((run_path(file, run["path"]), run["hash"]) for run in runs):
+    for directory, identity in dict.fromkeys(
+        (run_path(file, run["path"]), run["hash"]) for run in runs
+    ):
         if not directory.exists():
-            yield Finding(directory, "this run of the figure is not there any more: was it moved or deleted?")
+            yield Finding(
+                directory, "this run of the figure is not there any more: was it moved or deleted?"
+            )
             continue
         yield from check_run(directory)
         with suppress(RunError):  # told above
             if Run(directory).hash != identity:
-                yield Finding(directory, "it holds another run than the one that the figure was drawn from")
+                yield Finding(
+                    directory, "it holds another run than the one that the figure was drawn from"
+                )
 
 
 def verify(*paths: str | Path) -> Table:
@@ -177,7 +200,11 @@ def verify(*paths: str | Path) -> Table:
             findings = check_run(path)
         else:
             findings = verify_figure(path, check_run)
-        return {"path": path, "intact": not findings, "findings": [asdict(finding) for finding in findings]}
+        return {
+            "path": path,
+            "intact": not findings,
+            "findings": [asdict(finding) for finding in findings],
+        }
 
     return Table(map(row, [_verified(path) for path in paths] if paths else _everything()))
 
@@ -195,7 +222,9 @@ def _verified(path: str | Path) -> Path:
 def _everything() -> list[Path]:
     root = outputs_root()
     sweeps = [path for path in sorted((root / "sweeps").glob("*")) if is_sweep(path)]
-    runs = [path for path in runs_below(root) if not any(path.is_relative_to(sweep) for sweep in sweeps)]
+    runs = [
+        path for path in runs_below(root) if not any(path.is_relative_to(sweep) for sweep in sweeps)
+    ]
     return [*runs, *sweeps, *figures_in(root / "figures")]
 
 

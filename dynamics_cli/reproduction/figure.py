@@ -110,15 +110,22 @@ class Figure:
             if (given := getattr(self, name)) in (_of_module, None):
                 functions[name] = getattr(module, f"{name}_{ending}", getattr(module, name, None))
                 if functions[name] is None and given is _of_module:
-                    raise InputError(f"{module.__name__} has no {name}_{ending} and no {name} for {self.id}")
+                    raise InputError(
+                        f"{module.__name__} has no {name}_{ending} and no {name} for {self.id}"
+                    )
         return replace(self, module=module.__name__, **functions)
 
     def wanted(self, preset: str = "default", *, first_seed: bool = True) -> dict[str, Wanted]:
         """Return the runs by role that a preset needs; a preset that the figure does not have is the default."""
         chosen = {**self.configs, **self.presets.get(preset, {})}
         if not first_seed:
-            chosen.update({role: config for role, config in self.seed_configs.items() if role in chosen})
-        return {role: Wanted(config) if isinstance(config, str) else config for role, config in chosen.items()}
+            chosen.update(
+                {role: config for role, config in self.seed_configs.items() if role in chosen}
+            )
+        return {
+            role: Wanted(config) if isinstance(config, str) else config
+            for role, config in chosen.items()
+        }
 
     def as_variant(self, name: str) -> Figure:
         """Return a variant as a figure `<id>-<name>` of its own, without presets.
@@ -127,13 +134,20 @@ class Figure:
         """
         if name not in self.variants:
             known = ", ".join(self.variants) or "none"
-            raise UsageError(f"{self.id} has no variant {name!r}{did_you_mean(name, self.variants)}; it has {known}")
+            raise UsageError(
+                f"{self.id} has no variant {name!r}{did_you_mean(name, self.variants)}; it has {known}"
+            )
         variant = self.variants[name]
         return replace(
-            self, id=f"{self.id}-{name}", title=f"{self.title}, {variant.title}",
-            caption=f"{self.caption} {variant.caption}", configs={**self.configs, **variant.configs},
-            seed_configs=variant.seed_configs, presets={}, variants={},
-        )  # fmt: skip
+            self,
+            id=f"{self.id}-{name}",
+            title=f"{self.title}, {variant.title}",
+            caption=f"{self.caption} {variant.caption}",
+            configs={**self.configs, **variant.configs},
+            seed_configs=variant.seed_configs,
+            presets={},
+            variants={},
+        )
 
 
 def by_id(*figures: Figure) -> dict[str, Figure]:

@@ -37,12 +37,19 @@ class ObtainedRun:
     def as_dict(self) -> dict[str, Any]:
         """Return the run's entry in the JSON output; `config` is below `configs/`, `path` absolute."""
         return {
-            "role": self.role, "config": self.wanted.config, "overrides": list(self.wanted.overrides),
-            "replicas": self.wanted.replicas, "seed": self.seed, "path": str(self.run.path.absolute()),
+            "role": self.role,
+            "config": self.wanted.config,
+            "overrides": list(self.wanted.overrides),
+            "replicas": self.wanted.replicas,
+            "seed": self.seed,
+            "path": str(self.run.path.absolute()),
             **({"replica": self.run.replica} if isinstance(self.run, ReplicaRun) else {}),
-            "reused": self.reused, "seconds": self.seconds, "hash": self.run.hash,
-            "device": self.run.info.get("device"), "backend": self.run.info.get("backend"),
-        }  # fmt: skip
+            "reused": self.reused,
+            "seconds": self.seconds,
+            "hash": self.run.hash,
+            "device": self.run.info.get("device"),
+            "backend": self.run.info.get("backend"),
+        }
 
 
 @dataclass
@@ -73,7 +80,9 @@ class RunSource:
                 tasks.append(Task(self._configs(run, overrides)))
         self._train(tasks)
 
-    def obtain(self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = ()) -> list[ObtainedRun]:
+    def obtain(
+        self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = ()
+    ) -> list[ObtainedRun]:
         """Return a finished run for every role.
 
         Args:
@@ -98,17 +107,28 @@ class RunSource:
         Raises as `obtain` does.
         """
         roles = [*wanted.items()]
-        seeds = [config.seed for _, run in roles for config in self._configs(run, overrides)] if offsets else [0]
+        seeds = (
+            [config.seed for _, run in roles for config in self._configs(run, overrides)]
+            if offsets
+            else [0]
+        )
         span = max(seeds, default=0) - min(seeds, default=0) + 1
-        configs = [self._configs(run, overrides, offset * span) for offset in offsets for _, run in roles]
+        configs = [
+            self._configs(run, overrides, offset * span) for offset in offsets for _, run in roles
+        ]
         single = [k for k, of_run in enumerate(configs) if len(of_run) == 1]
-        together = [[single[n] for n in batch] for batch in divide([configs[k][0] for k in single]).batches]
+        together = [
+            [single[n] for n in batch] for batch in divide([configs[k][0] for k in single]).batches
+        ]
         groups = [*together, *([k] for k in sorted({*range(len(configs))}.difference(*together)))]
         runs = self._obtain(roles * len(offsets), configs, groups)
         return [runs[k : k + len(roles)] for k in range(0, len(runs), len(roles) or 1)]
 
     def _obtain(
-        self, roles: Sequence[tuple[str, Wanted]], configs: Sequence[Sequence[RunConfig]], groups: Sequence[list[int]]
+        self,
+        roles: Sequence[tuple[str, Wanted]],
+        configs: Sequence[Sequence[RunConfig]],
+        groups: Sequence[list[int]],
     ) -> list[ObtainedRun]:
         """Return a run for each role, given the configs of its networks; the networks of a group train together."""
         tasks = [Task([config for k in group for config in configs[k]]) for group in groups]
@@ -119,16 +139,24 @@ class RunSource:
             ended = self._ended[key]
             if isinstance(ended, DynError):
                 raise ended
-            self._ended[key] = replace(ended, reused=True, seconds=0.0)  # when it is asked for again
+            self._ended[key] = replace(
+                ended, reused=True, seconds=0.0
+            )  # when it is asked for again
             runs = [ended.run] if len(group) == 1 else replicas_of(ended.run)
             for k, run in zip(group, runs, strict=True):
                 if run.status != "complete":
-                    raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
+                    raise RunError(
+                        f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(
+                            ": "
+                        )
+                    )
                 seed, seconds = configs[k][0].seed, ended.seconds / len(group)
                 obtained[k] = ObtainedRun(*roles[k], seed, run, ended.reused, seconds)
         return [obtained[k] for k in range(len(configs))]
 
-    def _configs(self, wanted: Wanted, overrides: Sequence[str], seed_offset: int = 0) -> list[RunConfig]:
+    def _configs(
+        self, wanted: Wanted, overrides: Sequence[str], seed_offset: int = 0
+    ) -> list[RunConfig]:
         """Return the configs of the networks of a run, whose seeds follow one another."""
         path, changes = CONFIGS / wanted.config, [*wanted.overrides, *overrides]
         config = load_config(path, changes, device=self.device)
@@ -140,7 +168,9 @@ class RunSource:
         """Train the tasks that this source has not trained yet."""
         keys = [_key(task.configs) for task in tasks]
         new = {key: task for key, task in zip(keys, tasks, strict=True) if key not in self._ended}
-        trained = train_all([*new.values()], force=self.force, progress=self.progress, messages=self.messages)
+        trained = train_all(
+            [*new.values()], force=self.force, progress=self.progress, messages=self.messages
+        )
         places = list(new)
         self._ended |= {places[place]: ended for place, ended in trained}
 

@@ -74,18 +74,30 @@ class FigureResult:
     def as_dict(self) -> dict[str, Any]:
         """Return the figure's entry in the output of `--json`."""
         return {
-            "figure": self.figure, "files": [str(path) for path in self.files],
-            "claims": [claim.as_dict() for claim in self.over_seeds], "runs": [run.as_dict() for run in self.runs],
-            "numbers": self.numbers, "seconds": self.seconds,
-        }  # fmt: skip
+            "figure": self.figure,
+            "files": [str(path) for path in self.files],
+            "claims": [claim.as_dict() for claim in self.over_seeds],
+            "runs": [run.as_dict() for run in self.runs],
+            "numbers": self.numbers,
+            "seconds": self.seconds,
+        }
 
 
 def reproduce(
-    figure: str, *, variant: str | None = None, preset: str = "default", overrides: Overrides = (),
-    seeds: int = 1, device: str | None = None, out: str | Path | None = None, force: bool = False,
-    formats: Sequence[str] = ("pdf", "png"), progress: ProgressDisplay | None = None,
-    messages: Messages | None = None, source: RunSource | None = None,
-) -> FigureResult:  # fmt: skip
+    figure: str,
+    *,
+    variant: str | None = None,
+    preset: str = "default",
+    overrides: Overrides = (),
+    seeds: int = 1,
+    device: str | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    formats: Sequence[str] = ("pdf", "png"),
+    progress: ProgressDisplay | None = None,
+    messages: Messages | None = None,
+    source: RunSource | None = None,
+) -> FigureResult:
     """Reproduce figures of papers and check their claims.
 
     Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON.
@@ -135,14 +147,20 @@ def reproduce(
     of_one = time.monotonic() - began
 
     more: list[ObtainedRun] = []
-    for of_seed in source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, range(1, seeds)):
+    for of_seed in source.obtain_seeds(
+        chosen.wanted(preset, first_seed=False), changes, range(1, seeds)
+    ):
         claims.append(chosen.claims(chosen.evidence(by_role(of_seed))))
         more += of_seed
     joined = over_seeds(claims)
 
     about: dict[str, Any] = {
-        "figure": chosen.id, "paper": chosen.paper, "preset": preset, "overrides": changes, "provenance": provenance(),
-    }  # fmt: skip
+        "figure": chosen.id,
+        "paper": chosen.paper,
+        "preset": preset,
+        "overrides": changes,
+        "provenance": provenance(),
+    }
     described = {"title": chosen.title, "caption": chosen.caption, "numbers": numbers}
     file = folder / f"{chosen.id}.json"
     with run_lock(folder):
@@ -154,16 +172,27 @@ def reproduce(
             over = {**about, "seeds": len(claims), "claims": [claim.as_dict() for claim in joined]}
             written.append(write_document(beside(file, SEEDS), over, [], [*runs, *more]))
         took = {"provenance": {**about["provenance"], "seconds": round(of_one, 1)}}
-        of_first = {**about, **described, **took, "claims": [claim.first.as_dict() for claim in joined]}
+        of_first = {
+            **about,
+            **described,
+            **took,
+            "claims": [claim.first.as_dict() for claim in joined],
+        }
         written.append(write_document(file, of_first, pictures, runs))
     seconds = time.monotonic() - began
     return FigureResult(chosen.id, written, joined, [*runs, *more], table, numbers, seconds)
 
 
 def reproduce_figures(
-    figure_ids: Sequence[str], *, variant: str | None = None, device: str | None = None, force: bool = False,
-    progress: ProgressDisplay | None = None, messages: Messages | None = None, **options: Any,
-) -> Iterator[tuple[str, FigureResult | DynError]]:  # fmt: skip
+    figure_ids: Sequence[str],
+    *,
+    variant: str | None = None,
+    device: str | None = None,
+    force: bool = False,
+    progress: ProgressDisplay | None = None,
+    messages: Messages | None = None,
+    **options: Any,
+) -> Iterator[tuple[str, FigureResult | DynError]]:
     """Reproduce several figures one by one, and name each; a figure that fails gives its error, and the next follows.
 
     All runs are trained first; shared runs are trained once, even under `force`. Takes the options of
@@ -183,7 +212,9 @@ def reproduce_figures(
             if messages is not None:
                 messages(f"each figure trains its own runs: {_failure(error)}")
     make = partial(reproduce, variant=variant, source=source, messages=messages, **options)
-    for figure_id, result in one_by_one(figure_ids, make, override_texts(options.get("overrides", ()))):
+    for figure_id, result in one_by_one(
+        figure_ids, make, override_texts(options.get("overrides", ()))
+    ):
         yield figure_id if variant is None else f"{figure_id}-{variant}", result
 
 
@@ -209,7 +240,9 @@ def one_by_one(
 
 def _failure(error: Exception, overrides: Sequence[str] = ()) -> InputError:
     """Return an error in the code of a figure, with its line."""
-    place = place_of(error, f"{EXPERIMENTS}.") or place_of(error) or f"{type(error).__name__}: {error}"
+    place = (
+        place_of(error, f"{EXPERIMENTS}.") or place_of(error) or f"{type(error).__name__}: {error}"
+    )
     changed = f" (the runs have --set {' --set '.join(overrides)})" if overrides else ""
     return InputError(f"the figure's code fails: {place}{changed}")
 
@@ -222,5 +255,7 @@ def chosen_figure(figure_id: str, preset: str, variant: str | None = None) -> Fi
     figure = load_figure(figure_id)
     known = [*PRESETS, *(name for name in figure.presets if name not in PRESETS)]
     if preset not in known:
-        raise UsageError(f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}")
+        raise UsageError(
+            f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}"
+        )
     return figure if variant is None else figure.as_variant(variant)

@@ -29,7 +29,9 @@ def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
         if match := _LINE.match(line):
             origin, only, text = match.groups()
             ending = figure.partition("-")[2] + "-"  # of a variant `fig2-flow-`
-            taken = not (figure and only) or any(ending.startswith(f"{name}-") for name in only.split(", "))
+            taken = not (figure and only) or any(
+                ending.startswith(f"{name}-") for name in only.split(", ")
+            )
             origins += [(origin, text)] if taken else []
         elif taken and origins:
             origins[-1] = origins[-1][0], f"{origins[-1][1]} {line.removeprefix('#').strip()}"
@@ -39,7 +41,9 @@ def origins_in(config: Path, figure: str = "") -> list[tuple[str, str]]:
 def origins_of(figure: str, configs: Iterable[str]) -> list[list[str]]:
     """Return rows of config, origin and settings that concern a figure; of configs as `Wanted.config` names them."""
     files = [CONFIGS / name for name in dict.fromkeys(configs)]
-    return [[file.stem, *pair] for file in files if file.is_file() for pair in origins_in(file, figure)]
+    return [
+        [file.stem, *pair] for file in files if file.is_file() for pair in origins_in(file, figure)
+    ]
 
 
 def chosen_by_outcome(rows: Iterable[Sequence[str]]) -> list[str]:

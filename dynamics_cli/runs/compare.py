@@ -51,16 +51,28 @@ class Comparison:
         for what, sides in (("setting", self.settings), ("final", self.final)):
             rows += [{"what": what, "name": name, "a": a, "b": b} for name, (a, b) in sides.items()]
         for name, apart in {"loss": self.loss, **self.parameters}.items():
-            rows.append({"what": "recorded", "name": name, "difference": apart.relative, "iteration": apart.iteration})
+            rows.append(
+                {
+                    "what": "recorded",
+                    "name": name,
+                    "difference": apart.relative,
+                    "iteration": apart.iteration,
+                }
+            )
         return rows
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as `--json` prints it."""
         return {
-            "runs": [{"path": run.path, "hash": run.hash, **final_numbers(run)} for run in (self.a, self.b)],
+            "runs": [
+                {"path": run.path, "hash": run.hash, **final_numbers(run)}
+                for run in (self.a, self.b)
+            ],
             "settings": {key: list(values) for key, values in self.settings.items()},
             "loss": asdict(self.loss),
-            "parameters": {name: asdict(difference) for name, difference in self.parameters.items()},
+            "parameters": {
+                name: asdict(difference) for name, difference in self.parameters.items()
+            },
         }
 
     def __repr__(self) -> str:
@@ -88,7 +100,9 @@ def _difference(a: Run, b: Run, parameter: str | None = None) -> Difference:
     left, right = (run.losses if parameter is None else run.parameters[parameter] for run in (a, b))
     if left.shape[1:] != right.shape[1:]:
         return Difference(0, None, None, f"shapes {left.shape[1:]} and {right.shape[1:]}")
-    at_a, at_b = (run.loss_iterations if parameter is None else run.snapshot_iterations for run in (a, b))
+    at_a, at_b = (
+        run.loss_iterations if parameter is None else run.snapshot_iterations for run in (a, b)
+    )
     steps, i, j = np.intersect1d(at_a, at_b, return_indices=True)
     if len(steps) == 0:
         return Difference(0, None, None, "no iteration was recorded by both")
@@ -96,7 +110,10 @@ def _difference(a: Run, b: Run, parameter: str | None = None) -> Difference:
     apart, scale = np.empty(len(steps)), 0.0
     for first in range(0, len(steps), block):
         part = slice(first, first + block)
-        x, y = np.asarray(left[i[part]], np.float64), np.asarray(right[j[part]], np.float64)  # (k, ...)
+        x, y = (
+            np.asarray(left[i[part]], np.float64),
+            np.asarray(right[j[part]], np.float64),
+        )  # (k, ...)
         same = (x == y) | (np.isnan(x) & np.isnan(y))
         with np.errstate(invalid="ignore", over="ignore"):
             distances = np.where(same, 0.0, np.abs(x - y))

@@ -13,9 +13,22 @@ from pathlib import Path
 from dynamics_cli.errors import RunError
 
 ARCHIVE_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError, EOFError, OSError, RuntimeError,
-    ValueError, TypeError, AttributeError, NameError, LookupError, ArithmeticError, MemoryError,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    tokenize.TokenError,
+    SyntaxError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    NameError,
+    LookupError,
+    ArithmeticError,
+    MemoryError,
+)
 """Exceptions that the standard library and NumPy raise for damaged archives of arrays."""
 
 
@@ -42,7 +55,9 @@ class LockedRunError(RunError):
 
 
 @contextlib.contextmanager
-def unreadable_as_corrupt(path: Path, usable: str = "", *, but: tuple[type[OSError], ...] = ()) -> Iterator[None]:
+def unreadable_as_corrupt(
+    path: Path, usable: str = "", *, but: tuple[type[OSError], ...] = ()
+) -> Iterator[None]:
     """Turn an operating-system error while reading `path` into a `CorruptRunError`; errors of types `but` pass."""
     try:
         yield

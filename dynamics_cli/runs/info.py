@@ -33,7 +33,9 @@ _ARRAYS = "the arrays are files of their own, which numpy.load reads"
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:
     """Write `run.json` in one indivisible step."""
-    indent = None if "replicas" in info else 2  # a list of thousands is for machines, and indenting it takes seconds
+    indent = (
+        None if "replicas" in info else 2
+    )  # a list of thousands is for machines, and indenting it takes seconds
     write_sealed(directory / layout.INFO, info, indent=indent)
 
 
@@ -51,7 +53,10 @@ def read_info(directory: Path) -> Info:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotARunError(_why_not(directory)) from error
     try:
-        if info["status"] not in STATUSES or info.get("rows", {}).keys() != info.get("crc32", {}).keys():
+        if (
+            info["status"] not in STATUSES
+            or info.get("rows", {}).keys() != info.get("crc32", {}).keys()
+        ):
             raise ValueError("status, rows and checksums do not describe a run")
         for key in ("rows", "crc32"):
             layout.counts(info.get(key, {}))
@@ -88,7 +93,9 @@ def _why_not(directory: Path) -> str:
     if not directory.exists():
         return f"{directory} does not exist"
     if layout.is_run(directory):
-        return f"{directory} has no {layout.INFO}: it was half copied or half deleted, or never begun"
+        return (
+            f"{directory} has no {layout.INFO}: it was half copied or half deleted, or never begun"
+        )
     return f"{directory} is not a run directory (it has no {layout.INFO})"
 
 
@@ -98,9 +105,12 @@ def provenance() -> dict[str, Any]:
     The threads of torch are given when torch is loaded; nothing heavy is imported here.
     """
     return {
-        "started": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions(), "commit": commit(),
-        "platform": platform.platform(), "threads": threads(),
-    }  # fmt: skip
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "commit": commit(),
+        "platform": platform.platform(),
+        "threads": threads(),
+    }
 
 
 @cache

@@ -22,21 +22,32 @@ class ReplicaRun(Run):
         self._together = together
         each = {
             name: together.info[f"replica_{key}"][r] if f"replica_{key}" in together.info else None
-            for name, key in (("final_loss", "losses"), ("iterations", "iterations"), ("status", "statuses"))
+            for name, key in (
+                ("final_loss", "losses"),
+                ("iterations", "iterations"),
+                ("status", "statuses"),
+            )
         }
-        self.info = {**together.info, **{name: value for name, value in each.items() if value is not None}}
+        self.info = {
+            **together.info,
+            **{name: value for name, value in each.items() if value is not None},
+        }
         del self.info["replicas"]  # this is one network
         self.info["final_loss"] = each["final_loss"]
         self.status = each["status"] or together.status
 
     def __repr__(self) -> str:
-        return f"<Run {self.path.name}[{self.replica}]: {self.status}, {self.iterations} iterations>"
+        return (
+            f"<Run {self.path.name}[{self.replica}]: {self.status}, {self.iterations} iterations>"
+        )
 
     @cached_property
     def config(self) -> RunConfig:
         """The resolved config of this replica."""
         changes = self._together.info["replicas"][self.replica]
-        return load_config({**to_plain(self._together.config), **changes}, check_files_exist=False, lenient=True)
+        return load_config(
+            {**to_plain(self._together.config), **changes}, check_files_exist=False, lenient=True
+        )
 
     def check_all(self, usable: str = "") -> None:
         """Check every array of all replicas."""

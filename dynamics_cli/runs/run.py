@@ -53,7 +53,9 @@ class Arrays(Mapping[str, Array]):
         """
         if name not in self._names:
             meant = did_you_mean(str(name), self._names)
-            raise NotRecordedError(f"{name!r} was not recorded{meant}; there is {', '.join(self._names) or 'nothing'}")
+            raise NotRecordedError(
+                f"{name!r} was not recorded{meant}; there is {', '.join(self._names) or 'nothing'}"
+            )
         return self._load(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -104,7 +106,9 @@ class Run:
             self.status: str = self.info["status"]
             if self.status == "running" and not is_locked(self.path):
                 self.info = read_info(self.path)  # it may just have ended
-                self.status = "interrupted" if self.info["status"] == "running" else self.info["status"]
+                self.status = (
+                    "interrupted" if self.info["status"] == "running" else self.info["status"]
+                )
             if not any_config:
                 check_config(self.path, self.info)
         self._loaded: dict[str, Array] = {}
@@ -120,7 +124,9 @@ class Run:
         except (RunError, OSError) as error:
             if not is_rewritten(self.path, self._stamp):
                 raise
-            raise RunError(f"another process is writing {self.path}: try again when it has begun or ended") from error
+            raise RunError(
+                f"another process is writing {self.path}: try again when it has begun or ended"
+            ) from error
 
     def __repr__(self) -> str:
         return f"<Run {self.path.name}: {self.status}, {self.iterations} iterations>"
@@ -205,7 +211,9 @@ class Run:
         """
         count = len(self.snapshot_iterations)
         if not self.parameters:
-            raise RunError(f"{self.path} has no recorded parameters (see record.parameters in its config)")
+            raise RunError(
+                f"{self.path} has no recorded parameters (see record.parameters in its config)"
+            )
         if not -count <= i < count:
             raise RunError(f"{self.path} has {count} snapshots, none with index {i}")
         return {name: np.array(parameter[i]) for name, parameter in self.parameters.items()}
@@ -231,10 +239,17 @@ class Run:
         def network(x: Array) -> Array:
             x = np.asarray(x)
             if x.ndim != 2:
-                raise UsageError(f"inputs have the shape {x.shape}, a network takes (samples, columns)")
-            if any(architecture.shapes(x.shape[1])[name] != weight.shape for name, weight in state.items()):
+                raise UsageError(
+                    f"inputs have the shape {x.shape}, a network takes (samples, columns)"
+                )
+            if any(
+                architecture.shapes(x.shape[1])[name] != weight.shape
+                for name, weight in state.items()
+            ):
                 bias = "np.column_stack([x, np.ones(len(x))]) adds the constant 1 of `append_bias`"
-                raise UsageError(f"inputs have {x.shape[1]} columns, this network takes another number of them; {bias}")
+                raise UsageError(
+                    f"inputs have {x.shape[1]} columns, this network takes another number of them; {bias}"
+                )
             return h(x)
 
         return network
@@ -268,7 +283,9 @@ class Run:
         Raises CorruptRunError: it is damaged, or rows are missing.
         """
         rows, crc32, _ = self._counted
-        return check_array(layout.array_file(self.path, name), rows[name], crc32[name], ended=self.finished)
+        return check_array(
+            layout.array_file(self.path, name), rows[name], crc32[name], ended=self.finished
+        )
 
     def check_all(self, usable: str = "") -> None:
         """Check every array now, instead of when it is first used; `usable` says the way out of damage.
@@ -302,14 +319,20 @@ class Run:
 
     def _folder(self, folder: str) -> Mapping[str, Array]:
         names = [name for name in self.array_names if name.startswith(f"{folder}/")]
-        inside = [name.removeprefix(f"{folder}/") for name in names if name != layout.SNAPSHOT_ITERATIONS]
+        inside = [
+            name.removeprefix(f"{folder}/") for name in names if name != layout.SNAPSHOT_ITERATIONS
+        ]
         return Arrays(inside, lambda name: self._read(f"{folder}/{name}"))
 
 
 def end_of(run: Run) -> dict[str, Any]:
     """Return status, iterations, final loss, seconds, device and backend by name; None for unknown values."""
     known = run.status == "diverged" or not math.isnan(run.final_loss)
-    end = {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss if known else None}
+    end = {
+        "status": run.status,
+        "iterations": run.iterations,
+        "final_loss": run.final_loss if known else None,
+    }
     return end | {name: run.info.get(name) for name in ("seconds", "device", "backend")}
 
 
@@ -326,7 +349,10 @@ def final_measures(run: Run) -> dict[str, float]:
             final[name] = float(values[-1])
         elif values.ndim > 1 and len(values) and values[-1].size <= FEW_NUMBERS:
             last = values[-1].ravel().tolist()
-            final |= {f"{name}.{column}": value for column, value in zip(columns_of(run, name), last, strict=True)}
+            final |= {
+                f"{name}.{column}": value
+                for column, value in zip(columns_of(run, name), last, strict=True)
+            }
     return final
 
 
@@ -363,16 +389,24 @@ def final_numbers(run: Run) -> dict[str, Any]:
 def describe(run: Run) -> dict[str, Any]:
     """Return how a run ended, its identity, where it was made, its config and its files."""
     return {
-        "path": run.path, **end_of(run), "measures": final_measures(run), "messages": run.info.get("messages", []),
+        "path": run.path,
+        **end_of(run),
+        "measures": final_measures(run),
+        "messages": run.info.get("messages", []),
         "hash": run.hash,
         **{name: run.info.get(name) for name in ("versions", "threads", "provenance")},
         "snapshots": len(run.snapshot_iterations),
-        "losses": len(run.losses), "config": to_plain(run.config),
+        "losses": len(run.losses),
+        "config": to_plain(run.config),
         "files": [run.path / name for name in file_sizes(run.path)],
-    }  # fmt: skip
+    }
 
 
 def file_sizes(directory: Path) -> dict[str, int]:
     """Return the size in bytes of every file below a run directory, without the lock."""
-    sizes = {path: status.st_size for path, status in files.sizes(directory).items() if path.name != layout.LOCK}
+    sizes = {
+        path: status.st_size
+        for path, status in files.sizes(directory).items()
+        if path.name != layout.LOCK
+    }
     return {path.relative_to(directory).as_posix(): size for path, size in sizes.items()}

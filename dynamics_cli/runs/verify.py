@@ -27,7 +27,9 @@ class Finding:
         """Return an error as a finding; an error that names no file is about `file`."""
         if not isinstance(error, CorruptRunError):
             return cls(file, str(error))
-        return cls(error.file, f"{error.problem} ({error.usable})" if error.usable else error.problem)
+        return cls(
+            error.file, f"{error.problem} ({error.usable})" if error.usable else error.problem
+        )
 
 
 def verify_run(path: str | Path) -> list[Finding]:
@@ -36,7 +38,9 @@ def verify_run(path: str | Path) -> list[Finding]:
     before = stamp(directory)
     findings = list(_faults(directory))
     if findings and is_rewritten(directory, before):
-        return [Finding(directory, "another process is writing it, so that it could not be checked")]
+        return [
+            Finding(directory, "another process is writing it, so that it could not be checked")
+        ]
     return findings
 
 
@@ -66,10 +70,15 @@ def _faults(directory: Path) -> Iterator[Finding]:
 
 def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
     """Yield a finding for each copied source of foreign kinds that has changed."""
-    for origin, place, sha256 in {(kind["from"], kind["copy"], kind["sha256"]) for kind in kinds.values()}:
+    for origin, place, sha256 in {
+        (kind["from"], kind["copy"], kind["sha256"]) for kind in kinds.values()
+    }:
         folder = directory / layout.PARTS / Path(place).name
         try:
-            copied = {file.relative_to(folder).as_posix(): files.read(file) for file in sorted(folder.rglob("*.py"))}
+            copied = {
+                file.relative_to(folder).as_posix(): files.read(file)
+                for file in sorted(folder.rglob("*.py"))
+            }
         except OSError as error:
             yield Finding(folder, f"it cannot be read ({error.strerror})")
             continue

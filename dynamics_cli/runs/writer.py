@@ -37,7 +37,9 @@ class RunWriter:
         last_loss, last_snapshot: iteration of the last recorded loss and snapshot; -1 before the first.
     """
 
-    def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
+    def __init__(
+        self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None
+    ) -> None:
         """Use `create` or `reopen` instead."""
         self.directory, self.config, self.resumed = directory, config, resumed
         self._info, self._lock_file, self._lock = info, directory / layout.LOCK, None
@@ -47,7 +49,9 @@ class RunWriter:
         self.last_loss = self.last_snapshot = -1
 
     @classmethod
-    def create(cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None) -> RunWriter:
+    def create(
+        cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None
+    ) -> RunWriter:
         """Start a run in a directory without one (`clear_run` makes it so).
 
         `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`, and other
@@ -62,10 +66,16 @@ class RunWriter:
         text = f"{layout.CONFIG_FIRST_LINE}\n{to_yaml(config)}".encode()
         made = provenance()
         content = {
-            "status": "running", "name": config.name, "dtype": config.dtype, "versions": made.pop("versions"),
-            "threads": made.pop("threads"), **(info or {}), "provenance": made, "messages": [],
+            "status": "running",
+            "name": config.name,
+            "dtype": config.dtype,
+            "versions": made.pop("versions"),
+            "threads": made.pop("threads"),
+            **(info or {}),
+            "provenance": made,
+            "messages": [],
             "config_sha256": hashlib.sha256(text).hexdigest(),
-        }  # fmt: skip
+        }
         writer = cls(directory, config, content)
         files.save(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
         _make_folders(directory)
@@ -103,7 +113,9 @@ class RunWriter:
         _make_folders(directory)
         rows, crc32 = (checkpoint.rows, checkpoint.crc32) if checkpoint else ({}, {})
         for name in rows:
-            writer.arrays[name] = ArrayWriter.reopen(layout.array_file(directory, name), rows[name], crc32[name])
+            writer.arrays[name] = ArrayWriter.reopen(
+                layout.array_file(directory, name), rows[name], crc32[name]
+            )
         writer.last_loss = writer._last(layout.LOSS_ITERATIONS)
         writer.last_snapshot = writer._last(layout.SNAPSHOT_ITERATIONS)
         return writer
@@ -117,7 +129,9 @@ class RunWriter:
         """Iteration from which the run goes on; 0 for a run that starts."""
         return 0 if self.resumed is None else int(self.resumed.meta["iteration"])
 
-    def append_losses(self, iterations: ArrayLike, values: ArrayLike, times: ArrayLike | None = None) -> None:
+    def append_losses(
+        self, iterations: ArrayLike, values: ArrayLike, times: ArrayLike | None = None
+    ) -> None:
         """Record losses in one block.
 
         Args:
@@ -133,14 +147,20 @@ class RunWriter:
         if len(steps) == 0:
             return
         _check_increase(steps, self.last_loss)
-        blocks = {layout.LOSS_ITERATIONS: steps, layout.LOSSES: np.atleast_1d(np.asarray(values, np.float64))}
+        blocks = {
+            layout.LOSS_ITERATIONS: steps,
+            layout.LOSSES: np.atleast_1d(np.asarray(values, np.float64)),
+        }
         if times is not None:
             blocks[layout.TIMES] = np.atleast_1d(np.asarray(times, np.float64))
         self._append(blocks, {name for name in self.arrays if name in layout.LOSS_GROUP})
         self.last_loss = int(steps[-1])
 
     def append_snapshots(
-        self, iterations: ArrayLike, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, NDArray[Any]]
+        self,
+        iterations: ArrayLike,
+        parameters: Mapping[str, NDArray[Any]],
+        measures: Mapping[str, NDArray[Any]],
     ) -> None:
         """Record states in one block.
 
@@ -157,10 +177,18 @@ class RunWriter:
         steps = np.asarray(iterations, np.int64)
         _check_increase(steps, self.last_snapshot)
         for name, parameter in parameters.items():
-            if np.issubdtype(parameter.dtype, np.inexact) and parameter.dtype != np.dtype(self.config.dtype):
-                raise ValueError(f"parameter {name} is {parameter.dtype} in a run in {self.config.dtype}")
+            if np.issubdtype(parameter.dtype, np.inexact) and parameter.dtype != np.dtype(
+                self.config.dtype
+            ):
+                raise ValueError(
+                    f"parameter {name} is {parameter.dtype} in a run in {self.config.dtype}"
+                )
         folders = ((layout.TRAJECTORY, parameters), (layout.MEASURES, measures))
-        blocks = {f"{folder}/{name}": array for folder, arrays in folders for name, array in arrays.items()}
+        blocks = {
+            f"{folder}/{name}": array
+            for folder, arrays in folders
+            for name, array in arrays.items()
+        }
         if layout.SNAPSHOT_ITERATIONS in blocks:
             raise ValueError("no parameter can be called 'iterations'")
         blocks[layout.SNAPSHOT_ITERATIONS] = steps
@@ -200,9 +228,15 @@ class RunWriter:
             write_info(self.directory, self._info)
 
     def finish(
-        self, status: Status, *, iterations: int, final_loss: float, seconds: float, messages: Sequence[str] = (),
+        self,
+        status: Status,
+        *,
+        iterations: int,
+        final_loss: float,
+        seconds: float,
+        messages: Sequence[str] = (),
         **numbers: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """End the writing: `run.json` gets the status, the final numbers and the rows of every array.
 
         Non-finite numbers are kept as null. A run that nothing can continue loses its checkpoint.
@@ -227,16 +261,26 @@ class RunWriter:
         for array in self.arrays.values():
             array.write_header()
         with files.os_errors_as_run_errors(self.directory):
-            for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
+            for folder in (
+                self.directory / layout.TRAJECTORY,
+                self.directory / layout.MEASURES,
+                self.directory,
+            ):
                 files.sync_directory(folder)
-        names = sorted(self.arrays, key=lambda name: name not in layout.LOSS_GROUP)  # not: whichever came first
-        return {name: self.arrays[name].rows for name in names}, {name: self.arrays[name].crc32 for name in names}
+        names = sorted(
+            self.arrays, key=lambda name: name not in layout.LOSS_GROUP
+        )  # not: whichever came first
+        return {name: self.arrays[name].rows for name in names}, {
+            name: self.arrays[name].crc32 for name in names
+        }
 
     def _check_lock(self) -> None:
         """Raise RunError when the directory was deleted, lock and all: another process may write the run there now."""
         with files.os_errors_as_run_errors(self.directory):
             if self._lock is not None and not os.path.samestat(self._lock, self._lock_file.stat()):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self._lock_file))
+                raise FileNotFoundError(
+                    errno.ENOENT, os.strerror(errno.ENOENT), str(self._lock_file)
+                )
 
 
 def _check_increase(steps: NDArray[np.int64], last: int) -> None:

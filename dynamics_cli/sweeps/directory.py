@@ -56,7 +56,9 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     try:
         return read_sealed(directory / SWEEP, _DELETE)
     except OSError as error:
-        raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
+        raise RunError(
+            f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})"
+        ) from error
 
 
 def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> None:
@@ -67,7 +69,9 @@ def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> N
     """
     names, values = rows.columns, [[*row.values()] for row in rows]
     files.save_csv(directory / RESULTS, names, ([*map(text_of, row)] for row in values))
-    write_sealed(directory / SWEEP, {**described, "table": {"columns": names, "rows": values}}, indent=None)
+    write_sealed(
+        directory / SWEEP, {**described, "table": {"columns": names, "rows": values}}, indent=None
+    )
 
 
 class Batch(NamedTuple):
@@ -96,16 +100,25 @@ def ended_run(directory: Path, batch: Batch) -> Run | None:
     return None
 
 
-def rows_of(directory: Path, described: Mapping[str, Any], failed: Mapping[str, str] = MappingProxyType({})) -> Table:
+def rows_of(
+    directory: Path, described: Mapping[str, Any], failed: Mapping[str, str] = MappingProxyType({})
+) -> Table:
     """Return a row for each job that has ended, in their order; numbers that are not finite are None.
 
     `failed` has the batches that failed, and why.
     """
     keys = [*(axis["key"] for axis in described["axes"]), *described["computed"]]
-    seed, seeds, rows = described["config"].get("seed", 0), described["seeds"], dict[int, dict[str, Any]]()
+    seed, seeds, rows = (
+        described["config"].get("seed", 0),
+        described["seeds"],
+        dict[int, dict[str, Any]](),
+    )
     for batch in batches_of(described):
         if batch.name in failed:
-            columns = {"status": ["failed"] * len(batch.numbers), "message": [failed[batch.name]] * len(batch.numbers)}
+            columns = {
+                "status": ["failed"] * len(batch.numbers),
+                "message": [failed[batch.name]] * len(batch.numbers),
+            }
         elif (run := ended_run(directory, batch)) is not None:
             columns = _columns(run, len(batch.numbers))
         else:
@@ -115,7 +128,14 @@ def rows_of(directory: Path, described: Mapping[str, Any], failed: Mapping[str, 
             point["seed"] = point.get("seed", seed) + number % seeds
             ended = {column: values[k] for column, values in columns.items()}
             rows[number] = {"job": number, **point, **ended, "path": batch.name}
-    before = ["job", *(key for key in keys if key != "seed"), "seed", "status", "iterations", "final_loss"]
+    before = [
+        "job",
+        *(key for key in keys if key != "seed"),
+        "seed",
+        "status",
+        "iterations",
+        "final_loss",
+    ]
     measures = dict.fromkeys(name for number in sorted(rows) for name in rows[number])
     names = [*before, *(name for name in measures if name not in (*before, *PLACE)), *PLACE]
     return Table({name: row.get(name) for name in names} for row in map(rows.pop, sorted(rows)))
@@ -134,10 +154,15 @@ def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
             last = np.asarray(values[-1], float).reshape(jobs, -1)
             names = [measure] if values.ndim == 1 + together else []
             if not names and last.shape[1] <= FEW_NUMBERS:
-                names = [f"{measure}.{part}" for part in column_names(run.config, measure, last.shape[1])]
+                names = [
+                    f"{measure}.{part}" for part in column_names(run.config, measure, last.shape[1])
+                ]
             columns |= {column: last[:, k].tolist() for k, column in enumerate(names)}
     finite = {column: [_finite(value) for value in values] for column, values in columns.items()}
-    place: dict[str, list[Any]] = {"replica": [k if together else None for k in range(jobs)], "hash": [run.hash] * jobs}
+    place: dict[str, list[Any]] = {
+        "replica": [k if together else None for k in range(jobs)],
+        "hash": [run.hash] * jobs,
+    }
     return {**finite, **place, "message": [""] * jobs}
 
 
@@ -177,7 +202,9 @@ class Sweep:
         Those of an unfinished sweep are computed from its runs.
         """
         if self._table is not None:
-            return Table(dict(zip(self._table["columns"], row, strict=True)) for row in self._table["rows"])
+            return Table(
+                dict(zip(self._table["columns"], row, strict=True)) for row in self._table["rows"]
+            )
         return rows_of(self.path, self.described)
 
     def counts(self) -> dict[str, int]:
@@ -192,7 +219,11 @@ class Sweep:
         return {
             "path": self.path,
             "name": described["name"],
-            "status": "complete" if self.finished else "running" if is_locked(self.path) else "unfinished",
+            "status": "complete"
+            if self.finished
+            else "running"
+            if is_locked(self.path)
+            else "unfinished",
             "jobs": described["jobs"],
             "ended": len(self.rows),
             **self.counts(),
@@ -215,7 +246,9 @@ class Sweep:
         """
         number = job if isinstance(job, int) else job["job"]
         if number not in self._row_of:
-            raise RunError(f"no job {number} of {self.path} has ended; there are {self.described['jobs']}, from 0")
+            raise RunError(
+                f"no job {number} of {self.path} has ended; there are {self.described['jobs']}, from 0"
+            )
         row = self._row_of[number]
         if row["status"] == "failed":
             raise RunError(f"job {number} of {self.path} failed: {row['message']}")
@@ -252,11 +285,15 @@ class Sweep:
         for key, value in (where or {}).items():
             if key not in self.rows.columns:
                 known = ", ".join(self.rows.columns)
-                raise UsageError(f"no column {key!r} here; there are {known}{did_you_mean(key, self.rows.columns)}")
+                raise UsageError(
+                    f"no column {key!r} here; there are {known}{did_you_mean(key, self.rows.columns)}"
+                )
             values = dict.fromkeys(text_of(row[key]) for row in rows)
             rows = Table(row for row in rows if _same(text_of(row[key]), text_of(value)))
             if not rows:
-                raise UsageError(f"no job has {key} {text_of(value)}; there are {', '.join([*values][:MOST_TOLD])}")
+                raise UsageError(
+                    f"no job has {key} {text_of(value)}; there are {', '.join([*values][:MOST_TOLD])}"
+                )
         return rows
 
     def to_pandas(self) -> DataFrame:
@@ -293,7 +330,13 @@ def verify_sweep(directory: Path) -> list[Finding]:
 
 def text_of(value: Any) -> str:
     """Return a value as the CSV file holds it: lists, mappings and truth values as JSON, empty for None."""
-    return "" if value is None else json.dumps(value) if isinstance(value, list | dict | bool) else str(value)
+    return (
+        ""
+        if value is None
+        else json.dumps(value)
+        if isinstance(value, list | dict | bool)
+        else str(value)
+    )
 
 
 def _same(cell: str, text: str) -> bool:

@@ -16,13 +16,24 @@ from dynamics_cli.errors import UsageError
 from dynamics_cli.text import shorten
 
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
     ast.Pow: lambda a, b: float(a) ** b,  # of integers it could fill the memory
-    ast.UAdd: operator.pos, ast.USub: operator.neg,
-}  # fmt: skip
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "abs": abs, "round": round, "int": int,
-}  # fmt: skip
+    "min": min,
+    "max": max,
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "exp": math.exp,
+    "abs": abs,
+    "round": round,
+    "int": int,
+}
 
 
 def parse_let(text: str) -> tuple[str, str]:
@@ -36,7 +47,9 @@ def parse_let(text: str) -> tuple[str, str]:
     return key, expression
 
 
-def computed(expressions: Mapping[str, str], settings: Mapping[str, Any], config: Any) -> dict[str, Any]:
+def computed(
+    expressions: Mapping[str, str], settings: Mapping[str, Any], config: Any
+) -> dict[str, Any]:
     """Return settings and the settings computed from them, in order; other names are keys of the plain config.
 
     Raises UsageError: it is no expression, a name is no number, or the arithmetic fails.
@@ -47,7 +60,14 @@ def computed(expressions: Mapping[str, str], settings: Mapping[str, Any], config
             values[key] = _value(ast.parse(expression.strip(), mode="eval").body, values, config)
             if not math.isfinite(values[key]):
                 raise ValueError(f"it is {values[key]}")
-        except (ArithmeticError, ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        except (
+            ArithmeticError,
+            ValueError,
+            TypeError,
+            SyntaxError,
+            RecursionError,
+            MemoryError,
+        ) as error:
             why = "the result is too large" if isinstance(error, OverflowError) else error
             where = ", ".join(f"{name} {value}" for name, value in settings.items())
             place = f" (at {where})" if where else ""
@@ -68,7 +88,9 @@ def _value(node: ast.expr, values: Mapping[str, Any], config: Any) -> Any:
     text = ast.unparse(node)
     if not re.fullmatch(r"[A-Za-z_][\w.]*(\[\d+\][\w.]*)*", text):
         names = ", ".join(FUNCTIONS)
-        raise ValueError(f"{text!r} is not known here; there are numbers, keys, + - * / **, parentheses and {names}")
+        raise ValueError(
+            f"{text!r} is not known here; there are numbers, keys, + - * / **, parentheses and {names}"
+        )
     key = text.replace("[", ".").replace("]", "")
     number = values.get(key, None if key == "seed" else config)
     try:

@@ -49,7 +49,9 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
     wanted, known = list(statuses), (*STATUSES, DAMAGED)
     for status in wanted:
         if status not in known:
-            raise UsageError(f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}")
+            raise UsageError(
+                f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}"
+            )
     rows = map(summarize, runs_below(Path(root or layout.runs_root())))
     return Table(row for row in rows if not wanted or row["status"] in wanted)
 
@@ -60,7 +62,9 @@ def list_sweeps(root: str | Path | None = None) -> Table:
     The columns are path, status, jobs, and how many ended in which way; `root` is by default `outputs/sweeps`.
     """
     shown = ("path", "status", "jobs", "complete", "diverged", "failed", "modified")
-    described = (Sweep(path).describe() for path in _folders(Path(root or sweeps_root())) if is_sweep(path))
+    described = (
+        Sweep(path).describe() for path in _folders(Path(root or sweeps_root())) if is_sweep(path)
+    )
     return Table({name: sweep[name] for name in shown} for sweep in described)
 
 
@@ -109,7 +113,9 @@ def run_directory(text: str) -> Path:
         names = ", ".join(path.name for path in matching)
         raise UsageError(f"{text!r} can be several runs below {root}: {names}")
     if not matching:
-        raise RunError(f"there is no run {text}, neither as a path nor below {root}{did_you_mean(text, run_names())}")
+        raise RunError(
+            f"there is no run {text}, neither as a path nor below {root}{did_you_mean(text, run_names())}"
+        )
     return matching[0]
 
 
@@ -157,7 +163,9 @@ def numbered(text: str) -> tuple[str, int | None]:
 def _matching(text: str, *, runs: bool = True, sweeps: bool = True) -> list[Path]:
     """Return the directories below the roots that `text` can stand for; whole names come before starts of names."""
     written = {path: path / layout.INFO for path in (_folders(layout.runs_root()) if runs else ())}
-    written |= {path: path / SWEEP for path in (_folders(sweeps_root()) if sweeps else ()) if is_sweep(path)}
+    written |= {
+        path: path / SWEEP for path in (_folders(sweeps_root()) if sweeps else ()) if is_sweep(path)
+    }
     if whole := [path for path in written if path.name == text]:
         return whole
     if text == LATEST:

@@ -72,15 +72,25 @@ def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
     if log and parts[2].strip() not in _SPACINGS:
         raise UsageError(f"{text!r} must have the form {_FORM}")
     first, last, count = _value(text, parts[0]), _value(text, parts[1]), _value(text, parts[-1])
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in (first, last))
+    numbers = all(
+        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
+        for v in (first, last)
+    )
     if not numbers or not isinstance(count, int) or not 2 <= count <= MOST_JOBS:
-        raise UsageError(f"{text!r}: first and last must be numbers, count an integer from 2 to {MOST_JOBS}")
+        raise UsageError(
+            f"{text!r}: first and last must be numbers, count an integer from 2 to {MOST_JOBS}"
+        )
     if log and not (first > 0 and last > 0):
         raise UsageError(f"{text!r}: a log range needs positive ends")
     spaced = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
     if log and parts[2].strip() == "logint":
         return tuple(dict.fromkeys(round(v) for v in spaced.tolist())), log
-    whole = isinstance(first, int) and isinstance(last, int) and not log and (last - first) % (count - 1) == 0
+    whole = (
+        isinstance(first, int)
+        and isinstance(last, int)
+        and not log
+        and (last - first) % (count - 1) == 0
+    )
     return tuple(round(v) if whole else float(v) for v in spaced), log
 
 

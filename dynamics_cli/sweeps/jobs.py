@@ -47,7 +47,9 @@ class Job:
     config: RunConfig
 
 
-def read_sweep_section(source: Any, overrides: Sequence[str] = ()) -> tuple[list[Axis], SweepSection]:
+def read_sweep_section(
+    source: Any, overrides: Sequence[str] = ()
+) -> tuple[list[Axis], SweepSection]:
     """Return the axes that the section `sweep` of a config asks for, and the section.
 
     Raises:
@@ -107,16 +109,24 @@ class PlannedSweep(list[Job]):
         place = Place("--grid", None, Path.cwd())
         for values in itertools.product(*(axis.values for axis in axes)):
             point = computed(let, dict(zip(keys, values, strict=True)), self.written)
-            changes = [Assignment(tuple(key.split(".")), point[key], origins.get(key, place)) for key in point]
+            changes = [
+                Assignment(tuple(key.split(".")), point[key], origins.get(key, place))
+                for key in point
+            ]
             try:
                 config = load_config(self.written, changes)
             except ConfigError:  # whose message has lines of the file if it is read again
                 try:
                     config = load_config(source, [*overrides, *changes], swept=True, **settings)
                 except ConfigError as error:
-                    raise ConfigError([_of_integers(problem, axes) for problem in error.problems]) from error
+                    raise ConfigError(
+                        [_of_integers(problem, axes) for problem in error.problems]
+                    ) from error
             config = self._shared(config)
-            of_seeds = [config.model_copy(update={"seed": config.seed + k}) if k else config for k in range(seeds)]
+            of_seeds = [
+                config.model_copy(update={"seed": config.seed + k}) if k else config
+                for k in range(seeds)
+            ]
             self += [Job(len(self) + k, point, of_seed) for k, of_seed in enumerate(of_seeds)]
         if record is None and (too_much := self._beyond_limit()) is not None:
             record = "light"
@@ -124,12 +134,20 @@ class PlannedSweep(list[Job]):
                 messages(too_much)
         self.record = record or "config"
         if self.record != "config":
-            losses, records = 1 if self.record == "ends" else LIGHT_LOSSES, dict[tuple[int, int | None], Any]()
-            self[:] = [Job(job.number, job.settings, _light(job.config, losses, records)) for job in self]
+            losses, records = (
+                1 if self.record == "ends" else LIGHT_LOSSES,
+                dict[tuple[int, int | None], Any](),
+            )
+            self[:] = [
+                Job(job.number, job.settings, _light(job.config, losses, records)) for job in self
+            ]
 
     def _shared(self, config: RunConfig) -> RunConfig:
         """Return the config with sections that equal configs share: a hundred thousand fit in memory."""
-        shared = {name: self._sections.setdefault((name, repr(section)), section) for name, section in config}
+        shared = {
+            name: self._sections.setdefault((name, repr(section)), section)
+            for name, section in config
+        }
         return config.model_copy(update=shared)
 
     @cached_property
@@ -170,7 +188,10 @@ class PlannedSweep(list[Job]):
         return {
             "hash": self.hash,
             "name": self[0].config.name,
-            "axes": [{"key": axis.key, "values": list(axis.values), "log": axis.log} for axis in self.axes],
+            "axes": [
+                {"key": axis.key, "values": list(axis.values), "log": axis.log}
+                for axis in self.axes
+            ],
             "computed": self.let,
             "points": [[*job.settings.values()] for job in self[:: self.seeds]],
             "seeds": self.seeds,
@@ -185,7 +206,9 @@ def _of_integers(problem: Mistake, axes: Sequence[Axis]) -> Mistake:
     for axis in axes:
         if axis.key == problem.key and axis.log and "must be an integer" in problem.message:
             written = f"{axis.key}={axis.values[0]:g}:{axis.values[-1]:g}:logint:{len(axis.values)}"
-            return replace(problem, message=f"{problem.message.partition(' (write')[0]}; use logint: {written}")
+            return replace(
+                problem, message=f"{problem.message.partition(' (write')[0]}; use logint: {written}"
+            )
     return problem
 
 
@@ -198,6 +221,10 @@ def _light(config: RunConfig, losses: int, known: dict[tuple[int, int | None], A
     if every is None and total and getattr(config.optimizer, "batch_size", None) is None:
         every = max(1, total // losses)
     if (key := (id(config.record), every)) not in known:
-        plain = {**to_plain(config)["record"], "snapshots": {"kind": "list", "include": []}, "loss_every": every}
+        plain = {
+            **to_plain(config)["record"],
+            "snapshots": {"kind": "list", "include": []},
+            "loss_every": every,
+        }
         known[key] = type(config.record).model_validate(plain)
     return config.model_copy(update={"record": known[key]})

@@ -38,7 +38,9 @@ PICTURES = {
 class SweepTable:
     """The results of a sweep by column; of an unfinished sweep, of the jobs that have ended."""
 
-    def __init__(self, sweep: Sweep, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, sweep: Sweep, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None
+    ) -> None:
         """Read the table of a sweep, of the rows that have the values of `where`; `log` as in `dyn plot`.
 
         Raises:
@@ -80,7 +82,9 @@ class SweepTable:
 
     def column(self, name: str) -> Floats:
         """Return a column as numbers, NaN where a job has none."""
-        return np.array([row[name] if _is_number(row[name]) else np.nan for row in self.rows], np.float64)
+        return np.array(
+            [row[name] if _is_number(row[name]) else np.nan for row in self.rows], np.float64
+        )
 
     def numeric(self, key: str) -> bool:
         """Whether a column holds numbers only; a failed job may have none."""
@@ -102,13 +106,20 @@ class SweepTable:
         spaced = any(axis["key"] == key and axis["log"] for axis in self.described["axes"])
         return bool(spaced or values.max() > LOG_RANGE * values.min())
 
-    def families(self, keys: Sequence[str], among: Sequence[int] | None = None) -> dict[str, list[int]]:
+    def families(
+        self, keys: Sequence[str], among: Sequence[int] | None = None
+    ) -> dict[str, list[int]]:
         """Return the rows by their values of some columns, named as a legend says them; by default of all rows."""
         families: dict[str, list[int]] = {}
         values = {key: self.values(key) for key in keys}
-        digits = {key: 3 if len({_short(value) for value in many}) == len(many) else 17 for key, many in values.items()}
+        digits = {
+            key: 3 if len({_short(value) for value in many}) == len(many) else 17
+            for key, many in values.items()
+        }
         for k in range(len(self.rows)) if among is None else among:
-            name = ", ".join(f"{_last(key)} {_short(self.rows[k][key], digits[key])}" for key in keys)
+            name = ", ".join(
+                f"{_last(key)} {_short(self.rows[k][key], digits[key])}" for key in keys
+            )
             families.setdefault(name, []).append(k)
         return families
 
@@ -120,7 +131,11 @@ class SweepTable:
         if measure == "final_loss":
             return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
         for name in (name for name in run.measures if measure.startswith(name)):
-            columns = [name] if run.measures[name].ndim == 1 else [f"{name}.{part}" for part in columns_of(run, name)]
+            columns = (
+                [name]
+                if run.measures[name].ndim == 1
+                else [f"{name}.{part}" for part in columns_of(run, name)]
+            )
             if measure in columns:
                 steps, values = measured(run, name)
                 return np.asarray(steps, float), values[:, columns.index(measure)]
@@ -134,9 +149,14 @@ class SweepTable:
         lost = sum(row["status"] in ("diverged", "failed") for row in self.rows)
         parts = [f"median over {', '.join(left)}"] if left else []
         parts += [f"where {key} = {_short(text)}" for key, text in self.where.items()]
-        parts += [f"{len(self.rows)} of {self.described['jobs']} jobs"] * (len(self.rows) < self.described["jobs"])
+        parts += [f"{len(self.rows)} of {self.described['jobs']} jobs"] * (
+            len(self.rows) < self.described["jobs"]
+        )
         parts += [f"{lost} jobs diverged or failed"] if lost else []
-        return "; ".join(parts + [f"{k} = {text}" for k, text in self.described["computed"].items() if k not in drawn])
+        return "; ".join(
+            parts
+            + [f"{k} = {text}" for k, text in self.described["computed"].items() if k not in drawn]
+        )
 
 
 def _is_number(value: Any) -> bool:
@@ -156,10 +176,16 @@ def _last(key: str) -> str:
 def pictures_of(table: SweepTable) -> dict[str, str]:
     """Return the pictures that a sweep offers, with their descriptions."""
     two, some = sum(table.numeric(key) for key in table.free) > 1, bool(table.settings)
-    return {name: text for name, text in PICTURES.items() if {"phase": two, "curve": some}.get(name, True)}
+    return {
+        name: text
+        for name, text in PICTURES.items()
+        if {"phase": two, "curve": some}.get(name, True)
+    }
 
 
-def draw_named(table: SweepTable, panels: Sequence[str], measure: str | None) -> Iterator[tuple[str, Figure]]:
+def draw_named(
+    table: SweepTable, panels: Sequence[str], measure: str | None
+) -> Iterator[tuple[str, Figure]]:
     """Draw panels, by default all, one after the other, each with the name of its file.
 
     Raises UsageError: there is no such panel or measure.
@@ -167,7 +193,10 @@ def draw_named(table: SweepTable, panels: Sequence[str], measure: str | None) ->
     said = "".join(f"-{key}={_in_file(value)[:40]}" for key, value in table.where.items())
     for name in panels or pictures_of(table):
         chosen = measure or ("final_loss" if name == "losses" else table.measures[0])
-        yield name + ("" if chosen == "final_loss" else f"-{_in_file(chosen)}") + said, draw_sweep(table, name, chosen)
+        yield (
+            name + ("" if chosen == "final_loss" else f"-{_in_file(chosen)}") + said,
+            draw_sweep(table, name, chosen),
+        )
 
 
 def _in_file(text: object) -> str:
@@ -182,9 +211,14 @@ def draw_sweep(table: SweepTable, panel: str, measure: str | None = None) -> Fig
         UsageError: the sweep has no such picture or measure; the message names those that it has.
     """
     measure = measure or table.measures[0]
-    for name, known, what in ((panel, [*pictures_of(table)], "panel"), (measure, table.measures, "measure")):
+    for name, known, what in (
+        (panel, [*pictures_of(table)], "panel"),
+        (measure, table.measures, "measure"),
+    ):
         if name not in known:
-            raise UsageError(f"no {what} {name!r} here; there are {', '.join(known)}{did_you_mean(name, known)}")
+            raise UsageError(
+                f"no {what} {name!r} here; there are {', '.join(known)}{did_you_mean(name, known)}"
+            )
     if panel == "phase":
         x, y = [key for key in table.free if table.numeric(key)][:2]
         figure, note = _phase(table, x, y, measure), table.note([x, y])
@@ -193,10 +227,16 @@ def draw_sweep(table: SweepTable, panel: str, measure: str | None = None) -> Fig
         keys = [key for key in table.free if key != x]
         charts = sweep_charts(table, x, measure, keys)
         figure, note = draw_charts(charts), table.note([*keys, x])
-        if (drawn := sum(len(chart.lines) for chart in charts)) < (count := len(table.families(keys))):
+        if (drawn := sum(len(chart.lines) for chart in charts)) < (
+            count := len(table.families(keys))
+        ):
             chosen = f"{drawn} of {count} families are drawn, --where KEY=VALUE chooses others"
             note = "; ".join(filter(None, [note, chosen]))
-    figure.suptitle(textwrap.fill(note, round(14.5 * figure.get_figwidth())), fontsize=SMALL, color=PALETTE.unsigned)
+    figure.suptitle(
+        textwrap.fill(note, round(14.5 * figure.get_figwidth())),
+        fontsize=SMALL,
+        color=PALETTE.unsigned,
+    )
     return figure
 
 
@@ -208,11 +248,18 @@ def _phase(table: SweepTable, x: str, y: str, measure: str) -> Figure:
         cell = numbers[(up == i) & (across == j)]
         medians[i, j] = np.median(cell[np.isfinite(cell)]) if np.isfinite(cell).any() else np.nan
     figure, (axes,) = new_figure(width=4.2)
-    scales = (scale_of("x", table.log, table.logarithmic(x)), scale_of("y", table.log, table.logarithmic(y)))
+    scales = (
+        scale_of("x", table.log, table.logarithmic(x)),
+        scale_of("y", table.log, table.logarithmic(y)),
+    )
     for key, values, scale in ((x, xs, scales[0]), (y, ys, scales[1])):
         if scale == "log" and values[0] <= 0:
-            raise UsageError(f"{key} has the value {values[0]:g}, which a logarithmic axis cannot show")
-    draw_phase_diagram(axes, xs, ys, medians, labels=(x, y, measure.replace("_", " ")), scales=scales)
+            raise UsageError(
+                f"{key} has the value {values[0]:g}, which a logarithmic axis cannot show"
+            )
+    draw_phase_diagram(
+        axes, xs, ys, medians, labels=(x, y, measure.replace("_", " ")), scales=scales
+    )
     return figure
 
 
@@ -232,9 +279,21 @@ def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> 
     charts = []
     for title in _spaced([*outer], MOST_CHARTS):
         rows = table.families([lines] if lines else [], outer[title])
-        curves = [(family, *_curve(table, rows[family], x, measure)) for family in _spaced([*rows], MOST_LINES)]
-        drawn = [Line(x=xs, y=ys, name=family, bands=True, points=words is not None or len(xs) < 3, **look(k))
-                 for k, (family, xs, ys) in enumerate(curves)]  # fmt: skip
+        curves = [
+            (family, *_curve(table, rows[family], x, measure))
+            for family in _spaced([*rows], MOST_LINES)
+        ]
+        drawn = [
+            Line(
+                x=xs,
+                y=ys,
+                name=family,
+                bands=True,
+                points=words is not None or len(xs) < 3,
+                **look(k),
+            )
+            for k, (family, xs, ys) in enumerate(curves)
+        ]
         charts.append(Chart(lines=drawn, ylabel=name, title=title, **axes))
     return charts
 

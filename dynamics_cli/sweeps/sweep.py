@@ -60,7 +60,10 @@ def run_sweep(
         described = known_sweep(directory, planned)
         if described is None:
             division = divide([job.config for job in planned])
-            together = [*division.batches, *(numbers for numbers, _ in division.refused if len(numbers) > 1)]
+            together = [
+                *division.batches,
+                *(numbers for numbers, _ in division.refused if len(numbers) > 1),
+            ]
             described = {**planned.described(), "batches": together}
             write_sealed(directory / SWEEP, described, indent=None)
         (part, parts), datasets, failed = shard or (1, 1), dict[int, Any](), dict[str, str]()
@@ -68,10 +71,15 @@ def run_sweep(
         todo = [batch for batch in batches if not _is_done(directory, batch, planned, datasets)]
         if described.pop("table", None) and todo:
             write_sealed(directory / SWEEP, described, indent=None)
-        ended = sum(len(batch.numbers) for batch in batches) - sum(len(batch.numbers) for batch in todo)
+        ended = sum(len(batch.numbers) for batch in batches) - sum(
+            len(batch.numbers) for batch in todo
+        )
         if report is not None:
             report(ended)
-        tasks = [Task([planned[n].config for n in batch.numbers], directory / batch.name) for batch in todo]
+        tasks = [
+            Task([planned[n].config for n in batch.numbers], directory / batch.name)
+            for batch in todo
+        ]
         try:
             for place, outcome in train_all(tasks, executor=executor, workers=workers):
                 if isinstance(outcome, DynError):
@@ -109,7 +117,9 @@ def known_sweep(directory: Path, planned: PlannedSweep) -> dict[str, Any] | None
     return known
 
 
-def _is_done(directory: Path, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]) -> bool:
+def _is_done(
+    directory: Path, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]
+) -> bool:
     """Whether the jobs of a batch have ended, in a run of theirs; `datasets` has `id` of a data set -> it, resolved."""
     if (run := ended_run(directory, batch)) is None:
         return False
@@ -118,4 +128,6 @@ def _is_done(directory: Path, batch: Batch, planned: PlannedSweep, datasets: dic
         if id(config.dataset) not in datasets:
             datasets[id(config.dataset)] = config.dataset.resolve()
         configs.append(config.model_copy(update={"dataset": datasets[id(config.dataset)]}))
-    return run.hash == identity_of(configs, str(run.info.get("device")), str(run.info.get("backend")))
+    return run.hash == identity_of(
+        configs, str(run.info.get("device")), str(run.info.get("backend"))
+    )

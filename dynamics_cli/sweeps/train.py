@@ -23,7 +23,14 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.workers import Processes, run_by_executor
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.replicas import batch_key, build_problems
-from dynamics_cli.training.session import Obtained, Plan, begun_run, obtain_run, plan_problems, plan_run
+from dynamics_cli.training.session import (
+    Obtained,
+    Plan,
+    begun_run,
+    obtain_run,
+    plan_problems,
+    plan_run,
+)
 from dynamics_cli.training.signals import Interrupted
 
 LONG_WORK = 2**34
@@ -52,15 +59,25 @@ class Task:
         if len(self.configs) == 1:
             return plan_run(first, self.directory)
         problems = build_problems(self.configs)
-        if batch_key(problems[0]) is None or len({problem.dataset.x.shape for problem in problems}) > 1:
-            raise InputError(f"{first.name}: {len(problems)} networks of this config cannot be trained together")
+        if (
+            batch_key(problems[0]) is None
+            or len({problem.dataset.x.shape for problem in problems}) > 1
+        ):
+            raise InputError(
+                f"{first.name}: {len(problems)} networks of this config cannot be trained together"
+            )
         return plan_problems(problems, self.directory)
 
 
 def train_all(
-    tasks: Sequence[Task], *, executor: Executor | None = None, workers: int | None = None, force: bool = False,
-    progress: ProgressDisplay | None = None, messages: Callable[[str], None] | None = None,
-) -> Iterator[tuple[int, Obtained | DynError]]:  # fmt: skip
+    tasks: Sequence[Task],
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    force: bool = False,
+    progress: ProgressDisplay | None = None,
+    messages: Callable[[str], None] | None = None,
+) -> Iterator[tuple[int, Obtained | DynError]]:
     """Train tasks, go on with them, or reuse their runs; yield the place of each, and its run or why it failed.
 
     Tasks are yielded as they end, in any order. By default this process trains replicas, by all cores, and short runs;
@@ -107,10 +124,15 @@ def train_all(
         yield k, ended
     elif apart:
         places, kinds = list(apart), os.environ.get(WITH, "")
-        orders = ((kinds, str(t.directory), [to_plain(c) for c in t.configs], force) for t in apart.values())
+        orders = (
+            (kinds, str(t.directory), [to_plain(c) for c in t.configs], force)
+            for t in apart.values()
+        )
         shown = progress("long runs", len(places)) if progress else nullcontext()
         with shown as report, nullcontext(executor) if executor else Processes(workers) as running:
-            for done, (place, why) in enumerate(run_by_executor(orders, call=work, executor=running), start=1):
+            for done, (place, why) in enumerate(
+                run_by_executor(orders, call=work, executor=running), start=1
+            ):
                 if report is not None:
                     report(done, float("nan"))
                 yield places[place], RunError(why) if why else _trained(apart[places[place]])
@@ -134,26 +156,37 @@ def _is_long(plan: Plan, *, force: bool) -> bool:
 
 
 def _train_here(
-    task: Task, plan: Plan, force: bool, progress: ProgressDisplay | None = None,
+    task: Task,
+    plan: Plan,
+    force: bool,
+    progress: ProgressDisplay | None = None,
     messages: Callable[[str], None] | None = None,
-) -> Obtained:  # fmt: skip
+) -> Obtained:
     """Train a task in this process; a damaged run in a directory that the task names begins anew.
 
     Raises DynError: that is impossible.
     """
-    label = plan.config.name if len(plan.problems) == 1 else f"{plan.config.name} x {len(plan.problems)}"
+    label = (
+        plan.config.name
+        if len(plan.problems) == 1
+        else f"{plan.config.name} x {len(plan.problems)}"
+    )
     with progress(label, plan.needs.iterations) if progress else nullcontext() as shown:
         options: dict[str, Any] = {"resume": True, "progress": shown, "on_wait": messages}
         try:
             return obtain_run(plan, force=force, **options)
         except CorruptRunError as error:
-            unread = isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError)
+            unread = isinstance(error.__cause__, OSError) and not isinstance(
+                error.__cause__, FileNotFoundError
+            )
             if task.directory is None or unread:  # perhaps it can be read later
                 raise
             return obtain_run(plan, force=True, **options)
 
 
-def work(kinds: str, directory: str, configs: Sequence[Mapping[str, Any]], force: bool) -> str | int:
+def work(
+    kinds: str, directory: str, configs: Sequence[Mapping[str, Any]], force: bool
+) -> str | int:
     """Train a task in a worker, perhaps on another machine, with the code that `--with` names.
 
     Returns "", why it failed, or the number of a signal.
@@ -161,7 +194,10 @@ def work(kinds: str, directory: str, configs: Sequence[Mapping[str, Any]], force
     os.environ[WITH] = kinds
     try:
         first = load_config(configs[0])
-        task = Task([first, *(type(first).model_validate(config) for config in configs[1:])], Path(directory))
+        task = Task(
+            [first, *(type(first).model_validate(config) for config in configs[1:])],
+            Path(directory),
+        )
         _train_here(task, task.plan(), force)
     except Interrupted as error:
         return error.number

@@ -17,7 +17,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
@@ -36,10 +43,14 @@ MOST_SENT = 1000
 T = TypeVar("T")
 Call = Callable[..., str | int]
 """Function of a module that trains; returns "", why it failed, or the number of a signal that came."""
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+_ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
 
 
-def run_by_executor(todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Executor) -> Iterator[tuple[int, str]]:
+def run_by_executor(
+    todo: Iterable[tuple[Any, ...]], *, call: Call, executor: Executor
+) -> Iterator[tuple[int, str]]:
     """Call with each of some arguments, in any order; yield the place of each as it ends, and why it failed or "".
 
     Arguments are made when their task is submitted.
@@ -127,7 +138,11 @@ class _Worker:
         command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
         environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}
         self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env=environment,
+            start_new_session=True,
         )
         theirs.close()
         self.connection = Connection(os.dup(self._socket.fileno()))
@@ -145,7 +160,11 @@ class _Worker:
 
 def serve(descriptor: int) -> None:
     """Serve calls from a connection until it is closed; runs in the process of a worker."""
-    connection, calls, training = Connection(descriptor), queue.SimpleQueue[Any](), threading.Event()
+    connection, calls, training = (
+        Connection(descriptor),
+        queue.SimpleQueue[Any](),
+        threading.Event(),
+    )
 
     def listen() -> None:
         try:

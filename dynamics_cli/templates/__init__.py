@@ -28,7 +28,9 @@ def new_kind(section: str, name: str, folder: Path) -> list[Path]:
         RunError: a file cannot be written.
     """
     if section not in SECTIONS:
-        raise UsageError(f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
+        raise UsageError(
+            f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}"
+        )
     _check_name(name)
     if name in all_kinds(section):
         raise UsageError(f"{section}.kind {name!r} is there already; take another name")
@@ -48,12 +50,16 @@ def new_paper(key: str, folder: Path) -> list[Path]:
         RunError: a file cannot be written.
     """
     _check_name(key)
-    return _write(folder / key, {f.replace("KEY", key): _filled(_template(f"paper/{f}"), key) for f in PAPER})
+    return _write(
+        folder / key, {f.replace("KEY", key): _filled(_template(f"paper/{f}"), key) for f in PAPER}
+    )
 
 
 def _check_name(name: str) -> None:
     if not re.fullmatch("[a-z][a-z0-9_]{0,59}", name) or keyword.iskeyword(name):
-        raise UsageError(f"{name[:80]!r} must be a name in at most 60 small letters, digits and underscores: my_kind")
+        raise UsageError(
+            f"{name[:80]!r} must be a name in at most 60 small letters, digits and underscores: my_kind"
+        )
 
 
 def _template(name: str) -> str:
@@ -63,7 +69,9 @@ def _template(name: str) -> str:
 
 
 def _filled(text: str, name: str) -> str:
-    return text.replace("CLASS", "".join(part.capitalize() for part in name.split("_"))).replace("KEY", name)
+    return text.replace("CLASS", "".join(part.capitalize() for part in name.split("_"))).replace(
+        "KEY", name
+    )
 
 
 def _write(folder: Path, texts: dict[str, str]) -> list[Path]:

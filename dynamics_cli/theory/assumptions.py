@@ -47,7 +47,11 @@ def is_relu_network(architecture: Any) -> bool:
 
 def plain_violations(architecture: Any) -> list[str]:
     """Return that parts of a network are frozen, scaled or subtracted, if they are."""
-    return [] if architecture.plain else ["all weights are trained, and the output is neither scaled nor centred"]
+    return (
+        []
+        if architecture.plain
+        else ["all weights are trained, and the output is neither scaled nor centred"]
+    )
 
 
 def largest_step(run: Any, states: int = MET) -> float:
@@ -74,7 +78,9 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
     violations, loss, optimizer = [], run.config.loss, run.config.optimizer
     if squared and loss.kind not in ("mse", "half_mse"):
         violations.append(f"the loss is squared: loss.kind is {loss.kind}")
-    violations += descent_violations(optimizer, "training follows gradient flow", ("gd", "gradient_flow"))
+    violations += descent_violations(
+        optimizer, "training follows gradient flow", ("gd", "gradient_flow")
+    )
     if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > SMALL:
         violations.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")
     return violations
@@ -83,5 +89,7 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
 def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
     """Return in which respects an optimizer differs from these kinds; `what` names the expected optimizer."""
     violations = [] if optimizer.kind in kinds else [f"{what}: optimizer.kind is {optimizer.kind}"]
-    keys = [key for key in ("momentum", "weight_decay", "layer_lr") if getattr(optimizer, key, None)]
+    keys = [
+        key for key in ("momentum", "weight_decay", "layer_lr") if getattr(optimizer, key, None)
+    ]
     return [*violations, *(f"{what}: optimizer.{key} is {getattr(optimizer, key)}" for key in keys)]

@@ -24,18 +24,26 @@ TOLERANCE = 0.05
 """Largest relative size of a number that an assumption says is 0."""
 
 
-def linear_mode(t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda_: ArrayLike = 1.0) -> Floats:
+def linear_mode(
+    t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda_: ArrayLike = 1.0
+) -> Floats:
     """Return the strengths (T, r) at times `t` (T,), ascending from 0 on, of modes that start at `u0` (r,) > 0.
 
     Raises ValueError for `u0` or `s` that is not positive, or a depth below 2.
     """
     times = np.asarray(t, np.float64)
-    start, s, lambda_ = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.float64)) for v in (u0, s, lambda_)))
+    start, s, lambda_ = np.broadcast_arrays(
+        *(np.atleast_1d(np.asarray(v, np.float64)) for v in (u0, s, lambda_))
+    )
     if depth < 2 or not ((start > 0) & (s > 0)).all():
-        raise ValueError("modes need a depth of 2 at least, and positive strengths at the start and in the data")
+        raise ValueError(
+            "modes need a depth of 2 at least, and positive strengths at the start and in the data"
+        )
     if depth == 2:
         with np.errstate(over="ignore"):
-            return np.asarray(s / (lambda_ + (s / start - lambda_) * np.exp(-2.0 * s * times[:, None])))
+            return np.asarray(
+                s / (lambda_ + (s / start - lambda_) * np.exp(-2.0 * s * times[:, None]))
+            )
     powers = 1.0 - 2.0 / depth
     solution = solve_ivp(
         lambda _, v: depth * np.exp(powers * v) * (s - lambda_ * np.exp(v)),
@@ -74,7 +82,10 @@ def read_setting(run: Any) -> LinearSetting:
     A, s, B = A[:, :r], s[:r], Bt[:r].T
     S_xx = x.T @ x / samples.n
     lambda_ = np.einsum("dr,de,er->r", B, S_xx, B)
-    layers = [np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(samples.d)]
+    layers = [
+        np.asarray(run.parameters[name], np.float64)
+        for name in run.config.architecture.shapes(samples.d)
+    ]
     layers = [W if W.ndim == 3 else W[:, None] for W in layers]  # (K, out, in)
     product = layers[0]
     for W in layers[1:]:
@@ -83,7 +94,9 @@ def read_setting(run: Any) -> LinearSetting:
     first = [W[0] for W in layers]
     violations = []
     if (part := _size(S_xx @ B - B * lambda_, S_xx @ B)) > TOLERANCE:
-        violations.append(f"inputs are uncorrelated along the modes: {part:.2g} of their second moment is not")
+        violations.append(
+            f"inputs are uncorrelated along the modes: {part:.2g} of their second moment is not"
+        )
     if (part := _size(product[0] - A * strengths[0] @ B.T, product[0])) > TOLERANCE:
         violations.append(f"the network starts along the modes: {part:.2g} of W_N ... W_1 does not")
     gap = float(imbalances(first).max())

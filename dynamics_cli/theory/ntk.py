@@ -21,9 +21,15 @@ Elementwise = Callable[[Floats], Floats]
 
 
 def ntk(
-    x: ArrayLike, x_2: ArrayLike, W: ArrayLike, a: ArrayLike, *, value: Elementwise = activate,
-    derivative: Elementwise = activation_derivative, train_output: bool = True,
-) -> Floats:  # fmt: skip
+    x: ArrayLike,
+    x_2: ArrayLike,
+    W: ArrayLike,
+    a: ArrayLike,
+    *,
+    value: Elementwise = activate,
+    derivative: Elementwise = activation_derivative,
+    train_output: bool = True,
+) -> Floats:
     """Return `K (n, n_2)`, `K(x, x') = <grad h(x), grad h(x')>`, at `W (m, d)`, `a (m,)`.
 
     `sum_j a_j^2 sigma'(<w_j, x>) sigma'(<w_j, x'>) <x, x'>`, plus `sum_j sigma(<w_j, x>) sigma(<w_j, x'>)` when the
@@ -36,7 +42,9 @@ def ntk(
     return K + value(z) @ value(z_2).T if train_output else K
 
 
-def ntk_interpolator(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> Callable[[ArrayLike], Floats]:
+def ntk_interpolator(
+    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike
+) -> Callable[[ArrayLike], Floats]:
     """Return `f_0(x) + K(x, X) K(X, X)^+ (y - f_0(X))`, where kernel regression with the NTK at `W`, `a` ends.
 
     Eigenvalues of K(X, X) below 1e-12 times the largest count as 0 (pseudo-inverse): where K is singular the labels
@@ -48,7 +56,9 @@ def ntk_interpolator(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> 
     kept = values > 1e-12 * max(float(values[-1]), 0.0)
     parts = vectors[:, kept].T @ (labels - outputs(points, hidden, output))
     coefficients = vectors[:, kept] @ (parts / values[kept])  # (n,)
-    return lambda new: outputs(new, hidden, output) + ntk(new, points, hidden, output) @ coefficients
+    return lambda new: (
+        outputs(new, hidden, output) + ntk(new, points, hidden, output) @ coefficients
+    )
 
 
 class Linearised(Theory, kind="linearised"):
@@ -71,16 +81,22 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
             return None
         violations = flow_violations(run, states=0)  # steps of any size are predicted
         if (n := run.dataset().n) > LARGE:
-            violations.append(f"the kernel is solved within a minute: {n} samples are more than {LARGE}")
+            violations.append(
+                f"the kernel is solved within a minute: {n} samples are more than {LARGE}"
+            )
         elif run.config.loss.kind in ("mse", "half_mse"):
             values, moved, _, _ = _linearisation(run)
-            step = getattr(run.config.optimizer, "lr", 0.0) * loss_factor(run) * float(values[-1]) / n
+            step = (
+                getattr(run.config.optimizer, "lr", 0.0) * loss_factor(run) * float(values[-1]) / n
+            )
             if step >= 2:
                 violations.append(
                     f"the linearised model converges: lr x its largest curvature is {step:.3g}, at least 2"
                 )
             if moved > LAZY:
-                violations.append(f"weights hardly move: the linearised model moves them by {moved:.2g} of their norm")
+                violations.append(
+                    f"weights hardly move: the linearised model moves them by {moved:.2g} of their norm"
+                )
         return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
@@ -124,7 +140,9 @@ def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
     net, start = run.config.architecture, run.state(0)
     W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
     sigma: dict[str, Any] = {"value": net.sigma.value, "derivative": net.sigma.derivative}
-    return (net.output_scale or 1.0) ** 2 * ntk(x, x_2, W, a, **sigma, train_output=net.train_output)
+    return (net.output_scale or 1.0) ** 2 * ntk(
+        x, x_2, W, a, **sigma, train_output=net.train_output
+    )
 
 
 def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], Floats]]:
@@ -137,5 +155,12 @@ def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], 
     values = np.where(values > 1e-12 * values[-1], values, 0.0)
     parts = vectors.T @ (samples.y - _first_output(run, samples.x))
     step = np.divide(parts**2, values, out=np.zeros_like(values), where=values > 0)
-    size = np.sqrt(sum(np.sum(np.square(value, dtype=np.float64)) for value in run.state(0).values()))
-    return values, float(np.sqrt(step.sum()) / size), parts, lambda x: _kernel(run, x, samples.x) @ vectors
+    size = np.sqrt(
+        sum(np.sum(np.square(value, dtype=np.float64)) for value in run.state(0).values())
+    )
+    return (
+        values,
+        float(np.sqrt(step.sum()) / size),
+        parts,
+        lambda x: _kernel(run, x, samples.x) @ vectors,
+    )

@@ -24,7 +24,12 @@ from scipy.optimize import lsq_linear
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
 from dynamics_cli.measures.neurons import directions, norms
-from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, plain_violations, times_of
+from dynamics_cli.theory.assumptions import (
+    flow_violations,
+    is_relu_network,
+    plain_violations,
+    times_of,
+)
 
 BOUNDARY = 1e-11
 """A direction with `|<w, x_k>|` below this times `||x_k||` is on the boundary of sample k."""
@@ -45,7 +50,13 @@ class SphereFlow:
 
 
 def sphere_flow(
-    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, times: ArrayLike, *, loss_factor: float = 1.0
+    x: ArrayLike,
+    y: ArrayLike,
+    W: ArrayLike,
+    a: ArrayLike,
+    times: ArrayLike,
+    *,
+    loss_factor: float = 1.0,
 ) -> SphereFlow:
     """Follow the directions of the neurons `W (m, d)` with signs of `a (m,)` along Eq. 10 from t = 0.
 
@@ -63,11 +74,16 @@ def sphere_flow(
         raise ValueError("a neuron that is 0 has no direction")
     pulls = loss_factor * labels / len(labels)
     heard = np.any(points != 0, axis=1)  # an input 0 pulls nowhere
-    paths = [_follow(points[heard], s * pulls[heard], w, moments) for w, s in zip(start, np.sign(output), strict=True)]
+    paths = [
+        _follow(points[heard], s * pulls[heard], w, moments)
+        for w, s in zip(start, np.sign(output), strict=True)
+    ]
     shape = (len(moments), len(hidden))
     return SphereFlow(
         times=moments,
-        directions=np.stack([path[0] for path in paths], axis=1) if paths else np.empty((*shape, hidden.shape[1])),
+        directions=np.stack([path[0] for path in paths], axis=1)
+        if paths
+        else np.empty((*shape, hidden.shape[1])),
         log_growth=np.stack([path[1] for path in paths], axis=1) if paths else np.empty(shape),
         switches=tuple(path[2] for path in paths),
     )
@@ -81,13 +97,19 @@ def _follow(x: Floats, gains: Floats, w: Floats, times: Floats) -> tuple[Floats,
     limit = 50 * len(x) + 50
     while done < len(times):
         if len(switches) > limit:
-            raise ValueError(f"the activation changed more than {limit} times: the flow does not settle")
+            raise ValueError(
+                f"the activation changed more than {limit} times: the flow does not settle"
+            )
         z = x @ w
         boundary = np.abs(z) <= BOUNDARY * lengths
         force, pinned = _drift(x, gains, z > 0, boundary)
         arc = _Arc(_off(w, x[pinned]), force)
         duration = arc.next_event(x, z, boundary)
-        inside = np.searchsorted(times, now + duration, side="left") if np.isfinite(duration) else len(times)
+        inside = (
+            np.searchsorted(times, now + duration, side="left")
+            if np.isfinite(duration)
+            else len(times)
+        )
         for i in range(done, int(inside)):
             path[i], growth[i] = arc.at(times[i] - now), gained + arc.growth(times[i] - now)
         done = max(done, int(inside))
@@ -124,7 +146,9 @@ def _drift(x: Floats, gains: Floats, active: Bools, boundary: Bools) -> tuple[Fl
     return force, sliding | (boundary & ~on & (np.abs(x @ force) <= tolerance))
 
 
-def _slide(x: Floats, gains: Floats, force: Floats, free: Bools, tolerance: Floats) -> tuple[Floats, Bools]:
+def _slide(
+    x: Floats, gains: Floats, force: Floats, free: Bools, tolerance: Floats
+) -> tuple[Floats, Bools]:
     """Return the drift with fractions of the samples `free` added to `force`, and along which of them it slides.
 
     The fractions solve a complementarity problem: 1 where the velocity `<s D, x_k>` points up, 0 where it points down,
@@ -210,13 +234,21 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
             return None
         violations = [*plain_violations(net), *flow_violations(run, squared=False, states=1)]
         samples, loss, start = run.dataset(), run.config.loss, run.state(0)
-        pulls, now = (loss.derivatives(h, samples.y) for h in (np.zeros(samples.n), run.network(0)(samples.x)))
+        pulls, now = (
+            loss.derivatives(h, samples.y) for h in (np.zeros(samples.n), run.network(0)(samples.x))
+        )
         if (part := float(np.abs(now - pulls).max() / np.abs(pulls).max())) > QUIET:
-            violations.append(f"the network starts near 0: it changes the forces on its neurons by {part:.2g}")
+            violations.append(
+                f"the network starts near 0: it changes the forces on its neurons by {part:.2g}"
+            )
         sizes = norms(start["hidden_weight"])
         largest = np.maximum(sizes, np.finfo(float).tiny)  # a neuron may have no weights at all
-        if (part := float((np.abs(np.abs(start["output_weight"]) - sizes) / largest).max())) > QUIET:
-            violations.append(f"neurons start balanced: |a_j| and ||w_j|| differ by up to {part:.2g} of ||w_j||")
+        if (
+            part := float((np.abs(np.abs(start["output_weight"]) - sizes) / largest).max())
+        ) > QUIET:
+            violations.append(
+                f"neurons start balanced: |a_j| and ||w_j|| differ by up to {part:.2g} of ||w_j||"
+            )
         return violations
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
@@ -224,14 +256,19 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
         samples, start = run.dataset(), run.state(0)
         pulls = -run.config.loss.derivatives(np.zeros(samples.n), samples.y)
         pulls *= run.config.loss.sample_weight(samples.n) * samples.n
-        W, a = (np.asarray(start[name], np.float64)[:SHOWN] for name in ("hidden_weight", "output_weight"))
+        W, a = (
+            np.asarray(start[name], np.float64)[:SHOWN]
+            for name in ("hidden_weight", "output_weight")
+        )
         steps = np.asarray(run.snapshot_iterations)
         fallen = np.flatnonzero(np.asarray(run.losses) < (1 - QUIET) * float(run.losses[0]))
         early = steps[steps <= (run.loss_iterations[fallen[0]] if len(fallen) else steps[-1])]
         times = np.append(times_of(run, early), np.inf)
         flow = sphere_flow(samples.x, pulls, W, a, times)
         ends = flow.directions[-1]
-        turned = directions(np.asarray(run.parameters["hidden_weight"][: len(early), :SHOWN], np.float64))
+        turned = directions(
+            np.asarray(run.parameters["hidden_weight"][: len(early), :SHOWN], np.float64)
+        )
         cosines = [np.einsum("kjd,jd->kj", path, ends) for path in (turned, flow.directions[:-1])]
         return {"cosines": Curve("cosine with its limit", early.astype(float), *cosines)}
 

@@ -21,7 +21,18 @@ GPU_WORK = 10**8
 """Multiply-adds of the forward and backward pass of an iteration up to which `device: auto` stays on the CPU."""
 _HELD = 2**24
 """Activations that the kernel of few columns holds, at most."""
-_PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacement", "loss_scaled", "stop_below"]}
+_PLAIN_KEYS = {
+    *[
+        "kind",
+        "lr",
+        "iterations",
+        "epochs",
+        "batch_size",
+        "replacement",
+        "loss_scaled",
+        "stop_below",
+    ]
+}
 """Settings of gradient descent and SGD that kernels of two-layer networks know; with others the engine trains."""
 
 
@@ -42,15 +53,28 @@ def choose(problems: Sequence[Problem]) -> Choice:
 
     """
     problem = problems[0]
-    device, backend, kind = problem.config.device, problem.config.backend, problem.config.optimizer.kind
+    device, backend, kind = (
+        problem.config.device,
+        problem.config.backend,
+        problem.config.optimizer.kind,
+    )
     able = [name for name, can in (("compiled", by_compiled), ("torch", by_torch)) if can(problem)]
     if not able:
-        raise UsageError(f"optimizer.kind {kind}: no stepper supports this optimizer; derive it from `Descent`")
+        raise UsageError(
+            f"optimizer.kind {kind}: no stepper supports this optimizer; derive it from `Descent`"
+        )
     if device == "cuda" and not cuda_available():
-        raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
+        raise InputError(
+            "device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto"
+        )
     if device == "auto":
         # replicas go to the cores of a CPU; torch's CUDA part, which takes long to import, is not asked without need
-        large = len(problems) == 1 and backend != "compiled" and "torch" in able and multiply_adds(problem) > GPU_WORK
+        large = (
+            len(problems) == 1
+            and backend != "compiled"
+            and "torch" in able
+            and multiply_adds(problem) > GPU_WORK
+        )
         device = "cuda" if large and cuda_available() else "cpu"
     able = [name for name in able if device == "cpu" or name == "torch"]
     if not able or backend not in ("auto", *able):
@@ -89,7 +113,9 @@ def by_engine(problem: Problem) -> bool:
         return False
     x, update = problem.dataset.x, facts(problem.config.optimizer)
     # entries of a product of matrices have to be seen all at once, each at most once
-    if problem.config.architecture.factors and (problem.batch_size or len(np.unique(x, axis=0)) < len(x)):
+    if problem.config.architecture.factors and (
+        problem.batch_size or len(np.unique(x, axis=0)) < len(x)
+    ):
         return False
     # a sum over the network is that of weights of one step
     one_step = len({problem.step_factors().get(name, 1.0) for name in problem.shapes}) == 1

@@ -18,7 +18,11 @@ class Batches:
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.config.optimizer, Minibatch)
         assert problem.batch_size is not None
-        self.seed, self.n, self.batch_size = problem.config.seed, problem.dataset.n, problem.batch_size
+        self.seed, self.n, self.batch_size = (
+            problem.config.seed,
+            problem.dataset.n,
+            problem.batch_size,
+        )
         self.replacement = problem.config.optimizer.replacement
         self.steps_per_epoch = -(-self.n // self.batch_size)
         self._epoch = -1
@@ -75,7 +79,9 @@ class Fresh:
         if number != self._number:
             problem, count = self._problem, self._updates * self.batch_size
             drawn = problem.config.dataset.fresh(FreshStreams(problem.config.seed, number), count)
-            self._x, self._y = (array.astype(problem.dtype, copy=False) for array in (drawn.x, drawn.y))
+            self._x, self._y = (
+                array.astype(problem.dtype, copy=False) for array in (drawn.x, drawn.y)
+            )
             self._number = number
         k = min(most, self._updates - first)
         rows = slice(first * self.batch_size, (first + k) * self.batch_size)

@@ -50,7 +50,9 @@ def recorded_parameters(problem: Problem) -> list[str]:
         return list(problem.shapes)
     for name in wanted:
         if name not in problem.shapes:
-            raise InputError(f"record.parameters: no parameter {name!r}; this network has {', '.join(problem.shapes)}")
+            raise InputError(
+                f"record.parameters: no parameter {name!r}; this network has {', '.join(problem.shapes)}"
+            )
     return [name for name in problem.shapes if name in wanted]
 
 
@@ -68,7 +70,9 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     """
     total = problem.iterations
     if total >= 2**63:
-        raise InputError(f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer epochs")
+        raise InputError(
+            f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer epochs"
+        )
     snapshots = len(recorded_iterations(problem))
     item = problem.dtype.itemsize
     recorded = item * sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
@@ -81,20 +85,28 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     memory = item * (4 * problem.parameter_count + held + 2 * n * d)
     memory += _TIME_BYTES * total if problem.config.optimizer.is_flow else 0
     disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
-    return Estimate(total, problem.parameter_count, snapshots, memory, disk, total * multiply_adds(problem))
+    return Estimate(
+        total, problem.parameter_count, snapshots, memory, disk, total * multiply_adds(problem)
+    )
 
 
-def refuse_if_too_large(problem: Problem, needs: Estimate, *, available_bytes: int | None = None) -> None:
+def refuse_if_too_large(
+    problem: Problem, needs: Estimate, *, available_bytes: int | None = None
+) -> None:
     """Refuse a run that cannot fit.
 
     Raises:
         InputError: more memory is needed than the machine has, or more disk than `record.limit_gib` allows.
 
     """
-    of_times = problem.config.optimizer.is_flow and _TIME_BYTES * needs.iterations > needs.memory_bytes / 2
+    of_times = (
+        problem.config.optimizer.is_flow and _TIME_BYTES * needs.iterations > needs.memory_bytes / 2
+    )
     smaller = "take fewer optimizer.points" if of_times else "take a smaller width or batch"
     remedy = f": the network has {needs.parameters:.3g} weights; {smaller}"
-    refuse_beyond_memory(needs.memory_bytes, "the run needs about", remedy, available=available_bytes)
+    refuse_beyond_memory(
+        needs.memory_bytes, "the run needs about", remedy, available=available_bytes
+    )
     limit = problem.config.record.limit_gib
     if needs.disk_bytes > limit * GIB:
         raise InputError(

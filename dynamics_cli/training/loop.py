@@ -49,9 +49,17 @@ class RecordBuffer:
 
     def __init__(self, writer: RunWriter, problems: Sequence[Problem]) -> None:
         problem = problems[0]
-        self.writer, self.loss_every, self.measuring = writer, loss_interval(problem), Measuring(problems)
+        self.writer, self.loss_every, self.measuring = (
+            writer,
+            loss_interval(problem),
+            Measuring(problems),
+        )
         self.clock = problem.config.optimizer.clock(problem.iterations)
-        self.last_loss, self.loss_at, self.snapshot_at = math.nan, writer.last_loss, writer.last_snapshot
+        self.last_loss, self.loss_at, self.snapshot_at = (
+            math.nan,
+            writer.last_loss,
+            writer.last_snapshot,
+        )
         self._parameters = recorded_parameters(problem)
         self._losses: list[tuple[NDArray[Any], ...]] = []
         self._snapshots: list[tuple[int, Seen]] = []
@@ -80,7 +88,10 @@ class RecordBuffer:
         if self.snapshot_at == stepper.iteration:
             return
         weights = stepper.parameters()
-        seen = {name: weights[name] for name in self._parameters}, self.measuring.at(weights, stepper.iteration)
+        seen = (
+            {name: weights[name] for name in self._parameters},
+            self.measuring.at(weights, stepper.iteration),
+        )
         self._snapshots.append((stepper.iteration, seen))
         self.snapshot_at = stepper.iteration
         self._hold(sum(array.nbytes for part in seen for array in part.values()))
@@ -95,12 +106,21 @@ class RecordBuffer:
 
         Raises RunError: the disk is full, not writable or failing.
         """
-        losses, snapshots, self._losses, self._snapshots, self._bytes = self._losses, self._snapshots, [], [], 0
+        losses, snapshots, self._losses, self._snapshots, self._bytes = (
+            self._losses,
+            self._snapshots,
+            [],
+            [],
+            0,
+        )
         if losses:
             self.writer.append_losses(*map(np.concatenate, zip(*losses, strict=True)))
         if snapshots:
             parts = [[seen[k] for _, seen in snapshots] for k in (0, 1)]
-            stacked = ({name: np.stack([state[name] for state in part]) for name in part[0]} for part in parts)
+            stacked = (
+                {name: np.stack([state[name] for state in part]) for name in part[0]}
+                for part in parts
+            )
             self.writer.append_snapshots([iteration for iteration, _ in snapshots], *stacked)
         self._written = time.monotonic()
 
@@ -149,7 +169,14 @@ class TrainingLoop:
         if resumed is not None:
             try:
                 self._restore(resumed)
-            except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as error:
+            except (
+                LookupError,
+                TypeError,
+                ValueError,
+                AttributeError,
+                OverflowError,
+                RuntimeError,
+            ) as error:
                 problem = "its contents are not the state of this run"
                 file = self._writer.directory / layout.CHECKPOINT
                 raise CorruptRunError(file, problem, "start again with --force") from error
@@ -161,18 +188,27 @@ class TrainingLoop:
         if self.recorder.clock is not None:
             self.recorder.clock.time = float(state.pop(_CLOCK))
         remembered = {key: state.pop(key) for key in list(state) if key.startswith(_MEASURE)}
-        self.recorder.measuring.load_state_dict({key[len(_MEASURE) :]: value for key, value in remembered.items()})
+        self.recorder.measuring.load_state_dict(
+            {key[len(_MEASURE) :]: value for key, value in remembered.items()}
+        )
         self.stepper.load_state_dict(state)
         self.stepper.halted = resumed.meta.get("halted")
         last_loss = resumed.meta.get("last_loss")
         self.recorder.last_loss = float("nan") if last_loss is None else float(last_loss)
         recorded = max(self.recorder.loss_at, self.recorder.snapshot_at)
-        if self.stepper.halted not in (None, *get_args(Halt)) or not recorded <= self.stepper.iteration <= self.total:
+        if (
+            self.stepper.halted not in (None, *get_args(Halt))
+            or not recorded <= self.stepper.iteration <= self.total
+        ):
             raise ValueError(self.stepper.iteration)
 
     def _train(self) -> None:
         chunk, saved = 1, time.monotonic() + FIRST_CHECKPOINT_SECONDS - CHECKPOINT_SECONDS
-        while not self.stepper.halted and self.stepper.iteration < self.total and self.watch.received is None:
+        while (
+            not self.stepper.halted
+            and self.stepper.iteration < self.total
+            and self.watch.received is None
+        ):
             began, first = time.monotonic(), self.stepper.iteration
             self._advance(chunk)
             now = time.monotonic()
@@ -222,8 +258,14 @@ class TrainingLoop:
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
             state[_CLOCK] = np.array(self.recorder.clock.time)
-        state |= {f"{_MEASURE}{key}": value for key, value in self.recorder.measuring.state_dict().items()}
-        meta = {"iteration": self.stepper.iteration, "seconds": self.seconds(), "halted": self.stepper.halted}
+        state |= {
+            f"{_MEASURE}{key}": value for key, value in self.recorder.measuring.state_dict().items()
+        }
+        meta = {
+            "iteration": self.stepper.iteration,
+            "seconds": self.seconds(),
+            "halted": self.stepper.halted,
+        }
         if np.isfinite(self.recorder.last_loss):
             meta["last_loss"] = self.recorder.last_loss
         self._writer.checkpoint(state, meta)
@@ -231,5 +273,7 @@ class TrainingLoop:
 
 def _next_chunk(chunk: int, done: int, seconds: float) -> int:
     """Return how many updates the next call may do, given the updates and the seconds of the last call."""
-    wanted = done * CALL_SECONDS / max(seconds, 1e-6)  # a recording point may have cut the call short
+    wanted = (
+        done * CALL_SECONDS / max(seconds, 1e-6)
+    )  # a recording point may have cut the call short
     return max(1, int(min(wanted, 4.0 * chunk)))

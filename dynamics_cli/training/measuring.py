@@ -30,9 +30,17 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
     """
     wanted = problem.config.record.measures
     if wanted is None:
-        kinds = [cls for cls in loaded_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
+        kinds = [
+            cls
+            for cls in loaded_kinds("measure").values()
+            if issubclass(cls, Measure) and cls.by_default
+        ]
         usual = [cls() for cls in kinds]
-        return {measure.name: measure for measure in usual if measure.offered(problem) and measure.usual(problem)}
+        return {
+            measure.name: measure
+            for measure in usual
+            if measure.offered(problem) and measure.usual(problem)
+        }
     named: dict[str, Measure] = {}
     for measure in wanted:
         if not measure.offered(problem):
@@ -50,8 +58,14 @@ def recorded_iterations(problem: Problem) -> Iterations:
     Raises:
         InputError: these would be too many to be recorded.
     """
-    schedules = [problem.config.record.snapshots, *(measure.at for measure in chosen_measures(problem).values())]
-    return reduce(np.union1d, [snapshot_iterations(at, problem.iterations) for at in schedules if at is not None])
+    schedules = [
+        problem.config.record.snapshots,
+        *(measure.at for measure in chosen_measures(problem).values()),
+    ]
+    return reduce(
+        np.union1d,
+        [snapshot_iterations(at, problem.iterations) for at in schedules if at is not None],
+    )
 
 
 class Measuring:
@@ -60,7 +74,9 @@ class Measuring:
     def __init__(self, problems: Sequence[Problem]) -> None:
         self._problems = [_read_only(problem) for problem in problems]
         self._measures = chosen_measures(problems[0])  # replicas have equal ones
-        self._starts = [cache(partial(_start, problem)) for problem in problems]  # drawn once, if a measure asks
+        self._starts = [
+            cache(partial(_start, problem)) for problem in problems
+        ]  # drawn once, if a measure asks
         self._due = {
             name: snapshot_iterations(measure.at, problems[0].iterations)
             for name, measure in self._measures.items()
@@ -85,7 +101,11 @@ class Measuring:
             each.append(numbers)
             memories.append(memory)
         self.memories = memories  # only now: a signal may have the state measured again
-        return {name: np.stack([numbers[name] for numbers in each]) for name in each[0]} if several else each[0]
+        return (
+            {name: np.stack([numbers[name] for numbers in each]) for name in each[0]}
+            if several
+            else each[0]
+        )
 
     def _measure(self, r: int, weights: Weights, iteration: int) -> Any:
         problem = self._problems[r]
@@ -95,7 +115,9 @@ class Measuring:
             memories[name] = dict(self.memories[r].get(name, {}))
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:
-                state = State(problem, parameters, self._starts[r], iteration, memories[name], shared)
+                state = State(
+                    problem, parameters, self._starts[r], iteration, memories[name], shared
+                )
                 numbers[name] = self._numbers(name, measure, state)
             else:
                 numbers[name] = np.full(self._shapes[name], np.nan)
@@ -105,13 +127,17 @@ class Measuring:
         """Return the numbers that a measure gives of a state, in the shape that it gave before."""
         given = measure.measure(state)
         array = np.empty(0, object)
-        with suppress(TypeError, ValueError, RuntimeError):  # lists of several lengths, tensors with a gradient
+        with suppress(
+            TypeError, ValueError, RuntimeError
+        ):  # lists of several lengths, tensors with a gradient
             array = np.asarray(given)
         numeric = array.dtype.kind in "buif"
         if numeric and self._shapes.setdefault(name, array.shape) == array.shape:
             return array.astype(np.float64)
         shape = self._shapes.get(name)
-        expected = "a number or an array" if shape is None else f"numbers of shape {shape} as before"
+        expected = (
+            "a number or an array" if shape is None else f"numbers of shape {shape} as before"
+        )
         told = f"shape {array.shape}" if numeric else f"{type(given).__name__} {given!r:.60}"
         raise KindError(f"measure.kind {measure.kind!r} gives {told}, not {expected}")
 
@@ -123,7 +149,9 @@ class Measuring:
             for name, memory in memories.items()
             for key, value in memory.items()
         }
-        return remembered | {f"0/{name}/{_SHAPE}": np.array(shape, int) for name, shape in self._shapes.items()}
+        return remembered | {
+            f"0/{name}/{_SHAPE}": np.array(shape, int) for name, shape in self._shapes.items()
+        }
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a former `state_dict()`."""
@@ -137,7 +165,9 @@ class Measuring:
 
 def _read_only(problem: Problem) -> Problem:
     """Return a problem whose samples cannot be written; steppers have the samples of the problem itself."""
-    samples = {key: value for key, value in vars(problem.dataset).items() if isinstance(value, np.ndarray)}
+    samples = {
+        key: value for key, value in vars(problem.dataset).items() if isinstance(value, np.ndarray)
+    }
     dataset = replace(problem.dataset, **read_only(samples, samples))
     return replace(problem, dataset=dataset, shapes=MappingProxyType(problem.shapes))
 

@@ -28,7 +28,9 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     check_labels(dataset, config.loss, config)
     size: int | None = getattr(config.optimizer, "batch_size", None)
     if size is not None and size > dataset.n and getattr(config.optimizer, "samples", None) is None:
-        raise InputError(f"optimizer.batch_size is {size}, the training set has {dataset.n} samples")
+        raise InputError(
+            f"optimizer.batch_size is {size}, the training set has {dataset.n} samples"
+        )
     return Problem(config, dataset, config.loss, config.architecture.shapes(dataset.d), size)
 
 
@@ -48,7 +50,9 @@ def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
             raise InputError(f"dataset: {beside}; the {kind} loss needs {needed}")
         return
     if columns > 1:
-        raise InputError(f"dataset: labels are vectors of {columns} numbers, the {kind} loss needs one label a sample")
+        raise InputError(
+            f"dataset: labels are vectors of {columns} numbers, the {kind} loss needs one label a sample"
+        )
     signs = loss.labels == "signs"
     needed = "-1 or 1" if signs else f"a class number 0..{outputs - 1}"
     for name in ("y", "y_test"):

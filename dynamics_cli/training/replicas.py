@@ -80,7 +80,11 @@ def _bound(key: str, value: Any, texts: dict[tuple[str, int], str]) -> str:
     if (key, id(value)) not in texts:
         plain = value.model_dump(mode="json")
         if key == "initialization":
-            plain = {name: setting for name, setting in plain.items() if type(setting) not in (int, float)}
+            plain = {
+                name: setting
+                for name, setting in plain.items()
+                if type(setting) not in (int, float)
+            }
         elif key == "optimizer":
             plain.pop("lr", None)
         texts[key, id(value)] = repr(plain)
@@ -117,7 +121,9 @@ def batch_key(problem: Problem) -> str | None:
     way = None if alone else _way(problem)
     if way is None:
         return None
-    free = {key: settings for key, settings in _FREE.items() if (way, key) != ("torch", "architecture")}
+    free = {
+        key: settings for key, settings in _FREE.items() if (way, key) != ("torch", "architecture")
+    }
     common = config.model_dump_json(exclude=free)
     return f"{way} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
 

@@ -60,7 +60,9 @@ class Plan:
         """
         if len(self.problems) > 1:
             return self.problem.config
-        return self.problem.config.model_copy(update={"device": self.choice.device, "backend": self.choice.backend})
+        return self.problem.config.model_copy(
+            update={"device": self.choice.device, "backend": self.choice.backend}
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,9 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
 def identity_of(configs: Sequence[RunConfig], device: str, backend: str) -> str:
     """Return the identity of a run of one network, or of several, whose data sets are resolved."""
     digests: dict[str, str] = {}
-    hashes = [run_hash(config, device=device, backend=backend, digests=digests) for config in configs]
+    hashes = [
+        run_hash(config, device=device, backend=backend, digests=digests) for config in configs
+    ]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
@@ -190,7 +194,12 @@ class Prospect:
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON of `--json`: the run, the action, and the needs (see `Estimate`)."""
         plan = self.plan
-        run = {"path": plan.directory, "hash": plan.hash, "status": self.status, "action": self.action}
+        run = {
+            "path": plan.directory,
+            "hash": plan.hash,
+            "status": self.status,
+            "action": self.action,
+        }
         return {**run, **asdict(plan.choice), **asdict(plan.needs)}
 
 
@@ -221,18 +230,30 @@ def _make_directory(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        raise UsageError(f"{directory} is a file, not a directory; give --out another name") from error
+        raise UsageError(
+            f"{directory} is a file, not a directory; give --out another name"
+        ) from error
     except OSError as error:
-        way = "set DYN_OUTPUTS to" if directory.is_relative_to(layout.outputs_root()) else "give --out"
+        way = (
+            "set DYN_OUTPUTS to"
+            if directory.is_relative_to(layout.outputs_root())
+            else "give --out"
+        )
         text = f"the run directory {directory} cannot be made ({error.strerror}); {way} a place that can be written"
         raise RunError(text) from error
 
 
 def _info(plan: Plan) -> dict[str, Any]:
-    about: dict[str, Any] = {"hash": plan.hash, "device": plan.choice.device, "backend": plan.choice.backend}
+    about: dict[str, Any] = {
+        "hash": plan.hash,
+        "device": plan.choice.device,
+        "backend": plan.choice.backend,
+    }
     if len(plan.problems) == 1:
         return about | {"estimate": asdict(plan.needs)}
-    return about | {"replicas": [differences(plan.problem.config, problem.config) for problem in plan.problems]}
+    return about | {
+        "replicas": [differences(plan.problem.config, problem.config) for problem in plan.problems]
+    }
 
 
 def differences(base: RunConfig, config: RunConfig) -> dict[str, Any]:
@@ -248,17 +269,28 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
     recorder = RecordBuffer(writer, plan.problems)
     try:
         with blamed(), np.errstate(all="ignore"):  # a message tells of a loss that is not finite
-            stepper, snapshots = build_stepper(plan.problems, plan.choice), recorded_iterations(problem)
+            stepper, snapshots = (
+                build_stepper(plan.problems, plan.choice),
+                recorded_iterations(problem),
+            )
             loop = TrainingLoop(stepper, recorder, problem.iterations, snapshots, progress)
             status = loop.run()
     except KeyboardInterrupt:  # before the loop watches, or at the second signal
-        raise KeyboardInterrupt(f"interrupted; the run is in {writer.directory}: {remedy} continues it") from None
+        raise KeyboardInterrupt(
+            f"interrupted; the run is in {writer.directory}: {remedy} continues it"
+        ) from None
     # torch tells of too little memory with a RuntimeError
     except (KindError, MemoryError, RuntimeError, ArithmeticError) as error:
-        reached, seconds = (writer.resumed_at, 0.0) if loop is None else (loop.stepper.iteration, loop.seconds())
+        reached, seconds = (
+            (writer.resumed_at, 0.0) if loop is None else (loop.stepper.iteration, loop.seconds())
+        )
         why = str(error) or type(error).__name__
-        writer.finish("failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why])
-        raise RunError(f"{writer.directory}: the run failed at iteration {reached}: {why}") from error
+        writer.finish(
+            "failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why]
+        )
+        raise RunError(
+            f"{writer.directory}: the run failed at iteration {reached}: {why}"
+        ) from error
     _finish(plan, writer, loop, status)
     if loop.watch.received is None:
         return
@@ -279,4 +311,6 @@ def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, status: Status) -
     if status == "diverged":
         diverged = f"the loss is not finite at iteration {iteration}; everything up to it is kept."
         messages = [f"{diverged} {plan.problem.config.optimizer.advice()}"]
-    writer.finish(status, iterations=iteration, seconds=loop.seconds(), messages=messages, **numbers)
+    writer.finish(
+        status, iterations=iteration, seconds=loop.seconds(), messages=messages, **numbers
+    )

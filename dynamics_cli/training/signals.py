@@ -16,7 +16,9 @@ class Interrupted(DynError):  # noqa: N818 - it is no error of anybody's
     """A run was stopped by the signal `number`; its state is saved."""
 
     def __init__(self, message: str, number: int) -> None:
-        super().__init__(message, number)  # both, so that it can be sent from one process to another
+        super().__init__(
+            message, number
+        )  # both, so that it can be sent from one process to another
         self.number = number
         self.exit_code = EXIT_CODES[signal.Signals(number)]
 
@@ -39,7 +41,9 @@ class SignalWatch:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in EXIT_CODES:
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as of a command in the background
+                if (
+                    signal.getsignal(number) is not signal.SIG_IGN
+                ):  # as of a command in the background
                     self._before[number] = signal.signal(number, self._note)
         return self
 

@@ -18,7 +18,10 @@ COUNTS = ("fewest", "few", "many")
 """Levels of the number of entries that are seen."""
 DOUBLED = tuple(f"{count} of 2 r" for count in COUNTS)
 """The same for twice the rank: 3/4, 1 and 2.1 times the entries with which the nuclear norm succeeds (NOTES)."""
-OBSERVED = {"default": (450, 700, 1250, 750, 1000, 2100), "full": (1500, 2000, 5000, 2600, 3500, 7500)}
+OBSERVED = {
+    "default": (450, 700, 1250, 750, 1000, 2100),
+    "full": (1500, 2000, 5000, 2600, 3500, 7500),
+}
 SCALES, FULL_SCALES = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6)
 """Scales of the product at the start: `||W(0)||_F` is about scale sqrt(n)."""
 BASE = 1e-3
@@ -53,19 +56,30 @@ def solutions(runs: kit.Runs) -> list[kit.Evidence]:
         bound = float(np.sum(dual * truth))
         # a matrix with these entries has ||X||_* >= <Y, X>; W has them up to its residual
         excess = (float(np.linalg.norm(W, "nuc")) + float(np.sum(dual * (truth - W)))) / bound
-        trained.append(_solution(W, truth, count, seen, net.depth, scale, start, excess=excess,
-                               loss=run.final_loss))  # fmt: skip
+        trained.append(
+            _solution(
+                W, truth, count, seen, net.depth, scale, start, excess=excess, loss=run.final_loss
+            )
+        )
         references[count] = [
-            _solution(least, truth, count, seen, 0, gap=1 - bound / float(np.linalg.norm(least, "nuc"))),
+            _solution(
+                least, truth, count, seen, 0, gap=1 - bound / float(np.linalg.norm(least, "nuc"))
+            ),
             _solution(truth, truth, count, seen, -1),
         ]
     return trained + [solution for pair in references.values() for solution in pair]
 
 
 def _solution(
-    W: kit.Floats, truth: kit.Floats, count: str, observed: int, depth: int, scale: float = 0.0, start: float = 0.0,
+    W: kit.Floats,
+    truth: kit.Floats,
+    count: str,
+    observed: int,
+    depth: int,
+    scale: float = 0.0,
+    start: float = 0.0,
     **more: float,
-) -> kit.Evidence:  # fmt: skip
+) -> kit.Evidence:
     """Describe a matrix `W` (n, n) that fits the entries that are seen, at a level `count` of their number.
 
     `depth` is the number of factors, 0 for the matrix of least nuclear norm, -1 for the truth; `scale` the size of
@@ -77,36 +91,66 @@ def _solution(
     """
     s = kit.singular_values(W)
     return kit.Evidence(
-        count=count, observed=observed, depth=depth, scale=scale, start=start, error=float(np.mean((W - truth) ** 2)),
-        norm=float(s.sum()), rank=effective_rank(s), **more,
-    )  # fmt: skip
+        count=count,
+        observed=observed,
+        depth=depth,
+        scale=scale,
+        start=start,
+        error=float(np.mean((W - truth) ** 2)),
+        norm=float(s.sum()),
+        rank=effective_rank(s),
+        **more,
+    )
 
 
 def pick(solutions: list[kit.Evidence], count: str, depth: int) -> list[kit.Evidence]:
     """Return solutions of one count and depth, the largest scale first."""
-    chosen = [solution for solution in solutions if (solution.count, solution.depth) == (count, depth)]
+    chosen = [
+        solution for solution in solutions if (solution.count, solution.depth) == (count, depth)
+    ]
     return sorted(chosen, key=lambda solution: -solution.scale)
 
 
 def base(solutions: list[kit.Evidence], count: str, depth: int) -> kit.Evidence:
     """Return the solution from the scale `BASE`, or the only one where nothing is trained."""
-    return next(solution for solution in pick(solutions, count, depth) if solution.scale in (0.0, BASE))
+    return next(
+        solution for solution in pick(solutions, count, depth) if solution.scale in (0.0, BASE)
+    )
 
 
-def wanted(counts: tuple[str, ...], depths: tuple[int, ...], scales: tuple[float, ...], preset: str = "default") -> dict[str, kit.Wanted]:  # noqa: E501  # fmt: skip
+def wanted(
+    counts: tuple[str, ...],
+    depths: tuple[int, ...],
+    scales: tuple[float, ...],
+    preset: str = "default",
+) -> dict[str, kit.Wanted]:
     """Return runs by role, `few, N = 3, scale 0.001`; the preset `full` has the released sizes and step."""
     released = (
-        "dataset.rows=100", "architecture.rows=100", "optimizer.lr=1e-3", "optimizer.iterations=1000000",
-    ) if preset == "full" else ()  # fmt: skip
+        (
+            "dataset.rows=100",
+            "architecture.rows=100",
+            "optimizer.lr=1e-3",
+            "optimizer.iterations=1000000",
+        )
+        if preset == "full"
+        else ()
+    )
     ranks = {"default": (3, 6), "full": (5, 10)}[preset]
     seen = dict(zip(COUNTS + DOUBLED, OBSERVED[preset], strict=True))
     seen |= {count: seen[count.split()[0]] for count in FURTHER}
     return {
         f"{count}, N = {depth}, scale {scale:g}": kit.Wanted(
             "arora2019/completion.yaml",
-            (*released, *(("optimizer.stop_below=1.0e-8",) if count in FURTHER else ()),
-             f"dataset.rank={ranks[count in DOUBLED]}", f"dataset.observed={seen[count]}",
-             f"architecture.depth={depth}", f"initialization.scale={scale ** (1 / depth):.6g}"),
+            (
+                *released,
+                *(("optimizer.stop_below=1.0e-8",) if count in FURTHER else ()),
+                f"dataset.rank={ranks[count in DOUBLED]}",
+                f"dataset.observed={seen[count]}",
+                f"architecture.depth={depth}",
+                f"initialization.scale={scale ** (1 / depth):.6g}",
+            ),
         )
-        for count in counts for depth in depths for scale in scales
-    }  # fmt: skip
+        for count in counts
+        for depth in depths
+        for scale in scales
+    }

@@ -24,9 +24,12 @@ from .completion import (
 
 DEPTHS, OVER_SCALES = (2, 3, 4), (2, 3)
 LOOKS = {
-    2: (kit.SERIES[0], "depth 2"), 3: (kit.SERIES[2], "depth 3"), 4: (kit.SERIES[1], "depth 4"),
-    0: ("black", "least nuclear norm"), -1: (kit.PALETTE.muted, "truth"),
-}  # fmt: skip
+    2: (kit.SERIES[0], "depth 2"),
+    3: (kit.SERIES[2], "depth 3"),
+    4: (kit.SERIES[1], "depth 4"),
+    0: ("black", "least nuclear norm"),
+    -1: (kit.PALETTE.muted, "truth"),
+}
 """Depth -> color and name; 0 is the convex program, -1 the truth."""
 MARKERS = {2: kit.MARKER, 3: "^", 4: "s"}
 """Depth -> marker, in all panels against the number of entries and the size of the start."""
@@ -43,8 +46,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         config = next(run.config for role, run in runs.items() if role.startswith(f"{counts[-1]},"))
         fewest, few, many = (base(e.solutions, count, 2).observed for count in counts)
         seen = sorted({*np.linspace(fewest, many, POINTS).round().astype(int).tolist(), few})
-        solved = [problem(config.dataset.model_copy(update={"observed": count}), config.seed) for count in seen]
-        e.least[counts] = np.array([seen, [np.mean((matrix - truth) ** 2) for truth, matrix, _ in solved]])
+        solved = [
+            problem(config.dataset.model_copy(update={"observed": count}), config.seed)
+            for count in seen
+        ]
+        e.least[counts] = np.array(
+            [seen, [np.mean((matrix - truth) ** 2) for truth, matrix, _ in solved]]
+        )
     return e
 
 
@@ -60,27 +68,61 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def _over_counts(e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "", of: str = "") -> list[kit.Claim]:
+def _over_counts(
+    e: list[kit.Evidence], counts: tuple[str, ...], suffix: str = "", of: str = ""
+) -> list[kit.Claim]:
     """Return the claims of one panel against the number of entries."""
     source = "Figure 1 (recalled); number ours"
-    fewest, few, many = ({depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in counts)
-    alike = max((errors[3] / errors[4] for errors in (fewest, few, many)), key=lambda ratio: abs(np.log(ratio)))
+    fewest, few, many = (
+        {depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in counts
+    )
+    alike = max(
+        (errors[3] / errors[4] for errors in (fewest, few, many)),
+        key=lambda ratio: abs(np.log(ratio)),
+    )
     fitted = all(base(e, count, depth).loss < FITTED for count in counts for depth in (3, 4))
-    # fmt: off
+
     return [
-        kit.claim("many" + suffix, f"{of}With many entries all depths recover the matrix (largest error)", source,
-                  kit.less_than(1e-2), max(many[depth] for depth in DEPTHS)),
-        kit.claim("many-least" + suffix, f"{of}With many entries the least nuclear norm recovers the matrix (error)",
-                  source, kit.less_than(1e-6), many[0], always=ALWAYS),
-        kit.claim("few" + suffix, f"{of}With few depths 3 and 4 do far better than depth 2 (error of depth 2 over "
-                  "theirs, the smaller)", source, kit.more_than(10), few[2] / max(few[3], few[4])),
-        kit.claim("few-least" + suffix, f"{of}With few entries deeper networks err less than the least nuclear norm "
-                  "(its error over theirs, the smaller)", source, kit.more_than(10), few[0] / max(few[3], few[4])),
-        kit.claim("alike" + suffix, f"{of}Depths 3 and 4 are alike (error of 3 over error of 4, the farthest from 1 "
-                  "of three numbers of entries)", "Section 2.3 (recalled); number ours", kit.Interval(0.1, 10),
-                  kit.given(fitted, alike)),
+        kit.claim(
+            "many" + suffix,
+            f"{of}With many entries all depths recover the matrix (largest error)",
+            source,
+            kit.less_than(1e-2),
+            max(many[depth] for depth in DEPTHS),
+        ),
+        kit.claim(
+            "many-least" + suffix,
+            f"{of}With many entries the least nuclear norm recovers the matrix (error)",
+            source,
+            kit.less_than(1e-6),
+            many[0],
+            always=ALWAYS,
+        ),
+        kit.claim(
+            "few" + suffix,
+            f"{of}With few depths 3 and 4 do far better than depth 2 (error of depth 2 over "
+            "theirs, the smaller)",
+            source,
+            kit.more_than(10),
+            few[2] / max(few[3], few[4]),
+        ),
+        kit.claim(
+            "few-least" + suffix,
+            f"{of}With few entries deeper networks err less than the least nuclear norm "
+            "(its error over theirs, the smaller)",
+            source,
+            kit.more_than(10),
+            few[0] / max(few[3], few[4]),
+        ),
+        kit.claim(
+            "alike" + suffix,
+            f"{of}Depths 3 and 4 are alike (error of 3 over error of 4, the farthest from 1 "
+            "of three numbers of entries)",
+            "Section 2.3 (recalled); number ours",
+            kit.Interval(0.1, 10),
+            kit.given(fitted, alike),
+        ),
     ]
-    # fmt: on
 
 
 @kit.styled
@@ -92,19 +134,39 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
         for depth in DEPTHS:
             color, name = LOOKS[depth]
             trained = [base(e, count, depth) for count in counts]
-            handles += panel.plot([s.observed for s in trained], [s.error for s in trained], color=color, label=name,
-                                  ls="", marker=MARKERS[depth], ms=8 - 1.3 * depth)  # fmt: skip
+            handles += panel.plot(
+                [s.observed for s in trained],
+                [s.error for s in trained],
+                color=color,
+                label=name,
+                ls="",
+                marker=MARKERS[depth],
+                ms=8 - 1.3 * depth,
+            )
         seen, error = evidence.least[counts]
-        handles += panel.plot(seen, np.maximum(error, 1e-16), "--", color=LOOKS[0][0], label=LOOKS[0][1], marker=".")
+        handles += panel.plot(
+            seen, np.maximum(error, 1e-16), "--", color=LOOKS[0][0], label=LOOKS[0][1], marker="."
+        )
         panel.set(yscale="log", ylim=(1e-6, 2), xlabel="entries seen", ylabel="mean square error")
     for count, ls in zip(FURTHER, ("-", ":"), strict=True):
         for depth in OVER_SCALES:
             trained = pick(e, count, depth)
-            right.plot([s.start for s in trained], [s.error for s in trained], color=LOOKS[depth][0], ls=ls,
-                       marker=MARKERS[depth], ms=4)  # fmt: skip
+            right.plot(
+                [s.start for s in trained],
+                [s.error for s in trained],
+                color=LOOKS[depth][0],
+                ls=ls,
+                marker=MARKERS[depth],
+                ms=4,
+            )
     right.axhline(base(e, "few", 0).error, color="black", ls="--", lw=1.0)
-    right.set(xscale="log", yscale="log", ylim=(1e-8, 2), xlabel=r"size of the start $\Vert W(0)\Vert_F$",
-              ylabel="mean square error")  # fmt: skip
+    right.set(
+        xscale="log",
+        yscale="log",
+        ylim=(1e-8, 2),
+        xlabel=r"size of the start $\Vert W(0)\Vert_F$",
+        ylabel="mean square error",
+    )
     kit.panel_labels(figure.axes, f"Scale {BASE:g}", "Twice the rank", "Few; dotted: many")
     kit.figure_legend(figure, handles)
     return figure

@@ -27,32 +27,89 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     e = evidence.solutions
     two, three = (pick(e, "few further", depth)[-1] for depth in OVER_SCALES)
     least, truth = (pick(e, "few further", depth)[0] for depth in (0, -1))
-    norms = [pick(e, "many further", depth)[-1].norm / pick(e, "many further", 0)[0].norm for depth in OVER_SCALES]
+    norms = [
+        pick(e, "many further", depth)[-1].norm / pick(e, "many further", 0)[0].norm
+        for depth in OVER_SCALES
+    ]
     trained = [s for s in e if s.depth > 0]
     source = "Figure 2, released notebook"
     return [
-        kit.theory("certificate", "The nuclear norm of the convex program is the least (largest relative gap to its "
-                   "dual)", "weak duality", kit.less_than(1e-4), max(s.gap for s in e if s.depth == 0)),
-        kit.theory("none-less", "No trained matrix has less (least norm, with what its residual may hide, over the "
-                   "bound)", "weak duality", kit.at_least(1 - 1e-4), min(s.excess for s in trained)),
-        *(kit.theory(f"printed-{observed}", f"100 rows, rank 5, {observed} entries: the least nuclear norm is as the "
-                     "notebook printed it of its own draw", "released notebook, output of cell 7", kit.around(printed),
-                     evidence.norms[observed]) for observed, printed in PRINTED.items()),
-        kit.claim("not-truth", "With few entries the least nuclear norm is below the truth's (by the share)", source,
-                  kit.more_than(0.005), 1 - least.norm / truth.norm, always=ALWAYS),
-        *(kit.claim(f"above-{s.depth}", f"Depth {s.depth} does not minimise the nuclear norm where entries are "
-                    "few (its norm from the smallest start over the minimum, less 1)",
-                    source, kit.more_than(0.005), s.norm / least.norm - 1)
-          for s in (two, three)),
-        kit.claim("norm", "Depth 3 has the norm of the truth (distance from it over the minimum's)", source,
-                  kit.less_than(0.1), abs(three.norm - truth.norm) / (truth.norm - least.norm)),
-        kit.claim("rank", "The effective rank of depth 3 is the truth's (ratio)", source, kit.around(1.0),
-                  three.rank / truth.rank),
-        kit.claim("rank-less", "The effective rank of depth 3 is less than depth 2's and the minimum's (over the "
-                  "smaller)", source, kit.less_than(1.0), three.rank / min(two.rank, least.rank)),
-        kit.claim("many", "With many entries all have the least norm (largest distance, relative)", source,
-                  kit.less_than(0.01), max(abs(np.array(norms) - 1))),
-    ]  # fmt: skip
+        kit.theory(
+            "certificate",
+            "The nuclear norm of the convex program is the least (largest relative gap to its "
+            "dual)",
+            "weak duality",
+            kit.less_than(1e-4),
+            max(s.gap for s in e if s.depth == 0),
+        ),
+        kit.theory(
+            "none-less",
+            "No trained matrix has less (least norm, with what its residual may hide, over the "
+            "bound)",
+            "weak duality",
+            kit.at_least(1 - 1e-4),
+            min(s.excess for s in trained),
+        ),
+        *(
+            kit.theory(
+                f"printed-{observed}",
+                f"100 rows, rank 5, {observed} entries: the least nuclear norm is as the "
+                "notebook printed it of its own draw",
+                "released notebook, output of cell 7",
+                kit.around(printed),
+                evidence.norms[observed],
+            )
+            for observed, printed in PRINTED.items()
+        ),
+        kit.claim(
+            "not-truth",
+            "With few entries the least nuclear norm is below the truth's (by the share)",
+            source,
+            kit.more_than(0.005),
+            1 - least.norm / truth.norm,
+            always=ALWAYS,
+        ),
+        *(
+            kit.claim(
+                f"above-{s.depth}",
+                f"Depth {s.depth} does not minimise the nuclear norm where entries are "
+                "few (its norm from the smallest start over the minimum, less 1)",
+                source,
+                kit.more_than(0.005),
+                s.norm / least.norm - 1,
+            )
+            for s in (two, three)
+        ),
+        kit.claim(
+            "norm",
+            "Depth 3 has the norm of the truth (distance from it over the minimum's)",
+            source,
+            kit.less_than(0.1),
+            abs(three.norm - truth.norm) / (truth.norm - least.norm),
+        ),
+        kit.claim(
+            "rank",
+            "The effective rank of depth 3 is the truth's (ratio)",
+            source,
+            kit.around(1.0),
+            three.rank / truth.rank,
+        ),
+        kit.claim(
+            "rank-less",
+            "The effective rank of depth 3 is less than depth 2's and the minimum's (over the "
+            "smaller)",
+            source,
+            kit.less_than(1.0),
+            three.rank / min(two.rank, least.rank),
+        ),
+        kit.claim(
+            "many",
+            "With many entries all have the least norm (largest distance, relative)",
+            source,
+            kit.less_than(0.01),
+            max(abs(np.array(norms) - 1)),
+        ),
+    ]
 
 
 @kit.styled
@@ -65,12 +122,20 @@ def draw(evidence: kit.Evidence) -> kit.Drawing:
             panel, handles = axes[3 * row + column], list[kit.Artist]()
             for depth in OVER_SCALES:
                 trained, (color, label) = pick(e, count, depth), LOOKS[depth]
-                handles += panel.plot([s.start for s in trained], [getattr(s, key) for s in trained],
-                                      marker=MARKERS[depth], ms=4, color=color, label=label)  # fmt: skip
+                handles += panel.plot(
+                    [s.start for s in trained],
+                    [getattr(s, key) for s in trained],
+                    marker=MARKERS[depth],
+                    ms=4,
+                    color=color,
+                    label=label,
+                )
             for depth, ls in ((0, "--"), (-1, ":")):
                 color, label = LOOKS[depth]
                 value = getattr(pick(e, count, depth)[0], key)
-                handles.append(panel.axhline(max(value, 1e-20), color=color, ls=ls, lw=1.2, label=label))
+                handles.append(
+                    panel.axhline(max(value, 1e-20), color=color, ls=ls, lw=1.2, label=label)
+                )
             panel.set(xscale="log", ylabel=name)
             if key == "error":
                 panel.set(yscale="log", ylim=(1e-8, 2))

@@ -25,7 +25,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     return kit.Evidence(
         descents=[_descent(depth, runs[f"N = {depth}"]) for depth in DEPTHS],
         balanced=[
-            _balanced(depth, *(runs[f"balanced, N = {depth}, step {step:g}"] for step in (STEP, STEP / 2)))
+            _balanced(
+                depth, *(runs[f"balanced, N = {depth}, step {step:g}"] for step in (STEP, STEP / 2))
+            )
             for depth in BALANCED
         ],
     )
@@ -38,9 +40,10 @@ def _balanced(depth: int, *runs: kit.Run) -> kit.Evidence:
     `imbalance` the largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`, (2,) each.
     """
     return kit.Evidence(
-        depth=depth, deviation=[_deviation(run) for run in runs],
+        depth=depth,
+        deviation=[_deviation(run) for run in runs],
         imbalance=[_imbalance(run) for run in runs],
-    )  # fmt: skip
+    )
 
 
 def _deviation(run: kit.Run) -> float:
@@ -49,7 +52,9 @@ def _deviation(run: kit.Run) -> float:
 
 
 def _imbalance(run: kit.Run) -> float:
-    layers = (np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(2))
+    layers = (
+        np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(2)
+    )
     return max(float(imbalances(state).max()) for state in zip(*layers, strict=True))
 
 
@@ -70,7 +75,10 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     along = np.abs(U.swapaxes(1, 2) @ gradients(run, W) @ Vt.swapaxes(1, 2))
     n = along.shape[1]
     on = np.trace(along, axis1=1, axis2=2)
-    matrix, iterations = dataset.matrix(Streams(run.config.seed)), np.asarray(run.snapshot_iterations)
+    matrix, iterations = (
+        dataset.matrix(Streams(run.config.seed)),
+        np.asarray(run.snapshot_iterations),
+    )
     samples, errors = run.dataset(), np.mean((W - matrix) ** 2, axis=(1, 2))
     assert samples.y_test is not None
     truth = kit.singular_values(matrix)[: dataset.rank]
@@ -78,41 +86,93 @@ def _descent(depth: int, run: kit.Run) -> kit.Evidence:
     halves = np.where(reached.any(0), iterations[reached.argmax(0)], np.nan)
     at = s[iterations == halves[0]]
     return kit.Evidence(
-        depth=depth, iterations=iterations, values=s,
+        depth=depth,
+        iterations=iterations,
+        values=s,
         gap=float(at[0, 0] / at[0, len(truth) - 1]) if len(at) else float("nan"),
-        learning=(iterations >= halves[0]) & ~(iterations >= halves[-1]), on=on / n,
-        off=(along.sum((1, 2)) - on) / (n * n - n), truth=truth, error=float(errors[-1]), least=float(errors.min()),
+        learning=(iterations >= halves[0]) & ~(iterations >= halves[-1]),
+        on=on / n,
+        off=(along.sum((1, 2)) - on) / (n * n - n),
+        truth=truth,
+        error=float(errors[-1]),
+        least=float(errors.min()),
         unseen=float(np.sum(samples.y_test**2) / matrix.size),
-    )  # fmt: skip
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     single, two, three = e.descents
     ranks = [effective_rank(run.values[-1]) for run in e.descents]
-    same = [kit.around(x) if N == 1 else kit.Interval(x / FACTOR, x * FACTOR) for N, x in PRINTED.items()]
+    same = [
+        kit.around(x) if N == 1 else kit.Interval(x / FACTOR, x * FACTOR)
+        for N, x in PRINTED.items()
+    ]
     ratio = (two.on / two.off)[two.learning].min(initial=np.inf)
     return [
-        kit.claim("unseen", "A single matrix leaves what it does not see at 0 (error over the mean square there)",
-                  "Figure 3, N = 1", kit.near(1.0, 0.03), single.error / single.unseen),
-        kit.claim("ranks", "The deeper, the lower the effective rank (steps from N = 1 to 2 to 3 that lower it)",
-                  "Figure 3", kit.exactly(2), np.sum(np.diff(ranks) < 0)),
-        kit.claim("gaps", "The deeper, the wider the gaps between singular values as they rise (first over last of the "
-                  "truth's when the first is half there, N = 3 over N = 2)", "Section 3, Figure 3", kit.more_than(1),
-                  three.gap / two.gap),
-        kit.claim("diagonal", r"$U^\top \nabla L V$ is dominated by its diagonal, N = 2 (mean size of its entries over "
-                  "the rest's, least while values are learnt)", "Figure 3, last column", kit.more_than(2), ratio),
-        *(kit.claim(f"theorem-{run.depth}", f"Balanced layers, N = {run.depth}: singular values move as the theorem "
-                    "says, up to the error of Euler's method (deviation at a step over that at half of it)",
-                    "Theorem 3; order of Euler's method", kit.near(2.0, 0.2), np.divide(*run.deviation))
-          for run in e.balanced),
-        *(kit.claim(f"balance-{run.depth}", f"Layers stay balanced, N = {run.depth}, up to the same (imbalance at a "
-                    "step over that at half of it)", "Section 3; order of Euler's method", kit.near(2.0, 0.2),
-                    np.divide(*run.imbalance)) for run in e.balanced),
-        *(kit.claim(f"printed-{run.depth}", f"N = {run.depth}: the least error of all iterations is as the notebook "
-                    f"printed it of its own draw{'' if run.depth == 1 else f' (within a factor of {FACTOR:g})'}",
-                    "released notebook, output of cell 9", expected, run.least)
-          for run, expected in zip(e.descents, same, strict=True)),
-    ]  # fmt: skip
+        kit.claim(
+            "unseen",
+            "A single matrix leaves what it does not see at 0 (error over the mean square there)",
+            "Figure 3, N = 1",
+            kit.near(1.0, 0.03),
+            single.error / single.unseen,
+        ),
+        kit.claim(
+            "ranks",
+            "The deeper, the lower the effective rank (steps from N = 1 to 2 to 3 that lower it)",
+            "Figure 3",
+            kit.exactly(2),
+            np.sum(np.diff(ranks) < 0),
+        ),
+        kit.claim(
+            "gaps",
+            "The deeper, the wider the gaps between singular values as they rise (first over last of the "
+            "truth's when the first is half there, N = 3 over N = 2)",
+            "Section 3, Figure 3",
+            kit.more_than(1),
+            three.gap / two.gap,
+        ),
+        kit.claim(
+            "diagonal",
+            r"$U^\top \nabla L V$ is dominated by its diagonal, N = 2 (mean size of its entries over "
+            "the rest's, least while values are learnt)",
+            "Figure 3, last column",
+            kit.more_than(2),
+            ratio,
+        ),
+        *(
+            kit.claim(
+                f"theorem-{run.depth}",
+                f"Balanced layers, N = {run.depth}: singular values move as the theorem "
+                "says, up to the error of Euler's method (deviation at a step over that at half of it)",
+                "Theorem 3; order of Euler's method",
+                kit.near(2.0, 0.2),
+                np.divide(*run.deviation),
+            )
+            for run in e.balanced
+        ),
+        *(
+            kit.claim(
+                f"balance-{run.depth}",
+                f"Layers stay balanced, N = {run.depth}, up to the same (imbalance at a "
+                "step over that at half of it)",
+                "Section 3; order of Euler's method",
+                kit.near(2.0, 0.2),
+                np.divide(*run.imbalance),
+            )
+            for run in e.balanced
+        ),
+        *(
+            kit.claim(
+                f"printed-{run.depth}",
+                f"N = {run.depth}: the least error of all iterations is as the notebook "
+                f"printed it of its own draw{'' if run.depth == 1 else f' (within a factor of {FACTOR:g})'}",
+                "released notebook, output of cell 9",
+                expected,
+                run.least,
+            )
+            for run, expected in zip(e.descents, same, strict=True)
+        ),
+    ]
 
 
 @kit.styled
@@ -130,7 +190,10 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     two = e.descents[1]
     handles = [
         axes[3].plot(two.iterations[1:], values[1:], color=color, label=name)[0]
-        for values, color, name in ((two.on, kit.SERIES[0], "diagonal"), (two.off, kit.SERIES[1], "rest"))
+        for values, color, name in (
+            (two.on, kit.SERIES[0], "diagonal"),
+            (two.off, kit.SERIES[1], "rest"),
+        )
     ]
     axes[3].set(yscale="log", ylabel="mean size")
     kit.set_time_axis(axes[3], two.iterations, "linear")
@@ -140,14 +203,28 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _wanted() -> dict[str, kit.Wanted]:
-    released = "dataset.rows=100", "dataset.rank=5", "dataset.observed=2000", "architecture.rows=100"
+    released = (
+        "dataset.rows=100",
+        "dataset.rank=5",
+        "dataset.observed=2000",
+        "architecture.rows=100",
+    )
     length = "optimizer.iterations=20000", "record.snapshots.interval=100"
-    wanted = {f"N = {depth}": kit.Wanted("arora2019/identity.yaml", (*released, *length, f"architecture.depth={depth}")) for depth in DEPTHS}  # noqa: E501  # fmt: skip
+    wanted = {
+        f"N = {depth}": kit.Wanted(
+            "arora2019/identity.yaml", (*released, *length, f"architecture.depth={depth}")
+        )
+        for depth in DEPTHS
+    }
     for depth in BALANCED:
         for step in (STEP, STEP / 2):
             wanted[f"balanced, N = {depth}, step {step:g}"] = kit.Wanted(
                 "arora2019/balanced.yaml",
-                (f"architecture.depth={depth}", f"optimizer.lr={step!r}", f"optimizer.iterations={round(0.8 / step)}"),
+                (
+                    f"architecture.depth={depth}",
+                    f"optimizer.lr={step!r}",
+                    f"optimizer.iterations={round(0.8 / step)}",
+                ),
             )
     return wanted
 
@@ -161,4 +238,4 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     nulls={"unbalanced": ("initialization={kind: lecun, scale: 1.0}",)},
-)  # fmt: skip
+)

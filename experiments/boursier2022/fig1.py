@@ -9,7 +9,15 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .orthogonal import ALIGNED, CONFIGS, NULLS, VARIANTS, assumption_claim, least_cosines, read_setting
+from .orthogonal import (
+    ALIGNED,
+    CONFIGS,
+    NULLS,
+    VARIANTS,
+    assumption_claim,
+    least_cosines,
+    read_setting,
+)
 from .states import LOSS_FACTOR, NAN, NetworkState, clock, horizon, loss_curve, state_at
 from .theory.growth import Saddle, intermediate_saddle
 from .theory.phases import PhaseTimes, largest_epsilon, phase_times
@@ -30,21 +38,39 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     with `epsilon`, the largest that Appendix B.2 allows, `predicted` with `EPSILON`.
     """
     run = runs["orthogonal"]
-    setting, curve, iterations = read_setting(run), loss_curve(run), clock(run, run.snapshot_iterations)
-    aligned = (float(i) for i in iterations if min(least_cosines(setting, state_at(run, int(i)))) > ALIGNED)
+    setting, curve, iterations = (
+        read_setting(run),
+        loss_curve(run),
+        clock(run, run.snapshot_iterations),
+    )
+    aligned = (
+        float(i) for i in iterations if min(least_cosines(setting, state_at(run, int(i)))) > ALIGNED
+    )
     e = kit.Evidence(
-        setting=setting, curve=curve, ends=[0.0, next(aligned, NAN), NAN, NAN, NAN, float(horizon(run))],
-        predicted=None, leading=(NAN, NAN), epsilon=NAN, lemma_2=None, fact_1=(NAN, NAN),
-    )  # fmt: skip
+        setting=setting,
+        curve=curve,
+        ends=[0.0, next(aligned, NAN), NAN, NAN, NAN, float(horizon(run))],
+        predicted=None,
+        leading=(NAN, NAN),
+        epsilon=NAN,
+        lemma_2=None,
+        fact_1=(NAN, NAN),
+    )
     if not setting.usable:
         return e
-    saddle, e.epsilon = intermediate_saddle(setting.x, setting.y, LOSS_FACTOR), largest_epsilon(setting.x, setting.y)
+    saddle, e.epsilon = (
+        intermediate_saddle(setting.x, setting.y, LOSS_FACTOR),
+        largest_epsilon(setting.x, setting.y),
+    )
     times, limit, e.predicted = (_times(setting, epsilon) for epsilon in (e.epsilon, 0.0, EPSILON))
     at_saddle = iterations[(iterations >= times.first_fitted) & (iterations <= times.saddle_left)]
     distances = [distance(state_at(run, int(i)), saddle) for i in at_saddle]
     below, fitted = (curve.first_below(saddle.loss * share) for share in (1 + DONE, DONE))
     e.ends[2:5] = below, curve.escape(saddle.loss, DONE), fitted
-    e.leading, e.lemma_2 = (limit.first_fitted, limit.saddle_left), state_at(run, round(times.aligned))
+    e.leading, e.lemma_2 = (
+        (limit.first_fitted, limit.saddle_left),
+        state_at(run, round(times.aligned)),
+    )
     e.fact_1 = max(distances, default=NAN), setting.lambda_ ** (e.epsilon / 5)
     return e
 
@@ -63,7 +89,9 @@ def distance(state: NetworkState, saddle: Saddle) -> float:
 
 def _times(setting: kit.Evidence, epsilon: float) -> PhaseTimes:
     """Return the times of Lemmas 2 to 4 and Fact 1 in iterations."""
-    return phase_times(setting.x, setting.y, setting.lambda_, epsilon, loss_factor=LOSS_FACTOR * setting.lr)
+    return phase_times(
+        setting.x, setting.y, setting.lambda_, epsilon, loss_factor=LOSS_FACTOR * setting.lr
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -81,38 +109,81 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     fall = 1 - float(before[-1] / e.curve.start) if before.size else NAN
     return [
         assumption_claim(s),
-        kit.claim("order", "Alignment, fitting positive labels, saddle, fitting negative labels, convergence follow "
-                  "one another", "Section 4.2, Figure 1 (number of phases in this order)", kit.exactly(5),
-                  float(np.sum(np.diff(e.ends) > 0))),
-        kit.claim("alignment-before-growth", "Alignment is over before the loss falls (its relative fall when all "
-                  "cosines exceed 0.99)", "Section 4.2, Lemma 2", kit.less_than(DONE), fall),
-        kit.claim("lemma-2-cosine", r"At $-\epsilon \ln(\lambda)/\|D_-\|$ neurons are aligned (least cosine), "
-                  rf"$\epsilon$ = {eps:.3g}",
-                  "Lemma 2 (i), (ii): 1 - 2 lambda^eps", kit.at_least(cosine_bound), cosine),
-        kit.claim("lemma-2-norm", "All norms are small at the end of alignment (the largest over its bound), "
-                  rf"$\epsilon$ = {eps:.3g}", "Lemma 2 (iii): 2 c lambda^(1 - r eps)", kit.at_most(1.0),
-                  kit.given(cosine >= cosine_bound, norm / norm_bound)),
-        kit.claim("lemma-3", r"Positive labels are fitted by $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$, $\epsilon$ = "
-                  f"{EPSILON:g} (multiple)", "Lemma 3, Figure 1", kit.at_most(1 + 3 * EPSILON), positive / first),
-        kit.claim("lemma-4", r"Negative labels are fitted by $-(1 + 3 r \epsilon) \ln(\lambda)/\|D_-\|$, $\epsilon$ = "
-                  f"{EPSILON:g} (multiple)", "Lemma 4, Figure 1", kit.at_most(1 + 3 * r * EPSILON), negative / second),
-        kit.claim("fact-1", r"From $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$ to $-(1 - \epsilon) \ln(\lambda)/\|D_-\|$ "
-                  r"the network stays near an intermediate saddle (largest distance from the nearest), $\epsilon$ = "
-                  f"{eps:.3g}",
-                  "Fact 1: lambda^(eps/5)", kit.at_most(e.fact_1[1]) if e.lemma_2 else kit.near(NAN, 0), e.fact_1[0]),
-    ]  # fmt: skip
+        kit.claim(
+            "order",
+            "Alignment, fitting positive labels, saddle, fitting negative labels, convergence follow "
+            "one another",
+            "Section 4.2, Figure 1 (number of phases in this order)",
+            kit.exactly(5),
+            float(np.sum(np.diff(e.ends) > 0)),
+        ),
+        kit.claim(
+            "alignment-before-growth",
+            "Alignment is over before the loss falls (its relative fall when all "
+            "cosines exceed 0.99)",
+            "Section 4.2, Lemma 2",
+            kit.less_than(DONE),
+            fall,
+        ),
+        kit.claim(
+            "lemma-2-cosine",
+            r"At $-\epsilon \ln(\lambda)/\|D_-\|$ neurons are aligned (least cosine), "
+            rf"$\epsilon$ = {eps:.3g}",
+            "Lemma 2 (i), (ii): 1 - 2 lambda^eps",
+            kit.at_least(cosine_bound),
+            cosine,
+        ),
+        kit.claim(
+            "lemma-2-norm",
+            "All norms are small at the end of alignment (the largest over its bound), "
+            rf"$\epsilon$ = {eps:.3g}",
+            "Lemma 2 (iii): 2 c lambda^(1 - r eps)",
+            kit.at_most(1.0),
+            kit.given(cosine >= cosine_bound, norm / norm_bound),
+        ),
+        kit.claim(
+            "lemma-3",
+            r"Positive labels are fitted by $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$, $\epsilon$ = "
+            f"{EPSILON:g} (multiple)",
+            "Lemma 3, Figure 1",
+            kit.at_most(1 + 3 * EPSILON),
+            positive / first,
+        ),
+        kit.claim(
+            "lemma-4",
+            r"Negative labels are fitted by $-(1 + 3 r \epsilon) \ln(\lambda)/\|D_-\|$, $\epsilon$ = "
+            f"{EPSILON:g} (multiple)",
+            "Lemma 4, Figure 1",
+            kit.at_most(1 + 3 * r * EPSILON),
+            negative / second,
+        ),
+        kit.claim(
+            "fact-1",
+            r"From $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$ to $-(1 - \epsilon) \ln(\lambda)/\|D_-\|$ "
+            r"the network stays near an intermediate saddle (largest distance from the nearest), $\epsilon$ = "
+            f"{eps:.3g}",
+            "Fact 1: lambda^(eps/5)",
+            kit.at_most(e.fact_1[1]) if e.lemma_2 else kit.near(NAN, 0),
+            e.fact_1[0],
+        ),
+    ]
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
     """Return when the saddle is left; Fact 1 says 1 - eps as lambda goes to 0."""
-    return {"multiple of -ln(lambda)/||D-|| at which the intermediate saddle is left": e.ends[3] / e.leading[1]}
+    return {
+        "multiple of -ln(lambda)/||D-|| at which the intermediate saddle is left": e.ends[3]
+        / e.leading[1]
+    }
 
 
 PHASES = (
-    ("early alignment (Lemma 2)", "#4A6FA5"), ("fitting positive labels (Lemma 3)", "#5B2A8C"),
-    ("intermediate saddle (Fact 1)", "#555555"), ("fitting negative labels (Lemma 4)", "#B34700"),
+    ("early alignment (Lemma 2)", "#4A6FA5"),
+    ("fitting positive labels (Lemma 3)", "#5B2A8C"),
+    ("intermediate saddle (Fact 1)", "#555555"),
+    ("fitting negative labels (Lemma 4)", "#B34700"),
     ("final convergence", "#00614A"),
-)  # fmt: skip
+)
 FORMULAS = {
     "aligned": r"$-\varepsilon\,\ln\lambda\,/\,\Vert D_-\Vert$",
     "first_fitted": r"$-(1+3\varepsilon)\,\ln\lambda\,/\,\Vert D_+\Vert$",
@@ -129,9 +200,18 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
     def flag(time: float, edge: float, height: float, label: str, color: str) -> None:
         """Write a label beside a line from the `edge` of the bar to a height."""
-        axes.annotate("", (time, edge), (time, height), arrowprops={"arrowstyle": "-|>", "color": kit.PALETTE.muted})
+        axes.annotate(
+            "",
+            (time, edge),
+            (time, height),
+            arrowprops={"arrowstyle": "-|>", "color": kit.PALETTE.muted},
+        )
         side = 1 if time < 0.65 * end else -1
-        look: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "center", "color": color}
+        look: dict[str, Any] = {
+            "ha": "left" if side > 0 else "right",
+            "va": "center",
+            "color": color,
+        }
         axes.annotate(label, (time, height), (3 * side, 0), textcoords="offset points", **look)
 
     for k, ((name, color), (first, last)) in enumerate(zip(PHASES, pairwise(e.ends), strict=True)):
@@ -141,7 +221,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
                 axes.text((first + last) / 2, 0, name, ha="center", va="center", color="white")
             else:
                 flag((first + last) / 2, 0.5, 4.1 - 0.9 * k, name, color)
-    for row, (name, formula) in zip((0, 1, 0, 2), FORMULAS.items() if e.predicted is not None else (), strict=False):
+    for row, (name, formula) in zip(
+        (0, 1, 0, 2), FORMULAS.items() if e.predicted is not None else (), strict=False
+    ):
         time = getattr(e.predicted, name)
         end = max(end, time)
         flag(time, -0.5, -1.7 - row, formula, kit.PALETTE.theory)
@@ -159,8 +241,12 @@ FIGURE = kit.Figure(
         "The phases of training on two orthogonal points, measured, above the ends of the phases that Lemmas 2 to 4 "
         "and Fact 1 give. Times are halved, since the experiment minimises the mean squared error."
     ),
-    configs=CONFIGS, variants=VARIANTS, nulls=NULLS,
-    passes={"linear": {
-        "lemma-3 lemma-4": "The lemmas bound times from above: a linear network fits both labels at once, and sooner.",
-    }},
-)  # fmt: skip
+    configs=CONFIGS,
+    variants=VARIANTS,
+    nulls=NULLS,
+    passes={
+        "linear": {
+            "lemma-3 lemma-4": "The lemmas bound times from above: a linear network fits both labels at once, and sooner.",
+        }
+    },
+)

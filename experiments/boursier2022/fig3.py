@@ -7,7 +7,16 @@ import numpy as np
 from dynamics_cli import kit
 
 from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, read_setting
-from .states import LOSS_FACTOR, NAN, NetworkState, clock, loss_chart, loss_curve, state_at, time_text
+from .states import (
+    LOSS_FACTOR,
+    NAN,
+    NetworkState,
+    clock,
+    loss_chart,
+    loss_curve,
+    state_at,
+    time_text,
+)
 from .theory.growth import intermediate_saddle, predicted_loss
 from .theory.phases import largest_epsilon
 
@@ -27,7 +36,11 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     loss `saddle_loss` (Fact 1), are left, NaN if never. Without a `prediction` (k,) the theory does not apply.
     """
     run = runs["orthogonal"]
-    setting, curve, iterations = read_setting(run), loss_curve(run), clock(run, run.snapshot_iterations)
+    setting, curve, iterations = (
+        read_setting(run),
+        loss_curve(run),
+        clock(run, run.snapshot_iterations),
+    )
     states = [state_at(run, int(i)) for i in iterations]
     gradients = np.array([gradient_norm(state, setting.x, setting.y) for state in states])
     theta = np.stack([np.column_stack([state.W, state.a]).ravel() for state in states])
@@ -39,9 +52,15 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         saddle_loss = intermediate_saddle(x, y, LOSS_FACTOR).loss
         second = curve.escape(saddle_loss, DROP)
     return kit.Evidence(
-        setting=setting, curve=curve, prediction=prediction, saddle_loss=saddle_loss, iterations=iterations,
-        left=(curve.escape(curve.start, DROP), second), gradients=gradients, distances=distances,
-    )  # fmt: skip
+        setting=setting,
+        curve=curve,
+        prediction=prediction,
+        saddle_loss=saddle_loss,
+        iterations=iterations,
+        left=(curve.escape(curve.start, DROP), second),
+        gradients=gradients,
+        distances=distances,
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -49,33 +68,81 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     flat = np.abs(curve.losses[curve.iterations <= 4000] / start - 1).max()
     saddle = curve.plateau(8000, NEAR) if curve.iterations[-1] >= 8000 else None
     passed = saddle is not None and flat <= DROP and abs(saddle.value - e.saddle_loss) <= NEAR
-    deviation = float(np.abs(e.prediction - curve.losses).max() / start) if e.prediction is not None else NAN
+    deviation = (
+        float(np.abs(e.prediction - curve.losses).max() / start)
+        if e.prediction is not None
+        else NAN
+    )
     at_saddles = [kit.value_at(e.iterations, e.gradients, i) for i in (4000, 8000)]
     rate, (radius, constant) = final_rate(e), local_pl(e)
     return [
         assumption_claim(e.setting),
-        kit.claim("first-saddle", "The saddle at 0 is left after 5000 iterations (loss down by 1 %)",
-                  "Section 5, Figure 3", kit.around(5000), first),
-        kit.claim("first-flat", "Until 4000 the loss stays at the zero network's (largest relative change)",
-                  "Section 5, Figure 3", kit.at_most(DROP), kit.given(np.isfinite(first), flat)),
-        kit.claim("saddle-loss", "Near iteration 8000 the loss is the intermediate saddle's",
-                  "Fact 1, Figure 3", kit.near(e.saddle_loss, NEAR), saddle.value if saddle else NAN),
-        kit.claim("second-saddle", "The second saddle is only left around iteration 11000 (loss down by 1 %)",
-                  "Section 5, Figure 3", kit.around(11000), second),
-        kit.claim("small-gradients", "The gradient is small near both saddles, so that no PL inequality holds all the "
-                  "way (the larger of its norms at 4000 and 8000, over the largest of all)", "Section 3.2, Figure 3",
-                  kit.at_most(0.1), kit.given(passed, max(at_saddles) / e.gradients.max())),
-        kit.claim("rate", r"In the end the loss falls exponentially at a rate $\|D_-\|$ at least (rate over $\|D_-\|$)",
-                  "Section 4.2, Lemma 5", kit.at_least(1.0), rate),
-        kit.claim("local-pl", r"$\|\nabla L\|^2 / L$ is $\|D_-\|$ at least within $\lambda^{\epsilon/240}$ of the "
-                  rf"limit ({radius:.3g}, $\epsilon$ of Appendix B.2; least ratio over $\|D_-\|$)",
-                  "Lemma 5", kit.at_least(1.0), constant),
-        kit.claim("zero-loss", "At the end of training the loss is 0 (final loss over initial loss)",
-                  "Theorem 1, Section 5, Figure 3", kit.less_than(1e-6), curve.losses[-1] / start),
-        kit.claim("predicted-curve", "Two logistic growths give the loss curve (largest deviation over initial loss)",
-                  "Section 4.2, equation for u+",
-                  kit.at_most(0.01), kit.given(np.isfinite(first) and np.isfinite(second), deviation)),
-    ]  # fmt: skip
+        kit.claim(
+            "first-saddle",
+            "The saddle at 0 is left after 5000 iterations (loss down by 1 %)",
+            "Section 5, Figure 3",
+            kit.around(5000),
+            first,
+        ),
+        kit.claim(
+            "first-flat",
+            "Until 4000 the loss stays at the zero network's (largest relative change)",
+            "Section 5, Figure 3",
+            kit.at_most(DROP),
+            kit.given(np.isfinite(first), flat),
+        ),
+        kit.claim(
+            "saddle-loss",
+            "Near iteration 8000 the loss is the intermediate saddle's",
+            "Fact 1, Figure 3",
+            kit.near(e.saddle_loss, NEAR),
+            saddle.value if saddle else NAN,
+        ),
+        kit.claim(
+            "second-saddle",
+            "The second saddle is only left around iteration 11000 (loss down by 1 %)",
+            "Section 5, Figure 3",
+            kit.around(11000),
+            second,
+        ),
+        kit.claim(
+            "small-gradients",
+            "The gradient is small near both saddles, so that no PL inequality holds all the "
+            "way (the larger of its norms at 4000 and 8000, over the largest of all)",
+            "Section 3.2, Figure 3",
+            kit.at_most(0.1),
+            kit.given(passed, max(at_saddles) / e.gradients.max()),
+        ),
+        kit.claim(
+            "rate",
+            r"In the end the loss falls exponentially at a rate $\|D_-\|$ at least (rate over $\|D_-\|$)",
+            "Section 4.2, Lemma 5",
+            kit.at_least(1.0),
+            rate,
+        ),
+        kit.claim(
+            "local-pl",
+            r"$\|\nabla L\|^2 / L$ is $\|D_-\|$ at least within $\lambda^{\epsilon/240}$ of the "
+            rf"limit ({radius:.3g}, $\epsilon$ of Appendix B.2; least ratio over $\|D_-\|$)",
+            "Lemma 5",
+            kit.at_least(1.0),
+            constant,
+        ),
+        kit.claim(
+            "zero-loss",
+            "At the end of training the loss is 0 (final loss over initial loss)",
+            "Theorem 1, Section 5, Figure 3",
+            kit.less_than(1e-6),
+            curve.losses[-1] / start,
+        ),
+        kit.claim(
+            "predicted-curve",
+            "Two logistic growths give the loss curve (largest deviation over initial loss)",
+            "Section 4.2, equation for u+",
+            kit.at_most(0.01),
+            kit.given(np.isfinite(first) and np.isfinite(second), deviation),
+        ),
+    ]
 
 
 def gradient_norm(state: NetworkState, x: kit.Floats, y: kit.Floats) -> float:
@@ -86,7 +153,12 @@ def gradient_norm(state: NetworkState, x: kit.Floats, y: kit.Floats) -> float:
     z = x @ state.W.T  # (n, m)
     on = z > 1e-6 * np.outer(np.linalg.norm(x, axis=1), state.norms)
     errors = LOSS_FACTOR / len(y) * (state.h - y)[:, None] * on
-    return float(np.hypot(np.linalg.norm((errors.T @ x) * state.a[:, None]), np.linalg.norm((errors * z).sum(axis=0))))
+    return float(
+        np.hypot(
+            np.linalg.norm((errors.T @ x) * state.a[:, None]),
+            np.linalg.norm((errors * z).sum(axis=0)),
+        )
+    )
 
 
 def final_rate(e: kit.Evidence) -> float:
@@ -97,7 +169,10 @@ def final_rate(e: kit.Evidence) -> float:
     first, last = (e.curve.first_below(share * e.curve.start) for share in (DONE, DONE * 1e-4))
     if not last > first or e.setting.slower == 0:
         return NAN
-    return float(np.log(e.curve.at(first) / e.curve.at(last)) / ((last - first) * e.setting.lr * e.setting.slower))
+    return float(
+        np.log(e.curve.at(first) / e.curve.at(last))
+        / ((last - first) * e.setting.lr * e.setting.slower)
+    )
 
 
 def local_pl(e: kit.Evidence) -> tuple[float, float]:
@@ -109,7 +184,10 @@ def local_pl(e: kit.Evidence) -> tuple[float, float]:
     reliable = losses > 1e-9 * e.curve.start
     if not e.setting.usable or not reliable.any():
         return NAN, NAN
-    ratios, distances = (e.gradients**2 / losses / e.setting.slower)[reliable], e.distances[reliable]
+    ratios, distances = (
+        (e.gradients**2 / losses / e.setting.slower)[reliable],
+        e.distances[reliable],
+    )
     radius = e.setting.lambda_ ** (largest_epsilon(e.setting.x, e.setting.y) / 240)
     return radius, float(ratios[distances <= radius].min(initial=np.inf))
 
@@ -120,16 +198,26 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     handles = kit.draw_chart(axes, loss_chart(curve, name="measured"))
     if e.prediction is not None:
         x, y = kit.decimate(curve.iterations, e.prediction)
-        handles += axes.plot(x, y, color=kit.PALETTE.theory, lw=1.1, ls=(0, (4, 2)), label="predicted (Section 4.2)")
+        handles += axes.plot(
+            x, y, color=kit.PALETTE.theory, lw=1.1, ls=(0, (4, 2)), label="predicted (Section 4.2)"
+        )
     axes.set_ylim(-0.03 * curve.start, 1.12 * curve.start)
-    for name, at, level in zip(("first", "second"), e.left, (curve.start, e.saddle_loss), strict=True):
+    for name, at, level in zip(
+        ("first", "second"), e.left, (curve.start, e.saddle_loss), strict=True
+    ):
         if np.isfinite(at):
             place = (at, level * (1 - DROP))
-            axes.plot(*place, "v", color=kit.PALETTE.highlight, ms=5, mec="white", mew=0.4, zorder=4)
+            axes.plot(
+                *place, "v", color=kit.PALETTE.highlight, ms=5, mec="white", mew=0.4, zorder=4
+            )
             axes.annotate(
-                f"{name} saddle left\n{time_text(at, curve.flow)}", place, xytext=(6, 1), textcoords="offset points",
-                fontsize=kit.SMALL, color=kit.PALETTE.theory,
-            )  # fmt: skip
+                f"{name} saddle left\n{time_text(at, curve.flow)}",
+                place,
+                xytext=(6, 1),
+                textcoords="offset points",
+                fontsize=kit.SMALL,
+                color=kit.PALETTE.theory,
+            )
     kit.figure_legend(figure, handles)
     return figure
 
@@ -140,9 +228,13 @@ FIGURE = kit.Figure(
         "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate saddle, convergence. "
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
     ),
-    configs=CONFIGS, variants=VARIANTS, nulls=NULLS,
-    passes={"linear": {
-        "first-flat": "The saddle at 0 and the slow escape from it are every homogeneous network's.",
-        "rate zero-loss": "Orthogonal points are fitted by a linear function too; its neurons are active on both.",
-    }},
-)  # fmt: skip
+    configs=CONFIGS,
+    variants=VARIANTS,
+    nulls=NULLS,
+    passes={
+        "linear": {
+            "first-flat": "The saddle at 0 and the slow escape from it are every homogeneous network's.",
+            "rate zero-loss": "Orthogonal points are fitted by a linear function too; its neurons are active on both.",
+        }
+    },
+)

@@ -49,12 +49,16 @@ def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
     start, saddle = states[0], states[2]
     limits = sphere_flow(x, y, start.W, start.a, [np.inf], loss_factor=LOSS_FACTOR).directions[0]
     return kit.Evidence(
-        x=x, y=y, states=states, limits=limits, curve=curve,
+        x=x,
+        y=y,
+        states=states,
+        limits=limits,
+        curve=curve,
         plateau=curve.plateau(saddle.iteration, 0.01 * curve.at(saddle.iteration)),
         saddle_loss=one_sign_saddle_loss(x, y, 1, loss_factor=LOSS_FACTOR),
         flipped=int(np.sum(saddle.signs != start.signs)),
         negative=int(np.sum((saddle.a < 0) & (x @ saddle.W.T > 0).any(axis=0))),
-    )  # fmt: skip
+    )
 
 
 def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
@@ -66,37 +70,98 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
     kinks = distinct_kinks(end.W, within=(float(inputs.min()), float(inputs.max())))
     grew = kit.significant(leaving.W, VISIBLE) & (leaving.norms > saddle.norms)
     share = float(np.mean(to_limit <= ALIGNED))
-    fell = e.curve.escape(e.curve.start) < saddle.iteration  # false for NaN: the saddle at 0 was never left
-    groups = kit.cluster_directions(saddle.W, signs=saddle.a, relative_norm=VISIBLE, angle_tolerance=GROUP_ANGLE)
+    fell = (
+        e.curve.escape(e.curve.start) < saddle.iteration
+    )  # false for NaN: the saddle at 0 was never left
+    groups = kit.cluster_directions(
+        saddle.W, signs=saddle.a, relative_norm=VISIBLE, angle_tolerance=GROUP_ANGLE
+    )
     return [
-        kit.claim("alignment", "Early alignment by iteration 15000 (share of visible neurons within 5 degrees of their "
-                  "limit in Eq. 10)", "Appendix A.1, Figure 4(b), Eq. 10", kit.more_than(0.5), share),
-        kit.claim("alignment-loss", "Norms are still negligible at iteration 15000 (loss over loss at the start)",
-                  "Appendix A.1, Figure 4(b), (f)",
-                  kit.more_than(0.999), kit.given(share > 0.5, e.curve.at(15000) / e.curve.start)),
-        kit.claim("two-groups", "Two groups of neurons grow until the intermediate saddle (orthogonal data: one)",
-                  "Appendix A.1, Figure 4(c)", kit.exactly(2), kit.given(bends(saddle, inputs), groups.count)),
-        kit.claim("turn-before", "Neurons do not keep a fixed direction before the saddle (least turn of a visible "
-                  "neuron, degrees)",
-                  "Appendix A.1", kit.at_least(TURN), kit.given(bends(saddle, inputs), turned.min())),
-        kit.claim("saddle-loss", "The loss at 94000 is an intermediate saddle's, where no negative neuron has grown "
-                  "(loss; the least loss with positive output weights)",
-                  "Figure 4(c), (f)", kit.near(e.saddle_loss, 1e-4), e.curve.at(94000)),
-        kit.claim("saddle-flat", "The loss is flat near the saddle: -dL/dt, the squared gradient, is small (share by "
-                  "which the loss falls around 94000, within 10 %)", "Figure 4(f)", kit.at_most(0.01),
-                  kit.given(fell and bends(saddle, inputs), 1 - e.curve.at(94000 * 1.1) / e.curve.at(94000 * 0.9))),
-        kit.claim("left", "At 150000 the saddle is being left (loss over the saddle's)",
-                  "Appendix A.1, Figure 4(d), (f)", kit.less_than(0.99), e.curve.at(150000) / e.curve.at(94000)),
-        kit.claim("growth", "At 150000 norms still grow (sum of squares over that at the saddle)",
-                  "Appendix A.1, Figure 4(d)", kit.more_than(1.01), np.sum(leaving.norms**2) / np.sum(saddle.norms**2)),
-        kit.claim("turn-after", "Neurons that grow change their direction (largest turn since 94000, degrees)",
-                  "Appendix A.1, Figure 4(d)", kit.at_least(TURN), turns(saddle, leaving)[grew].max(initial=0.0)),
-        kit.claim("zero-loss", "In the final state the training loss is zero",
-                  "Appendix A.1, Figure 4(e)", kit.less_than(1e-3), e.curve.at(300000)),
-        kit.claim("sparse",
-                  "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
-                  "Appendix A.1, Figure 4(e)", kit.at_most(len(inputs) - 2), kit.given(bends(end, inputs), len(kinks))),
-    ]  # fmt: skip
+        kit.claim(
+            "alignment",
+            "Early alignment by iteration 15000 (share of visible neurons within 5 degrees of their "
+            "limit in Eq. 10)",
+            "Appendix A.1, Figure 4(b), Eq. 10",
+            kit.more_than(0.5),
+            share,
+        ),
+        kit.claim(
+            "alignment-loss",
+            "Norms are still negligible at iteration 15000 (loss over loss at the start)",
+            "Appendix A.1, Figure 4(b), (f)",
+            kit.more_than(0.999),
+            kit.given(share > 0.5, e.curve.at(15000) / e.curve.start),
+        ),
+        kit.claim(
+            "two-groups",
+            "Two groups of neurons grow until the intermediate saddle (orthogonal data: one)",
+            "Appendix A.1, Figure 4(c)",
+            kit.exactly(2),
+            kit.given(bends(saddle, inputs), groups.count),
+        ),
+        kit.claim(
+            "turn-before",
+            "Neurons do not keep a fixed direction before the saddle (least turn of a visible "
+            "neuron, degrees)",
+            "Appendix A.1",
+            kit.at_least(TURN),
+            kit.given(bends(saddle, inputs), turned.min()),
+        ),
+        kit.claim(
+            "saddle-loss",
+            "The loss at 94000 is an intermediate saddle's, where no negative neuron has grown "
+            "(loss; the least loss with positive output weights)",
+            "Figure 4(c), (f)",
+            kit.near(e.saddle_loss, 1e-4),
+            e.curve.at(94000),
+        ),
+        kit.claim(
+            "saddle-flat",
+            "The loss is flat near the saddle: -dL/dt, the squared gradient, is small (share by "
+            "which the loss falls around 94000, within 10 %)",
+            "Figure 4(f)",
+            kit.at_most(0.01),
+            kit.given(
+                fell and bends(saddle, inputs),
+                1 - e.curve.at(94000 * 1.1) / e.curve.at(94000 * 0.9),
+            ),
+        ),
+        kit.claim(
+            "left",
+            "At 150000 the saddle is being left (loss over the saddle's)",
+            "Appendix A.1, Figure 4(d), (f)",
+            kit.less_than(0.99),
+            e.curve.at(150000) / e.curve.at(94000),
+        ),
+        kit.claim(
+            "growth",
+            "At 150000 norms still grow (sum of squares over that at the saddle)",
+            "Appendix A.1, Figure 4(d)",
+            kit.more_than(1.01),
+            np.sum(leaving.norms**2) / np.sum(saddle.norms**2),
+        ),
+        kit.claim(
+            "turn-after",
+            "Neurons that grow change their direction (largest turn since 94000, degrees)",
+            "Appendix A.1, Figure 4(d)",
+            kit.at_least(TURN),
+            turns(saddle, leaving)[grew].max(initial=0.0),
+        ),
+        kit.claim(
+            "zero-loss",
+            "In the final state the training loss is zero",
+            "Appendix A.1, Figure 4(e)",
+            kit.less_than(1e-3),
+            e.curve.at(300000),
+        ),
+        kit.claim(
+            "sparse",
+            "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
+            "Appendix A.1, Figure 4(e)",
+            kit.at_most(len(inputs) - 2),
+            kit.given(bends(end, inputs), len(kinks)),
+        ),
+    ]
 
 
 def numbers_fig4(e: kit.Evidence) -> dict[str, float]:
@@ -108,15 +173,29 @@ def numbers_fig4(e: kit.Evidence) -> dict[str, float]:
 
 
 def draw_fig4(e: kit.Evidence) -> kit.Drawing:
-    titles = ["Initialisation", "End of early alignment", "Intermediate saddle", "Growth, realignment", "Final state"]
+    titles = [
+        "Initialisation",
+        "End of early alignment",
+        "Intermediate saddle",
+        "Growth, realignment",
+        "Final state",
+    ]
 
     def loss_panel(axes: kit.Axes) -> None:
         draw_profile(axes, 5, e.curve, e.plateau)
         for letter, state in zip("bcde", e.states[1:], strict=True):
-            at = (kit.value_at(e.curve.iterations, e.curve.iterations, state.iteration), e.curve.at(state.iteration))
+            at = (
+                kit.value_at(e.curve.iterations, e.curve.iterations, state.iteration),
+                e.curve.at(state.iteration),
+            )
             axes.plot(*at, kit.MARKER, color=kit.PALETTE.theory, ms=3, zorder=4)
-            place: dict[str, Any] = {"xytext": (0, 5 if letter == "e" else -10), "textcoords": "offset points"}
-            axes.annotate(letter, at, ha="center", fontsize=kit.SMALL, color=kit.PALETTE.theory, **place)
+            place: dict[str, Any] = {
+                "xytext": (0, 5 if letter == "e" else -10),
+                "textcoords": "offset points",
+            }
+            axes.annotate(
+                letter, at, ha="center", fontsize=kit.SMALL, color=kit.PALETTE.theory, **place
+            )
 
     return draw_states(e.states, titles, e.x[:, 0], e.y, extra=loss_panel)
 
@@ -130,7 +209,7 @@ FIGURE_4 = kit.Figure(
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
     variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"),
-)  # fmt: skip
+)
 
 
 NEARLY = 0.1
@@ -149,9 +228,14 @@ def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
     first, last = line_state(run, 0), line_state(run, run.iterations)
     kernel = ntk_interpolator(x, y, first.W, first.a)
     return kit.Evidence(
-        x=x, y=y, first=first, last=last, curve=loss_curve(run), small=loss_curve(runs["small"]),
+        x=x,
+        y=y,
+        first=first,
+        last=last,
+        curve=loss_curve(run),
+        small=loss_curve(runs["small"]),
         interpolator=lambda inputs: kernel(np.column_stack([inputs, np.ones_like(inputs)])),
-    )  # fmt: skip
+    )
 
 
 def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
@@ -159,34 +243,69 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
     within = (float(e.x[:, 0].min()), float(e.x[:, 0].max()))
     grid = np.linspace(*within, 2001)
     end = last.function(grid)
-    error, size = (float(np.sqrt(np.mean(values**2))) for values in (end - e.interpolator(grid), end))
+    error, size = (
+        float(np.sqrt(np.mean(values**2))) for values in (end - e.interpolator(grid), end)
+    )
     fitted, fitted_small = (losses.first_below(FITTED) for losses in (curve, e.small))
     done = np.isfinite(fitted)  # before that, nothing can be said of the end of training
-    least_small = fitted_small if np.isfinite(fitted_small) else float(e.small.iterations[-1])  # it took longer
+    least_small = (
+        fitted_small if np.isfinite(fitted_small) else float(e.small.iterations[-1])
+    )  # it took longer
     return [
-        kit.claim("lazy", "Neurons do not move significantly (median relative movement of hidden weights)",
-                  "Appendix A.1, Figure 5",
-                  kit.at_most(NEARLY), kit.given(done, np.median(kit.norms(last.W - first.W) / first.norms))),
-        kit.claim("kinks", "The final function is not as simple as for small initialisation (kinks between the inputs: "
-                  "tens)", "Appendix A.1, Figure 5(b)", kit.at_least(20),
-                  kit.given(done, len(distinct_kinks(last.W, within=within)))),
-        kit.claim("loss", "The loss converges to 0 within 5000 iterations (orders of magnitude fallen)",
-                  "Appendix A.1, Figure 5(b)", kit.at_least(4), np.log10(curve.start / curve.losses.min())),
-        kit.claim("no-saddle", "The trajectory does not go through saddle points (plateaus of the loss)",
-                  "Appendix A.1", kit.exactly(0),
-                  kit.given(done, len(kit.find_plateaus(curve.iterations, curve.losses, floor=1e-4)))),
-        kit.claim("faster", "The loss converges much faster than from a small initialisation (first iteration below "
-                  "1e-3, over Figure 4's)", "Appendix A.1", kit.at_most(0.1), fitted / least_small),
-        kit.claim("kernel", "The final function is approximately the interpolator of the tangent kernel at "
-                  "initialisation (root mean square distance between the inputs, over the final function's size)",
-                  "Appendix A.1", kit.at_most(NEARLY), kit.given(done, error / size)),
-    ]  # fmt: skip
+        kit.claim(
+            "lazy",
+            "Neurons do not move significantly (median relative movement of hidden weights)",
+            "Appendix A.1, Figure 5",
+            kit.at_most(NEARLY),
+            kit.given(done, np.median(kit.norms(last.W - first.W) / first.norms)),
+        ),
+        kit.claim(
+            "kinks",
+            "The final function is not as simple as for small initialisation (kinks between the inputs: "
+            "tens)",
+            "Appendix A.1, Figure 5(b)",
+            kit.at_least(20),
+            kit.given(done, len(distinct_kinks(last.W, within=within))),
+        ),
+        kit.claim(
+            "loss",
+            "The loss converges to 0 within 5000 iterations (orders of magnitude fallen)",
+            "Appendix A.1, Figure 5(b)",
+            kit.at_least(4),
+            np.log10(curve.start / curve.losses.min()),
+        ),
+        kit.claim(
+            "no-saddle",
+            "The trajectory does not go through saddle points (plateaus of the loss)",
+            "Appendix A.1",
+            kit.exactly(0),
+            kit.given(done, len(kit.find_plateaus(curve.iterations, curve.losses, floor=1e-4))),
+        ),
+        kit.claim(
+            "faster",
+            "The loss converges much faster than from a small initialisation (first iteration below "
+            "1e-3, over Figure 4's)",
+            "Appendix A.1",
+            kit.at_most(0.1),
+            fitted / least_small,
+        ),
+        kit.claim(
+            "kernel",
+            "The final function is approximately the interpolator of the tangent kernel at "
+            "initialisation (root mean square distance between the inputs, over the final function's size)",
+            "Appendix A.1",
+            kit.at_most(NEARLY),
+            kit.given(done, error / size),
+        ),
+    ]
 
 
 def draw_fig5(e: kit.Evidence) -> kit.Drawing:
     titles = ["Initialisation", "End of training"]
     states = [e.first, e.last]
-    return draw_states(states, titles, e.x[:, 0], e.y, overlay=e.interpolator, overlay_label="NTK interpolator")
+    return draw_states(
+        states, titles, e.x[:, 0], e.y, overlay=e.interpolator, overlay_label="NTK interpolator"
+    )
 
 
 FIGURE_5 = kit.Figure(
@@ -195,8 +314,11 @@ FIGURE_5 = kit.Figure(
         "As Figure 4, with initialisation scale 10: between the first and the last state the neurons hardly move. "
         "Dashed: the interpolator of the tangent kernel at initialisation."
     ),
-    configs={"large": "boursier2022/five_points_large.yaml", "small": "boursier2022/five_points.yaml"},
-)  # fmt: skip
+    configs={
+        "large": "boursier2022/five_points_large.yaml",
+        "small": "boursier2022/five_points.yaml",
+    },
+)
 
 
 FIGURES = kit.by_id(FIGURE_4, FIGURE_5)

@@ -10,7 +10,16 @@ from matplotlib.ticker import MaxNLocator
 from dynamics_cli import kit
 
 from .polar import draw_polar
-from .states import NAN, LossCurve, NetworkState, draw_profile, horizon, loss_curve, on_flow, state_at
+from .states import (
+    NAN,
+    LossCurve,
+    NetworkState,
+    draw_profile,
+    horizon,
+    loss_curve,
+    on_flow,
+    state_at,
+)
 
 CONFIGS = {"high_dim": "boursier2022/high_dim.yaml"}
 SEED_CONFIGS = {"high_dim": "boursier2022/high_dim_seeds.yaml"}
@@ -43,19 +52,27 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     states = [state_at(run, iteration) for iteration in ITERATIONS]
     basis = kit.leading_directions(states[-1].W)
     return kit.Evidence(
-        states=states, grown=state_at(run, GROWN), curve=loss_curve(run), seen=lambda state: kit.project(state.W, basis)
+        states=states,
+        grown=state_at(run, GROWN),
+        curve=loss_curve(run),
+        seen=lambda state: kit.project(state.W, basis),
     )
 
 
 def turn(before: kit.Floats, after: kit.Floats, members: kit.Bools) -> float:
     """Return the angle in degrees between the norm-weighted mean directions of `members` (m,) before and after."""
-    mean = [weights[members].sum(axis=0, keepdims=True) / np.abs(weights[members]).max() for weights in (before, after)]
+    mean = [
+        weights[members].sum(axis=0, keepdims=True) / np.abs(weights[members]).max()
+        for weights in (before, after)
+    ]
     return float(np.degrees(np.arccos(kit.cosines(mean[0], mean[1])[0])))
 
 
 def directions(W: kit.Floats, state: NetworkState, relative_norm: float = 0.0) -> int:
     """Return the number of groups of directions among neurons of weights W (m, d or 2)."""
-    return kit.cluster_directions(W, signs=state.a, angle_tolerance=SAME, relative_norm=relative_norm).count
+    return kit.cluster_directions(
+        W, signs=state.a, angle_tolerance=SAME, relative_norm=relative_norm
+    ).count
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
@@ -65,34 +82,79 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     first, second = last.signs == sign, last.signs == -sign
     aligned_seen = e.seen(aligned)
     first_gain, second_gain = (
-        float(np.sum(after.norms[members] ** 2 - before.norms[members] ** 2) / np.sum(last.norms[members] ** 2))
+        float(
+            np.sum(after.norms[members] ** 2 - before.norms[members] ** 2)
+            / np.sum(last.norms[members] ** 2)
+        )
         for before, after, members in ((aligned, growing, first), (growing, e.grown, second))
     )
     key_directions = directions(aligned_seen, aligned)
     fitted = e.curve.losses[-1] < FITTED * e.curve.start
     return [
-        kit.claim("two-directions", "Early alignment: neurons align towards two key directions (groups in the plane of "
-                  "the figure)", "Appendix A.2, Figure 6(b)", kit.exactly(2), key_directions),
-        kit.claim("alignment-loss", "Norms are still negligible when neurons are aligned (loss over loss at the start)",
-                  "Appendix A.2, Figures 6(b), 7(a)",
-                  kit.more_than(0.999), kit.given(key_directions == 2, e.curve.at(aligned.iteration) / e.curve.start)),
-        kit.claim("alignment-norm", "Neurons lie on the circle of norm 0 at the start (largest norm over largest final "
-                  "norm)", "Figure 6(b)", kit.less_than(0.01), aligned.norms.max() / last.norms.max()),
-        kit.claim("first-cluster", "In the second phase a first cluster grows, and not yet the other "
-                  "(its share of the sum of squared norms at 80000)",
-                  "Appendix A.2, Figure 6(c)", kit.at_least(0.9), mass[sign] / (mass[1] + mass[-1])),
-        kit.claim("first-direction", "The first cluster keeps a fixed direction while it grows (turn in the plane of "
-                  "the figure, degrees)", "Appendix A.2, Figure 6(b), (c)", kit.at_most(SAME),
-                  kit.given(first_gain > 0.5, turn(aligned_seen, e.seen(growing), first))),
-        kit.claim("second-cluster", "In the third phase the other cluster grows (gain of its sum of squared norms from "
-                  "80000 to 90000, over the final sum)", "Appendix A.2", kit.more_than(0.5), second_gain),
-        kit.claim("second-direction", "The second cluster keeps a fixed direction while it grows (turn in the plane of "
-                  "the figure, degrees)", "Appendix A.2", kit.at_most(SAME),
-                  kit.given(second_gain > 0.5, turn(aligned_seen, e.seen(e.grown), second))),
-        kit.claim("final-spread", "In the final state neurons are not exactly aligned with two directions (groups in "
-                  "all dimensions)", "Appendix A.2, Figure 6(d)", kit.at_least(3),
-                  kit.given(fitted, directions(last.W, last, relative_norm=0.05))),
-    ]  # fmt: skip
+        kit.claim(
+            "two-directions",
+            "Early alignment: neurons align towards two key directions (groups in the plane of "
+            "the figure)",
+            "Appendix A.2, Figure 6(b)",
+            kit.exactly(2),
+            key_directions,
+        ),
+        kit.claim(
+            "alignment-loss",
+            "Norms are still negligible when neurons are aligned (loss over loss at the start)",
+            "Appendix A.2, Figures 6(b), 7(a)",
+            kit.more_than(0.999),
+            kit.given(key_directions == 2, e.curve.at(aligned.iteration) / e.curve.start),
+        ),
+        kit.claim(
+            "alignment-norm",
+            "Neurons lie on the circle of norm 0 at the start (largest norm over largest final "
+            "norm)",
+            "Figure 6(b)",
+            kit.less_than(0.01),
+            aligned.norms.max() / last.norms.max(),
+        ),
+        kit.claim(
+            "first-cluster",
+            "In the second phase a first cluster grows, and not yet the other "
+            "(its share of the sum of squared norms at 80000)",
+            "Appendix A.2, Figure 6(c)",
+            kit.at_least(0.9),
+            mass[sign] / (mass[1] + mass[-1]),
+        ),
+        kit.claim(
+            "first-direction",
+            "The first cluster keeps a fixed direction while it grows (turn in the plane of "
+            "the figure, degrees)",
+            "Appendix A.2, Figure 6(b), (c)",
+            kit.at_most(SAME),
+            kit.given(first_gain > 0.5, turn(aligned_seen, e.seen(growing), first)),
+        ),
+        kit.claim(
+            "second-cluster",
+            "In the third phase the other cluster grows (gain of its sum of squared norms from "
+            "80000 to 90000, over the final sum)",
+            "Appendix A.2",
+            kit.more_than(0.5),
+            second_gain,
+        ),
+        kit.claim(
+            "second-direction",
+            "The second cluster keeps a fixed direction while it grows (turn in the plane of "
+            "the figure, degrees)",
+            "Appendix A.2",
+            kit.at_most(SAME),
+            kit.given(second_gain > 0.5, turn(aligned_seen, e.seen(e.grown), second)),
+        ),
+        kit.claim(
+            "final-spread",
+            "In the final state neurons are not exactly aligned with two directions (groups in "
+            "all dimensions)",
+            "Appendix A.2, Figure 6(d)",
+            kit.at_least(3),
+            kit.given(fitted, directions(last.W, last, relative_norm=0.05)),
+        ),
+    ]
 
 
 def draw_fig6(e: kit.Evidence) -> kit.Drawing:
@@ -114,12 +176,16 @@ FIGURE_6 = kit.Figure(
         "weights: red for s_j = -1, purple for s_j = +1. The inner circle is norm 0; the outer ring is the same "
         "norm in all panels."
     ),
-    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS,
-    passes={"linear": {
-        "two-directions": "A linear network aligns with a line, by sign: two directions too, but both grow at once.",
-        "alignment-* first-direction": "The small start, and the line that neurons keep, are a linear one's.",
-    }},
-)  # fmt: skip
+    configs=CONFIGS,
+    seed_configs=SEED_CONFIGS,
+    variants=VARIANTS,
+    passes={
+        "linear": {
+            "two-directions": "A linear network aligns with a line, by sign: two directions too, but both grow at once.",
+            "alignment-* first-direction": "The small start, and the line that neurons keep, are a linear one's.",
+        }
+    },
+)
 
 
 WINDOW = 4000
@@ -139,7 +205,9 @@ def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
     curve, W = loss_curve(run), state_at(run, horizon(run)).W
     saddle, fall = flattest(curve)
     plateau = curve.plateau(saddle, 0.05 * curve.at(saddle)) if np.isfinite(saddle) else None
-    return kit.Evidence(curve=curve, saddle=saddle, fall=fall, plateau=plateau, W=W, ratios=explained_variance(W))
+    return kit.Evidence(
+        curve=curve, saddle=saddle, fall=fall, plateau=plateau, W=W, ratios=explained_variance(W)
+    )
 
 
 def flattest(curve: LossCurve) -> tuple[float, float]:
@@ -148,7 +216,11 @@ def flattest(curve: LossCurve) -> tuple[float, float]:
     NaN for both when the loss never gets there or passes in less than `WINDOW`.
     """
     iterations, losses = curve.iterations, curve.losses
-    step = max(1, WINDOW // 2 // max(1, int(iterations[1] - iterations[0]))) if len(iterations) > 1 else 1
+    step = (
+        max(1, WINDOW // 2 // max(1, int(iterations[1] - iterations[0])))
+        if len(iterations) > 1
+        else 1
+    )
     between = np.flatnonzero((losses < 0.8 * losses[0]) & (losses > 0.05 * losses[0]))
     between = between[(between >= step) & (between < len(losses) - step)]
     if between.size == 0:
@@ -161,23 +233,52 @@ def flattest(curve: LossCurve) -> tuple[float, float]:
 def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     curve, two = e.curve, float(e.ratios[:2].sum())
     return [
-        kit.claim("saddle", "The dynamics goes through an intermediate saddle (share by which the loss falls in 4000 "
-                  "iterations there)", "Appendix A.2, Figure 7(a)", kit.less_than(FLAT), e.fall),
-        kit.claim("saddle-time", "The loss is a saddle's around iteration 75000",
-                  "Appendix A.2, Figure 7(a)", kit.around(75000), e.saddle),
-        kit.claim("zero-loss", "The training loss converges to 0 (final loss over initial loss; 1 % is the width of "
-                  "the line)", "Appendix A.2, Figure 7(a)", kit.less_than(FITTED), curve.losses[-1] / curve.start),
-        kit.claim("two-components", "Two principal components explain 80 % of the final hidden weights",
-                  "Appendix A.2, Figure 7(b)", kit.around(0.8), two),
-        kit.claim("rest", "Components after the first two explain 20 % of the variance", "Appendix A.2",
-                  kit.around(0.2), 1 - two),
-    ]  # fmt: skip
+        kit.claim(
+            "saddle",
+            "The dynamics goes through an intermediate saddle (share by which the loss falls in 4000 "
+            "iterations there)",
+            "Appendix A.2, Figure 7(a)",
+            kit.less_than(FLAT),
+            e.fall,
+        ),
+        kit.claim(
+            "saddle-time",
+            "The loss is a saddle's around iteration 75000",
+            "Appendix A.2, Figure 7(a)",
+            kit.around(75000),
+            e.saddle,
+        ),
+        kit.claim(
+            "zero-loss",
+            "The training loss converges to 0 (final loss over initial loss; 1 % is the width of "
+            "the line)",
+            "Appendix A.2, Figure 7(a)",
+            kit.less_than(FITTED),
+            curve.losses[-1] / curve.start,
+        ),
+        kit.claim(
+            "two-components",
+            "Two principal components explain 80 % of the final hidden weights",
+            "Appendix A.2, Figure 7(b)",
+            kit.around(0.8),
+            two,
+        ),
+        kit.claim(
+            "rest",
+            "Components after the first two explain 20 % of the variance",
+            "Appendix A.2",
+            kit.around(0.2),
+            1 - two,
+        ),
+    ]
 
 
 def numbers_fig7(e: kit.Evidence) -> dict[str, float]:
     """Return what the centred PCA gives; the released notebook does not centre."""
     centred = explained_variance(e.W - e.W.mean(axis=0))
-    return {"variance that the two leading components of the centred PCA explain": centred[:2].sum()}
+    return {
+        "variance that the two leading components of the centred PCA explain": centred[:2].sum()
+    }
 
 
 def explained_variance(W: kit.Floats) -> kit.Floats:
@@ -192,7 +293,11 @@ def draw_fig7(e: kit.Evidence) -> kit.Drawing:
     heights = e.ratios[:BARS]
     colors = [kit.PALETTE.measured] * 2 + ["#A9C7DD"] * (len(heights) - 2)
     bars.bar(np.arange(1, len(heights) + 1), heights, width=0.72, color=colors)
-    bars.set(xlabel="principal component", ylabel="explained variance ratio", xlim=(0.3, len(heights) + 0.7))
+    bars.set(
+        xlabel="principal component",
+        ylabel="explained variance ratio",
+        xlim=(0.3, len(heights) + 0.7),
+    )
     bars.set_ylim(0, 1.18 * float(heights.max()))
     bars.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
     bars.tick_params(axis="x", length=0)
@@ -200,9 +305,21 @@ def draw_fig7(e: kit.Evidence) -> kit.Drawing:
         f"first 2: {e.ratios[:2].sum():.3f}": kit.PALETTE.measured,
         f"{len(e.ratios) - BARS} not shown: {e.ratios[BARS:].sum():.3f}": kit.PALETTE.unsigned,
     }
-    where: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top"}
+    where: dict[str, Any] = {
+        "xycoords": "axes fraction",
+        "textcoords": "offset points",
+        "ha": "right",
+        "va": "top",
+    }
     for k, (text, color) in enumerate(sums.items()):
-        bars.annotate(text, (1.0, 1.0), xytext=(-2, -3 - 11 * k), fontsize=kit.SMALL + 0.5, color=color, **where)
+        bars.annotate(
+            text,
+            (1.0, 1.0),
+            xytext=(-2, -3 - 11 * k),
+            fontsize=kit.SMALL + 0.5,
+            color=color,
+            **where,
+        )
     kit.panel_label(bars, 1, "Explained variance")
     return figure
 
@@ -213,9 +330,15 @@ FIGURE_7 = kit.Figure(
         "Training loss of the high-dimensional run with its plateau, and explained variance ratios of the (uncentred) "
         "principal components of its final hidden weights."
     ),
-    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS,
-    passes={"linear": {"zero-loss": "There are fewer points than dimensions: a linear function fits them too."}},
-)  # fmt: skip
+    configs=CONFIGS,
+    seed_configs=SEED_CONFIGS,
+    variants=VARIANTS,
+    passes={
+        "linear": {
+            "zero-loss": "There are fewer points than dimensions: a linear function fits them too."
+        }
+    },
+)
 
 
 FIGURES = kit.by_id(FIGURE_6, FIGURE_7)

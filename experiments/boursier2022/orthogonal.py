@@ -47,10 +47,19 @@ def read_setting(run: kit.Run) -> kit.Evidence:
     slower = LOSS_FACTOR * float(min(np.linalg.norm(plus), np.linalg.norm(minus)))
     assumed = orthogonality(x) < 1e-6 and labels_differ(x, y) and S_plus.any() and S_minus.any()
     return kit.Evidence(
-        x=x, y=y, W_0=start.W, a_0=start.a, lambda_=lambda_, D_plus=plus, D_minus=minus, S_plus=S_plus, S_minus=S_minus,
-        lr=float(getattr(run.config.optimizer, "lr", STEP)), slower=slower,
+        x=x,
+        y=y,
+        W_0=start.W,
+        a_0=start.a,
+        lambda_=lambda_,
+        D_plus=plus,
+        D_minus=minus,
+        S_plus=S_plus,
+        S_minus=S_minus,
+        lr=float(getattr(run.config.optimizer, "lr", STEP)),
+        slower=slower,
         usable=assumed and lambda_ < 1 and slower > 0,
-    )  # fmt: skip
+    )
 
 
 def least_cosines(setting: kit.Evidence, state: NetworkState) -> tuple[float, float]:
@@ -81,16 +90,24 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Read the states of the orthogonal run at `ITERATIONS`: the start, and the ends of phases 1, 2 and 3."""
     run = runs["orthogonal"]
     states = [line_state(run, iteration) for iteration in ITERATIONS]
-    return kit.Evidence(setting=read_setting(run), states=states, last=line_state(run, horizon(run)))
+    return kit.Evidence(
+        setting=read_setting(run), states=states, last=line_state(run, horizon(run))
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     s, (start, aligned, fitted, after) = e.setting, e.states
     plus, minus = least_cosines(s, aligned)
-    first = s.y > 0 if np.linalg.norm(s.D_plus) > np.linalg.norm(s.D_minus) else s.y < 0  # labels fitted first
+    first = (
+        s.y > 0 if np.linalg.norm(s.D_plus) > np.linalg.norm(s.D_minus) else s.y < 0
+    )  # labels fitted first
     kinks = distinct_kinks(after.W).tolist()
-    angles = sorted(kit.angle_of(kit.cluster_directions(after.W, signs=after.a).directions).tolist())
-    expected = sorted((float(kit.angle_of(D)), name) for name, D in {"D+": s.D_plus, "-D-": -s.D_minus}.items())
+    angles = sorted(
+        kit.angle_of(kit.cluster_directions(after.W, signs=after.a).directions).tolist()
+    )
+    expected = sorted(
+        (float(kit.angle_of(D)), name) for name, D in {"D+": s.D_plus, "-D-": -s.D_minus}.items()
+    )
     grown = kit.cluster_directions(fitted.W, signs=fitted.a).labels >= 0
     errors, last_errors = np.abs(fitted.h - s.y), np.abs(e.last.h - s.y)
     first_fitted = errors[first].max(initial=0.0) < FITTED
@@ -99,42 +116,118 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
     return [
         assumption_claim(s),
-        kit.claim("initial-norms", "At initialisation all neurons are close to 0 (largest norm over largest final "
-                  "norm)", "Section 5, Figure 2(a)", kit.less_than(1e-2), start.norms.max() / e.last.norms.max()),
-        kit.claim("aligned-plus", "After the first phase every neuron of S+,1 is aligned with D+ (least cosine)",
-                  "Lemma 2 (i), Figure 2(b)", kit.more_than(ALIGNED), plus),
-        kit.claim("aligned-minus", "After the first phase every neuron of S-,1 is aligned with -D- (least cosine)",
-                  "Lemma 2 (ii), Figure 2(b)", kit.more_than(ALIGNED), minus),
-        kit.claim("aligned-norms", "After the first phase all norms are small (largest)", "Lemma 2 (iii), Figure 2(b)",
-                  kit.less_than(0.05), kit.given(min(plus, minus) > ALIGNED, aligned.norms.max())),
-        kit.claim("positive-fitted", "After the second phase the positive label is fitted ($|h - y|$)",
-                  "Lemma 3, Figure 2(c)", kit.less_than(FITTED), errors[first].max(initial=0.0)),
-        kit.claim("negative-idle", "After the second phase the network is still 0 on the negative label ($|h|$)",
-                  "Lemma 3 (iii), Figure 2(c)", kit.less_than(FITTED), kit.given(first_fitted, idle)),
-        kit.claim("one-group", "In the second phase a single group of neurons grows (groups of non-negligible norm)",
-                  "Section 4.2, Appendix A.1, Figure 2(c)",
-                  kit.exactly(1), kit.cluster_directions(fitted.W, signs=fitted.a).count),
-        kit.claim("both-fitted", "After the third phase both labels are fitted (largest $|h - y|$)",
-                  "Lemma 4, Figure 2(d)", kit.less_than(FITTED), np.abs(after.h - s.y).max()),
-        kit.claim("two-kinks", "The estimated function has two kinks",
-                  "Section 5, Figure 2(d)", kit.exactly(2), len(kinks)),
-        *[kit.claim(f"kink-{k + 1}", f"Kink {k + 1} lies where the active neurons are orthogonal to the other point",
-                    "Section 4.2, Figure 2(d)", kit.near(place, 0.01), kinks[k] if len(kinks) == 2 else NAN)
-          for k, place in enumerate(sorted(s.x[:, 0].tolist()))],
-        *[kit.claim(f"angle-{k + 1}", f"Group {k + 1} of active neurons points along {name} (angle in degrees)",
-                    "Lemma 4 (i), Figure 2(d)", kit.near(angle, 1.0), angles[k] if len(angles) == 2 else NAN)
-          for k, (angle, name) in enumerate(expected)],
-        kit.claim("turned", "Neurons do not turn once they have grown (largest angle in degrees after the second "
-                  "phase)", "Section 3.2 (limitations), Lemma 4 (iii)", kit.at_most(1.0),
-                  kit.given(first_fitted and idle < FITTED, turns(fitted, e.last)[grown].max(initial=0.0))),
-        kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator (sum of "
-                  rf"$|a_j| \|w_j\|$; the linear interpolator's is {linear:.4g})",
-                  "Section 5, Figure 2(d)", kit.less_than(linear),
-                  kit.given(bends(e.last, 2 * s.x[:, 0]) and last_errors.max() < FITTED,
-                            np.sum(np.abs(e.last.a) * e.last.norms))),
-        kit.claim("minimum-norm", r"The limit has minimal norm: final $\|\theta\|^2$ over the least of an interpolator",
-                  "Theorem 1, Proposition 1 (orthogonal inputs of any norm)", kit.near(1.0, 1e-3), norm / least),
-    ]  # fmt: skip
+        kit.claim(
+            "initial-norms",
+            "At initialisation all neurons are close to 0 (largest norm over largest final norm)",
+            "Section 5, Figure 2(a)",
+            kit.less_than(1e-2),
+            start.norms.max() / e.last.norms.max(),
+        ),
+        kit.claim(
+            "aligned-plus",
+            "After the first phase every neuron of S+,1 is aligned with D+ (least cosine)",
+            "Lemma 2 (i), Figure 2(b)",
+            kit.more_than(ALIGNED),
+            plus,
+        ),
+        kit.claim(
+            "aligned-minus",
+            "After the first phase every neuron of S-,1 is aligned with -D- (least cosine)",
+            "Lemma 2 (ii), Figure 2(b)",
+            kit.more_than(ALIGNED),
+            minus,
+        ),
+        kit.claim(
+            "aligned-norms",
+            "After the first phase all norms are small (largest)",
+            "Lemma 2 (iii), Figure 2(b)",
+            kit.less_than(0.05),
+            kit.given(min(plus, minus) > ALIGNED, aligned.norms.max()),
+        ),
+        kit.claim(
+            "positive-fitted",
+            "After the second phase the positive label is fitted ($|h - y|$)",
+            "Lemma 3, Figure 2(c)",
+            kit.less_than(FITTED),
+            errors[first].max(initial=0.0),
+        ),
+        kit.claim(
+            "negative-idle",
+            "After the second phase the network is still 0 on the negative label ($|h|$)",
+            "Lemma 3 (iii), Figure 2(c)",
+            kit.less_than(FITTED),
+            kit.given(first_fitted, idle),
+        ),
+        kit.claim(
+            "one-group",
+            "In the second phase a single group of neurons grows (groups of non-negligible norm)",
+            "Section 4.2, Appendix A.1, Figure 2(c)",
+            kit.exactly(1),
+            kit.cluster_directions(fitted.W, signs=fitted.a).count,
+        ),
+        kit.claim(
+            "both-fitted",
+            "After the third phase both labels are fitted (largest $|h - y|$)",
+            "Lemma 4, Figure 2(d)",
+            kit.less_than(FITTED),
+            np.abs(after.h - s.y).max(),
+        ),
+        kit.claim(
+            "two-kinks",
+            "The estimated function has two kinks",
+            "Section 5, Figure 2(d)",
+            kit.exactly(2),
+            len(kinks),
+        ),
+        *[
+            kit.claim(
+                f"kink-{k + 1}",
+                f"Kink {k + 1} lies where the active neurons are orthogonal to the other point",
+                "Section 4.2, Figure 2(d)",
+                kit.near(place, 0.01),
+                kinks[k] if len(kinks) == 2 else NAN,
+            )
+            for k, place in enumerate(sorted(s.x[:, 0].tolist()))
+        ],
+        *[
+            kit.claim(
+                f"angle-{k + 1}",
+                f"Group {k + 1} of active neurons points along {name} (angle in degrees)",
+                "Lemma 4 (i), Figure 2(d)",
+                kit.near(angle, 1.0),
+                angles[k] if len(angles) == 2 else NAN,
+            )
+            for k, (angle, name) in enumerate(expected)
+        ],
+        kit.claim(
+            "turned",
+            "Neurons do not turn once they have grown (largest angle in degrees after the second "
+            "phase)",
+            "Section 3.2 (limitations), Lemma 4 (iii)",
+            kit.at_most(1.0),
+            kit.given(
+                first_fitted and idle < FITTED, turns(fitted, e.last)[grown].max(initial=0.0)
+            ),
+        ),
+        kit.claim(
+            "below-linear",
+            "The learned function has a smaller F1 norm than the linear interpolator (sum of "
+            rf"$|a_j| \|w_j\|$; the linear interpolator's is {linear:.4g})",
+            "Section 5, Figure 2(d)",
+            kit.less_than(linear),
+            kit.given(
+                bends(e.last, 2 * s.x[:, 0]) and last_errors.max() < FITTED,
+                np.sum(np.abs(e.last.a) * e.last.norms),
+            ),
+        ),
+        kit.claim(
+            "minimum-norm",
+            r"The limit has minimal norm: final $\|\theta\|^2$ over the least of an interpolator",
+            "Theorem 1, Proposition 1 (orthogonal inputs of any norm)",
+            kit.near(1.0, 1e-3),
+            norm / least,
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
@@ -144,8 +237,19 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for axes, state in zip(figure.axes, e.states, strict=False):
         for x in inputs.tolist():
             count = int(np.sum(np.abs(state.kinks - x) < SAME_PLACE))
-            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": kit.SMALL, "color": kit.PALETTE.neurons}
-            axes.text(x, 0.99, f"{count} stars" if count else "", transform=axes.get_xaxis_transform(), **look)
+            look: dict[str, Any] = {
+                "ha": "center",
+                "va": "top",
+                "fontsize": kit.SMALL,
+                "color": kit.PALETTE.neurons,
+            }
+            axes.text(
+                x,
+                0.99,
+                f"{count} stars" if count else "",
+                transform=axes.get_xaxis_transform(),
+                **look,
+            )
     return figure
 
 
@@ -156,9 +260,13 @@ FIGURE = kit.Figure(
         "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis). Numbers at the top: "
         "how many stars stand, one above another, at that input."
     ),
-    configs=CONFIGS, variants=VARIANTS, nulls=NULLS,
-    passes={"linear": {
-        "initial-norms": "The start is the same, and what grows from it as large.",
-        "positive-fitted both-fitted": "Two orthogonal points are fitted by a linear function too, and faster.",
-    }},
-)  # fmt: skip
+    configs=CONFIGS,
+    variants=VARIANTS,
+    nulls=NULLS,
+    passes={
+        "linear": {
+            "initial-norms": "The start is the same, and what grows from it as large.",
+            "positive-fitted both-fitted": "Two orthogonal points are fitted by a linear function too, and faster.",
+        }
+    },
+)

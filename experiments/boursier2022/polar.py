@@ -38,26 +38,55 @@ def draw_polar(axes: kit.Axes, neurons: kit.Floats, signs: kit.Floats, limit: fl
     rings = np.array([*(t for t in ticks if 0 < t < 0.9 * limit), limit])
     turns = np.arange(8) * np.pi / 4
     spokes = np.column_stack([r * f(turns) for r in (INNER, 1.0) for f in (np.cos, np.sin)])
-    looks = [(r, "faint", 0.7) for r in radius(rings[:-1])] + [(r, "muted", 0.8) for r in (INNER, 1.0)]
+    looks = [(r, "faint", 0.7) for r in radius(rings[:-1])] + [
+        (r, "muted", 0.8) for r in (INNER, 1.0)
+    ]
     m = len(signs)
     size, alpha = (2.6, 0.5) if m > MANY_STARS else (6.6, 1.0) if m <= MANY_LARGE else (4.0, 0.75)
     roles = [role._replace(marker="*") for role in sign_roles()]
     scene = Scene(
-        title="Neurons by angle and norm", alternative="Neurons by angle and norm, by the sign of their output weight.",
+        title="Neurons by angle and norm",
+        alternative="Neurons by angle and norm, by the sign of their output weight.",
         layers=[
             SceneLayer(form="points", roles=roles, at=stars, z=3, size=size, alpha=alpha),
-            SceneLayer(form="segments", roles=[Role("faint")], at=fixed(spokes), moves=False, z=-5, size=0.7),
-            *(SceneLayer(form="line", roles=[Role(color)], at=fixed(circle(r)), moves=False, z=-4, size=width)
-              for r, color, width in looks),
+            SceneLayer(
+                form="segments",
+                roles=[Role("faint")],
+                at=fixed(spokes),
+                moves=False,
+                z=-5,
+                size=0.7,
+            ),
+            *(
+                SceneLayer(
+                    form="line",
+                    roles=[Role(color)],
+                    at=fixed(circle(r)),
+                    moves=False,
+                    z=-4,
+                    size=width,
+                )
+                for r, color, width in looks
+            ),
         ],
         window=(-1.16, 1.16, -1.16, 1.16),
-    )  # fmt: skip
+    )
     draw_scene(axes, scene, 0)
     axes.axis("off")
     names = [((1.14, 0.0), "PC 1"), ((0.0, 1.1), "PC 2"), ((0.0, 0.0), "norm\n0")]
-    names += [(tuple(r * LABELS), kit.format_number(norm)) for norm, r in zip(rings, radius(rings), strict=True)]
+    names += [
+        (tuple(r * LABELS), kit.format_number(norm))
+        for norm, r in zip(rings, radius(rings), strict=True)
+    ]
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
     for place, name in names:
         axes.text(
-            *place, name, ha="center", va="center", fontsize=kit.SMALL, color=kit.PALETTE.unsigned, bbox=box, zorder=2
+            *place,
+            name,
+            ha="center",
+            va="center",
+            fontsize=kit.SMALL,
+            color=kit.PALETTE.unsigned,
+            bbox=box,
+            zorder=2,
         )

@@ -10,7 +10,13 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.initializations.scaled import Scaled
-from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, common_zero, default_window, line_scene
+from dynamics_cli.plotting.panels.inputs import (
+    Frame,
+    LineNetwork,
+    common_zero,
+    default_window,
+    line_scene,
+)
 from dynamics_cli.plotting.scene import draw_scene
 
 LOSS_FACTOR = 2.0
@@ -78,7 +84,9 @@ class LossCurve:
         centre = int(np.argmin(np.abs(self.iterations - int(iteration))))
         outside = np.flatnonzero(np.abs(self.losses - self.losses[centre]) > tolerance)
         before, after = outside[outside < centre], outside[outside > centre]
-        part = slice(before[-1] + 1 if before.size else 0, after[0] if after.size else len(self.losses))
+        part = slice(
+            before[-1] + 1 if before.size else 0, after[0] if after.size else len(self.losses)
+        )
         iterations = self.iterations[part].tolist()
         return kit.Plateau(float(np.median(self.losses[part])), iterations[0], iterations[-1])
 
@@ -139,11 +147,15 @@ def state_at(run: kit.Run, iteration: int) -> NetworkState:
     i = nearest(run, iteration)
     parameters = run.state(i)
     if set(parameters) != {"hidden_weight", "output_weight"}:
-        raise kit.InputError(f"{run.path}: the figures of boursier2022 need architecture.kind two_layer")
+        raise kit.InputError(
+            f"{run.path}: the figures of boursier2022 need architecture.kind two_layer"
+        )
     W, a = (parameters[name].astype(np.float64) for name in ("hidden_weight", "output_weight"))
     h = run.network(i)(run.dataset().x)
     reached = int(clock(run, run.snapshot_iterations)[i])
-    return NetworkState(reached, time_text(reached, run.times is not None), W, a, h, kit.norms(W), kit.signs(a))
+    return NetworkState(
+        reached, time_text(reached, run.times is not None), W, a, h, kit.norms(W), kit.signs(a)
+    )
 
 
 def nearest(run: kit.Run, iteration: int) -> int:
@@ -158,13 +170,20 @@ def line_state(run: kit.Run, iteration: int) -> LineState:
     """
     state = state_at(run, iteration)
     if state.W.shape[1] != 2 or not run.dataset().bias:
-        raise kit.InputError(f"{run.path}: this figure needs one input and a bias (dataset.append_bias: true)")
+        raise kit.InputError(
+            f"{run.path}: this figure needs one input and a bias (dataset.append_bias: true)"
+        )
     network = run.network(nearest(run, iteration))
 
     def function(x: kit.Floats) -> kit.Floats:
         return np.asarray(network(np.column_stack([x, np.ones_like(x)])), dtype=np.float64)
 
-    return LineState(**vars(state), kinks=kit.kinks(state.W), outputs=state.signs * state.norms, function=function)
+    return LineState(
+        **vars(state),
+        kinks=kit.kinks(state.W),
+        outputs=state.signs * state.norms,
+        function=function,
+    )
 
 
 def bends(state: LineState, inputs: kit.Floats) -> bool:
@@ -204,7 +223,11 @@ def initial_scale(run: kit.Run) -> float:
 
 def time_text(iteration: float, flow: bool) -> str:
     """Return the name of an iteration in a label: `it. 4 000`, or along gradient flow `$t = 4$`."""
-    return f"$t = {kit.format_number(iteration * STEP)}$" if flow else f"it. {kit.format_number(iteration)}"
+    return (
+        f"$t = {kit.format_number(iteration * STEP)}$"
+        if flow
+        else f"it. {kit.format_number(iteration)}"
+    )
 
 
 def turns(before: NetworkState, after: NetworkState) -> kit.Floats:
@@ -214,9 +237,15 @@ def turns(before: NetworkState, after: NetworkState) -> kit.Floats:
 
 
 def draw_states(
-    states: Sequence[LineState], titles: Sequence[str], x: kit.Floats, y: kit.Floats, *, overlay_label: str = "",
-    overlay: Callable[[kit.Floats], kit.Floats] | None = None, extra: Callable[[kit.Axes], None] | None = None,
-) -> kit.Drawing:  # fmt: skip
+    states: Sequence[LineState],
+    titles: Sequence[str],
+    x: kit.Floats,
+    y: kit.Floats,
+    *,
+    overlay_label: str = "",
+    overlay: Callable[[kit.Floats], kit.Floats] | None = None,
+    extra: Callable[[kit.Axes], None] | None = None,
+) -> kit.Drawing:
     """Draw a panel for every state, two in a row, and a last panel by `extra` where it is given; data (n,) and (n,).
 
     `overlay` is drawn dashed in the last state. All panels share both scales, so that growth can be seen.
@@ -229,8 +258,12 @@ def draw_states(
         np.linspace(*window, 512),
         [*(state.function for state in states), *([overlay] if overlay else [])],
     )
-    stars = [state.outputs[(state.kinks >= window[0]) & (state.kinks <= window[1])] for state in states]
-    limits = common_zero(np.concatenate([y, *(function(grid) for function in functions)]), np.concatenate(stars))
+    stars = [
+        state.outputs[(state.kinks >= window[0]) & (state.kinks <= window[1])] for state in states
+    ]
+    limits = common_zero(
+        np.concatenate([y, *(function(grid) for function in functions)]), np.concatenate(stars)
+    )
     nets = [LineNetwork(state.function, state.kinks, state.outputs) for state in states]
     scene = line_scene(nets.__getitem__, len(states[0].kinks), (x, y), Frame(window, *limits))
     handles: list[kit.Artist] = []
@@ -240,7 +273,12 @@ def draw_states(
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
     if overlay is not None:
         grid = np.linspace(*window, 800)
-        look: dict[str, Any] = {"color": kit.PALETTE.theory, "lw": 1.0, "ls": (0, (4, 2)), "zorder": 3.5}
+        look: dict[str, Any] = {
+            "color": kit.PALETTE.theory,
+            "lw": 1.0,
+            "ls": (0, (4, 2)),
+            "zorder": 3.5,
+        }
         top, inside = panel.right or panel.axes, panel.axes.transData
         handles += top.plot(grid, overlay(grid), label=overlay_label, transform=inside, **look)
     if extra is not None:
@@ -260,5 +298,8 @@ def loss_chart(curve: LossCurve, plateaus: Sequence[kit.Level] = (), name: str =
 
 def draw_profile(axes: kit.Axes, panel: int, curve: LossCurve, saddle: kit.Plateau | None) -> None:
     """Draw the loss as panel number `panel`, its saddle underlined."""
-    kit.draw_chart(axes, loss_chart(curve, [kit.Level(saddle.value, saddle.first, saddle.last)] if saddle else []))
+    kit.draw_chart(
+        axes,
+        loss_chart(curve, [kit.Level(saddle.value, saddle.first, saddle.last)] if saddle else []),
+    )
     kit.panel_label(axes, panel, "Loss profile")

@@ -26,7 +26,9 @@ FITTED = 0.1
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure neurons of all trials in the plane, role -> trials, and losses of all scales, ascending."""
-    scales = [_scale(run, float(role.split()[1])) for role, run in runs.items() if role not in PLANE]
+    scales = [
+        _scale(run, float(role.split()[1])) for role, run in runs.items() if role not in PLANE
+    ]
     return kit.Evidence(
         plane={role: [_plane(trial) for trial in replicas_of(runs[role])] for role in PLANE},
         scales=sorted(scales, key=lambda point: point.tau),
@@ -40,18 +42,25 @@ def fitted(run: kit.Run) -> bool:
 
 def _plane(run: kit.Run) -> kit.Evidence:
     """Return paths (K, m, 2) of `|b_j| a_j`, the median turn in degrees, and the share of norms along the teacher."""
-    W, b = (np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight"))
+    W, b = (
+        np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight")
+    )
     dataset = run.config.dataset
     assert isinstance(dataset, SphereTeacher)
     T, s = dataset.teacher(Streams(run.config.seed))
     mass = np.abs(b[-1]) * np.linalg.norm(W[-1], axis=1)
     cosines = np.where(np.sign(b[-1])[:, None] == s, kit.directions(W[-1]) @ T.T, -1.0).max(axis=1)
-    turns = np.degrees(np.arccos(np.clip(np.sum(kit.directions(W[0]) * kit.directions(W[-1]), axis=1), -1, 1)))
+    turns = np.degrees(
+        np.arccos(np.clip(np.sum(kit.directions(W[0]) * kit.directions(W[-1]), axis=1), -1, 1))
+    )
     return kit.Evidence(
-        paths=np.abs(b)[:, :, None] * W, signs=np.sign(b[-1]), teacher=T, teacher_signs=s,
+        paths=np.abs(b)[:, :, None] * W,
+        signs=np.sign(b[-1]),
+        teacher=T,
+        teacher_signs=s,
         turn=kit.given(fitted(run), np.median(turns)),
         recovered=float(mass[cosines > np.cos(np.radians(CLOSE))].sum() / mass.sum()),
-    )  # fmt: skip
+    )
 
 
 def _scale(run: kit.Run, tau: float) -> kit.Evidence:
@@ -59,9 +68,12 @@ def _scale(run: kit.Run, tau: float) -> kit.Evidence:
     test = np.asarray(run.measures["test_loss"]) if fitted(run) else np.full(1, np.nan)
     predicted = np.asarray(Linearised().predict(run)["test_loss"])
     return kit.Evidence(
-        tau=tau, test=float(test[-1]), best=float(test.min()), linearised=float(predicted[-1]),
+        tau=tau,
+        test=float(test[-1]),
+        best=float(test.min()),
+        linearised=float(predicted[-1]),
         moved=kit.given(fitted(run), run.measures["distance"][-1]),
-    )  # fmt: skip
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -69,27 +81,65 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     by = {point.tau: point for point in e.scales}
     first, lazy = by[SCALES[0]], [point for point in e.scales if point.tau >= 1]
     rising = np.diff([point.test for point in e.scales if point.tau <= 1])
-    slope = np.polyfit(np.log([point.tau for point in lazy]), np.log([point.moved for point in lazy]), 1)[0]
+    slope = np.polyfit(
+        np.log([point.tau for point in lazy]), np.log([point.moved for point in lazy]), 1
+    )[0]
     ratios = np.array([point.test / point.linearised for point in lazy])
     return [
-        kit.claim("still", r"At $\tau$ = 2 neurons hardly turn until the data are fitted (median angle, degrees; "
-                  f"median of {TRIALS} trials)",
-                  "Figure 1(b)", kit.less_than(10.0), np.median([trial.turn for trial in large])),
-        kit.claim("recovered", r"At $\tau$ = 0.1 neurons end along the teacher's (share of $|b| |a|$ within 10 "
-                  f"degrees, same sign; median of {TRIALS} trials)", "Figure 1(a)", kit.at_least(0.9),
-                  np.median([trial.recovered for trial in small])),
-        kit.claim("costs", r"Lazy training generalises worse (held-out loss at $\tau$ = 1 over that at $\tau$ = 0.03)",
-                  "Section 3.1, Figure 1(c)", kit.more_than(1.0), by[1.0].test / first.test),
-        kit.claim("rises", r"The held-out loss rises with $\tau$ up to 1 (share of larger $\tau$ with more)",
-                  "Figure 1(c)", kit.exactly(1.0), kit.given(np.isfinite(rising).all(), np.mean(rising > 0))),
-        kit.claim("stopping", r"Stopping early does not save lazy training (best held-out loss at $\tau$ = 1 over the "
-                  "last at 0.03)", "Figure 1(c), dotted", kit.more_than(1.0), by[1.0].best / first.test),
-        kit.claim("linearised", r"The plateau is the loss of the linearised model (worst ratio, $\tau \ge 1$)",
-                  "Theorem 2.2; closed form at the same iteration", kit.Interval(0.9, 1.1),
-                  ratios[np.abs(np.log(ratios)).argmax()]),
-        kit.claim("travelled", r"The relative distance travelled falls as $1/\alpha = \tau^{-2}$ (power, $\tau$ 1 to "
-                  "10)", "Theorem 2.2", kit.near(-2.0, 0.05), slope),
-    ]  # fmt: skip
+        kit.claim(
+            "still",
+            r"At $\tau$ = 2 neurons hardly turn until the data are fitted (median angle, degrees; "
+            f"median of {TRIALS} trials)",
+            "Figure 1(b)",
+            kit.less_than(10.0),
+            np.median([trial.turn for trial in large]),
+        ),
+        kit.claim(
+            "recovered",
+            r"At $\tau$ = 0.1 neurons end along the teacher's (share of $|b| |a|$ within 10 "
+            f"degrees, same sign; median of {TRIALS} trials)",
+            "Figure 1(a)",
+            kit.at_least(0.9),
+            np.median([trial.recovered for trial in small]),
+        ),
+        kit.claim(
+            "costs",
+            r"Lazy training generalises worse (held-out loss at $\tau$ = 1 over that at $\tau$ = 0.03)",
+            "Section 3.1, Figure 1(c)",
+            kit.more_than(1.0),
+            by[1.0].test / first.test,
+        ),
+        kit.claim(
+            "rises",
+            r"The held-out loss rises with $\tau$ up to 1 (share of larger $\tau$ with more)",
+            "Figure 1(c)",
+            kit.exactly(1.0),
+            kit.given(np.isfinite(rising).all(), np.mean(rising > 0)),
+        ),
+        kit.claim(
+            "stopping",
+            r"Stopping early does not save lazy training (best held-out loss at $\tau$ = 1 over the "
+            "last at 0.03)",
+            "Figure 1(c), dotted",
+            kit.more_than(1.0),
+            by[1.0].best / first.test,
+        ),
+        kit.claim(
+            "linearised",
+            r"The plateau is the loss of the linearised model (worst ratio, $\tau \ge 1$)",
+            "Theorem 2.2; closed form at the same iteration",
+            kit.Interval(0.9, 1.1),
+            ratios[np.abs(np.log(ratios)).argmax()],
+        ),
+        kit.claim(
+            "travelled",
+            r"The relative distance travelled falls as $1/\alpha = \tau^{-2}$ (power, $\tau$ 1 to "
+            "10)",
+            "Theorem 2.2",
+            kit.near(-2.0, 0.05),
+            slope,
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
@@ -100,14 +150,23 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         trial = trials[shown]
         for j in range(trial.paths.shape[1]):
             axes[k].plot(*trial.paths[:, j].T, color=kit.PALETTE.sign(trial.signs[j]), lw=0.9)
-            axes[k].plot(*trial.paths[-1, j], kit.MARKER, ms=3.5, color=kit.PALETTE.sign(trial.signs[j]))
+            axes[k].plot(
+                *trial.paths[-1, j], kit.MARKER, ms=3.5, color=kit.PALETTE.sign(trial.signs[j])
+            )
         reach = 1.25 * max(1.0, float(np.abs(trial.paths).max()))
         for t, s in zip(trial.teacher, trial.teacher_signs, strict=True):
-            arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": kit.PALETTE.sign(s), "lw": 1.0, "ls": (0, (3, 2))}
+            arrow: dict[str, Any] = {
+                "arrowstyle": "-|>",
+                "color": kit.PALETTE.sign(s),
+                "lw": 1.0,
+                "ls": (0, (3, 2)),
+            }
             axes[k].annotate("", tuple(reach * 0.95 * t), (0.0, 0.0), arrowprops=arrow)
         angle = np.linspace(0, 2 * np.pi, 200)
         axes[k].plot(np.cos(angle), np.sin(angle), color="black", lw=0.8, ls=":")
-        axes[k].set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel=r"$|b_j|\,a_{j,1}$")
+        axes[k].set(
+            xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel=r"$|b_j|\,a_{j,1}$"
+        )
         kit.panel_label(axes[k], k, name.replace("tau", r"$\tau$"))
     axes[0].set_ylabel(r"$|b_j|\,a_{j,2}$")
     tau = [point.tau for point in e.scales]
@@ -118,7 +177,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     }
     for key, look in looks.items():
         axes[2].plot(tau, [1e3 * getattr(point, key) for point in e.scales], **look)
-    axes[2].set(xscale="log", xlabel=r"scale $\tau$", ylabel=r"held-out loss $\times 10^3$", ylim=(0, None))
+    axes[2].set(
+        xscale="log", xlabel=r"scale $\tau$", ylabel=r"held-out loss $\times 10^3$", ylim=(0, None)
+    )
     kit.panel_label(axes[2], 2, "Scale")
     handles = [
         axes[0].plot([], [], color=kit.PALETTE.sign(1), label="$b_j > 0$")[0],
@@ -132,7 +193,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 def _wanted(scales: tuple[float, ...]) -> dict[str, kit.Wanted]:
     return {
         f"scale {tau:g}": kit.Wanted(
-            "chizat2019/scales.yaml", (f"initialization.scale={tau!r}", f"optimizer.lr={min(10.0, 0.1 / tau**2)!r}")
+            "chizat2019/scales.yaml",
+            (f"initialization.scale={tau!r}", f"optimizer.lr={min(10.0, 0.1 / tau**2)!r}"),
         )
         for tau in scales
     }
@@ -147,10 +209,12 @@ FIGURE = kit.Figure(
         "that of the linearised model at the same time."
     ),
     configs={
-        **{role: kit.Wanted("chizat2019/plane.yaml", (f"initialization.scale={tau}",), TRIALS)
-           for role, tau in PLANE.items()},
+        **{
+            role: kit.Wanted("chizat2019/plane.yaml", (f"initialization.scale={tau}",), TRIALS)
+            for role, tau in PLANE.items()
+        },
         **_wanted(SCALES),
     },
     presets={"full": dict(_wanted(MORE_SCALES))},
     nulls={"one scale": ("initialization.scale=0.1",)},
-)  # fmt: skip
+)

@@ -12,7 +12,22 @@ POWERS = {"1/sqrt(m)": 0.5, "1/m": 1.0}
 WIDTHS = (4, 16, 64)
 MORE_WIDTHS = (2, 3, 6, 8, 12, 24, 32, 128, 256, 512)
 TAUS = (0.1, 0.3, 1.0)
-MORE_TAUS = (0.01, 0.02, 0.04, 0.1259, 0.1585, 0.1995, 0.2512, 0.3981, 0.5012, 0.631, 0.7943, 2.0, 4.0, 8.0)
+MORE_TAUS = (
+    0.01,
+    0.02,
+    0.04,
+    0.1259,
+    0.1585,
+    0.1995,
+    0.2512,
+    0.3981,
+    0.5012,
+    0.631,
+    0.7943,
+    2.0,
+    4.0,
+    8.0,
+)
 """Of `--preset full`, with the others those of the paper."""
 LABELS = 100.0
 """What labels of Figure 2a are multiplied by."""
@@ -44,9 +59,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
             null = 0.5 * float(np.mean(samples.y_test**2))
     widths, taus = sorted(test["1/m"]), sorted(online)
     return kit.Evidence(
-        widths=np.array(widths), test={name: np.array([of[m] for m in widths]) for name, of in test.items()}, null=null,
-        taus=np.array(taus), online=np.array([online[tau] for tau in taus]),
-    )  # fmt: skip
+        widths=np.array(widths),
+        test={name: np.array([of[m] for m in widths]) for name, of in test.items()},
+        null=null,
+        taus=np.array(taus),
+        online=np.array([online[tau] for tau in taus]),
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -54,25 +72,53 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     online = dict(zip(e.taus.tolist(), e.online, strict=True))
     learnt = online[0.1] < FITTED  # before, all scales are on their way
     return [
-        *(kit.claim(f"width-{m}", r"Networks times 1/m generalise better than lazy networks times $1/\sqrt m$ "
-                    f"(held-out loss over theirs where both fit, m = {m})", "Figure 2(a)", kit.less_than(1), ratio[m])
-          for m in WIDTHS[1:]),
-        kit.claim("online", r"SGD on fresh samples ends higher in the lazy regime (loss at $\tau$ = 1 over that at "
-                  "0.1)", "Figure 2(c)", kit.more_than(1), kit.given(learnt, online[1.0] / online[0.1])),
-        kit.claim("rises", r"The loss of SGD on fresh samples is the higher, the larger $\tau$ (share of larger "
-                  r"$\tau$ with more, 0.1 to 1)", "Figure 2(c)",
-                  kit.exactly(1), kit.given(learnt, np.mean(np.diff([online[tau] for tau in TAUS]) > 0))),
-    ]  # fmt: skip
+        *(
+            kit.claim(
+                f"width-{m}",
+                r"Networks times 1/m generalise better than lazy networks times $1/\sqrt m$ "
+                f"(held-out loss over theirs where both fit, m = {m})",
+                "Figure 2(a)",
+                kit.less_than(1),
+                ratio[m],
+            )
+            for m in WIDTHS[1:]
+        ),
+        kit.claim(
+            "online",
+            r"SGD on fresh samples ends higher in the lazy regime (loss at $\tau$ = 1 over that at "
+            "0.1)",
+            "Figure 2(c)",
+            kit.more_than(1),
+            kit.given(learnt, online[1.0] / online[0.1]),
+        ),
+        kit.claim(
+            "rises",
+            r"The loss of SGD on fresh samples is the higher, the larger $\tau$ (share of larger "
+            r"$\tau$ with more, 0.1 to 1)",
+            "Figure 2(c)",
+            kit.exactly(1),
+            kit.given(learnt, np.mean(np.diff([online[tau] for tau in TAUS]) > 0)),
+        ),
+    ]
 
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
-    names = {"1/sqrt(m)": (r"output times $1/\sqrt{m}$", "black"), "1/m": ("output times $1/m$", kit.PALETTE.muted)}
+    names = {
+        "1/sqrt(m)": (r"output times $1/\sqrt{m}$", "black"),
+        "1/m": ("output times $1/m$", kit.PALETTE.muted),
+    }
     handles: list[kit.Artist] = []
     for name, (label, color) in names.items():
-        handles += left.plot(e.widths, 0.1 * LABELS**2 * e.test[name], kit.MARKER + "-", color=color, label=label,
-                             clip_on=False)  # fmt: skip
+        handles += left.plot(
+            e.widths,
+            0.1 * LABELS**2 * e.test[name],
+            kit.MARKER + "-",
+            color=color,
+            label=label,
+            clip_on=False,
+        )
     handles.append(left.axhline(0.1 * LABELS**2 * e.null, color=kit.PALETTE.theory, ls=":", lw=0.9))
     handles[-1].set_label("zero function")
     left.set(xscale="log", yscale="log", xlabel="width $m$", ylabel=r"held-out loss $\times\,0.1$")
@@ -91,7 +137,10 @@ def _widths(widths: Iterable[int], *more: str) -> dict[str, kit.Wanted]:
         for m in widths:
             scale = float(m) ** -power  # the weights carry it: networks of degree 2
             step = (1.0 if power == 0.5 else 0.05) / m  # released
-            changes = (f"architecture.width={m}", f"initialization.scale={(scale / LABELS) ** 0.5!r}")
+            changes = (
+                f"architecture.width={m}",
+                f"initialization.scale={(scale / LABELS) ** 0.5!r}",
+            )
             lr = f"optimizer.lr={LABELS * step / scale!r}"
             wanted[f"{name}, m = {m}"] = kit.Wanted("chizat2019/width.yaml", (*changes, lr, *more))
     return wanted

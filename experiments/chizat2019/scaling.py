@@ -34,10 +34,18 @@ def distances(run: kit.Run) -> dict[str, float]:
     assert isinstance(net, TwoLayer)
     assert samples.x_test is not None
     alpha, n = net.output_scale or 1.0, samples.n
-    J, J_test = (features(net, start["hidden_weight"], start["output_weight"], x) for x in (samples.x, samples.x_test))
+    J, J_test = (
+        features(net, start["hidden_weight"], start["output_weight"], x)
+        for x in (samples.x, samples.x_test)
+    )
     values, U = np.linalg.eigh(J @ J.T)
-    contraction, t = run.config.optimizer.lr * alpha**2 * values / n, np.asarray(run.snapshot_iterations)  # type: ignore[attr-defined]
-    small = np.minimum(np.maximum(contraction, 1e-14), 0.5)  # exact sums of powers where 1 - contraction loses digits
+    contraction, t = (
+        run.config.optimizer.lr * alpha**2 * values / n,
+        np.asarray(run.snapshot_iterations),
+    )  # type: ignore[attr-defined]
+    small = np.minimum(
+        np.maximum(contraction, 1e-14), 0.5
+    )  # exact sums of powers where 1 - contraction loses digits
     summed = np.where(
         contraction < 0.5,
         -np.expm1(t[:, None] * np.log1p(-small)) / small,
@@ -46,7 +54,8 @@ def distances(run: kit.Run) -> dict[str, float]:
     lr_alpha = run.config.optimizer.lr * alpha / n  # type: ignore[attr-defined]
     linear = lr_alpha * (summed * (U.T @ samples.y)) @ U.T @ J  # (K, P): w_lin - w_0
     flat = [
-        np.asarray(run.parameters[name], np.float64).reshape(len(t), -1) for name in ("hidden_weight", "output_weight")
+        np.asarray(run.parameters[name], np.float64).reshape(len(t), -1)
+        for name in ("hidden_weight", "output_weight")
     ]
     w = np.concatenate(flat, axis=1)
     gaps = {"train": [], "test": []}  # type: dict[str, list[float]]
@@ -73,7 +82,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         rows = [distances(runs[role(activation, alpha)]) for alpha in ALPHAS]
         table[activation] = {what: np.array([row[what] for row in rows]) for what in WHAT}
     lazy = [runs[role(kind, alpha)] for kind in ACTIVATIONS for alpha in ALPHAS if alpha >= LARGE]
-    return kit.Evidence(table=table, fitted=max(float(run.final_loss / run.losses[0]) for run in lazy))
+    return kit.Evidence(
+        table=table, fitted=max(float(run.final_loss / run.losses[0]) for run in lazy)
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -82,36 +93,74 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
 
     def power(activation: str, what: str) -> float:
         values = e.table[activation][what][large]
-        return float(np.polyfit(np.log(np.array(ALPHAS)[large]), np.log(values), 1)[0]) if e.fitted < 0.1 else np.nan
+        return (
+            float(np.polyfit(np.log(np.array(ALPHAS)[large]), np.log(values), 1)[0])
+            if e.fitted < 0.1
+            else np.nan
+        )
 
     return [
-        kit.claim("moved-tanh", r"Weights travel a distance $O(1/\alpha)$ until the data are fitted (power, tanh, "
-                  r"$\alpha$ 4 to 1024)", source, kit.at_most(-0.95), power("tanh", "moved")),
-        kit.claim("moved-relu", "(the same, ReLU)", source, kit.at_most(-0.95), power("relu", "moved")),
-        kit.claim("weights", r"Weights stay within $O(1/\alpha^2)$ of the linearised model's (power, tanh)",
-                  source, kit.at_most(-1.95), power("tanh", "weights")),
-        kit.claim("train", r"Outputs on the training set stay within $O(1/\alpha)$ of the linearised model's (power, "
-                  "tanh)", source, kit.at_most(-0.95), power("tanh", "train")),
-        kit.claim("test", r"Outputs on held-out samples stay within $O(1/\alpha)$ of the linearised model's (power, "
-                  "tanh)", source, kit.at_most(-0.95), power("tanh", "test")),
-    ]  # fmt: skip
+        kit.claim(
+            "moved-tanh",
+            r"Weights travel a distance $O(1/\alpha)$ until the data are fitted (power, tanh, "
+            r"$\alpha$ 4 to 1024)",
+            source,
+            kit.at_most(-0.95),
+            power("tanh", "moved"),
+        ),
+        kit.claim(
+            "moved-relu", "(the same, ReLU)", source, kit.at_most(-0.95), power("relu", "moved")
+        ),
+        kit.claim(
+            "weights",
+            r"Weights stay within $O(1/\alpha^2)$ of the linearised model's (power, tanh)",
+            source,
+            kit.at_most(-1.95),
+            power("tanh", "weights"),
+        ),
+        kit.claim(
+            "train",
+            r"Outputs on the training set stay within $O(1/\alpha)$ of the linearised model's (power, "
+            "tanh)",
+            source,
+            kit.at_most(-0.95),
+            power("tanh", "train"),
+        ),
+        kit.claim(
+            "test",
+            r"Outputs on held-out samples stay within $O(1/\alpha)$ of the linearised model's (power, "
+            "tanh)",
+            source,
+            kit.at_most(-0.95),
+            power("tanh", "test"),
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.45)
     names = {
-        "moved": r"$\Vert w-w_0\Vert$", "weights": r"$\Vert w-w_{\rm lin}\Vert$",
-        "train": "outputs, training", "test": "outputs, held-out",
-    }  # fmt: skip
+        "moved": r"$\Vert w-w_0\Vert$",
+        "weights": r"$\Vert w-w_{\rm lin}\Vert$",
+        "train": "outputs, training",
+        "test": "outputs, held-out",
+    }
     alphas, handles = np.array(ALPHAS), []
     for k, activation in enumerate(ACTIVATIONS):
         for j, what in enumerate(WHAT):
             handles += axes[k].plot(
-                alphas, e.table[activation][what], kit.MARKER + "-", ms=3.5, color=kit.SERIES[j], label=names[what]
+                alphas,
+                e.table[activation][what],
+                kit.MARKER + "-",
+                ms=3.5,
+                color=kit.SERIES[j],
+                label=names[what],
             )
         for power, what, style in ((-1, "train", (0, (4, 2))), (-2, "weights", (0, (1, 1.5)))):
             line = e.table["tanh"][what][-1] * (alphas / alphas[-1]) ** power / 3
-            handles += axes[k].plot(alphas, line, color="black", lw=0.9, ls=style, label=rf"$\alpha^{{{power}}}$")
+            handles += axes[k].plot(
+                alphas, line, color="black", lw=0.9, ls=style, label=rf"$\alpha^{{{power}}}$"
+            )
         axes[k].set(xscale="log", yscale="log", xlabel=r"output scale $\alpha$")
         kit.panel_label(axes[k], k, {"tanh": "tanh", "relu": "ReLU"}[activation])
     axes[0].set_ylabel("largest distance along training")
@@ -132,9 +181,13 @@ FIGURE = kit.Figure(
     configs={
         role(activation, alpha): kit.Wanted(
             "chizat2019/scaled.yaml",
-            (f"architecture.activation={activation}", f"architecture.output_scale={alpha}",
-             f"optimizer.lr={ETA / alpha**2!r}"),
+            (
+                f"architecture.activation={activation}",
+                f"architecture.output_scale={alpha}",
+                f"optimizer.lr={ETA / alpha**2!r}",
+            ),
         )
-        for activation in ACTIVATIONS for alpha in ALPHAS
+        for activation in ACTIVATIONS
+        for alpha in ALPHAS
     },
-)  # fmt: skip
+)

@@ -13,9 +13,11 @@ SAMPLES, DIMENSIONS, WIDTHS = (32, 64, 128, 256), (5, 10, 15, 20, 25), (8, 16, 3
 """Numbers of samples; input dimensions with the bias, as the paper counts them; numbers of neurons."""
 ABSTRACT, SECTION = "Abstract", "Section 5 (recalled)"
 RELEASED = (
-    "optimizer.schedule={kind: power, exponent: 0.5}", "optimizer.iterations=50000", "record.loss_every=1000",
+    "optimizer.schedule={kind: power, exponent: 0.5}",
+    "optimizer.iterations=50000",
+    "record.loss_every=1000",
     "record.snapshots={kind: every, interval: 1000}",
-)  # fmt: skip
+)
 
 
 def network(run: kit.Run) -> kit.Evidence:
@@ -25,16 +27,26 @@ def network(run: kit.Run) -> kit.Evidence:
     variation norm 1 is twice as large: weights of equal length are the best of a norm.
     """
     samples, width = run.dataset(), run.config.architecture.width  # type: ignore[attr-defined]
-    a, weights = np.asarray(run.parameters["hidden_weight"][0]), run.measures["weight_norm"] ** 2 / width
+    a, weights = (
+        np.asarray(run.parameters["hidden_weight"][0]),
+        run.measures["weight_norm"] ** 2 / width,
+    )
     b = output_layer(a, samples.x, samples.y)
     assert samples.x_test is not None
     assert samples.y_test is not None
-    error = np.mean((hidden(a, samples.x_test) @ b) * samples.y_test <= 0) if np.isfinite(b).all() else np.nan
+    error = (
+        np.mean((hidden(a, samples.x_test) @ b) * samples.y_test <= 0)
+        if np.isfinite(b).all()
+        else np.nan
+    )
     last = np.flatnonzero(np.isfinite(weights))[-1]
     return kit.Evidence(
-        fits=run.measures["train_accuracy"][last] == 1, both=1 - run.measures["test_accuracy"][last], output=error,
-        f1=np.nanmax(run.measures["margin"] / weights), f1_output=width / (2 * np.abs(b) @ np.linalg.norm(a, axis=1)),
-    )  # fmt: skip
+        fits=run.measures["train_accuracy"][last] == 1,
+        both=1 - run.measures["test_accuracy"][last],
+        output=error,
+        f1=np.nanmax(run.measures["margin"] / weights),
+        f1_output=width / (2 * np.abs(b) @ np.linalg.norm(a, axis=1)),
+    )
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -44,7 +56,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         if " = " in role:
             points.setdefault(float(role.split()[2]), []).append(vars(network(run)))
     names = next(iter(points.values()))[0]
-    numbers = {name: np.array([[values[name] for values in row] for row in points.values()]) for name in names}
+    numbers = {
+        name: np.array([[values[name] for values in row] for row in points.values()])
+        for name in names
+    }
     return kit.Evidence(at=np.array([*points]), **numbers)
 
 
@@ -52,11 +67,23 @@ def _claims(e: kit.Evidence) -> list[kit.Claim]:
     """Return the claims that hold for samples and dimensions alike."""
     fits = bool(e.fits.all())
     return [
-        kit.claim("better", "Both layers err less than the output layer alone (share of the points, mean error of the "
-                  "networks)", ABSTRACT, kit.exactly(1), kit.given(fits, np.mean(e.both.mean(1) < e.output.mean(1)))),
-        kit.claim("f1", "Both layers separate with a larger margin of variation norm 1 (smallest ratio of all "
-                  "networks)", ABSTRACT, kit.more_than(1), kit.given(fits, (e.f1 / e.f1_output).min())),
-    ]  # fmt: skip
+        kit.claim(
+            "better",
+            "Both layers err less than the output layer alone (share of the points, mean error of the "
+            "networks)",
+            ABSTRACT,
+            kit.exactly(1),
+            kit.given(fits, np.mean(e.both.mean(1) < e.output.mean(1))),
+        ),
+        kit.claim(
+            "f1",
+            "Both layers separate with a larger margin of variation norm 1 (smallest ratio of all "
+            "networks)",
+            ABSTRACT,
+            kit.more_than(1),
+            kit.given(fits, (e.f1 / e.f1_output).min()),
+        ),
+    ]
 
 
 def claims_samples(e: kit.Evidence) -> list[kit.Claim]:
@@ -64,12 +91,22 @@ def claims_samples(e: kit.Evidence) -> list[kit.Claim]:
     falls = np.diff(both) < 0
     return [
         *_claims(e),
-        kit.claim("learns", "The error of both layers falls with every doubling of the samples (share)",
-                  SECTION, kit.exactly(1), kit.given(fits, falls.mean())),
-        kit.claim("half", "Both layers need less than half of the samples: their error with the half of the largest "
-                  "number is below the output layer's with all (ratio)", ABSTRACT, kit.less_than(1),
-                  kit.given(fits and falls.all(), both[-2] / output[-1])),
-    ]  # fmt: skip
+        kit.claim(
+            "learns",
+            "The error of both layers falls with every doubling of the samples (share)",
+            SECTION,
+            kit.exactly(1),
+            kit.given(fits, falls.mean()),
+        ),
+        kit.claim(
+            "half",
+            "Both layers need less than half of the samples: their error with the half of the largest "
+            "number is below the output layer's with all (ratio)",
+            ABSTRACT,
+            kit.less_than(1),
+            kit.given(fits and falls.all(), both[-2] / output[-1]),
+        ),
+    ]
 
 
 def ratios(margins: kit.Floats) -> kit.Floats:
@@ -82,16 +119,31 @@ def claims_dimension(e: kit.Evidence) -> list[kit.Claim]:
     fits, both, output = bool(e.fits.all()), e.both.mean(1), e.output.mean(1)
     return [
         *_claims(e),
-        kit.claim("gap", "The dimension costs the output layer more: the difference of the errors is larger in the "
-                  "most dimensions than in the fewest (difference)", ABSTRACT, kit.more_than(0),
-                  kit.given(fits, (output - both)[-1] - (output - both)[0])),
-        kit.claim("margin", "The margin of both layers does not shrink with the dimension: a function of the first "
-                  "inputs stays available (means, least ratio of a dimension to the next smaller)", ABSTRACT,
-                  kit.at_least(1), kit.given(fits, ratios(e.f1).min())),
-        kit.theory("kernel", "The margin of the output layer in variation norm 1 shrinks with the dimension (means, "
-                   "largest ratio of a dimension to the next smaller)", ABSTRACT, kit.less_than(1),
-                   ratios(e.f1_output).max()),
-    ]  # fmt: skip
+        kit.claim(
+            "gap",
+            "The dimension costs the output layer more: the difference of the errors is larger in the "
+            "most dimensions than in the fewest (difference)",
+            ABSTRACT,
+            kit.more_than(0),
+            kit.given(fits, (output - both)[-1] - (output - both)[0]),
+        ),
+        kit.claim(
+            "margin",
+            "The margin of both layers does not shrink with the dimension: a function of the first "
+            "inputs stays available (means, least ratio of a dimension to the next smaller)",
+            ABSTRACT,
+            kit.at_least(1),
+            kit.given(fits, ratios(e.f1).min()),
+        ),
+        kit.theory(
+            "kernel",
+            "The margin of the output layer in variation norm 1 shrinks with the dimension (means, "
+            "largest ratio of a dimension to the next smaller)",
+            ABSTRACT,
+            kit.less_than(1),
+            ratios(e.f1_output).max(),
+        ),
+    ]
 
 
 def evidence_margin(runs: kit.Runs) -> kit.Evidence:
@@ -99,9 +151,17 @@ def evidence_margin(runs: kit.Runs) -> kit.Evidence:
     e, samples = evidence(runs), next(iter(runs.values())).dataset()
     e.limit, e.bound = np.array(largest_margin(samples.x, samples.y)) / 2
     alone, few = runs["output"], runs["output"].dataset()
-    a, b = np.asarray(alone.parameters["hidden_weight"][0]), np.asarray(alone.parameters["output_weight"][-1])
+    a, b = (
+        np.asarray(alone.parameters["hidden_weight"][0]),
+        np.asarray(alone.parameters["output_weight"][-1]),
+    )
     solved = output_layer(a, few.x, few.y)
-    e.alone = (few.y * (hidden(a, few.x) @ b)).min() * np.linalg.norm(solved) / len(a) / max(np.linalg.norm(b), 1e-300)
+    e.alone = (
+        (few.y * (hidden(a, few.x) @ b)).min()
+        * np.linalg.norm(solved)
+        / len(a)
+        / max(np.linalg.norm(b), 1e-300)
+    )
     assert few.x_test is not None
     outputs = hidden(a, few.x_test)
     e.agree = np.mean((outputs @ b) * (outputs @ solved) > 0)
@@ -111,16 +171,37 @@ def evidence_margin(runs: kit.Runs) -> kit.Evidence:
 def claims_margin(e: kit.Evidence) -> list[kit.Claim]:
     fits = bool(e.fits[-1].all())
     return [
-        kit.claim("grows", "The margin of both layers grows with every doubling of the width (share, mean)",
-                  SECTION, kit.exactly(1), kit.given(fits, np.mean(np.diff(e.f1.mean(1)) > 0))),
-        kit.claim("larger", "The output layer alone has a smaller margin of variation norm 1 (ratio of means, both "
-                  "over output, largest width)", ABSTRACT, kit.more_than(1),
-                  kit.given(fits, e.f1[-1].mean() / e.f1_output[-1].mean())),
-        kit.claim("alone", "Training the output layer alone maximises the margin of the kernel (share of the solver's)",
-                  ABSTRACT, kit.around(1), e.alone),
-        kit.claim("agree", "Training the output layer alone ends in the classifier of the solver (share of equal "
-                  "held-out classes)", ABSTRACT, kit.around(1), e.agree),
-    ]  # fmt: skip
+        kit.claim(
+            "grows",
+            "The margin of both layers grows with every doubling of the width (share, mean)",
+            SECTION,
+            kit.exactly(1),
+            kit.given(fits, np.mean(np.diff(e.f1.mean(1)) > 0)),
+        ),
+        kit.claim(
+            "larger",
+            "The output layer alone has a smaller margin of variation norm 1 (ratio of means, both "
+            "over output, largest width)",
+            ABSTRACT,
+            kit.more_than(1),
+            kit.given(fits, e.f1[-1].mean() / e.f1_output[-1].mean()),
+        ),
+        kit.claim(
+            "alone",
+            "Training the output layer alone maximises the margin of the kernel (share of the solver's)",
+            ABSTRACT,
+            kit.around(1),
+            e.alone,
+        ),
+        kit.claim(
+            "agree",
+            "Training the output layer alone ends in the classifier of the solver (share of equal "
+            "held-out classes)",
+            ABSTRACT,
+            kit.around(1),
+            e.agree,
+        ),
+    ]
 
 
 def numbers_margin(e: kit.Evidence) -> dict[str, float]:
@@ -133,8 +214,12 @@ def numbers_margin(e: kit.Evidence) -> dict[str, float]:
 
 def _draw(e: kit.Evidence, label: str) -> kit.Drawing:
     figure, (errors, margins) = kit.new_figure(2, aspect=0.8)
-    for color, name, pairs in zip(kit.SERIES, ("both layers", "output layer alone, solved"),
-                                  ((e.both, e.f1), (e.output, e.f1_output)), strict=False):  # fmt: skip
+    for color, name, pairs in zip(
+        kit.SERIES,
+        ("both layers", "output layer alone, solved"),
+        ((e.both, e.f1), (e.output, e.f1_output)),
+        strict=False,
+    ):
         for axes, values in zip((errors, margins), pairs, strict=True):
             axes.plot(e.at, values, color=color, lw=0.6, ls="--", alpha=0.6)
             axes.plot(e.at, values.mean(1), kit.MARKER + "-", ms=4, color=color, label=name)
@@ -167,7 +252,9 @@ def draw_margin(e: kit.Evidence) -> kit.Drawing:
         axes.plot(e.at, values, color=color, ls="", marker="+", ms=5)
     axes.plot([], [], color=kit.PALETTE.muted, ls="", marker="+", ms=5, label="single networks")
     axes.axhline(e.limit, color="black", ls=":", label="largest found (solver)")
-    axes.axhspan(e.limit, e.bound, color=kit.PALETTE.muted, alpha=0.25, lw=0, label="gap of its search")
+    axes.axhspan(
+        e.limit, e.bound, color=kit.PALETTE.muted, alpha=0.25, lw=0, label="gap of its search"
+    )
     axes.set_xscale("log", base=2)
     axes.set(xlabel="neurons, $m$", ylabel=r"$\mathcal{F}_1$ margin")
     axes.legend()
@@ -175,14 +262,23 @@ def draw_margin(e: kit.Evidence) -> kit.Drawing:
 
 
 def _wanted(
-    name: str, changes: dict[int, tuple[str, ...]], full: bool = False, step: float = 0.1, seed: str = "seed"
+    name: str,
+    changes: dict[int, tuple[str, ...]],
+    full: bool = False,
+    step: float = 0.1,
+    seed: str = "seed",
 ) -> dict[str, kit.Wanted]:
     """Return the runs of a figure: value -> its changes, of several networks, of the released size or small."""
     made = {}
     for value, of_value in changes.items():
         width = value if name == "m" else 1000 if full else WIDTH
         rate, further = (0.5, RELEASED) if full else (step, ())
-        sizes = f"architecture.output_scale={1 / width!r}", f"optimizer.lr={rate * width!r}", *further, *of_value
+        sizes = (
+            f"architecture.output_scale={1 / width!r}",
+            f"optimizer.lr={rate * width!r}",
+            *further,
+            *of_value,
+        )
         for k in range(3 if name == "m" else NETWORKS):
             made[f"{name} = {value} ({k})"] = kit.Wanted(
                 "chizat2020/both.yaml", (f"{seed}={k}", f"architecture.width={width}", *sizes)
@@ -200,7 +296,13 @@ def _dimensions(full: bool = False) -> dict[str, kit.Wanted]:
 
 def _widths(*widths: int, full: bool = False) -> dict[str, kit.Wanted]:
     small = (
-        () if full else ("dataset.n=128", "optimizer.iterations=16000", "record.snapshots={kind: every, interval: 800}")
+        ()
+        if full
+        else (
+            "dataset.n=128",
+            "optimizer.iterations=16000",
+            "record.snapshots={kind: every, interval: 800}",
+        )
     )
     made = _wanted("m", dict.fromkeys(widths, small), full, 0.02, "initialization.seed")
     return {**made, "output": kit.Wanted("chizat2020/output.yaml")}
@@ -238,4 +340,4 @@ FIGURES = kit.by_id(
         configs=_widths(*WIDTHS),
         presets={"full": _widths(*WIDTHS, 512, 1024, full=True)},
     ),
-)  # fmt: skip
+)

@@ -41,24 +41,33 @@ def largest_margin(x: kit.Floats, y: kit.Floats, seed: int = 0) -> tuple[float, 
     neurons /= np.linalg.norm(neurons, axis=1, keepdims=True)
     bound = np.inf
     for _ in range(ROUNDS):
-        A = y[:, None] * hidden(neurons, x)  # maximise t where y f >= t, f = A (c+ - c-), and the c sum to 1
+        A = y[:, None] * hidden(
+            neurons, x
+        )  # maximise t where y f >= t, f = A (c+ - c-), and the c sum to 1
         solved = linprog(
             np.r_[np.zeros(2 * len(neurons)), -1.0],
-            A_ub=np.c_[-A, A, np.ones(n)], b_ub=np.zeros(n), A_eq=[np.r_[np.ones(2 * len(neurons)), 0.0]], b_eq=[1.0],
+            A_ub=np.c_[-A, A, np.ones(n)],
+            b_ub=np.zeros(n),
+            A_eq=[np.r_[np.ones(2 * len(neurons)), 0.0]],
+            b_eq=[1.0],
             bounds=[(0, None)] * (2 * len(neurons)) + [(None, None)],
-        )  # fmt: skip
+        )
         margin, p = -solved.fun, -solved.ineqlin.marginals
         neurons = neurons[solved.x[: len(neurons)] + solved.x[len(neurons) : -1] > 0]
         pushed = []
         for sign in (1.0, -1.0):
             u = np.concatenate([neurons, rng.standard_normal((STARTS, x.shape[1]))])
             best, value = u, np.full(len(u), -np.inf)
-            for step in range(STEPS):  # ascent on the sphere, its steps ever smaller since the objective has kinks
+            for step in range(
+                STEPS
+            ):  # ascent on the sphere, its steps ever smaller since the objective has kinks
                 u = u / np.linalg.norm(u, axis=1, keepdims=True)
                 g = sign * ((x @ u.T > 0).T * (p * y)) @ x
                 now = (g * u).sum(1)
                 best, value = np.where((now > value)[:, None], u, best), np.maximum(now, value)
-                u = u + g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-30) / (1 + step / 5)
+                u = u + g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-30) / (
+                    1 + step / 5
+                )
             order = np.argsort(-value)[:ADDED]
             pushed.append((best[order], float(value[order[0]])))
         bound = min(bound, max(value for _, value in pushed))

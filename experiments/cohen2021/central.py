@@ -31,16 +31,25 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     along = np.einsum("np,npk->nk", half, central.vectors[:-1])
     late = middle[N // 2 :: max(1, N // 40)]
     products = [derivatives_of(state(m)).hessian_product for m in late]
-    sharp = [largest_eigenvalues(product, np.ones(w.shape[1]), tolerance=1e-4)[0][0] for product in products]
+    sharp = [
+        largest_eigenvalues(product, np.ones(w.shape[1]), tolerance=1e-4)[0][0]
+        for product in products
+    ]
     sharpness = np.asarray(run.measures["sharpness"])
     known = np.isfinite(sharpness).all(axis=1)
     return kit.Evidence(
-        eta=eta, inner=slice(MARGIN, N + 1 - MARGIN), measured=(run.snapshot_iterations[known], sharpness[known]),
-        losses=np.asarray(run.losses), smoothed=averaged(run.losses, run.loss_iterations), flow=np.asarray(flow.losses),
-        central=central, to_flow=np.linalg.norm(middle - v[:-1], axis=1),
+        eta=eta,
+        inner=slice(MARGIN, N + 1 - MARGIN),
+        measured=(run.snapshot_iterations[known], sharpness[known]),
+        losses=np.asarray(run.losses),
+        smoothed=averaged(run.losses, run.loss_iterations),
+        flow=np.asarray(flow.losses),
+        central=central,
+        to_flow=np.linalg.norm(middle - v[:-1], axis=1),
         to_central=np.linalg.norm(middle - central.weights[:-1], axis=1),
-        variance=np.sum(np.where(near, along**2, 0.0), axis=1), top=float(np.median(sharp)) * eta / 2,
-    )  # fmt: skip
+        variance=np.sum(np.where(near, along**2, 0.0), axis=1),
+        top=float(np.median(sharp)) * eta / 2,
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -52,32 +61,76 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     size = float(c.variance[:-1][half].mean()) or np.nan  # there is none before the edge
     wrong = np.abs(c.predicted / e.smoothed - 1)[inner]
     return [
-        kit.theory("edge", r"The central flow keeps the sharpness at or below $2/\eta$ (its largest over it)",
-                   "central flow, complementarity", kit.at_most(1.02), c.top.max() * e.eta / 2),
-        kit.claim("loss", "The central flow predicts the time-averaged loss of gradient descent at the edge (median "
-                  "relative error, within 10 %)", "central flow, L + tr(Sigma)/eta", kit.at_most(0.1),
-                  np.median(wrong) if len(wrong) else np.nan),
-        kit.claim("distance", "Gradient descent stays near the central flow (distance at the end over that from "
-                  "gradient flow)", "central flow", kit.at_most(0.2), e.to_central[-1] / e.to_flow[-1]),
-        kit.claim("variance", "The central flow predicts the size of the oscillation (mean squared half step along "
-                  "the eigenvectors near the edge in the second half, over tr(Sigma))", "central flow",
-                  kit.Interval(0.8, 1.25), e.variance[half].mean() / size),
-        kit.claim("edge-descent", "Gradient descent itself is at the edge (median sharpness at midpoints of its steps "
-                  r"in the second half over $2/\eta$)", "abstract (2021)", kit.Interval(0.95, 1.15), e.top),
-    ]  # fmt: skip
+        kit.theory(
+            "edge",
+            r"The central flow keeps the sharpness at or below $2/\eta$ (its largest over it)",
+            "central flow, complementarity",
+            kit.at_most(1.02),
+            c.top.max() * e.eta / 2,
+        ),
+        kit.claim(
+            "loss",
+            "The central flow predicts the time-averaged loss of gradient descent at the edge (median "
+            "relative error, within 10 %)",
+            "central flow, L + tr(Sigma)/eta",
+            kit.at_most(0.1),
+            np.median(wrong) if len(wrong) else np.nan,
+        ),
+        kit.claim(
+            "distance",
+            "Gradient descent stays near the central flow (distance at the end over that from "
+            "gradient flow)",
+            "central flow",
+            kit.at_most(0.2),
+            e.to_central[-1] / e.to_flow[-1],
+        ),
+        kit.claim(
+            "variance",
+            "The central flow predicts the size of the oscillation (mean squared half step along "
+            "the eigenvectors near the edge in the second half, over tr(Sigma))",
+            "central flow",
+            kit.Interval(0.8, 1.25),
+            e.variance[half].mean() / size,
+        ),
+        kit.claim(
+            "edge-descent",
+            "Gradient descent itself is at the edge (median sharpness at midpoints of its steps "
+            r"in the second half over $2/\eta$)",
+            "abstract (2021)",
+            kit.Interval(0.95, 1.15),
+            e.top,
+        ),
+    ]
 
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (loss, top, away) = kit.new_figure(3, aspect=0.95, extra_height=0.5)
     c, steps = e.central, np.arange(len(e.losses))
-    colors = {"descent": kit.PALETTE.measured, "flow": kit.PALETTE.muted, "central": kit.PALETTE.rank}
+    colors = {
+        "descent": kit.PALETTE.measured,
+        "flow": kit.PALETTE.muted,
+        "central": kit.PALETTE.rank,
+    }
     loss.plot(steps, e.losses, color=kit.SERIES[5], lw=0.5, label="gradient descent")
-    loss.plot(steps[e.inner], e.smoothed[e.inner], color=colors["descent"], lw=4, alpha=0.4, label="smoothed")
+    loss.plot(
+        steps[e.inner],
+        e.smoothed[e.inner],
+        color=colors["descent"],
+        lw=4,
+        alpha=0.4,
+        label="smoothed",
+    )
     loss.plot(steps, e.flow, color=colors["flow"], ls=":", label="gradient flow")
     loss.plot(steps, c.losses, color=colors["central"], lw=0.9, label="central flow")
-    loss.plot(steps, c.predicted, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=1.0,
-              label=r"central flow $+\ \mathrm{tr}\,\Sigma/\eta$")  # fmt: skip
+    loss.plot(
+        steps,
+        c.predicted,
+        color=kit.PALETTE.theory,
+        ls=(0, (4, 2)),
+        lw=1.0,
+        label=r"central flow $+\ \mathrm{tr}\,\Sigma/\eta$",
+    )
     at, values = e.measured
     top.plot(at, values * e.eta / 2, color=kit.SERIES[5], lw=0.5)
     top.plot(steps, c.top * e.eta / 2, color=colors["central"], lw=0.9)
@@ -107,7 +160,8 @@ FIGURE = kit.Figure(
     configs={
         "descent": "cohen2021/random_labels.yaml",
         "flow": kit.Wanted(
-            "cohen2021/random_labels.yaml", ("optimizer={kind: gradient_flow, until: 70.0, points: 700, rtol: 1.0e-6}",)
+            "cohen2021/random_labels.yaml",
+            ("optimizer={kind: gradient_flow, until: 70.0, points: 700, rtol: 1.0e-6}",),
         ),
     },
 )

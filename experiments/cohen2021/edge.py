@@ -22,12 +22,18 @@ def edge(run: kit.Run) -> kit.Evidence:
     optimizer: Any = run.config.optimizer
     plain = optimizer.model_copy(update={"schedule": None})
     bound = stability_threshold({**dict(run.config), "optimizer": plain})
-    top = np.asarray(run.measures["sharpness"], np.float64).reshape(len(run.snapshot_iterations), -1)
+    top = np.asarray(run.measures["sharpness"], np.float64).reshape(
+        len(run.snapshot_iterations), -1
+    )
     steps, losses = np.asarray(run.snapshot_iterations), np.asarray(run.losses)
-    return described(float(optimizer.lr), bound[1] if bound is not None else NAN, steps, top[:, 0], losses)
+    return described(
+        float(optimizer.lr), bound[1] if bound is not None else NAN, steps, top[:, 0], losses
+    )
 
 
-def described(lr: float, bound: float, iterations: kit.Ints, sharpness: kit.Floats, losses: kit.Floats) -> kit.Evidence:
+def described(
+    lr: float, bound: float, iterations: kit.Ints, sharpness: kit.Floats, losses: kit.Floats
+) -> kit.Evidence:
     """Describe gradient descent by its sharpness (K,) at `iterations` (K,), and its loss (L,) at every iteration.
 
     `first` is the first record above the bound, K where there is none, `crossing` its iteration. The run is `unstable`
@@ -42,7 +48,9 @@ def described(lr: float, bound: float, iterations: kit.Ints, sharpness: kit.Floa
     crossing = float(iterations[first]) if len(above) else NAN
     before = losses[: iterations[first - 1] + 1] if len(above) and first else losses[:0]
     after = losses[int(crossing) :] if len(above) else losses[:0]
-    rises_before, rises_after = (float(np.mean(np.diff(x) > 0)) if len(x) > 1 else NAN for x in (before, after))
+    rises_before, rises_after = (
+        float(np.mean(np.diff(x) > 0)) if len(x) > 1 else NAN for x in (before, after)
+    )
     unstable = rises_after > 0 and bool((np.diff(sharpness[first:]) < 0).any())
     band, falls, share_left = NAN, NAN, NAN
     if unstable:
@@ -51,10 +59,20 @@ def described(lr: float, bound: float, iterations: kit.Ints, sharpness: kit.Floa
         windows = np.array([part.mean() for part in np.array_split(after, WINDOWS)])
         falls, share_left = float(np.sum(np.diff(windows) < 0)), float(windows[-1] / after[0])
     return kit.Evidence(
-        lr=lr, bound=bound, iterations=iterations, sharpness=sharpness, losses=losses, first=first, crossing=crossing,
-        unstable=unstable, band=band, rises_before=rises_before, rises_after=rises_after, falls=falls,
+        lr=lr,
+        bound=bound,
+        iterations=iterations,
+        sharpness=sharpness,
+        losses=losses,
+        first=first,
+        crossing=crossing,
+        unstable=unstable,
+        band=band,
+        rises_before=rises_before,
+        rises_after=rises_after,
+        falls=falls,
         share_left=share_left,
-    )  # fmt: skip
+    )
 
 
 def draw_sharpness(

@@ -26,26 +26,63 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the abstract: the sharpness rises to 2/eta and stays, the loss falls, not at every step."""
     made = []
-    # fmt: off
+
     for key, edges in e.edges.items():
         name = NAMES[key]
         made += [
-            kit.claim(f"{key}-sharpens", rf"{name}: the sharpness begins below $2/\eta$ and rises until it makes the "
-                      "loss rise too (of the two steps)", "progressive sharpening (recalled)", kit.exactly(2),
-                      sum(run.first > 0 and run.unstable for run in edges)),
-            *[kit.claim(f"{key}-band-{k + 1}", rf"{name}, $\eta$ = {run.lr:g}: the sharpness then hovers at, or just "
-                        r"above, $2/\eta$ (median over $2/\eta$)",
-                        "abstract", BAND, run.band) for k, run in enumerate(edges)],
-            kit.claim(f"{key}-before", f"{name}: before the edge the loss falls at every step (largest share of steps "
-                      "that raise it)", "abstract", kit.exactly(0), max(run.rises_before for run in edges)),
-            kit.claim(f"{key}-after", f"{name}: at the edge the loss does not fall at every step (least share of steps "
-                      "that raise it)", "abstract", kit.at_least(0.05), min(run.rises_after for run in edges)),
-            kit.claim(f"{key}-falls", f"{name}: the loss falls in the long run (means over ten windows that are below "
-                      "the one before, of 9; the least)", "abstract", kit.at_least(8), min(run.falls for run in edges)),
-            kit.claim(f"{key}-half", f"{name}: the loss falls far beyond the edge (last window over the loss at the "
-                      "crossing; the larger)", "abstract", kit.less_than(0.5), max(run.share_left for run in edges)),
+            kit.claim(
+                f"{key}-sharpens",
+                rf"{name}: the sharpness begins below $2/\eta$ and rises until it makes the "
+                "loss rise too (of the two steps)",
+                "progressive sharpening (recalled)",
+                kit.exactly(2),
+                sum(run.first > 0 and run.unstable for run in edges),
+            ),
+            *[
+                kit.claim(
+                    f"{key}-band-{k + 1}",
+                    rf"{name}, $\eta$ = {run.lr:g}: the sharpness then hovers at, or just "
+                    r"above, $2/\eta$ (median over $2/\eta$)",
+                    "abstract",
+                    BAND,
+                    run.band,
+                )
+                for k, run in enumerate(edges)
+            ],
+            kit.claim(
+                f"{key}-before",
+                f"{name}: before the edge the loss falls at every step (largest share of steps "
+                "that raise it)",
+                "abstract",
+                kit.exactly(0),
+                max(run.rises_before for run in edges),
+            ),
+            kit.claim(
+                f"{key}-after",
+                f"{name}: at the edge the loss does not fall at every step (least share of steps "
+                "that raise it)",
+                "abstract",
+                kit.at_least(0.05),
+                min(run.rises_after for run in edges),
+            ),
+            kit.claim(
+                f"{key}-falls",
+                f"{name}: the loss falls in the long run (means over ten windows that are below "
+                "the one before, of 9; the least)",
+                "abstract",
+                kit.at_least(8),
+                min(run.falls for run in edges),
+            ),
+            kit.claim(
+                f"{key}-half",
+                f"{name}: the loss falls far beyond the edge (last window over the loss at the "
+                "crossing; the larger)",
+                "abstract",
+                kit.less_than(0.5),
+                max(run.share_left for run in edges),
+            ),
         ]
-    # fmt: on
+
     return made
 
 
@@ -55,8 +92,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for column, (key, edges) in enumerate(e.edges.items()):
         loss, sharp = axes[column], axes[3 + column]
         for color, run in zip(kit.SERIES, edges, strict=False):
-            kit.draw_curve(loss, np.arange(len(run.losses)), run.losses, color=color, lw=0.8,
-                           label=rf"$\eta = {run.lr:g}$")  # fmt: skip
+            kit.draw_curve(
+                loss,
+                np.arange(len(run.losses)),
+                run.losses,
+                color=color,
+                lw=0.8,
+                label=rf"$\eta = {run.lr:g}$",
+            )
             draw_sharpness(sharp, run.iterations, run, color)
         loss.set_yscale("log")
         longest = np.arange(max(len(run.losses) for run in edges))
@@ -73,7 +116,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 def _wanted() -> dict[str, str | kit.Wanted]:
     return {
-        f"{key} {lr}": kit.Wanted(f"cohen2021/{key}.yaml", (f"optimizer.lr={lr}", f"optimizer.iterations={count}"))
+        f"{key} {lr}": kit.Wanted(
+            f"cohen2021/{key}.yaml", (f"optimizer.lr={lr}", f"optimizer.iterations={count}")
+        )
         for key, steps in STEPS.items()
         for lr, count in steps.items()
     }

@@ -34,34 +34,65 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         if lr == "flow":
             continue
         every = round(EVERY / float(lr))
-        chosen = trained_weights(run)[np.isin(run.snapshot_iterations, np.arange(0, run.iterations + 1, every))]
+        chosen = trained_weights(run)[
+            np.isin(run.snapshot_iterations, np.arange(0, run.iterations + 1, every))
+        ]
         count = min(len(chosen), len(flowed))
         distance = np.full(len(flowed), NAN)
-        distance[1:count] = np.linalg.norm(chosen[1:count] - flowed[1:count], axis=1) / moved[1:count]
+        distance[1:count] = (
+            np.linalg.norm(chosen[1:count] - flowed[1:count], axis=1) / moved[1:count]
+        )
         paths.append(kit.Evidence(edge=edge(run), distance=distance))
     return kit.Evidence(
         times=np.arange(len(flowed), dtype=np.float64) * EVERY,
-        sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(flowed)), paths=paths,
-    )  # fmt: skip
+        sharpness=np.asarray(flow.measures["sharpness"]).reshape(len(flowed)),
+        paths=paths,
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     bounds = [path.edge.bound for path in e.paths]
     rises = e.sharpness.max() > max(bounds)
     return [
-        kit.claim("sharpens", r"Along gradient flow the sharpness rises beyond $2/\eta$ of every step size (its "
-                  r"maximum over the largest $2/\eta$)", "progressive sharpening (recalled)", kit.more_than(1),
-                  e.sharpness.max() / max(bounds)),
-        kit.claim("progressive", r"The sharpness of gradient flow begins below $2/\eta$ of every step size (first over "
-                  r"the smallest $2/\eta$, where it rises so)", "progressive sharpening (recalled)", kit.less_than(1),
-                  e.sharpness[0] / min(bounds) if rises else NAN),
-        *[kit.claim(f"follows-{path.edge.lr:g}", rf"$\eta$ = {path.edge.lr:g}: gradient descent follows the flow until "
-                    r"its sharpness reaches $2/\eta$ (distance there over that moved)", "gradient flow (recalled)",
-                    kit.at_most(0.05), distance_at(path, 1)) for path in e.paths],
-        *[kit.claim(f"leaves-{path.edge.lr:g}", rf"$\eta$ = {path.edge.lr:g}: gradient descent leaves the flow at the "
-                    "edge (distance at twice that time over the distance at the crossing)", "gradient flow (recalled)",
-                    kit.at_least(5), distance_at(path, 2) / distance_at(path, 1)) for path in e.paths],
-    ]  # fmt: skip
+        kit.claim(
+            "sharpens",
+            r"Along gradient flow the sharpness rises beyond $2/\eta$ of every step size (its "
+            r"maximum over the largest $2/\eta$)",
+            "progressive sharpening (recalled)",
+            kit.more_than(1),
+            e.sharpness.max() / max(bounds),
+        ),
+        kit.claim(
+            "progressive",
+            r"The sharpness of gradient flow begins below $2/\eta$ of every step size (first over "
+            r"the smallest $2/\eta$, where it rises so)",
+            "progressive sharpening (recalled)",
+            kit.less_than(1),
+            e.sharpness[0] / min(bounds) if rises else NAN,
+        ),
+        *[
+            kit.claim(
+                f"follows-{path.edge.lr:g}",
+                rf"$\eta$ = {path.edge.lr:g}: gradient descent follows the flow until "
+                r"its sharpness reaches $2/\eta$ (distance there over that moved)",
+                "gradient flow (recalled)",
+                kit.at_most(0.05),
+                distance_at(path, 1),
+            )
+            for path in e.paths
+        ],
+        *[
+            kit.claim(
+                f"leaves-{path.edge.lr:g}",
+                rf"$\eta$ = {path.edge.lr:g}: gradient descent leaves the flow at the "
+                "edge (distance at twice that time over the distance at the crossing)",
+                "gradient flow (recalled)",
+                kit.at_least(5),
+                distance_at(path, 2) / distance_at(path, 1),
+            )
+            for path in e.paths
+        ],
+    ]
 
 
 @kit.styled
@@ -85,7 +116,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 def _descent(lr: str, count: int) -> kit.Wanted:
     every = f"record.snapshots.interval={round(EVERY / float(lr))}"
-    return kit.Wanted("cohen2021/chebyshev.yaml", (f"optimizer.lr={lr}", f"optimizer.iterations={count}", every))
+    return kit.Wanted(
+        "cohen2021/chebyshev.yaml", (f"optimizer.lr={lr}", f"optimizer.iterations={count}", every)
+    )
 
 
 FIGURE = kit.Figure(
@@ -95,11 +128,16 @@ FIGURE = kit.Figure(
         "step sizes against time; each leaves the flow's curve at its own 2/eta. Right: distance of the weights from "
         "those of the flow, over the distance that the flow has moved; dotted lines where 2/eta is reached."
     ),
-    configs={**{lr: _descent(lr, count) for lr, count in STEPS.items()}, "flow": "cohen2021/chebyshev_flow.yaml"},
+    configs={
+        **{lr: _descent(lr, count) for lr, count in STEPS.items()},
+        "flow": "cohen2021/chebyshev_flow.yaml",
+    },
     presets={
         "full": {
             "0.1": _descent("0.1", 18000),
-            "flow": kit.Wanted("cohen2021/chebyshev_flow.yaml", ("optimizer.until=1800.0", "optimizer.points=180")),
+            "flow": kit.Wanted(
+                "cohen2021/chebyshev_flow.yaml", ("optimizer.until=1800.0", "optimizer.points=180")
+            ),
         }
     },
 )

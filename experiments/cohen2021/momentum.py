@@ -8,7 +8,12 @@ from dynamics_cli import kit
 
 from .edge import BAND, draw_sharpness, edge
 
-STEPS = {("polyak", "0.9"): "0.15", ("nesterov", "0.9"): "0.07", ("polyak", "0.5"): "0.2", ("nesterov", "0.5"): "0.15"}
+STEPS = {
+    ("polyak", "0.9"): "0.15",
+    ("nesterov", "0.9"): "0.07",
+    ("polyak", "0.5"): "0.2",
+    ("nesterov", "0.5"): "0.15",
+}
 """Kind and momentum -> step size on the Chebyshev polynomial."""
 ITERATIONS = 40000
 """In the first thousands the sharpness of the larger momentum falls far below its bound again and again."""
@@ -24,18 +29,27 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     made = []
-    # fmt: off
+
     for (kind, beta), run in e.items():
         name = f"{kind.capitalize()}, beta = {beta}"
         made += [
-            kit.claim(f"{kind}-{beta}", f"{name}: the sharpness hovers at, or just above, {WORDS[kind]} (median after "
-                      "the crossing over it)", "bounds of momentum (recalled)", BAND, run.band),
-            kit.claim(f"{kind}-{beta}-reaches", f"{name}: the sharpness rises from below to that bound (its maximum "
-                      "over it)", "bounds of momentum (recalled)", kit.at_least(1),
-                      run.sharpness.max() / run.bound if run.first else np.nan),
+            kit.claim(
+                f"{kind}-{beta}",
+                f"{name}: the sharpness hovers at, or just above, {WORDS[kind]} (median after "
+                "the crossing over it)",
+                "bounds of momentum (recalled)",
+                BAND,
+                run.band,
+            ),
+            kit.claim(
+                f"{kind}-{beta}-reaches",
+                f"{name}: the sharpness rises from below to that bound (its maximum over it)",
+                "bounds of momentum (recalled)",
+                kit.at_least(1),
+                run.sharpness.max() / run.bound if run.first else np.nan,
+            ),
         ]
     return made
-    # fmt: on
 
 
 @kit.styled
@@ -44,8 +58,12 @@ def draw(e: Evidence) -> kit.Drawing:
     for panel, kind in enumerate(("polyak", "nesterov")):
         mine = {beta: run for (of, beta), run in e.items() if of == kind}
         for color, (beta, run) in zip(kit.SERIES, mine.items(), strict=False):
-            draw_sharpness(axes[panel], run.iterations, run, color, rf"$\beta = {beta},\ \eta = {run.lr:g}$")
-        kit.set_time_axis(axes[panel], np.arange(max(run.iterations[-1] for run in mine.values()) + 1))
+            draw_sharpness(
+                axes[panel], run.iterations, run, color, rf"$\beta = {beta},\ \eta = {run.lr:g}$"
+            )
+        kit.set_time_axis(
+            axes[panel], np.arange(max(run.iterations[-1] for run in mine.values()) + 1)
+        )
         axes[panel].set_ylim(0, 1.3 * max(run.bound for run in mine.values()))
         axes[panel].legend(loc="lower right")
         kit.panel_label(axes[panel], panel, f"{kind.capitalize()}; dashed: its bound")
@@ -62,9 +80,13 @@ FIGURE = kit.Figure(
     configs={
         " ".join((kind, beta)): kit.Wanted(
             "cohen2021/chebyshev.yaml",
-            (f"optimizer.lr={lr}", f"optimizer.momentum={beta}", f"optimizer.iterations={ITERATIONS}",
-             *(("optimizer.nesterov=true",) if kind == "nesterov" else ())),
+            (
+                f"optimizer.lr={lr}",
+                f"optimizer.momentum={beta}",
+                f"optimizer.iterations={ITERATIONS}",
+                *(("optimizer.nesterov=true",) if kind == "nesterov" else ()),
+            ),
         )
         for (kind, beta), lr in STEPS.items()
     },
-)  # fmt: skip
+)

@@ -27,11 +27,17 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     first = min(descent.first, K - 1)
     falling = np.flatnonzero(np.diff(s[first:]) < 0)
     peak = first + int(falling[0]) if len(falling) else first
-    before = int(np.flatnonzero(s[: first + 1] <= BEFORE)[-1]) if (s[: first + 1] <= BEFORE).any() else 0
+    before = (
+        int(np.flatnonzero(s[: first + 1] <= BEFORE)[-1]) if (s[: first + 1] <= BEFORE).any() else 0
+    )
     c = edge(runs["cut"])
     kept = c.iterations >= CUT
-    later = described(c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.sharpness[kept], c.losses[CUT:])
-    return kit.Evidence(run=descent, before=taylor(run, before), peak=taylor(run, peak), cut=c, later=later)
+    later = described(
+        c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.sharpness[kept], c.losses[CUT:]
+    )
+    return kit.Evidence(
+        run=descent, before=taylor(run, before), peak=taylor(run, peak), cut=c, later=later
+    )
 
 
 def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
@@ -53,7 +59,9 @@ def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
     rate = (losses[-1] - losses[-2]) / (losses[-2] - losses[-3])
     actual = np.asarray(run.losses[at : at + steps + 1])
     predicted = float((eta * values[-1] - 1) ** 2)
-    return kit.Evidence(iteration=at, losses=losses, actual=actual, rate=float(rate), predicted=predicted)
+    return kit.Evidence(
+        iteration=at, losses=losses, actual=actual, rate=float(rate), predicted=predicted
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -62,33 +70,72 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     reached, diverges = np.isfinite(e.run.crossing), len(exceeds) and e.run.unstable
     near = min(51, len(b.actual))
     return [
-        kit.claim("before", "Before the edge gradient descent on the quadratic model stays close to that on the loss "
-                  "(largest relative difference of the losses in 50 steps)", "quadratic model (recalled)",
-                  kit.at_most(0.1), np.abs(b.losses[:near] / b.actual[:near] - 1).max() if reached else NAN),
-        kit.claim("diverges", "At the edge gradient descent on the quadratic model diverges: the model's loss grows by "
-                  f"{GROWTH:g} within {STEPS} steps (after how many)", "quadratic model (recalled)", kit.at_most(STEPS),
-                  exceeds[0] if diverges else NAN),
-        kit.claim("stays", "The network's loss is lower in the end, where the model's diverges (over its first)",
-                  "quadratic model (recalled)", kit.less_than(1), p.actual[-1] / p.actual[0] if diverges else NAN),
-        kit.theory("rate", r"The model's loss grows by $(\eta S - 1)^2$ a step (growth over it)",
-                   "gradient descent on a quadratic", kit.near(1, 0.01), p.rate / p.predicted),
-        kit.claim("resumes", r"When the step is halved at the edge, sharpness rises again (its largest over $2/\eta$ "
-                  "of the old step)", "step size drop (recalled)", kit.at_least(1.05),
-                  later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN),
-        kit.claim("new-edge", "The sharpness hovers at, or just above, the bound of the new step (median after the "
-                  "crossing over it)", "step size drop (recalled)", BAND,
-                  later.band if np.isfinite(e.cut.crossing) else NAN),
-    ]  # fmt: skip
+        kit.claim(
+            "before",
+            "Before the edge gradient descent on the quadratic model stays close to that on the loss "
+            "(largest relative difference of the losses in 50 steps)",
+            "quadratic model (recalled)",
+            kit.at_most(0.1),
+            np.abs(b.losses[:near] / b.actual[:near] - 1).max() if reached else NAN,
+        ),
+        kit.claim(
+            "diverges",
+            "At the edge gradient descent on the quadratic model diverges: the model's loss grows by "
+            f"{GROWTH:g} within {STEPS} steps (after how many)",
+            "quadratic model (recalled)",
+            kit.at_most(STEPS),
+            exceeds[0] if diverges else NAN,
+        ),
+        kit.claim(
+            "stays",
+            "The network's loss is lower in the end, where the model's diverges (over its first)",
+            "quadratic model (recalled)",
+            kit.less_than(1),
+            p.actual[-1] / p.actual[0] if diverges else NAN,
+        ),
+        kit.theory(
+            "rate",
+            r"The model's loss grows by $(\eta S - 1)^2$ a step (growth over it)",
+            "gradient descent on a quadratic",
+            kit.near(1, 0.01),
+            p.rate / p.predicted,
+        ),
+        kit.claim(
+            "resumes",
+            r"When the step is halved at the edge, sharpness rises again (its largest over $2/\eta$ "
+            "of the old step)",
+            "step size drop (recalled)",
+            kit.at_least(1.05),
+            later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN,
+        ),
+        kit.claim(
+            "new-edge",
+            "The sharpness hovers at, or just above, the bound of the new step (median after the "
+            "crossing over it)",
+            "step size drop (recalled)",
+            BAND,
+            later.band if np.isfinite(e.cut.crossing) else NAN,
+        ),
+    ]
 
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.3)
-    for panel, (model, title) in enumerate(((e.before, "Before the edge"), (e.peak, "At the edge"))):
+    for panel, (model, title) in enumerate(
+        ((e.before, "Before the edge"), (e.peak, "At the edge"))
+    ):
         shown = model.losses[: int(np.argmax(model.losses > GROWTH * model.losses[0])) or None]
         x = model.iteration + np.arange(STEPS + 1)
-        axes[panel].plot(x[: len(model.actual)], model.actual, color=kit.PALETTE.measured, label="gradient descent")
-        axes[panel].plot(x[: len(shown)], shown, color=kit.PALETTE.rank, ls="--", label="on its quadratic model")
+        axes[panel].plot(
+            x[: len(model.actual)],
+            model.actual,
+            color=kit.PALETTE.measured,
+            label="gradient descent",
+        )
+        axes[panel].plot(
+            x[: len(shown)], shown, color=kit.PALETTE.rank, ls="--", label="on its quadratic model"
+        )
         kit.set_time_axis(axes[panel], x)
         kit.panel_label(axes[panel], panel, title)
     axes[0].set_ylabel("training loss")
@@ -115,7 +162,10 @@ FIGURE = kit.Figure(
         "run": "cohen2021/chebyshev.yaml",
         "cut": kit.Wanted(
             "cohen2021/chebyshev.yaml",
-            (f"optimizer.schedule={{kind: step, every: {CUT}, gamma: 0.5}}", f"optimizer.iterations={2 * CUT - 1}"),
+            (
+                f"optimizer.schedule={{kind: step, every: {CUT}, gamma: 0.5}}",
+                f"optimizer.iterations={2 * CUT - 1}",
+            ),
         ),
     },
 )

@@ -22,8 +22,13 @@ COEXISTENCE = kit.Wanted("doshi2023/coexistence.yaml")
 
 def smaller(p: int, N: int) -> tuple[str, ...]:
     """Return the changes that make the released network one of p classes and N neurons."""
-    return (f"dataset.p={p}", f"architecture.outputs={p}", f"architecture.width={N}",
-            f"initialization.scale={0.5 / (2 * N) ** (1 / 3):.4g}", f"optimizer.eps={p * 1e-8:.3g}")  # fmt: skip
+    return (
+        f"dataset.p={p}",
+        f"architecture.outputs={p}",
+        f"architecture.width={N}",
+        f"initialization.scale={0.5 / (2 * N) ** (1 / 3):.4g}",
+        f"optimizer.eps={p * 1e-8:.3g}",
+    )
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,9 @@ class Corrupted:
     @property
     def chance(self) -> float:
         """Return the largest accuracy on replaced labels by chance: 1/p and three standard deviations."""
-        return 1 / self.p + 3 * float(np.sqrt((1 - 1 / self.p) / self.p / max(self.replaced_pairs, 1)))
+        return 1 / self.p + 3 * float(
+            np.sqrt((1 - 1 / self.p) / self.p / max(self.replaced_pairs, 1))
+        )
 
     @property
     def periodic(self) -> float:
@@ -75,26 +82,47 @@ def corrupted(run: kit.Run) -> Corrupted:
     data, measures = run.config.dataset, run.measures
     p, noise = int(data.p), float(data.replaced_labels or 0.0)  # type: ignore[attr-defined]
     epochs, train = np.asarray(run.snapshot_iterations), np.asarray(measures["train_accuracy"])
-    by_part = measures["train_accuracy_by_replaced"] if noise else np.stack([train, np.full(len(train), NAN)], 1)
+    by_part = (
+        measures["train_accuracy_by_replaced"]
+        if noise
+        else np.stack([train, np.full(len(train), NAN)], 1)
+    )
     loss = np.asarray(measures["test_loss"])  # of one-hot labels: 1 where all outputs are 0
     parts = np.column_stack([train, by_part, measures["test_accuracy"]])
     parts[np.abs(loss - 1) < ZERO] = NAN
     return Corrupted(
-        p=p, noise=noise, replaced_pairs=round(noise * round(data.train_fraction * p**2)),  # type: ignore[attr-defined]
-        epochs=epochs, train=parts[:, 0], kept=parts[:, 1], replaced=parts[:, 2], test=parts[:, 3], test_loss=loss / p,
+        p=p,
+        noise=noise,
+        replaced_pairs=round(noise * round(data.train_fraction * p**2)),  # type: ignore[attr-defined]
+        epochs=epochs,
+        train=parts[:, 0],
+        kept=parts[:, 1],
+        replaced=parts[:, 2],
+        test=parts[:, 3],
+        test_loss=loss / p,
         ipr=mean_ipr(*layers(run, -1)) if run.config.record.parameters == "all" else np.zeros(0),
-    )  # fmt: skip
+    )
 
 
-def draw_parts(axes: kit.Axes, x: kit.Floats | kit.Ints, parts: Mapping[str, kit.Floats], plateau: float) -> None:
+def draw_parts(
+    axes: kit.Axes, x: kit.Floats | kit.Ints, parts: Mapping[str, kit.Floats], plateau: float
+) -> None:
     """Draw accuracies against x by part of the pairs, and the plateau where labels are replaced (`plateau` < 1)."""
-    looks = {"kept labels": ("kept", kit.SERIES[2]), "replaced labels": ("replaced", kit.SERIES[3]),
-             "training pairs": ("train", kit.PALETTE.measured), "test pairs": ("test", kit.PALETTE.rank)}  # fmt: skip
+    looks = {
+        "kept labels": ("kept", kit.SERIES[2]),
+        "replaced labels": ("replaced", kit.SERIES[3]),
+        "training pairs": ("train", kit.PALETTE.measured),
+        "test pairs": ("test", kit.PALETTE.rank),
+    }
     for label, (part, color) in looks.items():
         if plateau < 1 or part in ("train", "test"):
-            axes.plot(x, parts[part], color=color, ls="--" if "labels" in label else "-", label=label)
+            axes.plot(
+                x, parts[part], color=color, ls="--" if "labels" in label else "-", label=label
+            )
     if plateau < 1:
-        axes.axhline(plateau, color=kit.PALETTE.theory, ls=":", lw=0.8, label="$1 - \\xi (1 - 1/p)$")
+        axes.axhline(
+            plateau, color=kit.PALETTE.theory, ls=":", lw=0.8, label="$1 - \\xi (1 - 1/p)$"
+        )
     axes.set_ylim(-0.03, 1.05)
 
 

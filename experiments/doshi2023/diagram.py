@@ -40,21 +40,54 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     none, some = (e.test[k] > RIGHT for k in range(2))
     fitted = e.train[0].min() > RIGHT  # else test accuracies say nothing of generalisation
     return [
-        kit.claim("memorises", "no decay: all labels are memorised, whatever share was replaced (least training "
-                  "accuracy)", "abstract (i)", kit.near(1, 0.01), e.train[0].min()),
-        kit.claim("both", f"no decay: of {SHARES[-1]:.0%} of the pairs the rule is learnt too, {NOISES[0]:.0%} of the "
-                  "labels replaced (test accuracy)", "abstract (i); 100 %", kit.around(1), e.test[0, 0, -1]),
-        kit.claim("few", f"no decay: of {SHARES[0]:.0%} of the pairs the rule is not learnt (test accuracy, once "
-                  "all labels are memorised)", "phase diagram", kit.less_than(0.5), kit.given(fitted, e.test[0, 0, 0])),
-        kit.claim("noise", f"no decay: with {NOISES[-1]:.0%} of the labels replaced the rule is not learnt (test "
-                  "accuracy, once all are memorised)",
-                  "phase diagram", kit.less_than(0.5), kit.given(fitted, e.test[0, -1, -1])),
-        kit.claim("decay", "decay 5: the rule is learnt at more points than without (difference of their numbers)",
-                  "abstract (iii)", kit.more_than(0), some.sum() - none.sum()),
-        kit.claim("inverts", "decay 5: where the rule is learnt, replaced labels are ignored at some points (their "
-                  "number)",
-                  "abstract (iii); 1/p and three deviations", kit.at_least(1), (e.letters[1] == "F").sum()),
-    ]  # fmt: skip
+        kit.claim(
+            "memorises",
+            "no decay: all labels are memorised, whatever share was replaced (least training "
+            "accuracy)",
+            "abstract (i)",
+            kit.near(1, 0.01),
+            e.train[0].min(),
+        ),
+        kit.claim(
+            "both",
+            f"no decay: of {SHARES[-1]:.0%} of the pairs the rule is learnt too, {NOISES[0]:.0%} of the "
+            "labels replaced (test accuracy)",
+            "abstract (i); 100 %",
+            kit.around(1),
+            e.test[0, 0, -1],
+        ),
+        kit.claim(
+            "few",
+            f"no decay: of {SHARES[0]:.0%} of the pairs the rule is not learnt (test accuracy, once "
+            "all labels are memorised)",
+            "phase diagram",
+            kit.less_than(0.5),
+            kit.given(fitted, e.test[0, 0, 0]),
+        ),
+        kit.claim(
+            "noise",
+            f"no decay: with {NOISES[-1]:.0%} of the labels replaced the rule is not learnt (test "
+            "accuracy, once all are memorised)",
+            "phase diagram",
+            kit.less_than(0.5),
+            kit.given(fitted, e.test[0, -1, -1]),
+        ),
+        kit.claim(
+            "decay",
+            "decay 5: the rule is learnt at more points than without (difference of their numbers)",
+            "abstract (iii)",
+            kit.more_than(0),
+            some.sum() - none.sum(),
+        ),
+        kit.claim(
+            "inverts",
+            "decay 5: where the rule is learnt, replaced labels are ignored at some points (their "
+            "number)",
+            "abstract (iii); 1/p and three deviations",
+            kit.at_least(1),
+            (e.letters[1] == "F").sum(),
+        ),
+    ]
 
 
 @kit.styled
@@ -63,9 +96,18 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for row, (title, accuracy) in enumerate((("Training", e.train), ("Test", e.test))):
         for column, values in enumerate(accuracy):
             panel = axes[3 * row + column]
-            image = panel.imshow(values, origin="lower", cmap="viridis", vmin=0, vmax=1, aspect="auto")
+            image = panel.imshow(
+                values, origin="lower", cmap="viridis", vmin=0, vmax=1, aspect="auto"
+            )
             for (y, x), letter in np.ndenumerate(e.letters[column]):
-                panel.text(x, y, letter, ha="center", va="center", color="white" if values[y, x] < 0.6 else "black")
+                panel.text(
+                    x,
+                    y,
+                    letter,
+                    ha="center",
+                    va="center",
+                    color="white" if values[y, x] < 0.6 else "black",
+                )
             panel.set_xticks(range(len(SHARES)), [f"{share:g}" for share in SHARES])
             panel.set_yticks(range(len(NOISES)), [f"{noise:g}" for noise in NOISES])
             panel.set_xlabel("share of pairs trained" if row else "")
@@ -73,9 +115,19 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             kit.panel_label(panel, 3 * row + column, f"{title}: decay {DECAYS[column]:g}")
     figure.colorbar(image, ax=axes, label="accuracy", fraction=0.03, pad=0.02)
     keys = [
-        axes[0].plot([], [], ls="", marker=rf"$\mathrm{{{letter}}}$", ms=5, mew=0.2, color="black", label=name)[0]
-        for letter, name in PHASES.items() if letter in e.letters
-    ]  # fmt: skip
+        axes[0].plot(
+            [],
+            [],
+            ls="",
+            marker=rf"$\mathrm{{{letter}}}$",
+            ms=5,
+            mew=0.2,
+            color="black",
+            label=name,
+        )[0]
+        for letter, name in PHASES.items()
+        if letter in e.letters
+    ]
     kit.figure_legend(figure, keys)
     return figure
 
@@ -89,7 +141,9 @@ def _wanted(epochs: int, *size: str) -> dict[str, kit.Wanted]:
             f"optimizer.weight_decay={decay}",
         )
         changes = (*size, *length, *data, "record.parameters=none")
-        wanted[f"decay {decay:g}, noise {noise}, share {share}"] = kit.Wanted("doshi2023/coexistence.yaml", changes)
+        wanted[f"decay {decay:g}, noise {noise}, share {share}"] = kit.Wanted(
+            "doshi2023/coexistence.yaml", changes
+        )
     return wanted
 
 
@@ -103,5 +157,9 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(1000, *smaller(31, 150)),
     presets={"full": _wanted(2000)},
-    passes={"decay": {"memorises both few noise": "These networks have no decay: this null leaves them as they are."}},
+    passes={
+        "decay": {
+            "memorises both few noise": "These networks have no decay: this null leaves them as they are."
+        }
+    },
 )

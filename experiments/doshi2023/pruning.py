@@ -27,8 +27,12 @@ def pruned(run: kit.Run, order: kit.Ints) -> dict[str, kit.Floats]:
     replaced, n = np.asarray(data.replaced), data.n
     z = (np.concatenate([data.x, data.x_test]) @ hidden.T) ** 2  # (pairs, N)
     truth = np.concatenate([data.y, data.y_test]).argmax(1)
-    parts = {"train": slice(n), "kept": np.flatnonzero(~replaced), "replaced": np.flatnonzero(replaced),
-             "test": slice(n, None)}  # fmt: skip
+    parts = {
+        "train": slice(n),
+        "kept": np.flatnonzero(~replaced),
+        "replaced": np.flatnonzero(replaced),
+        "test": slice(n, None),
+    }
     output, right = z @ W[:, order].T, []
     for j in range(0, len(order), BLOCK):
         right.append(output.argmax(1) == truth)
@@ -36,7 +40,10 @@ def pruned(run: kit.Run, order: kit.Ints) -> dict[str, kit.Floats]:
     share = np.arange(0, len(order), BLOCK) / len(order)
     return {
         "share": share,
-        **{part: np.array([answers[rows].mean() for answers in right]) for part, rows in parts.items()},
+        **{
+            part: np.array([answers[rows].mean() for answers in right])
+            for part, rows in parts.items()
+        },
     }
 
 
@@ -63,25 +70,59 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     cleared = first(low, low["replaced"] <= run.chance, both)
     lost = first(high, high["test"] < 0.5, both)
     return [
-        kit.claim("low-clears", "the lowest IPR first: replaced labels come to chance before most neurons are pruned "
-                  "(share of pruned neurons there)", "abstract (ii); picture: 0.6 of 0.7", kit.at_most(SHOWN[LOWEST]),
-                  cleared["share"]),
-        kit.claim("low-test", "With the lowest IPR pruned the rule is known, as nothing is memorised (test accuracy)",
-                  "README; 100 %",
-                  kit.near(1, 0.01), cleared["test"]),
-        kit.claim("low-improves", "The lowest IPR first: the rule is known better than before pruning (difference of "
-                  "test accuracies)", "abstract (ii)", kit.more_than(0), cleared["test"] - low["test"][0]),
-        kit.claim("low-kept", "The lowest IPR first: all kept labels are right (accuracy on them)", "README; 100 %",
-                  kit.near(1, 0.01), cleared["kept"]),
-        kit.claim("low-plateau", "The lowest IPR first: the training accuracy is 1 - noise (1 - 1/p)",
-                  "derived; picture", kit.near(run.plateau, 0.02 * run.plateau), cleared["train"]),
-        kit.claim("high-rule", "the highest IPR first: the rule is lost soon (share of pruned neurons at which fewer "
-                  "than half of the test pairs are right)", "abstract (ii); picture", kit.at_most(SHOWN[HIGHEST]),
-                  lost["share"]),
-        kit.claim("high-memory", "With the highest IPR pruned replaced labels are memorised still (accuracy on them)",
-                  "picture; 100 %",
-                  kit.around(1), lost["replaced"]),
-    ]  # fmt: skip
+        kit.claim(
+            "low-clears",
+            "the lowest IPR first: replaced labels come to chance before most neurons are pruned "
+            "(share of pruned neurons there)",
+            "abstract (ii); picture: 0.6 of 0.7",
+            kit.at_most(SHOWN[LOWEST]),
+            cleared["share"],
+        ),
+        kit.claim(
+            "low-test",
+            "With the lowest IPR pruned the rule is known, as nothing is memorised (test accuracy)",
+            "README; 100 %",
+            kit.near(1, 0.01),
+            cleared["test"],
+        ),
+        kit.claim(
+            "low-improves",
+            "The lowest IPR first: the rule is known better than before pruning (difference of "
+            "test accuracies)",
+            "abstract (ii)",
+            kit.more_than(0),
+            cleared["test"] - low["test"][0],
+        ),
+        kit.claim(
+            "low-kept",
+            "The lowest IPR first: all kept labels are right (accuracy on them)",
+            "README; 100 %",
+            kit.near(1, 0.01),
+            cleared["kept"],
+        ),
+        kit.claim(
+            "low-plateau",
+            "The lowest IPR first: the training accuracy is 1 - noise (1 - 1/p)",
+            "derived; picture",
+            kit.near(run.plateau, 0.02 * run.plateau),
+            cleared["train"],
+        ),
+        kit.claim(
+            "high-rule",
+            "the highest IPR first: the rule is lost soon (share of pruned neurons at which fewer "
+            "than half of the test pairs are right)",
+            "abstract (ii); picture",
+            kit.at_most(SHOWN[HIGHEST]),
+            lost["share"],
+        ),
+        kit.claim(
+            "high-memory",
+            "With the highest IPR pruned replaced labels are memorised still (accuracy on them)",
+            "picture; 100 %",
+            kit.around(1),
+            lost["replaced"],
+        ),
+    ]
 
 
 @kit.styled

@@ -35,11 +35,19 @@ def curve(run: kit.Run, name: str = "") -> kit.Evidence:
     seen = measured(run)
     exact = predicted(run, seen[0])
     errors = [np.array([order.error for order in orders]) for orders in (seen, exact)]
-    overlaps = [np.array([(order.v[:, None] * order.R).ravel() for order in orders]) for orders in (seen, exact)]
+    overlaps = [
+        np.array([(order.v[:, None] * order.R).ravel() for order in orders])
+        for orders in (seen, exact)
+    ]
     return kit.Evidence(
-        name=name, alpha=np.asarray(run.snapshot_iterations, np.float64) / run.config.dataset.dim,  # type: ignore[attr-defined]
-        error=errors[0], exact=errors[1], R=overlaps[0], R_ode=overlaps[1], end=seen[-1],
-    )  # fmt: skip
+        name=name,
+        alpha=np.asarray(run.snapshot_iterations, np.float64) / run.config.dataset.dim,  # type: ignore[attr-defined]
+        error=errors[0],
+        exact=errors[1],
+        R=overlaps[0],
+        R_ode=overlaps[1],
+        end=seen[-1],
+    )
 
 
 def plateau(K: int) -> tuple[float, float]:
@@ -48,7 +56,9 @@ def plateau(K: int) -> tuple[float, float]:
     start = Order(np.eye(K), 1e-6 * rng.standard_normal((K, K)), np.eye(K), np.ones(K), np.ones(K))
     path = integrate(start, np.concatenate([[0.0], np.geomspace(10, 3e4, 200)]), SMALL)[1:]
     errors = np.log([order.error for order in path])
-    left = int(np.argmax(errors < errors[0] - 8)) or len(errors) - 1  # once a teacher is found the error falls for good
+    left = (
+        int(np.argmax(errors < errors[0] - 8)) or len(errors) - 1
+    )  # once a teacher is found the error falls for good
     flat = 1 + int(np.argmin(np.abs(np.gradient(errors))[1:left]))
     return float(np.exp(errors[flat])), float(path[flat].R.mean())
 
@@ -77,14 +87,17 @@ def final_error(K: int, *, shared: bool, eta: float = SMALL) -> float:
     else:
         known = np.array([1.0] * M + [1e-9] * (K - M))
         start = Order(np.diag(known**2), np.eye(K, M), np.eye(M), np.ones(K), np.ones(M))
-    end = integrate(start, [0.0, LATE * SMALL / eta], eta, eta_v=eta if shared else 0.0, sigma=NOISE)[-1]
+    end = integrate(
+        start, [0.0, LATE * SMALL / eta], eta, eta_v=eta if shared else 0.0, sigma=NOISE
+    )[-1]
     return end.error / unit(eta, NOISE)
 
 
 def evidence_dynamics(runs: kit.Runs) -> kit.Evidence:
     """Read both runs; plateaus by the ODE."""
     return kit.Evidence(
-        curves=[curve(run, role) for role, run in runs.items()], plateaus={K: plateau(K) for K in (2, 3)}
+        curves=[curve(run, role) for role, run in runs.items()],
+        plateaus={K: plateau(K) for K in (2, 3)},
     )
 
 
@@ -109,41 +122,83 @@ def alignment(end: Order) -> float:
 def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
     first = e.curves[0]
     return [
-        kit.claim("ode", r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100, the "
-                  "worse)", "ODE of the order parameters", kit.around(1.0),
-                  max((follows(run) for run in e.curves), key=lambda run: abs(np.log(run)))),
-        kit.claim("specialises", "After the plateau the students specialise and learn the teacher, K = M = 2 without "
-                  "noise (last test error over the plateau's)", "Saad and Solla 1995", kit.at_most(1e-4),
-                  first.error[-1] / plateau_theory(2)[0]),
-        kit.claim("one-each", "Each student finds a teacher of its own (least cosine with it, K = M = 2)",
-                  "Saad and Solla 1995", kit.at_least(0.99), alignment(first.end)),
-        *(kit.theory(f"plateau-{K}", f"Symmetric plateau, K = M = {K}, small step (test error of the ODE over theory)",
-                     "Saad and Solla 1995", kit.near(1.0, 0.05), ode[0] / plateau_theory(K)[0])
-          for K, ode in e.plateaus.items()),
-        *(kit.theory(f"plateau-R-{K}", f"Overlap of the student with the teacher, K = M = {K} (over theory)",
-                     "Saad and Solla 1995", kit.near(1.0, 0.05), ode[1] / plateau_theory(K)[1])
-          for K, ode in e.plateaus.items()),
-    ]  # fmt: skip
+        kit.claim(
+            "ode",
+            r"Online learning follows the ODE (test error over its, mean over $\alpha$ 10 to 100, the "
+            "worse)",
+            "ODE of the order parameters",
+            kit.around(1.0),
+            max((follows(run) for run in e.curves), key=lambda run: abs(np.log(run))),
+        ),
+        kit.claim(
+            "specialises",
+            "After the plateau the students specialise and learn the teacher, K = M = 2 without "
+            "noise (last test error over the plateau's)",
+            "Saad and Solla 1995",
+            kit.at_most(1e-4),
+            first.error[-1] / plateau_theory(2)[0],
+        ),
+        kit.claim(
+            "one-each",
+            "Each student finds a teacher of its own (least cosine with it, K = M = 2)",
+            "Saad and Solla 1995",
+            kit.at_least(0.99),
+            alignment(first.end),
+        ),
+        *(
+            kit.theory(
+                f"plateau-{K}",
+                f"Symmetric plateau, K = M = {K}, small step (test error of the ODE over theory)",
+                "Saad and Solla 1995",
+                kit.near(1.0, 0.05),
+                ode[0] / plateau_theory(K)[0],
+            )
+            for K, ode in e.plateaus.items()
+        ),
+        *(
+            kit.theory(
+                f"plateau-R-{K}",
+                f"Overlap of the student with the teacher, K = M = {K} (over theory)",
+                "Saad and Solla 1995",
+                kit.near(1.0, 0.05),
+                ode[1] / plateau_theory(K)[1],
+            )
+            for K, ode in e.plateaus.items()
+        ),
+    ]
 
 
 def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
     for k, run in enumerate(e.curves):
-        (dots,) = axes[0].plot(run.alpha[1:], run.error[1:], "x", ms=4, color=kit.SERIES[k],
-                              label=run.name.replace("K", "$K$"))  # fmt: skip
+        (dots,) = axes[0].plot(
+            run.alpha[1:],
+            run.error[1:],
+            "x",
+            ms=4,
+            color=kit.SERIES[k],
+            label=run.name.replace("K", "$K$"),
+        )
         axes[0].plot(run.alpha[1:], run.exact[1:], color=kit.SERIES[k])
         handles.append(dots)
     value = axes[0].axhline(plateau_theory(2)[0], color="black", lw=0.9, ls=(0, (4, 2)))
     value.set_label("plateau, small steps, $K = M = 2$")
-    axes[0].set(xscale="log", yscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel=r"test error $\epsilon$")
+    axes[0].set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"$\alpha$ = steps / $N$",
+        ylabel=r"test error $\epsilon$",
+    )
     axes[0].set_ylim(bottom=max(FLOOR, axes[0].get_ylim()[0]))
     first = e.curves[0]
     for j in range(first.R.shape[1]):
         look: dict[str, Any] = {"color": kit.SERIES[2 + j]}  # not those of the first panel
         axes[1].plot(first.alpha[1:], first.R[1:, j], "x", ms=4, **look)
         k, m = divmod(j, TEACHERS)
-        axes[1].plot(first.alpha[1:], first.R_ode[1:, j], label=f"$v_{k + 1}R_{{{k + 1}{m + 1}}}$", **look)
+        axes[1].plot(
+            first.alpha[1:], first.R_ode[1:, j], label=f"$v_{k + 1}R_{{{k + 1}{m + 1}}}$", **look
+        )
     axes[1].set(xscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel="overlaps $v_kR_{km}$")
     axes[1].legend(loc="upper left")
     kit.panel_labels(axes, "Test error", f"Overlaps, {first.name}".replace("K", "$K$"))
@@ -165,31 +220,50 @@ def evidence_size(runs: kit.Runs) -> kit.Evidence:
     """
     sizes = np.array([run.config.dataset.dim for run in runs.values()], np.float64)  # type: ignore[attr-defined]
     curves = [[curve(replica) for replica in replicas_of(run)] for run in runs.values()]
-    squares = np.array([[np.mean((path.error - path.exact) ** 2) for path in row] for row in curves])
+    squares = np.array(
+        [[np.mean((path.error - path.exact) ** 2) for path in row] for row in curves]
+    )
     R = squares.shape[1]
     without = [fitted(sizes, np.delete(squares, k, axis=1))[0] for k in range(R)]
     fell = np.array([[path.error[-1] / path.error[0] for path in row] for row in curves])
     return kit.Evidence(
-        sizes=sizes, rms=np.sqrt(squares.mean(axis=1)), line=fitted(sizes, squares), fell=float(np.median(fell)),
+        sizes=sizes,
+        rms=np.sqrt(squares.mean(axis=1)),
+        line=fitted(sizes, squares),
+        fell=float(np.median(fell)),
         error=float(np.sqrt((R - 1) * np.var(without))),
-    )  # fmt: skip
+    )
 
 
 def claims_size(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with fluctuations of the size 1 / sqrt(N); students that did not learn have none to compare."""
     return [
-        kit.claim("slope", r"Deviations from the ODE vanish as $1/\sqrt N$ (power of N)", "Theorem on the limit of "
-                  "many inputs", kit.Interval(-0.65, -0.35), e.line[0] if e.fell < 0.5 else np.nan),
-    ]  # fmt: skip
+        kit.claim(
+            "slope",
+            r"Deviations from the ODE vanish as $1/\sqrt N$ (power of N)",
+            "Theorem on the limit of many inputs",
+            kit.Interval(-0.65, -0.35),
+            e.line[0] if e.fell < 0.5 else np.nan,
+        ),
+    ]
 
 
 def draw_size(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, 1, extra_height=0.2)
-    (dots,) = axes.plot(e.sizes, e.rms, kit.MARKER, color=kit.SERIES[0], label="simulation less ODE")
+    (dots,) = axes.plot(
+        e.sizes, e.rms, kit.MARKER, color=kit.SERIES[0], label="simulation less ODE"
+    )
     slope, constant = e.line
     label = rf"fit, $N^{{{slope:.2f}\pm{e.error:.2f}}}$"
-    (line,) = axes.plot(e.sizes, np.exp(constant) * e.sizes**slope, color="black", ls="--", lw=0.9, label=label)
-    axes.set(xscale="log", yscale="log", xlabel="input dimension $N$", ylabel=r"rms of $\epsilon-\epsilon_{\rm ODE}$")
+    (line,) = axes.plot(
+        e.sizes, np.exp(constant) * e.sizes**slope, color="black", ls="--", lw=0.9, label=label
+    )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="input dimension $N$",
+        ylabel=r"rms of $\epsilon-\epsilon_{\rm ODE}$",
+    )
     axes.set_xticks(e.sizes, labels=[f"{N:g}" for N in e.sizes])
     axes.set_xticks([], minor=True)
     kit.figure_legend(figure, [dots, line])
@@ -206,7 +280,10 @@ def evidence_overparam(runs: kit.Runs) -> kit.Evidence:
     for role, run in runs.items():
         last, size = 3 * len(run.snapshot_iterations) // 4, unit(ETA, TRAINED_NOISE)
         trained[role.split(",")[0]].append(
-            [float(np.mean([state.error for state in measured(replica)[last:]])) / size for replica in replicas_of(run)]
+            [
+                float(np.mean([state.error for state in measured(replica)[last:]])) / size
+                for replica in replicas_of(run)
+            ]
         )
     return kit.Evidence(
         committee=[final_error(K, shared=False) for K in STUDENTS],
@@ -227,8 +304,14 @@ def expected(K: int, *, shared: bool) -> float:
 def medians(trained: Mapping[str, kit.Floats]) -> dict[str, kit.Floats]:
     """Return the medians (K,) over the teachers; NaN unless all are below the plateau, where students specialise."""
     values = {layers: np.median(rows, axis=1) for layers, rows in trained.items()}
-    left = max(errors.max() for errors in values.values()) * unit(ETA, TRAINED_NOISE) < plateau_theory(TEACHERS)[0]
-    return {layers: errors if left else np.full_like(errors, np.nan) for layers, errors in values.items()}
+    left = (
+        max(errors.max() for errors in values.values()) * unit(ETA, TRAINED_NOISE)
+        < plateau_theory(TEACHERS)[0]
+    )
+    return {
+        layers: errors if left else np.full_like(errors, np.nan)
+        for layers, errors in values.items()
+    }
 
 
 def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
@@ -236,23 +319,58 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
     median = medians(e.trained)
     soft, both = median["soft"], median["both"]
     return [
-        kit.claim("soft-grows", "Trained soft committees: the final error grows with every further student (least "
-                  "ratio of medians, K = 2, 3, 4, 6)", "abstract", kit.more_than(1), np.min(soft[1:] / soft[:-1])),
-        kit.claim("both-stays", "Trained in both layers the error does not grow with K (K = 6 over K = 2)",
-                  "abstract", kit.at_most(1.1), both[-1] / both[0]),
-        kit.claim("trained-contrast", "With K = 6 students both layers are better than the soft committee (both layers "
-                  "over soft committee; at most the formula of the soft committee, inverted)", "abstract",
-                  kit.at_most(1 / formula[-1]), both[-1] / soft[-1]),
-        *(kit.theory(f"committee-{K}", "Soft committee: the final error is linear in K - M to first order in the step "
-                     f"(excess over the formula, over that at half the step, K = {K})", "abstract; eta sigma^2 / (2 "
-                     "pi) (K - M + M / sqrt 3) + O(eta^2)", kit.near(2, 0.2), (error / line - 1) / (half / line - 1))
-          for K, error, half, line in zip(STUDENTS, e.committee, e.halved, formula, strict=True)),
-        *(kit.theory(f"both-{K}", f"Both layers: students share teachers, the error falls (over the formula, K = {K})",
-                     "abstract; th0 / Z", kit.near(1.0, 0.05), error / expected(K, shared=True))
-          for K, error in zip(STUDENTS, e.both, strict=True)),
-        kit.theory("contrast", "With more students the error of both layers does not grow (K = 6 over K = 2)",
-                   "abstract", kit.at_most(1.1), e.both[-1] / e.both[0]),
-    ]  # fmt: skip
+        kit.claim(
+            "soft-grows",
+            "Trained soft committees: the final error grows with every further student (least "
+            "ratio of medians, K = 2, 3, 4, 6)",
+            "abstract",
+            kit.more_than(1),
+            np.min(soft[1:] / soft[:-1]),
+        ),
+        kit.claim(
+            "both-stays",
+            "Trained in both layers the error does not grow with K (K = 6 over K = 2)",
+            "abstract",
+            kit.at_most(1.1),
+            both[-1] / both[0],
+        ),
+        kit.claim(
+            "trained-contrast",
+            "With K = 6 students both layers are better than the soft committee (both layers "
+            "over soft committee; at most the formula of the soft committee, inverted)",
+            "abstract",
+            kit.at_most(1 / formula[-1]),
+            both[-1] / soft[-1],
+        ),
+        *(
+            kit.theory(
+                f"committee-{K}",
+                "Soft committee: the final error is linear in K - M to first order in the step "
+                f"(excess over the formula, over that at half the step, K = {K})",
+                "abstract; eta sigma^2 / (2 pi) (K - M + M / sqrt 3) + O(eta^2)",
+                kit.near(2, 0.2),
+                (error / line - 1) / (half / line - 1),
+            )
+            for K, error, half, line in zip(STUDENTS, e.committee, e.halved, formula, strict=True)
+        ),
+        *(
+            kit.theory(
+                f"both-{K}",
+                f"Both layers: students share teachers, the error falls (over the formula, K = {K})",
+                "abstract; th0 / Z",
+                kit.near(1.0, 0.05),
+                error / expected(K, shared=True),
+            )
+            for K, error in zip(STUDENTS, e.both, strict=True)
+        ),
+        kit.theory(
+            "contrast",
+            "With more students the error of both layers does not grow (K = 6 over K = 2)",
+            "abstract",
+            kit.at_most(1.1),
+            e.both[-1] / e.both[0],
+        ),
+    ]
 
 
 def draw_overparam(e: kit.Evidence) -> kit.Drawing:
@@ -263,15 +381,27 @@ def draw_overparam(e: kit.Evidence) -> kit.Drawing:
         axes[0].plot(np.repeat(STUDENTS, rows.shape[1]), rows.ravel(), "x", ms=4, color=color)
         handles += axes[0].plot(STUDENTS, np.median(rows, axis=1), color=color, lw=1.0, label=name)
         axes[1].plot(STUDENTS, e.both if layers == "both" else e.committee, kit.MARKER, color=color)
-        axes[1].plot(STUDENTS, [expected(K, shared=layers == "both") for K in STUDENTS], color=color, ls="--", lw=1.0)
+        axes[1].plot(
+            STUDENTS,
+            [expected(K, shared=layers == "both") for K in STUDENTS],
+            color=color,
+            ls="--",
+            lw=1.0,
+        )
     for panel in axes:
         panel.set(xlabel="students $K$ ($M=2$)", xticks=STUDENTS)
     kit.panel_labels(axes, "trained, random starts", "ODE, informed starts")
     axes[0].set(ylabel="final error / formula for $K=M$", yscale="log")
     axes[1].set_ylim(0, None)
-    looks = (("trained, each teacher", "x", "none"), ("ODE", kit.MARKER, "none"), ("formula, small steps", "", "--"))
+    looks = (
+        ("trained, each teacher", "x", "none"),
+        ("ODE", kit.MARKER, "none"),
+        ("formula, small steps", "", "--"),
+    )
     for label, marker, style in looks:
-        handles += axes[0].plot([], [], marker=marker, ls=style, color="black", lw=1.0, ms=4, label=label)
+        handles += axes[0].plot(
+            [], [], marker=marker, ls=style, color="black", lw=1.0, ms=4, label=label
+        )
     kit.figure_legend(figure, handles, columns=3)
     return figure
 
@@ -280,8 +410,9 @@ def _online(N: int, alpha: int, *changes: str, every: int = 0, replicas: int = 1
     """Return a student of `N` inputs, trained on `alpha N` new samples."""
     schedule = (
         f"optimizer={{kind: sgd, batch_size: 1, samples: fresh, lr: {ETA / N!r}, iterations: {alpha * N}}}",
-        "dataset.n=1000", f"dataset.dim={N}",
-    )  # fmt: skip
+        "dataset.n=1000",
+        f"dataset.dim={N}",
+    )
     recorded = (f"record.snapshots={{kind: every, interval: {every}}}",) if every else ()
     return kit.Wanted(CONFIG, (*schedule, *recorded, *changes), replicas)
 
@@ -297,11 +428,17 @@ def _sizes(sizes: Sequence[int], teachers: int) -> dict[str, kit.Wanted]:
 def _final(alpha: int, teachers: int, N: int = 100) -> dict[str, kit.Wanted]:
     return {
         f"{layers}, K = {K}": _online(
-            N, alpha, f"architecture.width={K}", f"dataset.noise={TRAINED_NOISE}", *changes,
-            every=alpha * N // 40, replicas=teachers,
+            N,
+            alpha,
+            f"architecture.width={K}",
+            f"dataset.noise={TRAINED_NOISE}",
+            *changes,
+            every=alpha * N // 40,
+            replicas=teachers,
         )
-        for layers, changes in (("soft", ()), ("both", BOTH)) for K in STUDENTS
-    }  # fmt: skip
+        for layers, changes in (("soft", ()), ("both", BOTH))
+        for K in STUDENTS
+    }
 
 
 FIGURES = kit.by_id(
@@ -312,7 +449,8 @@ FIGURES = kit.by_id(
             "the ODE of their order parameters from the same start (lines); step 0.5. After the symmetric plateau each "
             "student specialises on a teacher."
         ),
-        configs=_dynamics(300, 500), presets={"full": _dynamics(784, 1000)},
+        configs=_dynamics(300, 500),
+        presets={"full": _dynamics(784, 1000)},
     ),
     kit.Figure(
         id="goldt2019-size",
@@ -320,7 +458,8 @@ FIGURES = kit.by_id(
             "Deviation of the test error of trained students from the ODE against the input dimension, alpha <= 5, "
             "with the fitted power."
         ),
-        configs=_sizes(SIZES, 48), presets={"full": _sizes(MORE_SIZES, 128)},
+        configs=_sizes(SIZES, 48),
+        presets={"full": _sizes(MORE_SIZES, 128)},
     ),
     kit.Figure(
         id="goldt2019-overparam",
@@ -329,6 +468,7 @@ FIGURES = kit.by_id(
             "from random starts at step 0.5, a cross for each teacher, lines through medians. (b) The ODE from "
             "informed starts at step 0.01, with the formulas for small steps. With fixed output weights it grows."
         ),
-        configs=_final(1500, 5), presets={"full": _final(5000, 9)},
+        configs=_final(1500, 5),
+        presets={"full": _final(5000, 9)},
     ),
-)  # fmt: skip
+)

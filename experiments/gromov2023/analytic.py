@@ -29,24 +29,44 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
                 f = outputs(U, V, W)
                 accuracy[p][-1].append(float(np.mean(f.argmax(-1) == truth)))
     s = np.arange(N) % ((p - 1) // 2) + 1  # of the last p and N
-    wave = np.cos(2 * np.pi * np.outer(np.arange(p), s) / p).sum(1) / 2  # (p,): the output, without random phases
+    wave = (
+        np.cos(2 * np.pi * np.outer(np.arange(p), s) / p).sum(1) / 2
+    )  # (p,): the output, without random phases
     noise = f - wave[(truth[..., None] - np.arange(p)) % p]
     return kit.Evidence(
-        accuracy={p: np.array(accuracies) for p, accuracies in accuracy.items()}, rest=float(noise.std()) / np.sqrt(N),
-        ipr=np.stack([participation(weights) for weights in (U, V, W.T)]), rows=U[:2],
-    )  # fmt: skip
+        accuracy={p: np.array(accuracies) for p, accuracies in accuracy.items()},
+        rest=float(noise.std()) / np.sqrt(N),
+        ipr=np.stack([participation(weights) for weights in (U, V, W.T)]),
+        rows=U[:2],
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     p, N = 97, WIDTHS[97][-1]
     return [
-        kit.theory("solves", f"Analytic weights of N = {N} solve addition modulo {p} (least accuracy of {DRAWS} draws)",
-                   "analytic solution (recalled)", kit.exactly(1), e.accuracy[p][-1].min()),
-        kit.theory("rest", "The outputs are the waves of n + m - q, N/2 at q = n + m, and a rest of random phases "
-                   r"(its deviation over $\sqrt N$)", "derived", kit.near(1, 0.1), e.rest),
-        kit.theory("cosines", "Rows are cosines: IPR of 1 (least)", "analytic solution",
-                   kit.near(1, 1e-9), e.ipr.min()),
-    ]  # fmt: skip
+        kit.theory(
+            "solves",
+            f"Analytic weights of N = {N} solve addition modulo {p} (least accuracy of {DRAWS} draws)",
+            "analytic solution (recalled)",
+            kit.exactly(1),
+            e.accuracy[p][-1].min(),
+        ),
+        kit.theory(
+            "rest",
+            "The outputs are the waves of n + m - q, N/2 at q = n + m, and a rest of random phases "
+            r"(its deviation over $\sqrt N$)",
+            "derived",
+            kit.near(1, 0.1),
+            e.rest,
+        ),
+        kit.theory(
+            "cosines",
+            "Rows are cosines: IPR of 1 (least)",
+            "analytic solution",
+            kit.near(1, 1e-9),
+            e.ipr.min(),
+        ),
+    ]
 
 
 @kit.styled
@@ -59,7 +79,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     accuracy.set_xticks(TICKS, labels=[str(N) for N in TICKS])
     accuracy.minorticks_off()
     accuracy.legend(loc="lower right")
-    for color, values in zip(kit.SERIES[2:], e.rows, strict=False):  # rows, not the moduli of the first panel
+    for color, values in zip(
+        kit.SERIES[2:], e.rows, strict=False
+    ):  # rows, not the moduli of the first panel
         row.plot(values, color=color, lw=0.9)
         spectrum.plot(np.abs(np.fft.rfft(values)), color=color, marker=".", ms=2, lw=0.9)
     row.set(xlabel="$n$", ylabel="$U_{kn}$")

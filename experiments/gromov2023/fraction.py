@@ -14,37 +14,57 @@ FEWER = {ADAMW: (0.05, 0.1), GD: (0.1, 0.2)}
 """Besides them in the preset `full`: the critical share falls with p."""
 DECAYS = (0.0, 1.0, 15.0)
 """At one half of the pairs, beside the 5 of the others."""
-CONFIG = {ADAMW: ("gromov2023/adamw.yaml", "optimizer.iterations=1000"),
-          GD: ("gromov2023/addition.yaml", "optimizer.iterations=2000")}  # fmt: skip
+CONFIG = {
+    ADAMW: ("gromov2023/adamw.yaml", "optimizer.iterations=1000"),
+    GD: ("gromov2023/addition.yaml", "optimizer.iterations=2000"),
+}
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Read the runs: `shares` by optimizer and share, `decays` by decay."""
     shares = {
-        name: dict(sorted((float(role[len(name) :]), grokking(run)) for role, run in runs.items() if name in role))
+        name: dict(
+            sorted(
+                (float(role[len(name) :]), grokking(run))
+                for role, run in runs.items()
+                if name in role
+            )
+        )
         for name in SHARES
     }
     decays = {decay: grokking(runs[f"decay {decay:g}"]) for decay in DECAYS}
-    return kit.Evidence(shares=shares, decays=dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items())))
+    return kit.Evidence(
+        shares=shares, decays=dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items()))
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare: below some share nothing generalises, above it the sooner the more pairs are trained."""
     made = []
-    # fmt: off
+
     for name, of in e.shares.items():
         key, times = {GD: "gd", ADAMW: "adamw"}[name], np.array([run.t_test for run in of.values()])
         late = times[np.isfinite(times)]
         least = next(iter(of))
         made += [
-            kit.claim(f"{key}-few", f"{name}: of few pairs ({least:.0%}) all are learnt, and most others are not "
-                      "(final test accuracy)", "critical share (recalled)", kit.less_than(0.5),
-                      of[least].test[-1] if np.isfinite(of[least].t_train) else np.nan),
-            kit.claim(f"{key}-sooner", f"{name}: the more pairs, the sooner the others are learnt (share of "
-                      "successive shares where they are)", "critical share (recalled)", kit.exactly(1),
-                      np.mean(np.diff(late) < 0) if len(late) > 1 else np.nan),
+            kit.claim(
+                f"{key}-few",
+                f"{name}: of few pairs ({least:.0%}) all are learnt, and most others are not "
+                "(final test accuracy)",
+                "critical share (recalled)",
+                kit.less_than(0.5),
+                of[least].test[-1] if np.isfinite(of[least].t_train) else np.nan,
+            ),
+            kit.claim(
+                f"{key}-sooner",
+                f"{name}: the more pairs, the sooner the others are learnt (share of "
+                "successive shares where they are)",
+                "critical share (recalled)",
+                kit.exactly(1),
+                np.mean(np.diff(late) < 0) if len(late) > 1 else np.nan,
+            ),
         ]
-    # fmt: on
+
     return made
 
 
@@ -54,7 +74,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for color, (name, of) in zip(kit.SERIES, e.shares.items(), strict=False):
         x = list(of)
         times.semilogy(x, [run.t_train for run in of.values()], color=color, ls=":", marker=".")
-        times.semilogy(x, [run.t_test for run in of.values()], color=color, marker=kit.MARKER, label=name)
+        times.semilogy(
+            x, [run.t_test for run in of.values()], color=color, marker=kit.MARKER, label=name
+        )
         final.plot(x, [run.test[-1] for run in of.values()], color=color, marker=kit.MARKER)
     times.set(xlabel="share trained", ylabel="epoch learnt", ylim=(4, 2000))
     final.set(xlabel="share trained", ylabel="final test accuracy", ylim=(-0.03, 1.05))
@@ -75,9 +97,15 @@ def _wanted(*sizes: str) -> dict[str, kit.Wanted]:
         return kit.Wanted(config, (*sizes, *step, count, *more))
 
     shares = {name: (*(FEWER[name] if sizes else ()), *of) for name, of in SHARES.items()}
-    wanted = {f"{name} {x}": runs_of(name, f"dataset.train_fraction={x}") for name, of in shares.items() for x in of}
+    wanted = {
+        f"{name} {x}": runs_of(name, f"dataset.train_fraction={x}")
+        for name, of in shares.items()
+        for x in of
+    }
     half = "dataset.train_fraction=0.5"
-    return wanted | {f"decay {x:g}": runs_of(ADAMW, half, f"optimizer.weight_decay={x}") for x in DECAYS}
+    return wanted | {
+        f"decay {x:g}": runs_of(ADAMW, half, f"optimizer.weight_decay={x}") for x in DECAYS
+    }
 
 
 FIGURE = kit.Figure(

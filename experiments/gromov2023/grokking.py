@@ -13,20 +13,31 @@ from .theory.analytic import participation
 LEARNT = 0.99
 """Accuracy from which on a split counts as learnt."""
 NAN = float("nan")
-FULL = ("dataset.p=97", "dataset.train_fraction=0.49", "architecture.width=500", "architecture.outputs=97",
-        "initialization.scale=0.05")  # fmt: skip
+FULL = (
+    "dataset.p=97",
+    "dataset.train_fraction=0.49",
+    "architecture.width=500",
+    "architecture.outputs=97",
+    "initialization.scale=0.05",
+)
 """The paper's sizes."""
 GD, MOMENTUM, ADAMW = "gradient descent", "momentum", "AdamW"
 RUNS: dict[str, kit.Wanted] = {
     GD: kit.Wanted("gromov2023/addition.yaml"),
-    MOMENTUM: kit.Wanted("gromov2023/addition.yaml", ("optimizer.lr=0.645", "optimizer.momentum=0.9", "optimizer.iterations=800")),  # noqa: E501
+    MOMENTUM: kit.Wanted(
+        "gromov2023/addition.yaml",
+        ("optimizer.lr=0.645", "optimizer.momentum=0.9", "optimizer.iterations=800"),
+    ),
     ADAMW: kit.Wanted("gromov2023/adamw.yaml"),
-}  # fmt: skip
+}
 PAPER: dict[str, kit.Wanted] = {
     GD: kit.Wanted("gromov2023/addition.yaml", (*FULL, "optimizer.lr=5.155")),
-    MOMENTUM: kit.Wanted("gromov2023/addition.yaml", (*FULL, "optimizer.lr=3.093", "optimizer.momentum=0.9", "optimizer.iterations=200")),  # noqa: E501
+    MOMENTUM: kit.Wanted(
+        "gromov2023/addition.yaml",
+        (*FULL, "optimizer.lr=3.093", "optimizer.momentum=0.9", "optimizer.iterations=200"),
+    ),
     ADAMW: kit.Wanted("gromov2023/adamw.yaml", (*FULL, "optimizer.iterations=200")),
-}  # fmt: skip
+}
 """Of preset `full`: steps 500 and 300 for the loss averaged over the outputs."""
 
 
@@ -38,15 +49,25 @@ def chosen(*names: str) -> tuple[dict[str, kit.Wanted], dict[str, dict[str, kit.
     return {name: RUNS[name] for name in names}, {"full": {name: PAPER[name] for name in names}}
 
 
-OWN_FORM = ("architecture.output_scale=1.0752688e-4", "initialization.scale=1.0", "optimizer.iterations=4000",
-            "record.snapshots={kind: every, interval: 20}")  # fmt: skip
+OWN_FORM = (
+    "architecture.output_scale=1.0752688e-4",
+    "initialization.scale=1.0",
+    "optimizer.iterations=4000",
+    "record.snapshots={kind: every, interval: 20}",
+)
 """The paper's network, `W (U n + V m)^2 / (D N)` with D = 2 p columns and unit Gaussians, at p = 31 and N = 150."""
 
 
 def own_form(*names: str) -> dict[str, kit.Variant]:
     """Return the variant of a figure that trains descent of these names in the paper's own form."""
-    steps = {GD: "optimizer.lr=1427.0", MOMENTUM: "optimizer.lr=285.3"}  # as the others, over s^2 of the same start
-    configs = {name: kit.Wanted(RUNS[name].config, (*RUNS[name].overrides, *OWN_FORM, steps[name])) for name in names}
+    steps = {
+        GD: "optimizer.lr=1427.0",
+        MOMENTUM: "optimizer.lr=285.3",
+    }  # as the others, over s^2 of the same start
+    configs = {
+        name: kit.Wanted(RUNS[name].config, (*RUNS[name].overrides, *OWN_FORM, steps[name]))
+        for name in names
+    }
     caption = "Descent trains the network over D N from unit Gaussians, the paper's own form; AdamW as before."
     return {"paper": kit.Variant("in the paper's own form", caption, configs)}
 
@@ -104,12 +125,16 @@ def grokking(run: kit.Run) -> Grokking:
     states = [layers(run, i) for i in range(len(epochs))]
     p = states[0][0].shape[1]
     return Grokking(
-        p=p, epochs=epochs, first=states[0], last=states[-1],
-        train=np.asarray(run.measures["train_accuracy"]), test=np.asarray(run.measures["test_accuracy"]),
+        p=p,
+        epochs=epochs,
+        first=states[0],
+        last=states[-1],
+        train=np.asarray(run.measures["train_accuracy"]),
+        test=np.asarray(run.measures["test_accuracy"]),
         train_loss=np.asarray(run.losses)[np.searchsorted(run.loss_iterations, epochs)] / p,
         test_loss=np.asarray(run.measures["test_loss"]) / p,
         ipr=np.array([[participation(rows).mean() for rows in (U, V, W.T)] for U, V, W in states]),
-    )  # fmt: skip
+    )
 
 
 Evidence = dict[str, Grokking]

@@ -12,21 +12,34 @@ from .theory.analytic import participation
 
 def claims(e: Evidence) -> list[kit.Claim]:
     made = []
-    # fmt: off
+
     for name, run in e.items():
         key, mean = {GD: "gd", ADAMW: "adamw"}[name], run.ipr.mean(1)
         made += [
-            kit.theory(f"{key}-start", f"{name}: mean IPR at first over the mean of Gaussian rows, 2/(p//2 + 1)",
-                       "derived", kit.near(1, 0.1), mean[0] / (2 / (run.p // 2 + 1))),
-            kit.claim(f"{key}-rises", f"{name}: the IPR grows between memorising and generalising (ratio of the means "
-                      "at the two epochs)", "Eq. 20", kit.more_than(1),
-                      run.at(mean, run.t_test) / run.at(mean, run.t_train)),
-            kit.claim(f"{key}-periodic", f"{name}: in the end most neurons are periodic (share with an IPR of U above "
-                      "1/2)", "analytic weights; most: more than half", kit.most(),
-                      np.mean(participation(run.last[0]) > 0.5)),
+            kit.theory(
+                f"{key}-start",
+                f"{name}: mean IPR at first over the mean of Gaussian rows, 2/(p//2 + 1)",
+                "derived",
+                kit.near(1, 0.1),
+                mean[0] / (2 / (run.p // 2 + 1)),
+            ),
+            kit.claim(
+                f"{key}-rises",
+                f"{name}: the IPR grows between memorising and generalising (ratio of the means "
+                "at the two epochs)",
+                "Eq. 20",
+                kit.more_than(1),
+                run.at(mean, run.t_test) / run.at(mean, run.t_train),
+            ),
+            kit.claim(
+                f"{key}-periodic",
+                f"{name}: in the end most neurons are periodic (share with an IPR of U above 1/2)",
+                "analytic weights; most: more than half",
+                kit.most(),
+                np.mean(participation(run.last[0]) > 0.5),
+            ),
         ]
     return made
-    # fmt: on
 
 
 @kit.styled
@@ -35,17 +48,34 @@ def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.72)
     curve, row, spectrum, histogram = axes
     curve.plot(run.epochs, run.test, color=kit.PALETTE.rank, label="test accuracy")
-    for part, color, style in zip("UVW", (kit.SERIES[k] for k in (0, 3, 2)), ("-", "--", ":"), strict=True):
-        curve.plot(run.epochs, run.ipr[:, "UVW".index(part)], color=color, ls=style, label=f"mean IPR of {part}")
+    for part, color, style in zip(
+        "UVW", (kit.SERIES[k] for k in (0, 3, 2)), ("-", "--", ":"), strict=True
+    ):
+        curve.plot(
+            run.epochs,
+            run.ipr[:, "UVW".index(part)],
+            color=color,
+            ls=style,
+            label=f"mean IPR of {part}",
+        )
     curve.legend(loc="lower right")
     kit.set_time_axis(curve, run.epochs, label="epoch")
     curve.set(ylim=(0, 1.03), ylabel="test accuracy, mean IPR")
     k = int(np.argsort(participation(run.last[0]))[len(run.last[0]) // 2])  # the median neuron
-    for label, weights, color in (("start", run.first[0], kit.PALETTE.muted), ("end", run.last[0], kit.SERIES[0])):
+    for label, weights, color in (
+        ("start", run.first[0], kit.PALETTE.muted),
+        ("end", run.last[0], kit.SERIES[0]),
+    ):
         row.plot(weights[k] / np.abs(weights[k]).max(), color=color, label=label)
         power = np.abs(np.fft.rfft(weights[k]))
         spectrum.plot(power / np.linalg.norm(power), color=color, label=label)
-        histogram.hist(participation(weights), bins=np.linspace(0, 1, 26).tolist(), color=color, label=label, alpha=0.8)
+        histogram.hist(
+            participation(weights),
+            bins=np.linspace(0, 1, 26).tolist(),
+            color=color,
+            label=label,
+            alpha=0.8,
+        )
     row.set(xlabel="$n$", ylabel="$U_{kn}$ / largest")
     spectrum.set(xlabel="frequency", ylabel="Fourier modulus, normalised")
     histogram.set(xlabel="IPR of a neuron's row of $U$", ylabel="neurons")

@@ -32,33 +32,54 @@ def evidence(runs: kit.Runs) -> Evidence:
     """Analyse the last networks, and analytic weights of the same size."""
     trained = {name: phases(*layers(run, -1)) for name, run in runs.items()}
     U, _, _ = layers(runs[ADAMW], 0)
-    return {**trained, "analytic": phases(*analytic_weights(U.shape[1], len(U), np.random.default_rng(0)))}
+    return {
+        **trained,
+        "analytic": phases(*analytic_weights(U.shape[1], len(U), np.random.default_rng(0))),
+    }
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
     exact, made = e["analytic"], []
-    # fmt: off
+
     for name in (ADAMW, GD):
         key, net, least = {GD: "gd", ADAMW: "adamw"}[name], e[name], {GD: 0.8, ADAMW: 0.95}[name]
         made += [
-            kit.claim(f"{key}-frequency", f"{name}: U, V and W of a neuron have one frequency (share of the neurons)",
-                      "Eq. 12", kit.at_least(least), net.same.mean()),
-            kit.claim(f"{key}-phases", f"{name}: phases of a neuron add up (share of these within {CLOSE} of 0)",
-                      "Eq. 12; most: more than half", kit.most(), net.close),
+            kit.claim(
+                f"{key}-frequency",
+                f"{name}: U, V and W of a neuron have one frequency (share of the neurons)",
+                "Eq. 12",
+                kit.at_least(least),
+                net.same.mean(),
+            ),
+            kit.claim(
+                f"{key}-phases",
+                f"{name}: phases of a neuron add up (share of these within {CLOSE} of 0)",
+                "Eq. 12; most: more than half",
+                kit.most(),
+                net.close,
+            ),
         ]
     return [
         *made,
-        kit.theory("analytic", "Analytic weights: the sum of the phases (largest size)", "Eq. 12",
-                   kit.at_most(1e-9), np.abs(exact.total).max()),
+        kit.theory(
+            "analytic",
+            "Analytic weights: the sum of the phases (largest size)",
+            "Eq. 12",
+            kit.at_most(1e-9),
+            np.abs(exact.total).max(),
+        ),
     ]
-    # fmt: on
 
 
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, aspect=0.9)
     for panel, (name, net) in enumerate(e.items()):
-        axes[panel].hist(net.total[net.same > 0], bins=np.linspace(-np.pi, np.pi, 32).tolist(), color=kit.SERIES[panel])
+        axes[panel].hist(
+            net.total[net.same > 0],
+            bins=np.linspace(-np.pi, np.pi, 32).tolist(),
+            color=kit.SERIES[panel],
+        )
         axes[panel].set(xlabel=r"$\phi_U + \phi_V - \phi_W$", xticks=[-np.pi, 0, np.pi])
         axes[panel].set_xticklabels([r"$-\pi$", "0", r"$\pi$"])
         kit.panel_label(axes[panel], panel, name.capitalize() if name != ADAMW else name)

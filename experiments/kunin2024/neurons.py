@@ -30,7 +30,10 @@ def path(run: kit.Run) -> kit.Evidence:
     both, `drift` the largest change of `a^2 - |w|^2`: NaN unless the neuron has moved.
     """
     samples, S = run.dataset(), np.asarray(run.measures["kernel_distance"], np.float64)
-    w, a = (np.asarray(run.parameters[name], np.float64)[:, 0] for name in ("hidden_weight", "output_weight"))
+    w, a = (
+        np.asarray(run.parameters[name], np.float64)[:, 0]
+        for name in ("hidden_weight", "output_weight")
+    )
     t = times_of(run, run.snapshot_iterations)
     beta = np.asarray(np.linalg.lstsq(samples.x, samples.y, rcond=None)[0], np.float64)
     exact_w, exact_a = np.full_like(w, np.nan), np.full_like(a, np.nan)
@@ -39,39 +42,93 @@ def path(run: kit.Run) -> kit.Evidence:
     cosines, imbalance = kit.cosines(w, beta), a**2 - np.sum(w**2, axis=1)
     moved = np.linalg.norm(w[-1] - w[0]) > 0.1
     return kit.Evidence(
-        delta=float(imbalance[0]), t=t, w=w, a=a, S=S, beta=beta, exact_w=exact_w, exact_a=exact_a,
-        predictor=a[:, None] * w, alignment=cosines, aligned=min(t[cosines > 0.99], default=np.inf),
+        delta=float(imbalance[0]),
+        t=t,
+        w=w,
+        a=a,
+        S=S,
+        beta=beta,
+        exact_w=exact_w,
+        exact_a=exact_a,
+        predictor=a[:, None] * w,
+        alignment=cosines,
+        aligned=min(t[cosines > 0.99], default=np.inf),
         error=kit.given(moved, max(np.abs(w - exact_w).max(), np.abs(a - exact_a).max())),
         drift=kit.given(moved, np.abs(imbalance - imbalance[0]).max()),
-    )  # fmt: skip
+    )
 
 
 def claims_fig3(paths: list[kit.Evidence]) -> list[kit.Claim]:
     by = dict(zip(DELTAS, paths, strict=True))
     limits = {delta: last_distance(delta, float(np.linalg.norm(p.beta))) for delta, p in by.items()}
     gap = [abs(p.S[-1] - limits[delta]) for delta, p in by.items() if delta >= -2]
-    S_errors = [float(np.abs(p.S - kernel_distance(p.w, p.a, p.w[0], float(p.a[0]))).max()) for p in paths]
+    S_errors = [
+        float(np.abs(p.S - kernel_distance(p.w, p.a, p.w[0], float(p.a[0]))).max()) for p in paths
+    ]
     late, aligned = by[-4.0], [p.aligned for p in paths]
-    first, rich = np.interp([5.0, 15.0], late.t, late.S)  # without the latter nothing is late, and nothing is first
+    first, rich = np.interp(
+        [5.0, 15.0], late.t, late.S
+    )  # without the latter nothing is late, and nothing is first
     return [
-        kit.claim("conserved", r"Gradient flow conserves $a^2 - |w|^2$ (largest change, all $\delta$)",
-                  "Section 3; tolerance 1e-8 of a step", kit.less_than(1e-6), np.max([p.drift for p in paths])),
-        kit.claim("exact", r"Trained neurons follow the exact solution (largest difference of a weight, all $\delta$)",
-                  "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([p.error for p in paths])),
-        kit.claim("distances", r"The kernel distance ends at its limit, 0.71 at $\delta$ = -2 to 0.0015 at 4 (largest "
-                  "difference)", "Figure 3, right; closed form", kit.less_than(1e-3), max(gap)),
-        kit.claim("lazy-first", r"Downstream learning is lazy at first (kernel distance at t = 5, $\delta$ = -4)",
-                  "Figure 3, right", kit.less_than(0.1), kit.given(rich > 0.6, first)),
-        kit.claim("rich-later", "Downstream neurons are rich in the end: delayed rich (at t = 15)",
-                  "Figure 3, right; limit 0.895", kit.more_than(0.6), rich),
-        kit.claim("sooner", r"The larger $\delta$, the sooner w is aligned (share of larger $\delta$ that are aligned "
-                  "sooner)", "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
-        kit.claim("never", r"At $\delta$ = -4 w is not yet aligned at t = 20, where all others are (largest alignment)",
-                  "Figure 3, middle", kit.less_than(0.99),
-                  kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max())),
-        kit.theory("formula", "The kernel distance from w and a is the gradients' (largest difference)",
-                   "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(S_errors)),
-    ]  # fmt: skip
+        kit.claim(
+            "conserved",
+            r"Gradient flow conserves $a^2 - |w|^2$ (largest change, all $\delta$)",
+            "Section 3; tolerance 1e-8 of a step",
+            kit.less_than(1e-6),
+            np.max([p.drift for p in paths]),
+        ),
+        kit.claim(
+            "exact",
+            r"Trained neurons follow the exact solution (largest difference of a weight, all $\delta$)",
+            "Theorem 3.1; tolerance 1e-8 of a step",
+            kit.less_than(1e-5),
+            np.max([p.error for p in paths]),
+        ),
+        kit.claim(
+            "distances",
+            r"The kernel distance ends at its limit, 0.71 at $\delta$ = -2 to 0.0015 at 4 (largest "
+            "difference)",
+            "Figure 3, right; closed form",
+            kit.less_than(1e-3),
+            max(gap),
+        ),
+        kit.claim(
+            "lazy-first",
+            r"Downstream learning is lazy at first (kernel distance at t = 5, $\delta$ = -4)",
+            "Figure 3, right",
+            kit.less_than(0.1),
+            kit.given(rich > 0.6, first),
+        ),
+        kit.claim(
+            "rich-later",
+            "Downstream neurons are rich in the end: delayed rich (at t = 15)",
+            "Figure 3, right; limit 0.895",
+            kit.more_than(0.6),
+            rich,
+        ),
+        kit.claim(
+            "sooner",
+            r"The larger $\delta$, the sooner w is aligned (share of larger $\delta$ that are aligned "
+            "sooner)",
+            "Figure 3, middle",
+            kit.exactly(1.0),
+            float(np.mean(np.diff(aligned[1:]) < 0)),
+        ),
+        kit.claim(
+            "never",
+            r"At $\delta$ = -4 w is not yet aligned at t = 20, where all others are (largest alignment)",
+            "Figure 3, middle",
+            kit.less_than(0.99),
+            kit.given(np.isfinite(aligned[1:]).all(), late.alignment.max()),
+        ),
+        kit.theory(
+            "formula",
+            "The kernel distance from w and a is the gradients' (largest difference)",
+            "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4",
+            kit.less_than(1e-10),
+            max(S_errors),
+        ),
+    ]
 
 
 def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Floats:
@@ -84,22 +141,53 @@ def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Flo
 
 def claims_fig4(paths: list[kit.Evidence]) -> list[kit.Claim]:
     white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
-    gaps = [float(np.abs(p.predictor[-1] - end_of_one_sample(p.delta, p.w[0], p.beta)).max()) for p in single]
+    gaps = [
+        float(np.abs(p.predictor[-1] - end_of_one_sample(p.delta, p.w[0], p.beta)).max())
+        for p in single
+    ]
     return [
-        kit.claim("one-solution", "On white inputs every imbalance learns the same predictor (largest distance from "
-                  r"$\beta^*$, $\delta$ -2 to 4)", "Figure 4(a)", kit.less_than(1e-2),
-                  max(float(np.linalg.norm(p.predictor[-1] - p.beta)) for p in white[1:])),
-        kit.claim("exact", "White inputs: weights follow the exact solution (largest difference of a weight)",
-                  "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), np.max([p.error for p in white])),
-        kit.claim("ends", "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
-                  "distance)", "Figure 4(b), Theorem 3.2", kit.less_than(1e-4), max(gaps)),
-        kit.claim("fits", "All neurons fit the sample (largest final error)", "Figure 4(b)", kit.less_than(1e-4),
-                  max(abs(float((p.predictor[-1] - p.beta) @ p.beta)) / float(np.linalg.norm(p.beta)) for p in single)),
-    ]  # fmt: skip
+        kit.claim(
+            "one-solution",
+            "On white inputs every imbalance learns the same predictor (largest distance from "
+            r"$\beta^*$, $\delta$ -2 to 4)",
+            "Figure 4(a)",
+            kit.less_than(1e-2),
+            max(float(np.linalg.norm(p.predictor[-1] - p.beta)) for p in white[1:]),
+        ),
+        kit.claim(
+            "exact",
+            "White inputs: weights follow the exact solution (largest difference of a weight)",
+            "Theorem 3.1; tolerance 1e-8 of a step",
+            kit.less_than(1e-5),
+            np.max([p.error for p in white]),
+        ),
+        kit.claim(
+            "ends",
+            "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
+            "distance)",
+            "Figure 4(b), Theorem 3.2",
+            kit.less_than(1e-4),
+            max(gaps),
+        ),
+        kit.claim(
+            "fits",
+            "All neurons fit the sample (largest final error)",
+            "Figure 4(b)",
+            kit.less_than(1e-4),
+            max(
+                abs(float((p.predictor[-1] - p.beta) @ p.beta)) / float(np.linalg.norm(p.beta))
+                for p in single
+            ),
+        ),
+    ]
 
 
 def _color(delta: float) -> str:
-    return kit.SERIES[DELTAS.index(round(delta, 6)) % len(kit.SERIES)] if round(delta, 6) in DELTAS else "black"
+    return (
+        kit.SERIES[DELTAS.index(round(delta, 6)) % len(kit.SERIES)]
+        if round(delta, 6) in DELTAS
+        else "black"
+    )
 
 
 def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
@@ -114,10 +202,14 @@ def draw_fig3(paths: list[kit.Evidence]) -> kit.Drawing:
         )
         for panel, (measured, theory) in zip(axes, rows, strict=True):
             (line,) = panel.plot(neuron.t, measured, color=_color(neuron.delta), lw=2.0, alpha=0.8)
-            (dashes,) = panel.plot(neuron.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
+            (dashes,) = panel.plot(
+                neuron.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution"
+            )
         line.set_label(rf"$\delta={neuron.delta:g}$")
         handles.append(line)
-    for panel, label in zip(axes, (r"$a\,\Vert w\Vert$", r"$\cos(w,\beta^*)$", "$S(0,t)$"), strict=True):
+    for panel, label in zip(
+        axes, (r"$a\,\Vert w\Vert$", r"$\cos(w,\beta^*)$", "$S(0,t)$"), strict=True
+    ):
         panel.set(xlabel="time $t$", ylabel=label)
     kit.panel_labels(axes, "Size", "Alignment", "Kernel distance")
     kit.figure_legend(figure, [*handles, dashes], columns=4)
@@ -131,32 +223,48 @@ def draw_fig4(paths: list[kit.Evidence]) -> kit.Drawing:
     for k, some in enumerate((white, single)):
         for neuron in some:
             (line,) = axes[k].plot(
-                *neuron.predictor.T, color=_color(neuron.delta), lw=1.8, label=rf"$\delta={neuron.delta:g}$"
+                *neuron.predictor.T,
+                color=_color(neuron.delta),
+                lw=1.8,
+                label=rf"$\delta={neuron.delta:g}$",
             )
             if k == 0:
                 exact = neuron.exact_a[:, None] * neuron.exact_w
-                (dashes,) = axes[0].plot(*exact.T, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
+                (dashes,) = axes[0].plot(
+                    *exact.T, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution"
+                )
                 handles.append(line)
         axes[k].plot(*some[0].predictor[0], "s", color="black", ms=4)
         axes[k].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
-    ends = np.array([end_of_one_sample(neuron.delta, neuron.w[0], neuron.beta) for neuron in single])
+    ends = np.array(
+        [end_of_one_sample(neuron.delta, neuron.w[0], neuron.beta) for neuron in single]
+    )
     (cross,) = axes[1].plot(*ends.T, "x", color="black", ms=5, ls="none", label="predicted end")
     beta = single[0].beta
     across = np.array([-beta[1], beta[0]])
     places = (ends - beta) @ across / (across @ across)
-    line_of = beta + np.array([places.min() - 0.2, places.max() + 0.6])[:, None] * across  # beyond the last cross
+    line_of = (
+        beta + np.array([places.min() - 0.2, places.max() + 0.6])[:, None] * across
+    )  # beyond the last cross
     axes[1].plot(*line_of.T, color=kit.PALETTE.muted, lw=1.0, zorder=0)
-    axes[1].annotate("fits the sample", line_of[-1], xytext=(8, 0), textcoords="offset points", va="center")
+    axes[1].annotate(
+        "fits the sample", line_of[-1], xytext=(8, 0), textcoords="offset points", va="center"
+    )
     kit.panel_labels(axes, "White inputs", "One sample")
     kit.figure_legend(figure, [*handles, dashes, cross], columns=5)
     return figure
 
 
-def _wanted(beta: tuple[float, float], changes: tuple[str, ...] = (), name: str = "white") -> dict[str, kit.Wanted]:
+def _wanted(
+    beta: tuple[float, float], changes: tuple[str, ...] = (), name: str = "white"
+) -> dict[str, kit.Wanted]:
     wanted = {}
     for delta in DELTAS:
         w, a = start(delta, beta)
-        weights = (f"initialization.hidden_weight=[{[float(v) for v in w]}]", f"initialization.output_weight=[{a!r}]")
+        weights = (
+            f"initialization.hidden_weight=[{[float(v) for v in w]}]",
+            f"initialization.output_weight=[{a!r}]",
+        )
         wanted[f"{name}, delta = {delta:g}"] = kit.Wanted(CONFIG, (*weights, *changes))
     return wanted
 
@@ -179,4 +287,4 @@ FIGURES = {
         ),
         configs={**WHITE, **SINGLE},
     ),
-}  # fmt: skip
+}

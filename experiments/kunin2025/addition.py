@@ -29,18 +29,27 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     sizes, outputs = spectrum[modes], [run.network(i)(samples.x) for i in range(len(epochs))]
     amplitudes = np.array([np.abs(np.fft.rfft(h, axis=1)).mean(axis=0)[modes] for h in outputs])
     firsts = [np.flatnonzero(share >= 0.5)[:1] for share in (amplitudes / sizes).T]
-    W, H = (np.asarray(run.parameters[name], np.float64) for name in ("output_weight", "hidden_weight"))
+    W, H = (
+        np.asarray(run.parameters[name], np.float64) for name in ("output_weight", "hidden_weight")
+    )
     norms = np.sqrt(np.sum(W**2, axis=1) + np.sum(H**2, axis=2))
     rate = 2 * optimizer.lr / (1 - (optimizer.momentum or 0.0))  # type: ignore[attr-defined]
     return kit.Evidence(
-        p=p, epochs=epochs, losses=np.asarray(run.losses, np.float64) / p, modes=modes,
+        p=p,
+        epochs=epochs,
+        losses=np.asarray(run.losses, np.float64) / p,
+        modes=modes,
         levels=[2 * float(np.sum(sizes[k:] ** 2)) / p**2 for k in range(len(modes) + 1)],
-        sizes=sizes, amplitudes=amplitudes, times=np.array([epochs[i[0]] if len(i) else np.nan for i in firsts]),
+        sizes=sizes,
+        amplitudes=amplitudes,
+        times=np.array([epochs[i[0]] if len(i) else np.nan for i in firsts]),
         bounds=(1 / norms[0].max() - 1) / (3 * largest_utility(sizes, p)) / rate,
-        target=samples.y[PAIR[0] * p + PAIR[1]], outputs=[h[PAIR[0] * p + PAIR[1]] for h in outputs],
+        target=samples.y[PAIR[0] * p + PAIR[1]],
+        outputs=[h[PAIR[0] * p + PAIR[1]] for h in outputs],
         right=np.array([np.mean(h.argmax(axis=1) == samples.y.argmax(axis=1)) for h in outputs]),
-        norms=norms[-1], spectra=np.abs(np.fft.rfft(W[-1], axis=0)).T,
-    )  # fmt: skip
+        norms=norms[-1],
+        spectra=np.abs(np.fft.rfft(W[-1], axis=0)).T,
+    )
 
 
 def largest_utility(sizes: kit.Floats, p: int) -> kit.Floats:
@@ -50,54 +59,122 @@ def largest_utility(sizes: kit.Floats, p: int) -> kit.Floats:
 
 def _at(e: kit.Evidence, values: kit.Floats, epoch: int) -> kit.Floats:
     """Return values (K, ...) at a recorded epoch; NaN where the run is shorter."""
-    return values[int(np.searchsorted(e.epochs, epoch))] if epoch <= e.epochs[-1] else np.full(values.shape[1:], np.nan)
+    return (
+        values[int(np.searchsorted(e.epochs, epoch))]
+        if epoch <= e.epochs[-1]
+        else np.full(values.shape[1:], np.nan)
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    counts = [(_at(e, e.amplitudes, epoch) / e.sizes >= 0.5).sum() for epoch in (*SHOWN, int(e.epochs[-1]))]
+    counts = [
+        (_at(e, e.amplitudes, epoch) / e.sizes >= 0.5).sum()
+        for epoch in (*SHOWN, int(e.epochs[-1]))
+    ]
     complete = np.isfinite(e.times).all()
     active = e.spectra[e.norms >= 1]
     single = active.max(axis=1) ** 2 / np.sum(active**2, axis=1)
     return [
-        *(kit.claim(f"loss-{epoch}", f"Loss at epoch {epoch:,}".replace(",", " "), "printed, cell 12",
-                    kit.printed(value, 1e-4), e.losses[epoch - 1] if epoch < len(e.losses) else np.nan)
-          for epoch, value in PRINTED.items()),
-        kit.claim("accuracy", "Share of pairs at epoch 20 000 whose largest output is where the label's is",
-                  "printed, cell 12", kit.printed(0.895, 1e-4), _at(e, e.right, 20_000)),
-        kit.claim("one-by-one", "Modes learnt at epochs 1 000, 10 000, 100 000 and in the end are 0, 1, 2, 3 (share of "
-                  "these; learnt: half of the template's amplitude)", "cell 23", kit.exactly(1.0),
-                  kit.given(complete, np.mean(np.array(counts) == np.arange(len(counts))))),
-        kit.claim("order", "Modes are learnt in decreasing order of their amplitudes (share of modes learnt later than "
-                  "the one before)", "abstract", kit.exactly(1.0), kit.given(complete, np.mean(np.diff(e.times) > 0))),
-        kit.claim("not-before", "No mode is learnt before a neuron of it, aligned from the start, would have norm 1 "
-                  "(least epoch over this bound)", "cell 19", kit.at_least(1.0), np.min(e.times / e.bounds)),
-        kit.claim("neurons", "In the end most neurons of norm 1 or more have one mode (share whose output weights have "
-                  "more than half of their power at one frequency)", "cell 23; most: more than half", kit.most(),
-                  kit.given(complete, np.mean(single > 0.5))),
-        *(kit.theory(f"plateau-{k}", f"With {what} learnt the loss is the power of the other modes",
-                     "printed, cell 12", kit.near(PRINTED[epoch], DIGITS), e.levels[k])
-          for k, what, epoch in ((1, "the largest mode", 10_000), (2, "the two largest modes", 30_000))),
-    ]  # fmt: skip
+        *(
+            kit.claim(
+                f"loss-{epoch}",
+                f"Loss at epoch {epoch:,}".replace(",", " "),
+                "printed, cell 12",
+                kit.printed(value, 1e-4),
+                e.losses[epoch - 1] if epoch < len(e.losses) else np.nan,
+            )
+            for epoch, value in PRINTED.items()
+        ),
+        kit.claim(
+            "accuracy",
+            "Share of pairs at epoch 20 000 whose largest output is where the label's is",
+            "printed, cell 12",
+            kit.printed(0.895, 1e-4),
+            _at(e, e.right, 20_000),
+        ),
+        kit.claim(
+            "one-by-one",
+            "Modes learnt at epochs 1 000, 10 000, 100 000 and in the end are 0, 1, 2, 3 (share of "
+            "these; learnt: half of the template's amplitude)",
+            "cell 23",
+            kit.exactly(1.0),
+            kit.given(complete, np.mean(np.array(counts) == np.arange(len(counts)))),
+        ),
+        kit.claim(
+            "order",
+            "Modes are learnt in decreasing order of their amplitudes (share of modes learnt later than "
+            "the one before)",
+            "abstract",
+            kit.exactly(1.0),
+            kit.given(complete, np.mean(np.diff(e.times) > 0)),
+        ),
+        kit.claim(
+            "not-before",
+            "No mode is learnt before a neuron of it, aligned from the start, would have norm 1 "
+            "(least epoch over this bound)",
+            "cell 19",
+            kit.at_least(1.0),
+            np.min(e.times / e.bounds),
+        ),
+        kit.claim(
+            "neurons",
+            "In the end most neurons of norm 1 or more have one mode (share whose output weights have "
+            "more than half of their power at one frequency)",
+            "cell 23; most: more than half",
+            kit.most(),
+            kit.given(complete, np.mean(single > 0.5)),
+        ),
+        *(
+            kit.theory(
+                f"plateau-{k}",
+                f"With {what} learnt the loss is the power of the other modes",
+                "printed, cell 12",
+                kit.near(PRINTED[epoch], DIGITS),
+                e.levels[k],
+            )
+            for k, what, epoch in (
+                (1, "the largest mode", 10_000),
+                (2, "the two largest modes", 30_000),
+            )
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.35)
     epochs = np.arange(1, len(e.losses) + 1)
     look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.0}
-    handles = [kit.draw_curve(axes[0], epochs, e.losses, log_time=True, color=kit.PALETTE.measured, label="trained")]
+    handles = [
+        kit.draw_curve(
+            axes[0], epochs, e.losses, log_time=True, color=kit.PALETTE.measured, label="trained"
+        )
+    ]
     for level in e.levels[:-1]:
         power = axes[0].axhline(level, **look, label="power of the modes left")
-    dots: dict[str, Any] = {"color": kit.PALETTE.highlight, "ms": 4, "zorder": 3, "label": "printed"}
+    dots: dict[str, Any] = {
+        "color": kit.PALETTE.highlight,
+        "ms": 4,
+        "zorder": 3,
+        "label": "printed",
+    }
     handles += [power, *axes[0].plot([*PRINTED], [*PRINTED.values()], "o", **dots)]
     axes[0].loglog()
     axes[0].set(xlim=(100, epochs[-1]), ylim=(5e-5, 1.5), xlabel="epoch", ylabel="mean square")
     for k, (mode, color) in enumerate(zip(e.modes, kit.SERIES[1:], strict=False)):
-        handles += axes[1].plot(e.epochs[1:], e.amplitudes[1:, k], color=color, label=f"frequency {mode}")
+        handles += axes[1].plot(
+            e.epochs[1:], e.amplitudes[1:, k], color=color, label=f"frequency {mode}"
+        )
         axes[1].axhline(e.sizes[k], color=color, ls=":", lw=1.0)
-        bound = axes[1].axvline(e.bounds[k], color=color, ls=(0, (4, 2)), lw=1.0, label="not before")
-    axes[1].set(xscale="log", xlim=(100, epochs[-1]), xlabel="epoch", ylabel="amplitude in the output")
+        bound = axes[1].axvline(
+            e.bounds[k], color=color, ls=(0, (4, 2)), lw=1.0, label="not before"
+        )
+    axes[1].set(
+        xscale="log", xlim=(100, epochs[-1]), xlabel="epoch", ylabel="amplitude in the output"
+    )
     shown = [epoch for epoch in (*SHOWN, int(e.epochs[-1])) if epoch <= e.epochs[-1]]
-    for color, epoch in zip((kit.PALETTE.muted, *kit.SERIES[1:]), shown, strict=False):  # the mode learnt last
+    for color, epoch in zip(
+        (kit.PALETTE.muted, *kit.SERIES[1:]), shown, strict=False
+    ):  # the mode learnt last
         at = int(np.searchsorted(e.epochs, epoch))
         axes[2].plot(e.outputs[at], color=color, label=f"epoch {epoch:,}".replace(",", " "))
     axes[2].plot(e.target, color="black", ls=":", lw=1.2, label="its label")
@@ -125,7 +202,8 @@ FIGURE = kit.Figure(
     presets={"full": {"network": kit.Wanted(CONFIG, ("optimizer.iterations=1000000",))}},
     seed_configs={
         "network": kit.Wanted(
-            CONFIG, ("initialization={kind: unbalanced, scale: 0.01, scales: [0.158113883, 0.223606798]}",)
+            CONFIG,
+            ("initialization={kind: unbalanced, scale: 0.01, scales: [0.158113883, 0.223606798]}",),
         )
     },
 )

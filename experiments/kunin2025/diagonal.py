@@ -16,11 +16,17 @@ from .theory.alternating_flow import Saddles, accumulated, saddles
 
 LEAST = {"diagonal": 1e-100, "dormant": 1e-6}
 """alpha of the printed times."""
-PRINTED = {"diagonal": (27.659, 138.315, 226.047, 256.113, 971.519), "dormant": (2.667, 8.292, 47.765)}
+PRINTED = {
+    "diagonal": (27.659, 138.315, 226.047, 256.113, 971.519),
+    "dormant": (2.667, 8.292, 47.765),
+}
 """Times of the jumps in the output of `diagonal-linear-network.ipynb` (cells 20, 17),"""
 ORDER = {"diagonal": (1, 2, 3, 0, 4), "dormant": (0, 1, 0)}
 """and the coordinates that jump."""
-ALPHAS = {"diagonal": (0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16), "dormant": (0.5, 0.1, 1e-2, 1e-4, 1e-6)}
+ALPHAS = {
+    "diagonal": (0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16),
+    "dormant": (0.5, 0.1, 1e-2, 1e-4, 1e-6),
+}
 SMALL = 0.01
 """alpha up to which the jumps of a network are compared with the saddles."""
 DASHES: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "lw": 1.1}
@@ -40,23 +46,34 @@ def jump_times(times: kit.Floats, beta: kit.Floats, limit: Saddles) -> kit.Float
         if not len(passed) or last + passed[0] == 0:
             break
         last += int(passed[0])
-        jumps[j] = np.interp(0.5, beta[last - 1 : last + 1, k] / limit.betas[j + 1, k], times[last - 1 : last + 1])
+        jumps[j] = np.interp(
+            0.5, beta[last - 1 : last + 1, k] / limit.betas[j + 1, k], times[last - 1 : last + 1]
+        )
     return jumps
 
 
 def descent(run: kit.Run, limit: Saddles) -> kit.Evidence:
     """Read a run; `t` (K,) is lr x steps over `ln(1 / alpha)`, `s` (K, d) what alternating flow accumulates, so too."""
-    samples, u, v = run.dataset(), *(np.asarray(run.parameters[name], np.float64) for name in ("u", "v"))
-    alpha = float(u[0, 0] * np.sqrt(2))  # of the released form, u' = sqrt(2) alpha and v' = 0 with beta = u' v'
+    samples, u, v = (
+        run.dataset(),
+        *(np.asarray(run.parameters[name], np.float64) for name in ("u", "v")),
+    )
+    alpha = float(
+        u[0, 0] * np.sqrt(2)
+    )  # of the released form, u' = sqrt(2) alpha and v' = 0 with beta = u' v'
     beta, scale = u**2 - v**2, -np.log(alpha)
     t = 2 * loss_factor(run) * times_of(run, run.snapshot_iterations) / scale
     jumps = jump_times(t, beta, limit)
     return kit.Evidence(
-        alpha=alpha, t=t, beta=beta, s=accumulated(u, v) / scale, jumps=jumps,
+        alpha=alpha,
+        t=t,
+        beta=beta,
+        s=accumulated(u, v) / scale,
+        jumps=jumps,
         loss=np.mean((beta @ samples.x.T - samples.y) ** 2, axis=1) / 2,
         late=float(np.abs(jumps / limit.times[1:] - 1).max()),
         left=float(np.linalg.norm(beta[-1] - limit.betas[-1]) / np.linalg.norm(limit.betas[-1])),
-    )  # fmt: skip
+    )
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -64,59 +81,125 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     samples = next(iter(runs.values())).dataset()
     limit = saddles(samples.x, samples.y)
     return kit.Evidence(
-        limit=limit, constrained=saddles(samples.x, samples.y, constrained=True), x=samples.x, y=samples.y,
+        limit=limit,
+        constrained=saddles(samples.x, samples.y, constrained=True),
+        x=samples.x,
+        y=samples.y,
         runs=[descent(run, limit) for run in runs.values()],
-    )  # fmt: skip
+    )
 
 
 def _at(run: kit.Evidence, values: kit.Floats, t: float) -> kit.Floats:
     """Return values (K, ...) of a network at a time; NaN unless it has come so far."""
-    return values[np.searchsorted(run.t, t)] if t <= run.t[-1] else np.full(values.shape[1:], np.nan)
+    return (
+        values[np.searchsorted(run.t, t)] if t <= run.t[-1] else np.full(values.shape[1:], np.nan)
+    )
 
 
 def _common(name: str, e: kit.Evidence) -> list[kit.Claim]:
     """Return the claims of both figures."""
-    least, limit, cell, alpha = e.runs[-1], e.limit, "cell 20" if name == "diagonal" else "cell 17", LEAST[name]
+    least, limit, cell, alpha = (
+        e.runs[-1],
+        e.limit,
+        "cell 20" if name == "diagonal" else "cell 17",
+        LEAST[name],
+    )
     small = [run for run in e.runs if run.alpha < SMALL * 1.01]
     late, scales = np.array([run.late for run in small]), -np.log([run.alpha for run in small])
     middles = np.sqrt(limit.times[1:-1] * limit.times[2:])
-    levels = [float(_at(least, least.loss, t)) / level for t, level in zip(middles, limit.losses[1:], strict=False)]
+    levels = [
+        float(_at(least, least.loss, t)) / level
+        for t, level in zip(middles, limit.losses[1:], strict=False)
+    ]
     return [
-        *(kit.theory(f"time-{k}", rf"Alternating flow from $\alpha$ = {alpha:g} makes jump {k} at the time",
-                     f"printed, {cell}", kit.near(value, 5e-4), limit.times[k] * -np.log(alpha))
-          for k, value in enumerate(PRINTED[name], 1)),
-        kit.theory("learned", "The coordinates that Algorithm 1 activates (share of the printed ones, in their places)",
-                   f"printed, {cell}", kit.exactly(1.0), np.mean(e.constrained.activated == ORDER[name])),
-        kit.theory("same", "Algorithm 1 of Pesme and Flammarion jumps when alternating flow does (largest relative "
-                   "difference)", "cells 5 and 6, released", kit.at_most(1e-9),
-                   np.abs(e.constrained.times[1:] / limit.times[1:] - 1).max()),
-        *(kit.claim(f"jump-{k}", rf"Trained from $\alpha$ = {least.alpha:g}, the network makes jump {k} at the "
-                    r"printed time (over $\ln(1/\alpha)$)", f"printed, {cell}", kit.around(value / -np.log(alpha)),
-                    least.jumps[k - 1]) for k, value in enumerate(PRINTED[name], 1)),
-        kit.claim("nearer", r"The smaller $\alpha$, the nearer to alternating flow: the largest relative deviation of "
-                  rf"a jump (share of smaller $\alpha$ with less, {SMALL:g} to {least.alpha:g})", "abstract: the limit",
-                  kit.exactly(1.0), kit.given(np.isfinite(late).all(), np.mean(np.diff(late) < 0))),
-        kit.claim("rate", r"The largest deviation of a jump falls like $1/\ln(1/\alpha)$, the next order (power)",
-                  "derived", kit.around(-1.0), np.log(late[-1] / late[0]) / np.log(scales[-1] / scales[0])),
-        kit.claim("levels", rf"Between jumps the loss is the saddles' ($\alpha$ = {least.alpha:g}, half way on the "
-                  "logarithm; the loss over it that is farthest from 1)", "the loss in the limit",
-                  kit.around(1.0), levels[int(np.argmax(np.abs(np.log(levels))))]),
-        kit.claim("end", r"From every $\alpha$ the network ends in the least-squares predictor (largest relative "
-                  "distance)",
-                  "cell 21, the least-squares lines", kit.less_than(0.01), np.max([run.left for run in e.runs])),
-    ]  # fmt: skip
+        *(
+            kit.theory(
+                f"time-{k}",
+                rf"Alternating flow from $\alpha$ = {alpha:g} makes jump {k} at the time",
+                f"printed, {cell}",
+                kit.near(value, 5e-4),
+                limit.times[k] * -np.log(alpha),
+            )
+            for k, value in enumerate(PRINTED[name], 1)
+        ),
+        kit.theory(
+            "learned",
+            "The coordinates that Algorithm 1 activates (share of the printed ones, in their places)",
+            f"printed, {cell}",
+            kit.exactly(1.0),
+            np.mean(e.constrained.activated == ORDER[name]),
+        ),
+        kit.theory(
+            "same",
+            "Algorithm 1 of Pesme and Flammarion jumps when alternating flow does (largest relative "
+            "difference)",
+            "cells 5 and 6, released",
+            kit.at_most(1e-9),
+            np.abs(e.constrained.times[1:] / limit.times[1:] - 1).max(),
+        ),
+        *(
+            kit.claim(
+                f"jump-{k}",
+                rf"Trained from $\alpha$ = {least.alpha:g}, the network makes jump {k} at the "
+                r"printed time (over $\ln(1/\alpha)$)",
+                f"printed, {cell}",
+                kit.around(value / -np.log(alpha)),
+                least.jumps[k - 1],
+            )
+            for k, value in enumerate(PRINTED[name], 1)
+        ),
+        kit.claim(
+            "nearer",
+            r"The smaller $\alpha$, the nearer to alternating flow: the largest relative deviation of "
+            rf"a jump (share of smaller $\alpha$ with less, {SMALL:g} to {least.alpha:g})",
+            "abstract: the limit",
+            kit.exactly(1.0),
+            kit.given(np.isfinite(late).all(), np.mean(np.diff(late) < 0)),
+        ),
+        kit.claim(
+            "rate",
+            r"The largest deviation of a jump falls like $1/\ln(1/\alpha)$, the next order (power)",
+            "derived",
+            kit.around(-1.0),
+            np.log(late[-1] / late[0]) / np.log(scales[-1] / scales[0]),
+        ),
+        kit.claim(
+            "levels",
+            rf"Between jumps the loss is the saddles' ($\alpha$ = {least.alpha:g}, half way on the "
+            "logarithm; the loss over it that is farthest from 1)",
+            "the loss in the limit",
+            kit.around(1.0),
+            levels[int(np.argmax(np.abs(np.log(levels))))],
+        ),
+        kit.claim(
+            "end",
+            r"From every $\alpha$ the network ends in the least-squares predictor (largest relative "
+            "distance)",
+            "cell 21, the least-squares lines",
+            kit.less_than(0.01),
+            np.max([run.left for run in e.runs]),
+        ),
+    ]
 
 
 def claims_diagonal(e: kit.Evidence) -> list[kit.Claim]:
     ends = np.abs(e.limit.betas[-1]) / 2
-    firsts = [np.flatnonzero(np.abs(row) >= end)[:1] for row, end in zip(e.runs[-1].beta.T, ends, strict=True)]
+    firsts = [
+        np.flatnonzero(np.abs(row) >= end)[:1]
+        for row, end in zip(e.runs[-1].beta.T, ends, strict=True)
+    ]
     order = np.argsort([passed[0] if len(passed) else np.inf for passed in firsts])
     return [
         *_common("diagonal", e),
-        kit.claim("order", r"The coordinates come up to half of their final values in the printed order ($\alpha$ = "
-                  "1e-16, share of places)", "printed, cell 20", kit.exactly(1.0),
-                  kit.given(all(map(len, firsts)), np.mean(order == ORDER["diagonal"]))),
-    ]  # fmt: skip
+        kit.claim(
+            "order",
+            r"The coordinates come up to half of their final values in the printed order ($\alpha$ = "
+            "1e-16, share of places)",
+            "printed, cell 20",
+            kit.exactly(1.0),
+            kit.given(all(map(len, firsts)), np.mean(order == ORDER["diagonal"])),
+        ),
+    ]
 
 
 def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
@@ -126,15 +209,30 @@ def claims_dormant(e: kit.Evidence) -> list[kit.Claim]:
     early, asleep = (float(_at(least, least.beta, t)[0]) for t in (np.sqrt(first * second), turn))
     return [
         *_common("dormant", e),
-        kit.claim("dormant", r"The second jump makes the first coordinate dormant again ($|\beta_1|$ half way to the "
-                  "third over its value at the first saddle)", "printed, cell 17: below alpha where |s| is below half "
-                  "of its end", kit.less_than(least.alpha), kit.given(made, abs(asleep / e.limit.betas[1, 0]))),
-        kit.claim("turn", "Half way between the second and the third jump u and v of the first coordinate are equal "
-                  "again (time)",
-                  "cell 15: the tick between the two times", kit.around(turn), crossed[-1] if len(crossed) else np.nan),
-        kit.claim("other-sign", "The first coordinate becomes active again with the other sign (product of both signs)",
-                  "Algorithm 1", kit.exactly(-1.0), kit.given(made, np.sign(early) * np.sign(least.beta[-1, 0]))),
-    ]  # fmt: skip
+        kit.claim(
+            "dormant",
+            r"The second jump makes the first coordinate dormant again ($|\beta_1|$ half way to the "
+            "third over its value at the first saddle)",
+            "printed, cell 17: below alpha where |s| is below half of its end",
+            kit.less_than(least.alpha),
+            kit.given(made, abs(asleep / e.limit.betas[1, 0])),
+        ),
+        kit.claim(
+            "turn",
+            "Half way between the second and the third jump u and v of the first coordinate are equal "
+            "again (time)",
+            "cell 15: the tick between the two times",
+            kit.around(turn),
+            crossed[-1] if len(crossed) else np.nan,
+        ),
+        kit.claim(
+            "other-sign",
+            "The first coordinate becomes active again with the other sign (product of both signs)",
+            "Algorithm 1",
+            kit.exactly(-1.0),
+            kit.given(made, np.sign(early) * np.sign(least.beta[-1, 0])),
+        ),
+    ]
 
 
 def colors(e: kit.Evidence) -> kit.Floats:
@@ -148,12 +246,19 @@ def _draw_loss(axes: Any, e: kit.Evidence, t: kit.Floats) -> list[Any]:
     for run, color in zip(e.runs, shades, strict=True):
         axes.plot(run.t, run.loss, color=color, lw=1.4)
     scale = ScalarMappable(BoundaryNorm(range(n + 1), n), ListedColormap(shades))
-    bar = axes.figure.colorbar(scale, ax=axes, ticks=np.arange(n) + 0.5, label=r"scale of the start $\alpha$")
+    bar = axes.figure.colorbar(
+        scale, ax=axes, ticks=np.arange(n) + 0.5, label=r"scale of the start $\alpha$"
+    )
     bar.ax.set_yticklabels(
-        [f"{run.alpha:g}" if run.alpha > SMALL else f"$10^{{{np.log10(run.alpha):.0f}}}$" for run in e.runs]
+        [
+            f"{run.alpha:g}" if run.alpha > SMALL else f"$10^{{{np.log10(run.alpha):.0f}}}$"
+            for run in e.runs
+        ]
     )
     bar.ax.minorticks_off()
-    steps = axes.plot(t, e.limit.at(e.limit.losses, t), **DASHES, label=r"alternating flow, $\alpha \to 0$")
+    steps = axes.plot(
+        t, e.limit.at(e.limit.losses, t), **DASHES, label=r"alternating flow, $\alpha \to 0$"
+    )
     axes.set(yscale="log", xlabel=TIME, ylabel=r"loss $\frac{1}{2n}\|X\beta - y\|^2$")
     return steps  # type: ignore[no-any-return]
 
@@ -162,9 +267,22 @@ def _draw_s(axes: Any, e: kit.Evidence, last: float) -> None:
     """Draw the accumulated forces of the smallest alpha beside the recursion, where they are ±1 while active."""
     run, inside = e.runs[-1], e.runs[-1].t < last
     for k in range(run.s.shape[1]):
-        axes.plot(run.t[inside], run.s[inside, k], color=kit.SERIES[k], lw=1.8, label=rf"$\beta_{{{k + 1}}}$")
+        axes.plot(
+            run.t[inside],
+            run.s[inside, k],
+            color=kit.SERIES[k],
+            lw=1.8,
+            label=rf"$\beta_{{{k + 1}}}$",
+        )
         axes.plot([*e.limit.times, last], [*e.limit.paths[:, k], e.limit.paths[-1, k]], **DASHES)
-    axes.plot(e.constrained.times, e.constrained.paths, ".", color=kit.PALETTE.theory, ms=5, label="Algorithm 1")
+    axes.plot(
+        e.constrained.times,
+        e.constrained.paths,
+        ".",
+        color=kit.PALETTE.theory,
+        ms=5,
+        label="Algorithm 1",
+    )
     axes.set(xlabel=TIME, ylabel=r"$s_i / \ln(1/\alpha)$")
 
 
@@ -176,7 +294,9 @@ def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
     for k in range(len(e.limit.betas[0])):
         axes[1].plot(least.t, least.beta[:, k], color=kit.SERIES[k], lw=1.8)
         axes[1].plot(t, e.limit.at(e.limit.betas, t)[:, k], **DASHES)
-        axes[1].plot(e.constrained.times, e.constrained.betas[:, k], ".", color=kit.PALETTE.theory, ms=5)
+        axes[1].plot(
+            e.constrained.times, e.constrained.betas[:, k], ".", color=kit.PALETTE.theory, ms=5
+        )
     axes[1].set(xscale="log", xlim=(0.03, 30), xlabel=TIME, ylabel=r"coefficient $\beta_i$")
     _draw_s(axes[2], e, 5.0)
     small = [run for run in e.runs if run.alpha < SMALL * 1.01]
@@ -184,15 +304,32 @@ def draw_diagonal(e: kit.Evidence) -> kit.Drawing:
     for k, jumped in enumerate(e.limit.activated):
         delays = [run.jumps[k] / e.limit.times[k + 1] - 1 for run in small]
         axes[3].plot(scales, delays, "o-", color=kit.SERIES[jumped], ms=3.5, lw=1.0)
-    look: dict[str, Any] = {"color": kit.PALETTE.muted, "ls": ":", "label": r"$\propto 1 / \ln(1/\alpha)$"}
+    look: dict[str, Any] = {
+        "color": kit.PALETTE.muted,
+        "ls": ":",
+        "label": r"$\propto 1 / \ln(1/\alpha)$",
+    }
     guide = axes[3].plot(scales, small[0].late * scales[0] / scales, **look)
-    axes[3].set(xscale="log", yscale="log", xlabel=r"scale of the start $\alpha$", ylabel="delay over predicted time")
+    axes[3].set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"scale of the start $\alpha$",
+        ylabel="delay over predicted time",
+    )
     axes[3].set_xticks(scales, [rf"$10^{{{np.log10(run.alpha):.0f}}}$" for run in small])
     axes[3].set_yticks([0.02, 0.05, 0.1, 0.2, 0.4], ["0.02", "0.05", "0.1", "0.2", "0.4"])
     axes[3].minorticks_off()
     smallest = r"$\alpha = 10^{-16}$"
-    kit.panel_labels(axes, "Loss", f"Coefficients, {smallest}", f"Accumulated forces, {smallest}", "Delay of jumps")
-    kit.figure_legend(figure, [*handles, *axes[2].get_legend_handles_labels()[0], *guide], columns=5)
+    kit.panel_labels(
+        axes,
+        "Loss",
+        f"Coefficients, {smallest}",
+        f"Accumulated forces, {smallest}",
+        "Delay of jumps",
+    )
+    kit.figure_legend(
+        figure, [*handles, *axes[2].get_legend_handles_labels()[0], *guide], columns=5
+    )
     return figure
 
 
@@ -202,7 +339,9 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
     axes[0].set(xlim=(0, 4.5), ylim=(1e-3, 5))
     grid = np.stack(np.meshgrid(np.linspace(-0.9, 1.1, 80), np.linspace(-0.3, 2.3, 80)), axis=-1)
     loss = np.mean((grid @ e.x.T - e.y) ** 2, axis=-1) / 2
-    axes[1].contour(*grid.transpose(2, 0, 1), loss, levels=np.geomspace(0.02, 20, 10), colors=kit.PALETTE.faint)
+    axes[1].contour(
+        *grid.transpose(2, 0, 1), loss, levels=np.geomspace(0.02, 20, 10), colors=kit.PALETTE.faint
+    )
     for run, color in zip(e.runs, colors(e), strict=True):
         axes[1].plot(*run.beta.T, color=color, lw=1.4)
     axes[1].plot(*e.constrained.betas.T, "o", color=kit.PALETTE.theory, ms=4)
@@ -214,8 +353,13 @@ def draw_dormant(e: kit.Evidence) -> kit.Drawing:
 
 
 def _figure(name: str, caption: str) -> kit.Figure:
-    changes = {f"alpha = {alpha:g}": f"initialization.scale={float(alpha / np.sqrt(2))!r}" for alpha in ALPHAS[name]}
-    configs = {role: kit.Wanted(f"kunin2025/{name}.yaml", (change,)) for role, change in changes.items()}
+    changes = {
+        f"alpha = {alpha:g}": f"initialization.scale={float(alpha / np.sqrt(2))!r}"
+        for alpha in ALPHAS[name]
+    }
+    configs = {
+        role: kit.Wanted(f"kunin2025/{name}.yaml", (change,)) for role, change in changes.items()
+    }
     return kit.Figure(id=f"kunin2025-{name}", caption=caption, configs=configs)
 
 

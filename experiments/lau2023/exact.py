@@ -22,7 +22,13 @@ PRINTED: dict[int, tuple[tuple[int, ...], float, float]] = {
 }
 """Number of an experiment of the released notebook -> sizes of its layers, inputs first; printed: the exact
 coefficient, and the estimate at the true weights. Of its 200, all of the largest rank, these are the smallest."""
-DRAWN = (((9, 8, 6, 6), 1), ((4, 5, 11), 2), ((8, 9, 12, 10), 5), ((9, 12, 6, 11), 4), ((7, 11, 8), 1))
+DRAWN = (
+    ((9, 8, 6, 6), 1),
+    ((4, 5, 11), 2),
+    ((8, 9, 12, 10), 5),
+    ((9, 12, 6, 11), 4),
+    ((7, 11, 8), 1),
+)
 """Sizes and ranks of singular maps: `default_rng(0)` draws two or three matrices, sizes of 4 to 12, a lower rank."""
 N, GAMMA, SHARE = 10_000, 3.0, 0.04
 """Samples, force towards the trained weights, and the step times the largest curvature at balanced weights."""
@@ -44,50 +50,107 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     estimates = np.array([np.asarray(run.measures["llc"])[-1] for run in finished])
     return kit.Evidence(
         exact=np.array([dln_learning_coefficient(rank, sizes)[0] for sizes, rank in nets]),
-        mean=np.where(fitted, estimates[:, 0], np.nan), spread=np.where(fitted, estimates[:, 1], np.nan),
+        mean=np.where(fitted, estimates[:, 0], np.nan),
+        spread=np.where(fitted, estimates[:, 1], np.nan),
         hessian=np.array([(rank * (sizes[0] + sizes[-1]) - rank**2) / 2 for sizes, rank in nets]),
         weights=np.array([sum(a * b for a, b in pairwise(sizes)) for sizes, _ in nets]),
         names=["-".join(map(str, sizes)) + f", {rank}" for sizes, rank in nets],
         printed=np.array([estimate for _, _, estimate in PRINTED.values()]),
-    )  # fmt: skip
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     fitted, ratio, k = bool(np.isfinite(e.mean).all()), e.mean / e.exact, len(PRINTED)
     within = np.abs(e.mean - e.exact) <= SPREADS * e.spread
-    exact = [dln_learning_coefficient(min(sizes), sizes)[0] == value for sizes, value, _ in PRINTED.values()]
+    exact = [
+        dln_learning_coefficient(min(sizes), sizes)[0] == value
+        for sizes, value, _ in PRINTED.values()
+    ]
     nearer = np.abs(e.mean - e.exact) < np.abs(e.mean - e.hessian)
     return [
-        kit.claim("within", f"Estimates agree with the exact coefficients (share of networks within {SPREADS:g} "
-                  "standard deviations over chains)", "released README: accurate; most: more than half", kit.most(),
-                  kit.given(fitted, np.mean(within))),
-        kit.claim("close", "Estimates are within 10 % of the exact coefficient (share of networks)", "released README: "
-                  "accurate; most: more than half", kit.most(), kit.given(fitted, np.mean(np.abs(ratio - 1) <= 0.1))),
-        kit.claim("slope", "Estimates grow as the exact coefficients, from the smallest to the largest (slope of "
-                  "estimates by exact coefficients, through 0)", "plots_final.ipynb, cell 3", kit.around(1.0),
-                  kit.given(fitted, e.mean @ e.exact / (e.exact @ e.exact))),
-        kit.claim("regular", "At the largest rank all are (largest |estimate / exact - 1|)",
-                  "released README: accurate; within 10 %", kit.at_most(0.1), np.max(np.abs(ratio[:k] - 1))),
-        kit.claim("singular", "At lower ranks the estimate sees more than the Hessian: it is nearer to the exact "
-                  "coefficient than to half the Hessian's rank (share of networks)", "abstract, version 1; most: more "
-                  "than half", kit.most(), kit.given(fitted, np.mean(nearer[k:]))),
-        kit.theory("printed", "The formula gives the exact coefficients that the released notebook printed (share of "
-                   "five)", "DLN_lambdahat_bounds.ipynb, output of cell 20", kit.exactly(1.0), np.mean(exact)),
-    ]  # fmt: skip
+        kit.claim(
+            "within",
+            f"Estimates agree with the exact coefficients (share of networks within {SPREADS:g} "
+            "standard deviations over chains)",
+            "released README: accurate; most: more than half",
+            kit.most(),
+            kit.given(fitted, np.mean(within)),
+        ),
+        kit.claim(
+            "close",
+            "Estimates are within 10 % of the exact coefficient (share of networks)",
+            "released README: accurate; most: more than half",
+            kit.most(),
+            kit.given(fitted, np.mean(np.abs(ratio - 1) <= 0.1)),
+        ),
+        kit.claim(
+            "slope",
+            "Estimates grow as the exact coefficients, from the smallest to the largest (slope of "
+            "estimates by exact coefficients, through 0)",
+            "plots_final.ipynb, cell 3",
+            kit.around(1.0),
+            kit.given(fitted, e.mean @ e.exact / (e.exact @ e.exact)),
+        ),
+        kit.claim(
+            "regular",
+            "At the largest rank all are (largest |estimate / exact - 1|)",
+            "released README: accurate; within 10 %",
+            kit.at_most(0.1),
+            np.max(np.abs(ratio[:k] - 1)),
+        ),
+        kit.claim(
+            "singular",
+            "At lower ranks the estimate sees more than the Hessian: it is nearer to the exact "
+            "coefficient than to half the Hessian's rank (share of networks)",
+            "abstract, version 1; most: more than half",
+            kit.most(),
+            kit.given(fitted, np.mean(nearer[k:])),
+        ),
+        kit.theory(
+            "printed",
+            "The formula gives the exact coefficients that the released notebook printed (share of "
+            "five)",
+            "DLN_lambdahat_bounds.ipynb, output of cell 20",
+            kit.exactly(1.0),
+            np.mean(exact),
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.95, extra_height=0.55)
     k, ends = len(PRINTED), np.array([0.8, 1.2]) * [np.min(e.exact), np.max(e.exact)]
-    handles: list[Any] = axes[0].plot(ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), label="exact")
-    looks = (("largest rank", slice(0, k), kit.SERIES[0]), ("lower rank", slice(k, None), kit.SERIES[1]))
+    handles: list[Any] = axes[0].plot(
+        ends, ends, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), label="exact"
+    )
+    looks = (
+        ("largest rank", slice(0, k), kit.SERIES[0]),
+        ("lower rank", slice(k, None), kit.SERIES[1]),
+    )
     at = np.arange(len(e.exact))
     for name, part, color in looks:
-        look: dict[str, Any] = {"fmt": kit.MARKER, "ms": 4, "color": color, "capsize": 2.5, "lw": 1.0, "zorder": 2}
+        look: dict[str, Any] = {
+            "fmt": kit.MARKER,
+            "ms": 4,
+            "color": color,
+            "capsize": 2.5,
+            "lw": 1.0,
+            "zorder": 2,
+        }
         look["label"] = f"estimate, {name}"
-        handles.append(axes[0].errorbar(e.exact[part], e.mean[part], SPREADS * e.spread[part], **look))
-        axes[1].errorbar(at[part], (e.mean / e.exact)[part], SPREADS * (e.spread / e.exact)[part], **look)
-    cross: dict[str, Any] = {"ls": "", "marker": "x", "ms": 5, "color": "black", "label": "printed estimate"}
+        handles.append(
+            axes[0].errorbar(e.exact[part], e.mean[part], SPREADS * e.spread[part], **look)
+        )
+        axes[1].errorbar(
+            at[part], (e.mean / e.exact)[part], SPREADS * (e.spread / e.exact)[part], **look
+        )
+    cross: dict[str, Any] = {
+        "ls": "",
+        "marker": "x",
+        "ms": 5,
+        "color": "black",
+        "label": "printed estimate",
+    }
     handles += axes[0].plot(e.exact[:k], e.printed, zorder=3, **cross)
     axes[1].plot(at[:k] + 0.3, e.printed / e.exact[:k], zorder=3, **cross)
     axes[1].axhline(1.0, color=kit.PALETTE.theory, lw=0.9, ls=(0, (4, 2)), zorder=1)
@@ -96,8 +159,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         (e.weights / 2, "+", kit.SERIES[3], "half the number of weights"),
     ):
         handles += axes[1].plot(at - 0.3, values / e.exact, marker, ms=4.5, color=color, label=name)
-    axes[0].set(xscale="log", yscale="log", xlabel=r"exact learning coefficient $\lambda$",
-                ylabel=r"estimate $\hat\lambda(w^*)$")  # fmt: skip
+    axes[0].set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"exact learning coefficient $\lambda$",
+        ylabel=r"estimate $\hat\lambda(w^*)$",
+    )
     axes[1].set(yscale="log", ylabel=r"share of $\lambda$", xticks=at, xticklabels=e.names)
     axes[1].set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
     axes[1].tick_params(axis="x", rotation=60, labelsize=kit.SMALL)
@@ -114,15 +181,25 @@ def wanted(factor: int = 1) -> dict[str, kit.Wanted]:
     runs = {}
     for sizes, rank in networks():
         nbeta, layers = N / math.log(N), len(sizes) - 1
-        sampler = {"nbeta": nbeta, "gamma": GAMMA, "step": SHARE / (2 * layers * nbeta + GAMMA), "chains": 6}
+        sampler = {
+            "nbeta": nbeta,
+            "gamma": GAMMA,
+            "step": SHARE / (2 * layers * nbeta + GAMMA),
+            "chains": 6,
+        }
         lengths = {"burn_in": 10000 * factor, "draws": 10000 * factor}
         keys = ", ".join(f"{key}: {value:.6g}" for key, value in {**sampler, **lengths}.items())
         runs["-".join(map(str, sizes)) + f", rank {rank}"] = kit.Wanted(
             CONFIG,
-            (f"dataset.inputs={sizes[0]}", f"dataset.outputs={sizes[-1]}", f"dataset.singular_values={[1.0] * rank}",
-             f"architecture.widths={list(sizes[1:-1])}", f"architecture.outputs={sizes[-1]}",
-             f"record.measures=[{{kind: llc, {keys}}}]"),
-        )  # fmt: skip
+            (
+                f"dataset.inputs={sizes[0]}",
+                f"dataset.outputs={sizes[-1]}",
+                f"dataset.singular_values={[1.0] * rank}",
+                f"architecture.widths={list(sizes[1:-1])}",
+                f"architecture.outputs={sizes[-1]}",
+                f"record.measures=[{{kind: llc, {keys}}}]",
+            ),
+        )
     return runs
 
 

@@ -16,7 +16,13 @@ SAMPLERS = {"llc_released": "released sampler", "llc_small_steps": "small steps"
 """Measure -> its name in the picture."""
 SIDE, DEPTH, WIDTH = 5, 5, 10
 RANKS = range(1, SIDE + 1)
-PRINTED = {1: (723.03, 4.969), 2: (273.94, 8.514), 3: (96.268, 11.741), 4: (18.606, 13.397), 5: (None, 14.109)}
+PRINTED = {
+    1: (723.03, 4.969),
+    2: (273.94, 8.514),
+    3: (96.268, 11.741),
+    4: (18.606, 13.397),
+    5: (None, 14.109),
+}
 """Rank -> means of the losses and of the estimates that the released notebook printed at steps 1050 to 1450, 2000 to
 3000, 4000 to 5600, 6100 to 9000, and from 11 000 on; at rank 1 the loss is still on its way."""
 LEARNT, NOT_YET = 0.9, 0.1
@@ -34,7 +40,9 @@ def regular(rank: int) -> float:
     return (2 * SIDE * rank - rank**2) / 2
 
 
-def of_sampler(values: kit.Floats, step: float = STEP, steps: int = STEPS, nbeta: float = NBETA) -> float:
+def of_sampler(
+    values: kit.Floats, step: float = STEP, steps: int = STEPS, nbeta: float = NBETA
+) -> float:
     """Return the expected estimate of a chain without batches at balanced layers of singular values `values` (r,).
 
     The curvatures of `|W_L ... W_1 - W*|^2` are `h_ij = 2 sum_k s_i^(2k/L) s_j^(2(L-1-k)/L)`, with s = 0 for modes that
@@ -54,7 +62,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Find the states at the saddles, and average the estimates of both samplers there."""
     (run,) = runs.values()
     target = np.array(run.config.dataset.singular_values)  # type: ignore[attr-defined]
-    layers = (np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.matrices)
+    layers = (
+        np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.matrices
+    )
     values = np.linalg.svd(reduce(lambda product, W: W @ product, layers), compute_uv=False)
     states = np.asarray(run.snapshot_iterations)
     learnt, left = values >= LEARNT * target, values <= NOT_YET * target
@@ -65,16 +75,32 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     curves = {name: np.asarray(run.measures[name]) for name in SAMPLERS}
     at_rank, within = (
         {
-            name: np.array([_means(estimates[at & np.isfinite(estimates[:, 0])], at_states[at]) for at in states_of])
+            name: np.array(
+                [
+                    _means(estimates[at & np.isfinite(estimates[:, 0])], at_states[at])
+                    for at in states_of
+                ]
+            )
             for name, estimates in curves.items()
         }
         for states_of in (saddles, released)
     )
     return kit.Evidence(
-        steps=steps, losses=losses, states=states, curves=curves, at_rank=at_rank, within=within,
-        counts=[int(at.sum()) for at in saddles], expected=np.array([of_sampler(target[:r]) for r in RANKS]),
-        exact=np.array([dln_learning_coefficient(r, [SIDE, *[WIDTH] * (DEPTH - 1), SIDE])[0] for r in (0, *RANKS)]),
-    )  # fmt: skip
+        steps=steps,
+        losses=losses,
+        states=states,
+        curves=curves,
+        at_rank=at_rank,
+        within=within,
+        counts=[int(at.sum()) for at in saddles],
+        expected=np.array([of_sampler(target[:r]) for r in RANKS]),
+        exact=np.array(
+            [
+                dln_learning_coefficient(r, [SIDE, *[WIDTH] * (DEPTH - 1), SIDE])[0]
+                for r in (0, *RANKS)
+            ]
+        ),
+    )
 
 
 def _means(estimates: kit.Floats, losses: kit.Floats) -> tuple[float, float, float]:
@@ -88,23 +114,67 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     released, fine = (e.within[name][:, 0] for name in SAMPLERS)
     losses, source = e.within["llc_released"][:, 2], "DLN_phase_transition.ipynb, output of cell 2"
     return [
-        *(kit.claim(f"saddle-{r}", f"Within {LENGTH} steps: at the saddle of rank {r} the estimate is half the "
-                    "dimension of the maps of this rank" if r < SIDE else f"Within {LENGTH} steps: at the end the "
-                    "estimate is the exact coefficient", "(2 d r - r^2) / 2, the "
-                    "dimension of these maps halved", kit.around(regular(r)), fine[r - 1]) for r in RANKS),
-        kit.claim("rises", "The coefficient rises wherever the loss falls from saddle to saddle (rises of four, in "
-                  "all steps)", "released README: from saddle to saddle", kit.exactly(4),
-                  np.sum(np.diff(e.at_rank["llc_small_steps"][:, 0]) > 0)),
-        *(kit.claim(f"printed-{r}", f"Rank {r}, within {LENGTH} steps: the released sampler gives what the notebook "
-                    "printed (mean)", source, kit.around(PRINTED[r][1] or np.nan), released[r - 1]) for r in RANKS),
-        *(kit.claim(f"loss-{r}", f"Rank {r}: the loss is what the notebook printed (mean)", source,
-                    kit.around(PRINTED[r][0] or np.nan), losses[r - 1]) for r in (2, 3, 4)),
-        *(kit.theory(f"step-{r}", f"Rank {r}: the printed estimate is a chain's of its step on the quadratic "
-                     "approximation (expectation)", source, kit.around(PRINTED[r][1] or np.nan), e.expected[r - 1])
-          for r in RANKS),
-        kit.theory("same", "The exact coefficient is the same at all ranks from 0 on (largest less smallest)",
-                   "Aoyagi 2024; layers of inputs and outputs together or more", kit.exactly(0.0), np.ptp(e.exact)),
-    ]  # fmt: skip
+        *(
+            kit.claim(
+                f"saddle-{r}",
+                f"Within {LENGTH} steps: at the saddle of rank {r} the estimate is half the "
+                "dimension of the maps of this rank"
+                if r < SIDE
+                else f"Within {LENGTH} steps: at the end the estimate is the exact coefficient",
+                "(2 d r - r^2) / 2, the dimension of these maps halved",
+                kit.around(regular(r)),
+                fine[r - 1],
+            )
+            for r in RANKS
+        ),
+        kit.claim(
+            "rises",
+            "The coefficient rises wherever the loss falls from saddle to saddle (rises of four, in "
+            "all steps)",
+            "released README: from saddle to saddle",
+            kit.exactly(4),
+            np.sum(np.diff(e.at_rank["llc_small_steps"][:, 0]) > 0),
+        ),
+        *(
+            kit.claim(
+                f"printed-{r}",
+                f"Rank {r}, within {LENGTH} steps: the released sampler gives what the notebook "
+                "printed (mean)",
+                source,
+                kit.around(PRINTED[r][1] or np.nan),
+                released[r - 1],
+            )
+            for r in RANKS
+        ),
+        *(
+            kit.claim(
+                f"loss-{r}",
+                f"Rank {r}: the loss is what the notebook printed (mean)",
+                source,
+                kit.around(PRINTED[r][0] or np.nan),
+                losses[r - 1],
+            )
+            for r in (2, 3, 4)
+        ),
+        *(
+            kit.theory(
+                f"step-{r}",
+                f"Rank {r}: the printed estimate is a chain's of its step on the quadratic "
+                "approximation (expectation)",
+                source,
+                kit.around(PRINTED[r][1] or np.nan),
+                e.expected[r - 1],
+            )
+            for r in RANKS
+        ),
+        kit.theory(
+            "same",
+            "The exact coefficient is the same at all ranks from 0 on (largest less smallest)",
+            "Aoyagi 2024; layers of inputs and outputs together or more",
+            kit.exactly(0.0),
+            np.ptp(e.exact),
+        ),
+    ]
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
@@ -119,26 +189,47 @@ def numbers(e: kit.Evidence) -> dict[str, float]:
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
     axes[0].plot(e.steps, e.losses, color=kit.SERIES[0])
-    axes[0].set(xscale="log", yscale="log", xlabel="SGD step", ylabel="training loss", ylim=(0.1, 3e3))
+    axes[0].set(
+        xscale="log", yscale="log", xlabel="SGD step", ylabel="training loss", ylim=(0.1, 3e3)
+    )
     axes[0].set_xlim(FROM, 1.1 * e.steps[-1])
     colors = dict(zip(SAMPLERS, (kit.SERIES[1], kit.SERIES[0]), strict=True))
     handles: list[Any] = []
     for name, label in SAMPLERS.items():
         mean, spread, _ = e.curves[name].T
         handles += axes[1].plot(e.states, mean, lw=1.0, color=colors[name], label=label)
-        axes[1].fill_between(e.states, mean - spread, mean + spread, color=colors[name], alpha=0.25, lw=0)
+        axes[1].fill_between(
+            e.states, mean - spread, mean + spread, color=colors[name], alpha=0.25, lw=0
+        )
     ranks = np.array(RANKS)
     steps_of_theory = [regular(r) for r in RANKS]
     for value in steps_of_theory:
         dashed = axes[1].axhline(value, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
     dashed.set_label("half the dimension")
-    axes[1].set(xscale="log", xlabel="SGD step", ylabel=r"estimate $\hat\lambda(w)$", xlim=axes[0].get_xlim())
+    axes[1].set(
+        xscale="log",
+        xlabel="SGD step",
+        ylabel=r"estimate $\hat\lambda(w)$",
+        xlim=axes[0].get_xlim(),
+    )
     for k, name in enumerate(SAMPLERS):
         mean, spread = e.at_rank[name].T[:2]
-        axes[2].errorbar(ranks + 0.5 * (k - 0.5), mean, spread, fmt=kit.MARKER, ms=4, capsize=2.5, color=colors[name])
+        axes[2].errorbar(
+            ranks + 0.5 * (k - 0.5),
+            mean,
+            spread,
+            fmt=kit.MARKER,
+            ms=4,
+            capsize=2.5,
+            color=colors[name],
+        )
     axes[2].plot(ranks, steps_of_theory, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)), zorder=1)
-    handles += axes[2].plot(ranks, e.expected, "_", ms=11, color=kit.SERIES[2], label="expected, released step")
-    handles += axes[2].plot(ranks, [PRINTED[r][1] for r in RANKS], "x", ms=5, color="black", label="printed, mean")
+    handles += axes[2].plot(
+        ranks, e.expected, "_", ms=11, color=kit.SERIES[2], label="expected, released step"
+    )
+    handles += axes[2].plot(
+        ranks, [PRINTED[r][1] for r in RANKS], "x", ms=5, color="black", label="printed, mean"
+    )
     line = axes[2].axhline(e.exact[0], color="black", lw=0.8, ls=":", label=r"exact $\lambda$")
     axes[1].axhline(e.exact[0], color="black", lw=0.8, ls=":")
     axes[2].set(xlabel="rank of the saddle", ylabel=r"mean of $\hat\lambda$", xticks=ranks)

@@ -15,7 +15,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     """Read iterations, accuracies and norms; `gap`: held-out accuracy where `FITS` is reached, over the last."""
     of = {}
     for role, run in runs.items():
-        train, test, norm = (run.measures[name] for name in ("train_accuracy", "test_accuracy", "weight_norm"))
+        train, test, norm = (
+            run.measures[name] for name in ("train_accuracy", "test_accuracy", "weight_norm")
+        )
         fits = np.flatnonzero(train >= FITS)
         gap = test[fits[0]] / test[-1] if len(fits) else np.nan
         steps = run.snapshot_iterations
@@ -28,15 +30,37 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     source = "Figure 3 (recalled), released notebook"
     fitted, learnt = bool(eight.train[-1] >= FITS), bool(usual.test[-1] > 0.5)
     return [
-        kit.claim("groks", f"Weights 8 times as large: where {FITS:.0%} of the training images are right, held-out "
-                  "accuracy is less than half of its last value", source, kit.less_than(0.5), eight.gap),
-        kit.claim("at-once", "Default weights: where 95% of the training images are right, held-out accuracy is nearly "
-                  "its last value (ratio)", source, kit.at_least(0.9), kit.given(learnt, usual.gap)),
-        kit.claim("generalises", "In the end large weights generalise nearly as well (ratio of held-out accuracies)",
-                  source, kit.at_least(0.9), kit.given(fitted and learnt, eight.test[-1] / usual.test[-1])),
-        kit.claim("shrinks", "Meanwhile the norm of the large weights falls below a half (ratio to the first)", source,
-                  kit.less_than(0.5), kit.given(fitted, eight.norm[-1] / eight.norm[0])),
-    ]  # fmt: skip
+        kit.claim(
+            "groks",
+            f"Weights 8 times as large: where {FITS:.0%} of the training images are right, held-out "
+            "accuracy is less than half of its last value",
+            source,
+            kit.less_than(0.5),
+            eight.gap,
+        ),
+        kit.claim(
+            "at-once",
+            "Default weights: where 95% of the training images are right, held-out accuracy is nearly "
+            "its last value (ratio)",
+            source,
+            kit.at_least(0.9),
+            kit.given(learnt, usual.gap),
+        ),
+        kit.claim(
+            "generalises",
+            "In the end large weights generalise nearly as well (ratio of held-out accuracies)",
+            source,
+            kit.at_least(0.9),
+            kit.given(fitted and learnt, eight.test[-1] / usual.test[-1]),
+        ),
+        kit.claim(
+            "shrinks",
+            "Meanwhile the norm of the large weights falls below a half (ratio to the first)",
+            source,
+            kit.less_than(0.5),
+            kit.given(fitted, eight.norm[-1] / eight.norm[0]),
+        ),
+    ]
 
 
 @kit.styled
@@ -47,16 +71,24 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         panel.semilogx(run.steps[1:], run.train[1:], color=kit.PALETTE.muted, label="training")
         panel.semilogx(run.steps[1:], run.test[1:], color="black", label="held out")
         panel.set(xlabel="iteration", ylabel="accuracy", ylim=(0, 1.03))
-        axes[2].loglog(run.steps[1:], run.norm[1:], color=color, label=f"norm, start times {factor:g}")
+        axes[2].loglog(
+            run.steps[1:], run.norm[1:], color=color, label=f"norm, start times {factor:g}"
+        )
     axes[2].set(xlabel="iteration", ylabel="norm")
     kit.panel_labels(axes, "Default start", "8 times as large", "Norms")
-    kit.figure_legend(figure, [*axes[0].get_legend_handles_labels()[0], *axes[2].get_legend_handles_labels()[0]])
+    kit.figure_legend(
+        figure, [*axes[0].get_legend_handles_labels()[0], *axes[2].get_legend_handles_labels()[0]]
+    )
     return figure
 
 
 def _wanted(*changes: str) -> dict[str, kit.Wanted]:
-    return {f"{factor:g}": kit.Wanted("liu2023/mnist.yaml", (f"initialization.factor={factor!r}", *changes))
-            for factor in FACTORS}  # fmt: skip
+    return {
+        f"{factor:g}": kit.Wanted(
+            "liu2023/mnist.yaml", (f"initialization.factor={factor!r}", *changes)
+        )
+        for factor in FACTORS
+    }
 
 
 FIGURE = kit.Figure(
@@ -65,12 +97,21 @@ FIGURE = kit.Figure(
         "Accuracies and norms of networks trained by AdamW on few MNIST images, from the default start and from "
         "weights eight times as large, which generalise only after their norm has shrunk."
     ),
-    passes={"linear": {"groks shrinks": "Decay shrinks the large weights of a linear network too, as late."}},
+    passes={
+        "linear": {
+            "groks shrinks": "Decay shrinks the large weights of a linear network too, as late."
+        }
+    },
     configs=_wanted(),
     presets={
         "full": _wanted(
-            "dataset.per_class=100", "dataset.test_per_class=200", "architecture.widths=[200, 200]", "dtype=float64",
-            "optimizer.batch_size=200", "optimizer.weight_decay=0.01", "optimizer.iterations=100000",
+            "dataset.per_class=100",
+            "dataset.test_per_class=200",
+            "architecture.widths=[200, 200]",
+            "dtype=float64",
+            "optimizer.batch_size=200",
+            "optimizer.weight_decay=0.01",
+            "optimizer.iterations=100000",
         )
     },
-)  # fmt: skip
+)

@@ -36,7 +36,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         epochs = run.snapshot_iterations
         train, test = (run.measures[name] / OUTPUTS for name in ("train_loss", "test_loss"))
         learnt = [kit.first_below(epochs, losses, LEARNT) for losses in (train, test)]
-        of[float(role)] = kit.Evidence(epochs=epochs, train=train, test=test, squares=squares(run), learnt=learnt)
+        of[float(role)] = kit.Evidence(
+            epochs=epochs, train=train, test=test, squares=squares(run), learnt=learnt
+        )
     return kit.Evidence(of=of)
 
 
@@ -45,26 +47,47 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     for epoch, printed in PRINTED.items():
         rows = np.flatnonzero(two.epochs == epoch)
         for (key, name), number in zip(
-            (("train", "training loss"), ("test", "held-out loss"), ("squares", "squares of the weights")), printed,
+            (
+                ("train", "training loss"),
+                ("test", "held-out loss"),
+                ("squares", "squares of the weights"),
+            ),
+            printed,
             strict=True,
-        ):  # fmt: skip
+        ):
             if number < 1e-5 or (key == "squares" and epoch < 1000):
                 continue  # of six digits none or one is left, or the weights have hardly moved
             measured = getattr(two, key)[rows[0]] if len(rows) else np.nan
             made.append(
-                kit.claim(f"{key}-{epoch}", rf"{name} at epoch {epoch}, $\alpha$ = 2", SOURCE,
-                          kit.printed(number, 1e-6), measured)
-            )  # fmt: skip
+                kit.claim(
+                    f"{key}-{epoch}",
+                    rf"{name} at epoch {epoch}, $\alpha$ = 2",
+                    SOURCE,
+                    kit.printed(number, 1e-6),
+                    measured,
+                )
+            )
     times = np.array([run.learnt for run in e.of.values()], np.float64)
     delays = times[:, 1] / times[:, 0]
     return [
         *made,
-        kit.claim("delayed", rf"At $\alpha$ = 2 the held-out loss is below {LEARNT:g} long after the training loss "
-                  "(ratio of epochs)", "Section 3 (recalled)", kit.more_than(10), delays[-1]),
-        kit.claim("later", r"The larger $\alpha$, the longer the delay as a ratio of epochs (share of successive "
-                  "alphas)", "Section 3 (recalled)", kit.exactly(1),
-                  kit.given(bool(np.isfinite(delays).all()), np.mean(np.diff(delays) > 0))),
-    ]  # fmt: skip
+        kit.claim(
+            "delayed",
+            rf"At $\alpha$ = 2 the held-out loss is below {LEARNT:g} long after the training loss "
+            "(ratio of epochs)",
+            "Section 3 (recalled)",
+            kit.more_than(10),
+            delays[-1],
+        ),
+        kit.claim(
+            "later",
+            r"The larger $\alpha$, the longer the delay as a ratio of epochs (share of successive "
+            "alphas)",
+            "Section 3 (recalled)",
+            kit.exactly(1),
+            kit.given(bool(np.isfinite(delays).all()), np.mean(np.diff(delays) > 0)),
+        ),
+    ]
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
@@ -77,16 +100,27 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (losses, weights) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
     for color, (alpha, run) in zip(kit.SERIES, e.of.items(), strict=False):
         losses.loglog(run.epochs[1:], run.train[1:], color=color, ls=":")
-        losses.loglog(run.epochs[1:], run.test[1:], color=color, label=rf"held out, $\alpha={alpha:g}$")
+        losses.loglog(
+            run.epochs[1:], run.test[1:], color=color, label=rf"held out, $\alpha={alpha:g}$"
+        )
         weights.loglog(run.epochs[1:], run.squares[1:], color=color)
     losses.plot([], [], color=kit.PALETTE.muted, ls=":", label="training")
-    dots: dict[str, Any] = {"ls": "", "marker": kit.MARKER, "ms": 4, "color": "black", "fillstyle": "none"}
+    dots: dict[str, Any] = {
+        "ls": "",
+        "marker": kit.MARKER,
+        "ms": 4,
+        "color": "black",
+        "fillstyle": "none",
+    }
     losses.plot([*PRINTED], [test for _, test, _ in PRINTED.values()], **dots, label="printed")
     weights.plot([*PRINTED], [square for *_, square in PRINTED.values()], **dots)
     losses.set(xlabel="epoch", ylabel="loss per output", ylim=(1e-6, 1))
     losses.axhline(LEARNT, color=kit.PALETTE.muted, lw=0.8, label="learnt")
     weights.set(
-        xlabel="epoch", ylabel="sum of squared weights", yticks=(50, 100, 200, 400), yticklabels=(50, 100, 200, 400)
+        xlabel="epoch",
+        ylabel="sum of squared weights",
+        yticks=(50, 100, 200, 400),
+        yticklabels=(50, 100, 200, 400),
     )
     weights.minorticks_off()
     kit.panel_labels(figure.axes, "Losses", "Weights")
@@ -101,6 +135,7 @@ FIGURE = kit.Figure(
         "AdamW on 100 outputs of a teacher; circles are the numbers printed in the released notebook for alpha = 2."
     ),
     configs={
-        f"{alpha:g}": kit.Wanted("liu2023/student.yaml", (f"initialization.factor={alpha!r}",)) for alpha in ALPHAS
+        f"{alpha:g}": kit.Wanted("liu2023/student.yaml", (f"initialization.factor={alpha!r}",))
+        for alpha in ALPHAS
     },
 )

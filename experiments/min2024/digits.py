@@ -29,20 +29,38 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     states, rng = read_states(run), stream(run.config.seed, "analysis")
     x, y, W, v = states.x, states.y, np.asarray(states.W, np.float64), np.asarray(states.v)
     x_plus, x_minus = centres(x, y)
-    shares, *null = correlated_shares(x, np.stack([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))]))
+    shares, *null = correlated_shares(
+        x, np.stack([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))])
+    )
     above = np.count_nonzero(null >= shares, axis=0)
     groups = [np.flatnonzero(sign * y > 0) for sign in (1, -1)]
-    shown = x[[k for rows in groups for k in rows[np.linspace(0, len(rows) - 1, min(SHOWN, len(rows))).astype(int)]]]
+    shown = x[
+        [
+            k
+            for rows in groups
+            for k in rows[np.linspace(0, len(rows) - 1, min(SHOWN, len(rows))).astype(int)]
+        ]
+    ]
     raw = run.config.dataset.model_copy(update={"center": False}).load(Streams(run.config.seed))
     top = np.linalg.eigvalsh(W @ W.swapaxes(1, 2))[:, -1]
     return kit.Evidence(
-        iterations=states.iterations, loss_iterations=states.loss_iterations, losses=states.losses,
-        products=shown @ shown.T, same=shares[0], different=shares[1], mu=least_correlation(x, y),
-        chance=float((1 + above.max()) / (1 + PERMUTATIONS)), x_plus=x_plus, x_minus=x_minus,
-        plus=alignment(W, v > 0, x_plus), minus=alignment(W, v < 0, x_minus), squared_norm=top,
-        stable_rank=np.sum(W**2, axis=(1, 2)) / top, tiles=_tiles(x, y, W[-1], v[-1]),
+        iterations=states.iterations,
+        loss_iterations=states.loss_iterations,
+        losses=states.losses,
+        products=shown @ shown.T,
+        same=shares[0],
+        different=shares[1],
+        mu=least_correlation(x, y),
+        chance=float((1 + above.max()) / (1 + PERMUTATIONS)),
+        x_plus=x_plus,
+        x_minus=x_minus,
+        plus=alignment(W, v > 0, x_plus),
+        minus=alignment(W, v < 0, x_minus),
+        squared_norm=top,
+        stable_rank=np.sum(W**2, axis=(1, 2)) / top,
+        tiles=_tiles(x, y, W[-1], v[-1]),
         mean=raw.x[:, : x.shape[1]].mean(axis=0),
-    )  # fmt: skip
+    )
 
 
 def alignment(W: kit.Floats, members: kit.Bools, target: kit.Floats) -> kit.Evidence:
@@ -52,7 +70,9 @@ def alignment(W: kit.Floats, members: kit.Bools, target: kit.Floats) -> kit.Evid
     """
     each = np.where(members, kit.cosines(W, target), np.nan)
     mean = kit.cosines(np.where(members[..., None], W, 0.0).sum(axis=1), target)
-    return kit.Evidence(mean=mean, low=np.fmin.reduce(each, axis=1), high=np.fmax.reduce(each, axis=1))
+    return kit.Evidence(
+        mean=mean, low=np.fmin.reduce(each, axis=1), high=np.fmax.reduce(each, axis=1)
+    )
 
 
 def _tiles(x: kit.Floats, y: kit.Floats, W: kit.Floats, v: kit.Floats) -> kit.Floats:
@@ -70,12 +90,18 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
 
     With `text` Section 4 speaks of these digits; of the others (Figures 10, 11) there are only pictures.
     """
-    losses, smaller, least = e.losses, np.fmin(e.plus.mean, e.minus.mean), np.fmin(e.plus.low, e.minus.low)
+    losses, smaller, least = (
+        e.losses,
+        np.fmin(e.plus.mean, e.minus.mean),
+        np.fmin(e.plus.low, e.minus.low),
+    )
 
     def at(iteration: float, cosines: kit.Floats) -> float:
         return kit.value_at(e.iterations, cosines, iteration)
 
-    w_plus, w_minus = (kit.cosines(w[None], x)[0] for w, x in zip(e.tiles[1], (e.x_plus, e.x_minus), strict=True))
+    w_plus, w_minus = (
+        kit.cosines(w[None], x)[0] for w, x in zip(e.tiles[1], (e.x_plus, e.x_minus), strict=True)
+    )
     # how far the alignment drops from its best, and from where it is when the loss starts to decrease
     falls = {level: first_at(e.loss_iterations, losses < level) for level in (0.99, 0.9)}
     highest, final = np.nanmax(smaller), smaller[-1]
@@ -83,41 +109,107 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
     dropped = (at_fall - final) / (highest - final) if highest > final else np.nan
     good = f"Section 4, {figure}; 0.9 is our reading of good"
     of_text: list[kit.Claim] = []
-    # fmt: off
+
     if text:
         of_text = [
-            kit.theory("same-label", "A pair of data is very likely to be positively correlated if it has the same "
-                       "label (share)", f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), e.same),
-            kit.theory("different-label", "A pair of data is negatively correlated if it has different labels (share)",
-                       f"Section 4, {figure} (left); very likely: 0.9", kit.at_least(0.9), e.different),
-            kit.theory("opposite", "cos(x+, x-) is almost -1; after centring x+ = -x-", "Section 4, Final convergence",
-                       kit.near(-1.0, 1e-6), kit.cosines(e.x_plus[None], e.x_minus)[0]),
-            kit.claim("aligned", "After about 2000 iterations all neurons achieve good alignment (least cosine)",
-                      f"{good} (second, band)", kit.at_least(0.9), at(2000, least)),
-            kit.claim("aligned-mean", "Mean neurons reach good alignment (smaller cosine of the two)",
-                      f"{good} (second, lines)", kit.at_least(0.9), at(2000, smaller)),
-            kit.claim("loss-falls", "After about 3000 iterations the norm grows and the loss decreases (first loss "
-                      "below 0.9)", f"Section 4, {figure} (third)", kit.around(3000), falls[0.9]),
-            kit.claim("rank-one", "The stable rank is almost 1 at the end",
-                      "Section 4, Final convergence", kit.around(1.0), e.stable_rank[-1]),
-            kit.claim("w-plus", "At the end the mean neuron of V+ shows good alignment with x+ (cosine)",
-                      f"{good} (right)", kit.at_least(0.9), w_plus),
-            kit.claim("w-minus", "At the end the mean neuron of V- shows good alignment with x- (cosine)",
-                      f"{good} (right)", kit.at_least(0.9), w_minus),
+            kit.theory(
+                "same-label",
+                "A pair of data is very likely to be positively correlated if it has the same "
+                "label (share)",
+                f"Section 4, {figure} (left); very likely: 0.9",
+                kit.at_least(0.9),
+                e.same,
+            ),
+            kit.theory(
+                "different-label",
+                "A pair of data is negatively correlated if it has different labels (share)",
+                f"Section 4, {figure} (left); very likely: 0.9",
+                kit.at_least(0.9),
+                e.different,
+            ),
+            kit.theory(
+                "opposite",
+                "cos(x+, x-) is almost -1; after centring x+ = -x-",
+                "Section 4, Final convergence",
+                kit.near(-1.0, 1e-6),
+                kit.cosines(e.x_plus[None], e.x_minus)[0],
+            ),
+            kit.claim(
+                "aligned",
+                "After about 2000 iterations all neurons achieve good alignment (least cosine)",
+                f"{good} (second, band)",
+                kit.at_least(0.9),
+                at(2000, least),
+            ),
+            kit.claim(
+                "aligned-mean",
+                "Mean neurons reach good alignment (smaller cosine of the two)",
+                f"{good} (second, lines)",
+                kit.at_least(0.9),
+                at(2000, smaller),
+            ),
+            kit.claim(
+                "loss-falls",
+                "After about 3000 iterations the norm grows and the loss decreases (first loss "
+                "below 0.9)",
+                f"Section 4, {figure} (third)",
+                kit.around(3000),
+                falls[0.9],
+            ),
+            kit.claim(
+                "rank-one",
+                "The stable rank is almost 1 at the end",
+                "Section 4, Final convergence",
+                kit.around(1.0),
+                e.stable_rank[-1],
+            ),
+            kit.claim(
+                "w-plus",
+                "At the end the mean neuron of V+ shows good alignment with x+ (cosine)",
+                f"{good} (right)",
+                kit.at_least(0.9),
+                w_plus,
+            ),
+            kit.claim(
+                "w-minus",
+                "At the end the mean neuron of V- shows good alignment with x- (cosine)",
+                f"{good} (right)",
+                kit.at_least(0.9),
+                w_minus,
+            ),
         ]
     return [
-        kit.theory("not-by-chance",
-                   "Permuted labels give no such shares of positive and negative pairs (larger p-value of the two)",
-                   f"{figure} (left); {PERMUTATIONS} permutations", kit.less_than(0.05), e.chance),
+        kit.theory(
+            "not-by-chance",
+            "Permuted labels give no such shares of positive and negative pairs (larger p-value of the two)",
+            f"{figure} (left); {PERMUTATIONS} permutations",
+            kit.less_than(0.05),
+            e.chance,
+        ),
         *of_text,
-        kit.claim("alignment-drops", "When the loss starts to decrease the alignment drops (drop after a loss of 0.99, "
-                  "share of all)", "Section 4, Alignment phase", kit.most(), dropped),
-        kit.claim("rank-below-2", "The stable rank decreases below 2 (at the end)",
-                  f"Section 4, Theorem 1, {figure} (third)", kit.less_than(2.0), e.stable_rank[-1]),
-        kit.claim("loss-end", "The loss converges to 0 (last loss over the first)", f"Theorem 1, {figure} (third); a "
-                  "fifth is our reading of the figure", kit.at_most(0.2), losses[-1] / losses[0]),
+        kit.claim(
+            "alignment-drops",
+            "When the loss starts to decrease the alignment drops (drop after a loss of 0.99, "
+            "share of all)",
+            "Section 4, Alignment phase",
+            kit.most(),
+            dropped,
+        ),
+        kit.claim(
+            "rank-below-2",
+            "The stable rank decreases below 2 (at the end)",
+            f"Section 4, Theorem 1, {figure} (third)",
+            kit.less_than(2.0),
+            e.stable_rank[-1],
+        ),
+        kit.claim(
+            "loss-end",
+            "The loss converges to 0 (last loss over the first)",
+            f"Theorem 1, {figure} (third); a fifth is our reading of the figure",
+            kit.at_most(0.2),
+            losses[-1] / losses[0],
+        ),
     ]
-    # fmt: on
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
@@ -132,7 +224,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     _alignment(axes[1], e)
     _convergence(axes[2], e)
     _draw_tiles(axes[3], e.tiles, e.mean)
-    titles = ("Data correlation", "Alignment with $x_+$, $x_-$", "Convergence and rank", "Data and neurons")
+    titles = (
+        "Data correlation",
+        "Alignment with $x_+$, $x_-$",
+        "Convergence and rank",
+        "Data and neurons",
+    )
     for k, title in enumerate(titles):
         kit.panel_label(axes[k], k, title)
         axes[k].set_box_aspect(1.0 if k == 0 else 0.72)
@@ -156,7 +253,10 @@ def _heat_map(figure: kit.Drawing, axes: kit.Axes, products: kit.Floats) -> None
 
 def _alignment(axes: kit.Axes, e: kit.Evidence) -> None:
     for group, sign, style in ((e.plus, "+", "-"), (e.minus, "-", "--")):
-        color, label = kit.PALETTE.sign(float(f"{sign}1")), rf"$\cos(\overline{{w}}_{sign}, x_{sign})$"
+        color, label = (
+            kit.PALETTE.sign(float(f"{sign}1")),
+            rf"$\cos(\overline{{w}}_{sign}, x_{sign})$",
+        )
         axes.fill_between(e.iterations, group.low, group.high, color=color, alpha=0.18, lw=0)
         kit.draw_curve(axes, e.iterations, group.mean, color=color, label=label, ls=style)
     axes.axhline(0.9, color=kit.PALETTE.muted, lw=0.7, ls=":", zorder=0)
@@ -186,11 +286,17 @@ def _draw_tiles(axes: kit.Axes, tiles: kit.Floats, mean: kit.Floats) -> None:
     side = round(np.sqrt(len(mean)))
     for r in range(2):
         row = [*zip(tiles[r], names[r], strict=True)]
-        for c, (vector, name) in enumerate([*row, *((v + mean, f"{n}$+\\bar{{x}}$") for v, n in row)]):
+        for c, (vector, name) in enumerate(
+            [*row, *((v + mean, f"{n}$+\\bar{{x}}$") for v, n in row)]
+        ):
             left, top = c * (side + 4), r * (side + 13)
             extent = (left, left + side, top + side, top)
-            axes.imshow(vector.reshape(side, side), cmap="gray", extent=extent, interpolation="nearest")
-            axes.add_patch(Rectangle((left, top), side, side, fill=False, ec=kit.PALETTE.muted, lw=0.4))
+            axes.imshow(
+                vector.reshape(side, side), cmap="gray", extent=extent, interpolation="nearest"
+            )
+            axes.add_patch(
+                Rectangle((left, top), side, side, fill=False, ec=kit.PALETTE.muted, lw=0.4)
+            )
             axes.text(left + side / 2, top + side + 2, name, ha="center", va="top", fontsize=8)
     axes.set_xlim(-1, 4 * (side + 4) - 3)
     axes.set_ylim(2 * (side + 13), -1)
@@ -209,14 +315,16 @@ def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -
         ),
         configs={"digits": config},
         presets={"full": {"digits": kit.Wanted(config, ("dataset.source=full",))}},
-        passes={"linear": {
-            "aligned-mean rank-*": "All neurons of a linear network turn to one line too, that of the sum of the "
-                                   "labelled images.",
-            "alignment-drops": "The gradient turns to images that are not fitted yet, for a linear network too.",
-            "loss-end": "A linear function separates these digits.",
-        }},
+        passes={
+            "linear": {
+                "aligned-mean rank-*": "All neurons of a linear network turn to one line too, that of the sum of the "
+                "labelled images.",
+                "alignment-drops": "The gradient turns to images that are not fitted yet, for a linear network too.",
+                "loss-end": "A linear function separates these digits.",
+            }
+        },
         claims=lambda e: claims(e, f"Figure {number}", text),
-    )  # fmt: skip
+    )
 
 
 FIGURES = kit.by_id(

@@ -31,9 +31,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     shown = active[:, :, pool[np.argmax(arrivals)]]  # (K, n)
     changed = np.flatnonzero((shown[1:] != shown[:-1]).any(axis=1)) + 1
     gains = np.diff(active[:, :, always].astype(np.int8), axis=0)  # (K - 1, n, m')
-    wrong = np.count_nonzero(gains[:, states.y > 0] < 0) + np.count_nonzero(gains[:, states.y < 0] > 0)
+    wrong = np.count_nonzero(gains[:, states.y > 0] < 0) + np.count_nonzero(
+        gains[:, states.y < 0] > 0
+    )
     changes = states.iterations[changed].astype(np.float64)
-    return kit.Evidence(y=states.y, changes=changes, patterns=shown[[0, *changed]], forbidden=int(wrong))
+    return kit.Evidence(
+        y=states.y, changes=changes, patterns=shown[[0, *changed]], forbidden=int(wrong)
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -41,12 +45,28 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     last = e.patterns[-1]
     arrived = len(e.changes) > 0 and (np.array_equal(last, e.y > 0) or not last.any())
     return [
-        kit.claim("one-way", "No positive neuron loses a positive or gains a negative point (such changes in the run)",
-                  "Eq. 7, Section 3.3", kit.exactly(0), kit.given(arrived, e.forbidden)),
-        kit.claim("count", "A neuron takes at most n changes of its pattern",
-                  "Section 3.3", kit.at_most(len(e.y)), kit.given(arrived, len(e.changes))),
-        kit.claim("end", "The neuron eventually reaches S+ or Sdead (0 if not)", source, kit.exactly(1), arrived),
-    ]  # fmt: skip
+        kit.claim(
+            "one-way",
+            "No positive neuron loses a positive or gains a negative point (such changes in the run)",
+            "Eq. 7, Section 3.3",
+            kit.exactly(0),
+            kit.given(arrived, e.forbidden),
+        ),
+        kit.claim(
+            "count",
+            "A neuron takes at most n changes of its pattern",
+            "Section 3.3",
+            kit.at_most(len(e.y)),
+            kit.given(arrived, len(e.changes)),
+        ),
+        kit.claim(
+            "end",
+            "The neuron eventually reaches S+ or Sdead (0 if not)",
+            source,
+            kit.exactly(1),
+            arrived,
+        ),
+    ]
 
 
 @kit.styled
@@ -56,21 +76,52 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for k, pattern in enumerate(e.patterns):
         for row, (on, label) in enumerate(zip(pattern, e.y, strict=True)):
             color = kit.PALETTE.sign(label)
-            axes.plot(k, -row, marker="P" if label > 0 else "s", ms=9, mec=color, mfc=color if on else "white", mew=1.0)
+            axes.plot(
+                k,
+                -row,
+                marker="P" if label > 0 else "s",
+                ms=9,
+                mec=color,
+                mfc=color if on else "white",
+                mew=1.0,
+            )
             if k and on != e.patterns[k - 1, row]:
-                axes.plot(k, -row, marker=kit.MARKER, ms=17, mec=kit.PALETTE.theory, mfc="none", mew=0.8)
+                axes.plot(
+                    k, -row, marker=kit.MARKER, ms=17, mec=kit.PALETTE.theory, mfc="none", mew=0.8
+                )
     for k, pattern in enumerate(e.patterns[[0, -1]]):
-        name = {True: "$S_-$", False: "$S_+$"}.get(bool(pattern[e.y < 0].all()), "") if pattern.any() else "dead"
+        name = (
+            {True: "$S_-$", False: "$S_+$"}.get(bool(pattern[e.y < 0].all()), "")
+            if pattern.any()
+            else "dead"
+        )
         axes.text(k * (len(times) - 1), 0.85, name, ha="center", va="center")
     axes.set_xticks(range(len(times)), labels=[kit.format_number(t) for t in times])
     axes.set_yticks([-k for k in range(len(e.y))], labels=[f"$x_{k + 1}$" for k in range(len(e.y))])
-    axes.set(xlabel="iteration from which the pattern holds (columns are not to scale)", xlim=(-0.5, len(times) - 0.5))
+    axes.set(
+        xlabel="iteration from which the pattern holds (columns are not to scale)",
+        xlim=(-0.5, len(times) - 0.5),
+    )
     axes.margins(y=0.12)
-    looks = ((kit.PALETTE.positive, "P", "$y_i=+1$, active"), (kit.PALETTE.negative, "s", "$y_i=-1$, active"))
-    handles = [axes.plot([], [], ls="none", marker=m, ms=7, color=c, label=t)[0] for c, m, t in looks]
-    handles += axes.plot([], [], ls="none", marker="s", ms=7, mfc="white", mec=kit.PALETTE.muted, label="not active")
+    looks = (
+        (kit.PALETTE.positive, "P", "$y_i=+1$, active"),
+        (kit.PALETTE.negative, "s", "$y_i=-1$, active"),
+    )
+    handles = [
+        axes.plot([], [], ls="none", marker=m, ms=7, color=c, label=t)[0] for c, m, t in looks
+    ]
     handles += axes.plot(
-        [], [], ls="none", marker=kit.MARKER, ms=9, mfc="none", mec=kit.PALETTE.theory, label="changed"
+        [], [], ls="none", marker="s", ms=7, mfc="white", mec=kit.PALETTE.muted, label="not active"
+    )
+    handles += axes.plot(
+        [],
+        [],
+        ls="none",
+        marker=kit.MARKER,
+        ms=9,
+        mfc="none",
+        mec=kit.PALETTE.theory,
+        label="changed",
     )
     kit.figure_legend(figure, handles, columns=4)
     return figure
@@ -83,7 +134,9 @@ FIGURE = kit.Figure(
         "positive data: filled marks are the points on which it is active, at first and after each change (ringed)."
     ),
     configs={"descent": "min2024/two_drops_flow.yaml"},
-    passes={"linear": {
-        "one-way count end": "A linear neuron turns to x+ too, which lies on the positive side of every point.",
-    }},
-)  # fmt: skip
+    passes={
+        "linear": {
+            "one-way count end": "A linear neuron turns to x+ too, which lies on the positive side of every point.",
+        }
+    },
+)

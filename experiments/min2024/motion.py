@@ -44,17 +44,39 @@ def claims_fig12(e: kit.Evidence) -> list[kit.Claim]:
     norms = abs(kit.value_at(e.epochs, e.norms, turned)) / e.norms[1:].max()
     directions = kit.value_at(e.epochs, e.directions, grew) / e.directions[1:].max()
     return [
-        kit.claim("order", "Directions change first, norms later (epoch of the largest change in norms over that in "
-                  "directions)", "Figure 12, Appendix A.5", kit.more_than(1.0), grew / turned),
-        kit.claim("norms-rest", "In the early phase norms do not grow (their change when directions change most, over "
-                  "its largest)", "Figure 12 (caption); less than 1 % is our reading of do not grow",
-                  kit.less_than(0.01), kit.given(np.isfinite(first_below), norms)),
-        kit.claim("directions-rest", "In the second stage norms grow (change in directions when norms change most, "
-                  "over its largest)", "Figure 12; less than a tenth is our reading of the figure", kit.less_than(0.1),
-                  directions),
-        kit.claim("loss-late", "In the second stage the loss starts to decrease (epoch of a loss of 0.99 over the "
-                  "epoch of fastest turns)", "Figure 12 (caption)", kit.more_than(1.0), first_below / turned),
-    ]  # fmt: skip
+        kit.claim(
+            "order",
+            "Directions change first, norms later (epoch of the largest change in norms over that in "
+            "directions)",
+            "Figure 12, Appendix A.5",
+            kit.more_than(1.0),
+            grew / turned,
+        ),
+        kit.claim(
+            "norms-rest",
+            "In the early phase norms do not grow (their change when directions change most, over "
+            "its largest)",
+            "Figure 12 (caption); less than 1 % is our reading of do not grow",
+            kit.less_than(0.01),
+            kit.given(np.isfinite(first_below), norms),
+        ),
+        kit.claim(
+            "directions-rest",
+            "In the second stage norms grow (change in directions when norms change most, "
+            "over its largest)",
+            "Figure 12; less than a tenth is our reading of the figure",
+            kit.less_than(0.1),
+            directions,
+        ),
+        kit.claim(
+            "loss-late",
+            "In the second stage the loss starts to decrease (epoch of a loss of 0.99 over the "
+            "epoch of fastest turns)",
+            "Figure 12 (caption)",
+            kit.more_than(1.0),
+            first_below / turned,
+        ),
+    ]
 
 
 def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
@@ -62,13 +84,29 @@ def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
     together = np.corrcoef(e.norms[1:], e.directions[1:])[0, 1]
     decayed = max(values[-1] / values[1] for values in (e.norms, e.directions)) < 0.5
     return [
-        kit.claim("norms-first", "There is no phase in which only directions change: norms change most in the first "
-                  "epoch shown", "Figure 13", kit.exactly(1), _peak(e, e.norms)),
-        kit.claim("directions-first", "There is no alignment phase: directions change most in the first epoch shown",
-                  "Figure 13", kit.exactly(1), _peak(e, e.directions)),
-        kit.claim("together", "Both decay together (correlation of the two curves)",
-                  "Figure 13; 0.9 is our reading of together", kit.at_least(0.9), kit.given(decayed, together)),
-    ]  # fmt: skip
+        kit.claim(
+            "norms-first",
+            "There is no phase in which only directions change: norms change most in the first "
+            "epoch shown",
+            "Figure 13",
+            kit.exactly(1),
+            _peak(e, e.norms),
+        ),
+        kit.claim(
+            "directions-first",
+            "There is no alignment phase: directions change most in the first epoch shown",
+            "Figure 13",
+            kit.exactly(1),
+            _peak(e, e.directions),
+        ),
+        kit.claim(
+            "together",
+            "Both decay together (correlation of the two curves)",
+            "Figure 13; 0.9 is our reading of together",
+            kit.at_least(0.9),
+            kit.given(decayed, together),
+        ),
+    ]
 
 
 @kit.styled
@@ -84,7 +122,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         (far, e.directions, "changes in neuron directions", kit.SERIES[2], "-."),
     )
     for where, values, label, color, style in series:
-        lines.append(kit.draw_curve(where, epochs, values[kept], color=color, ls=style, label=label))
+        lines.append(
+            kit.draw_curve(where, epochs, values[kept], color=color, ls=style, label=label)
+        )
         where.set_ylabel(label, color=color)
         where.tick_params(axis="y", colors=color)
         top, low = float(values[kept].max()), float(values[kept].min())
@@ -105,7 +145,11 @@ FIGURES = kit.by_id(
         ),
         configs={"sgd": "min2024/sgd_both.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
-        passes={"linear": {"order *-rest loss-late": "From a small start linear networks turn before they grow too."}},
+        passes={
+            "linear": {
+                "order *-rest loss-late": "From a small start linear networks turn before they grow too."
+            }
+        },
     ),
     kit.Figure(
         id="min2024-fig13",
@@ -115,8 +159,10 @@ FIGURES = kit.by_id(
         ),
         configs={"sgd": "min2024/sgd_first.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
-        passes={"linear": {
-            "norms-first directions-first together": "Fixed output weights take the phases from linear networks too.",
-        }},
+        passes={
+            "linear": {
+                "norms-first directions-first together": "Fixed output weights take the phases from linear networks too.",
+            }
+        },
     ),
-)  # fmt: skip
+)

@@ -12,7 +12,13 @@ from dynamics_cli.kinds import stream
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .theory.cones import DEAD, PLUS, activation_counts, regions
-from .theory.early_alignment import alignment_constants, correspondence, edge_times, is_path, maximal_path
+from .theory.early_alignment import (
+    alignment_constants,
+    correspondence,
+    edge_times,
+    is_path,
+    maximal_path,
+)
 
 POSITIVE, NEGATIVE, DIM, NEURONS, SPREAD = 6, 5, 12, 400, 0.16
 """The data of the illustrations: unit vectors y_i x_i around a common direction."""
@@ -68,15 +74,21 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     constants = alignment_constants(x, y, W, np.ones(len(W)))
     flow = sphere_flow(x, y, W, np.ones(len(W)), [0.0, np.inf], loss_factor=len(x))
     ends = regions(x, y, flow.directions[-1])
-    ends[(x @ flow.directions[-1].T).max(axis=0) <= ON_BOUNDARY] = DEAD  # the last activation ends at its boundary
+    ends[(x @ flow.directions[-1].T).max(axis=0) <= ON_BOUNDARY] = (
+        DEAD  # the last activation ends at its boundary
+    )
     followed = [_path(x, y, W[j], flow.switches[j]) for j in np.flatnonzero(ends == PLUS)]
     paths = [path for path in followed if is_path(path.counts, POSITIVE, NEGATIVE)]
     dead, started = ends == DEAD, activation_counts(x, y, W)[:, 0] > 0
     return kit.Evidence(
-        constants=constants, maximal_time=float(edge_times(LARGEST, constants.rate).sum()),
-        paths=sorted((path for path in paths if len(path.times)), key=lambda path: -len(path.times)),
-        lost=len(ends) - len(paths) - np.count_nonzero(dead), died_active=np.count_nonzero(dead & started),
-    )  # fmt: skip
+        constants=constants,
+        maximal_time=float(edge_times(LARGEST, constants.rate).sum()),
+        paths=sorted(
+            (path for path in paths if len(path.times)), key=lambda path: -len(path.times)
+        ),
+        lost=len(ends) - len(paths) - np.count_nonzero(dead),
+        died_active=np.count_nonzero(dead & started),
+    )
 
 
 def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, switches: kit.Floats) -> CountPath:
@@ -92,28 +104,66 @@ def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, switches: kit.Floats) -> 
 def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
     source = "Appendix C.2, Figure 14"
     return [
-        kit.theory("paths", "Every live positive neuron follows a path or dies (neurons that do neither)",
-                   source, kit.exactly(0), e.lost),
-        kit.theory("some", "There are real neurons on maximal paths", source, kit.at_least(1), len(e.paths)),
-        kit.theory("bounded", "No neuron takes longer than T(P) of its own path (largest share)",
-                   "Appendix C.2", kit.at_most(1.0), max(path.time / path.bound(e.constants.rate) for path in e.paths)),
-        kit.theory("active-live", "A neuron that starts active on a positive point does not die (those that did)",
-                   "Theorem 1", kit.exactly(0), e.died_active),
-    ]  # fmt: skip
+        kit.theory(
+            "paths",
+            "Every live positive neuron follows a path or dies (neurons that do neither)",
+            source,
+            kit.exactly(0),
+            e.lost,
+        ),
+        kit.theory(
+            "some", "There are real neurons on maximal paths", source, kit.at_least(1), len(e.paths)
+        ),
+        kit.theory(
+            "bounded",
+            "No neuron takes longer than T(P) of its own path (largest share)",
+            "Appendix C.2",
+            kit.at_most(1.0),
+            max(path.time / path.bound(e.constants.rate) for path in e.paths),
+        ),
+        kit.theory(
+            "active-live",
+            "A neuron that starts active on a positive point does not die (those that did)",
+            "Theorem 1",
+            kit.exactly(0),
+            e.died_active,
+        ),
+    ]
 
 
 def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
     source = "Appendix C.2, Figure 15"
     slowest, t1 = max(path.time for path in e.paths), e.constants.t1
     return [
-        kit.theory("length", "The maximal path has n+ + n- edges",
-                   source, kit.exactly(POSITIVE + NEGATIVE), len(LARGEST) - 1),
-        kit.theory("largest", "Any path has at most the travel time of the maximal one (largest T(P) / T(Pmax))",
-                   source, kit.at_most(1.0), max(path.bound(e.constants.rate) for path in e.paths) / e.maximal_time),
-        kit.theory("below-t1", "T(Pmax) is at most t1 (ratio)", "Appendix C.2", kit.at_most(1.0), e.maximal_time / t1),
-        kit.theory("measured", "No neuron takes longer than t1 to reach S+ (largest time over t1)",
-                   "Theorem 1", kit.at_most(1.0), slowest / t1),
-    ]  # fmt: skip
+        kit.theory(
+            "length",
+            "The maximal path has n+ + n- edges",
+            source,
+            kit.exactly(POSITIVE + NEGATIVE),
+            len(LARGEST) - 1,
+        ),
+        kit.theory(
+            "largest",
+            "Any path has at most the travel time of the maximal one (largest T(P) / T(Pmax))",
+            source,
+            kit.at_most(1.0),
+            max(path.bound(e.constants.rate) for path in e.paths) / e.maximal_time,
+        ),
+        kit.theory(
+            "below-t1",
+            "T(Pmax) is at most t1 (ratio)",
+            "Appendix C.2",
+            kit.at_most(1.0),
+            e.maximal_time / t1,
+        ),
+        kit.theory(
+            "measured",
+            "No neuron takes longer than t1 to reach S+ (largest time over t1)",
+            "Theorem 1",
+            kit.at_most(1.0),
+            slowest / t1,
+        ),
+    ]
 
 
 def _partners(e: kit.Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
@@ -125,11 +175,21 @@ def _partners(e: kit.Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
         shares += ratios[path.kind(loses)].tolist()
         twice += len(path.edges) - len(set(path.edges.tolist()))
     return [
-        kit.theory("shorter", "The travel time of an edge is at most its partner's in the maximal path (largest ratio)",
-                   source, kit.at_most(1.0), max(shares)),
-        kit.theory("once", "The correspondence is one to one (edges of the maximal path that are used again)",
-                   source, kit.exactly(0), twice),
-    ]  # fmt: skip
+        kit.theory(
+            "shorter",
+            "The travel time of an edge is at most its partner's in the maximal path (largest ratio)",
+            source,
+            kit.at_most(1.0),
+            max(shares),
+        ),
+        kit.theory(
+            "once",
+            "The correspondence is one to one (edges of the maximal path that are used again)",
+            source,
+            kit.exactly(0),
+            twice,
+        ),
+    ]
 
 
 def _grid(height: float) -> tuple[kit.Drawing, kit.Axes]:
@@ -139,19 +199,28 @@ def _grid(height: float) -> tuple[kit.Drawing, kit.Axes]:
         for minus in range(NEGATIVE + 1):
             if plus or minus:
                 axes.plot(plus, minus, kit.MARKER, ms=2.5, color=kit.PALETTE.faint, zorder=1)
-    axes.set(xlabel="$k_+$", ylabel="$k_-$", xlim=(-0.5, POSITIVE + 0.5), ylim=(-0.5, NEGATIVE + 0.5))
+    axes.set(
+        xlabel="$k_+$", ylabel="$k_-$", xlim=(-0.5, POSITIVE + 0.5), ylim=(-0.5, NEGATIVE + 0.5)
+    )
     axes.set_aspect("equal")
     return figure, axes
 
 
-def _draw_path(axes: kit.Axes, counts: kit.Ints, color: str, label: str, *, style: str, shift: float) -> None:
+def _draw_path(
+    axes: kit.Axes, counts: kit.Ints, color: str, label: str, *, style: str, shift: float
+) -> None:
     """Draw a path (L + 1, 2) as arrows."""
     points = counts + shift
     axes.plot(*points.T, color=color, ls=style, marker=kit.MARKER, ms=3.5, label=label, zorder=3)
     for start, end in pairwise(points):
         middle = (start + end) / 2
         step = 0.12 * (end - start) / np.linalg.norm(end - start)
-        axes.annotate("", middle + step, middle - step, arrowprops={"arrowstyle": "-|>", "color": color, "lw": 0.8})
+        axes.annotate(
+            "",
+            middle + step,
+            middle - step,
+            arrowprops={"arrowstyle": "-|>", "color": color, "lw": 0.8},
+        )
 
 
 def _draw_both(axes: kit.Axes, e: kit.Evidence, measured: str, largest: str) -> None:
@@ -165,7 +234,14 @@ def draw_fig14(e: kit.Evidence) -> kit.Drawing:
     figure, axes = _grid(0.35)
     for k, path in enumerate(e.paths[:: max(1, len(e.paths) // 3)][:3]):
         label = f"reaches $S_+$ at {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound(e.constants.rate)))}"
-        _draw_path(axes, path.counts, kit.SERIES[k], label, style=("-", "--", "-.")[k], shift=0.09 * (k - 1))
+        _draw_path(
+            axes,
+            path.counts,
+            kit.SERIES[k],
+            label,
+            style=("-", "--", "-.")[k],
+            shift=0.09 * (k - 1),
+        )
     kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=1)
     return figure
 
@@ -175,7 +251,9 @@ def draw_fig15(e: kit.Evidence) -> kit.Drawing:
     figure, axes = _grid(0.3)
     path = e.paths[0]
     measured = f"measured: {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound(e.constants.rate)))}"
-    _draw_both(axes, e, measured, rf"$P_{{\max}}$: $T$ = {kit.format_number(round(e.maximal_time))}")
+    _draw_both(
+        axes, e, measured, rf"$P_{{\max}}$: $T$ = {kit.format_number(round(e.maximal_time))}"
+    )
     kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=1)
     return figure
 
@@ -190,7 +268,12 @@ def _draw_partners(e: kit.Evidence, *, loses: bool) -> kit.Drawing:
     upper = (LARGEST[1:] + LARGEST[:-1])[path.edges] / 2 - 0.06
     for start, end, kept in zip(middles, upper, path.kind(loses), strict=True):
         if kept and np.linalg.norm(end - start) > 0.3:
-            look = {"arrowstyle": "->", "color": kit.PALETTE.rank, "lw": 0.9, "connectionstyle": "arc3,rad=0.15"}
+            look = {
+                "arrowstyle": "->",
+                "color": kit.PALETTE.rank,
+                "lw": 0.9,
+                "connectionstyle": "arc3,rad=0.15",
+            }
             axes.annotate("", end, start, arrowprops=look, zorder=4)
     axes.plot([], [], color=kit.PALETTE.rank, lw=0.9, label="takes at least as long")
     kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=3)
@@ -202,10 +285,11 @@ def _figure(number: int, caption: str, *, loses: bool | None = None) -> kit.Figu
     if loses is None:
         return kit.Figure(id=f"min2024-fig{number}", caption=caption)
     return kit.Figure(
-        id=f"min2024-fig{number}", caption=caption,
+        id=f"min2024-fig{number}",
+        caption=caption,
         claims=lambda e: _partners(e, f"Appendix C.2, Figure {number}", loses=loses),
         draw=lambda e: _draw_partners(e, loses=loses),
-    )  # fmt: skip
+    )
 
 
 PARTNERS = (
@@ -213,10 +297,16 @@ PARTNERS = (
     "maximal path is used twice."
 )
 FIGURES = kit.by_id(
-    _figure(14, "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
-                "directional flow: k+ never falls, k- never rises, the end is (n+, 0)."),
-    _figure(15, "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds every "
-                "path's and is itself below t1."),
+    _figure(
+        14,
+        "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
+        "directional flow: k+ never falls, k- never rises, the end is (n+, 0).",
+    ),
+    _figure(
+        15,
+        "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds every "
+        "path's and is itself below t1.",
+    ),
     _figure(16, PARTNERS.format("loses a negative"), loses=True),
     _figure(17, PARTNERS.format("gains a positive"), loses=False),
-)  # fmt: skip
+)

@@ -56,10 +56,18 @@ def moments_at(run: kit.Run, iteration: int) -> list[Moment]:
     """
     data, k = run.dataset(), run.index_of(iteration)
     if data.d != 2:
-        raise kit.InputError(f"this figure shows neurons in the plane, the data have {data.d} dimensions")
-    W, v = (np.asarray(run.parameters[name][k], np.float64) for name in ("hidden_weight", "output_weight"))
+        raise kit.InputError(
+            f"this figure shows neurons in the plane, the data have {data.d} dimensions"
+        )
+    W, v = (
+        np.asarray(run.parameters[name][k], np.float64)
+        for name in ("hidden_weight", "output_weight")
+    )
     networks = zip(W.reshape(-1, *W.shape[-2:]), v.reshape(-1, v.shape[-1]), strict=True)
-    return [Moment(int(run.snapshot_iterations[k]), W, v, regions(data.x, data.y, W)) for W, v in networks]
+    return [
+        Moment(int(run.snapshot_iterations[k]), W, v, regions(data.x, data.y, W))
+        for W, v in networks
+    ]
 
 
 def least_cosine(now: Moment, members: kit.Bools, target: kit.Floats) -> float:
@@ -69,7 +77,11 @@ def least_cosine(now: Moment, members: kit.Bools, target: kit.Floats) -> float:
 
 @kit.styled
 def draw_moments(
-    states: kit.Evidence, moments: Sequence[Moment], titles: Sequence[str], *, count_strays: bool = False
+    states: kit.Evidence,
+    moments: Sequence[Moment],
+    titles: Sequence[str],
+    *,
+    count_strays: bool = False,
 ) -> kit.Drawing:
     """Draw a panel for every moment: dots to its scale, thin rays for directions, the data to one scale."""
     figure, axes = kit.new_figure(len(moments), width=5.5, aspect=1.16, extra_height=0.25)
@@ -78,20 +90,39 @@ def draw_moments(
         kit.panel_label(axes[k], k, f"{title}\niteration {kit.format_number(now.iteration)}")
         if count_strays:
             ends = 1.05 * np.linalg.norm(states.x, axis=1).max() * kit.directions(now.W[now.strays])
-            axes[k].plot(*ends.T, ls="none", marker=kit.MARKER, ms=3, mfc="white", mec=kit.PALETTE.positive, zorder=5)
+            axes[k].plot(
+                *ends.T,
+                ls="none",
+                marker=kit.MARKER,
+                ms=3,
+                mfc="white",
+                mec=kit.PALETTE.positive,
+                zorder=5,
+            )
             text = f"{np.count_nonzero(now.strays)} outside $S_+$"
             axes[k].text(0.02, 0.1, text, transform=axes[k].transAxes, fontsize=kit.SMALL)
     handles: list[kit.Artist] = []
     for marker, label in (("^", "+1"), ("v", "-1")):
         if marker == "^" or (states.y < 0).any():
-            look: dict[str, Any] = {"ls": "none", "marker": marker, "ms": 6.0, "color": kit.PALETTE.function}
+            look: dict[str, Any] = {
+                "ls": "none",
+                "marker": marker,
+                "ms": 6.0,
+                "color": kit.PALETTE.function,
+            }
             handles += axes[0].plot([], [], label=f"$x_i$, $y_i={label}$", **look)
     for sign, relation in ((1, ">"), (-1, "<")):
         handle = kit.sign_handle(sign, marker=kit.MARKER, size=4.5)
         handle.set_label(f"$v_j{relation}0$")  # the paper's symbol
         handles.append(handle)
     if count_strays:
-        look = {"ls": "none", "marker": kit.MARKER, "ms": 4, "mfc": "white", "mec": kit.PALETTE.positive}
+        look = {
+            "ls": "none",
+            "marker": kit.MARKER,
+            "ms": 4,
+            "mfc": "white",
+            "mec": kit.PALETTE.positive,
+        }
         handles += axes[0].plot([], [], label="outside $S_+$", **look)
     kit.figure_legend(figure, handles, columns=4)
     return figure
@@ -114,18 +145,39 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
         rays = np.stack([np.zeros_like(rim), rim, tips])[:, members]  # (3, m', 2)
         axes.plot(rays[:2, :, 0], rays[:2, :, 1], color=color, lw=0.5, alpha=0.35, zorder=1)
         axes.plot(rays[::2, :, 0], rays[::2, :, 1], color=color, lw=0.8, alpha=0.5, zorder=2)
-        axes.plot(*tips[members].T, ls="none", marker=kit.MARKER, ms=3.2, mfc=color, mec="white", mew=0.3, zorder=3)
+        axes.plot(
+            *tips[members].T,
+            ls="none",
+            marker=kit.MARKER,
+            ms=3.2,
+            mfc=color,
+            mec="white",
+            mew=0.3,
+            zorder=3,
+        )
     for label, marker in ((1, "^"), (-1, "v")):
-        look: dict[str, Any] = {"ls": "none", "marker": marker, "ms": 6, "color": kit.PALETTE.function, "mec": "white"}
+        look: dict[str, Any] = {
+            "ls": "none",
+            "marker": marker,
+            "ms": 6,
+            "color": kit.PALETTE.function,
+            "mec": "white",
+        }
         axes.plot(*x[np.sign(y) == label].T, zorder=4, **look)
     power = int(np.floor(np.log10(largest) + 1e-9))
-    number = f"{largest:g}" if -2 <= power <= 2 else rf"{largest / 10.0**power:g}\cdot 10^{{{power}}}"
+    number = (
+        f"{largest:g}" if -2 <= power <= 2 else rf"{largest / 10.0**power:g}\cdot 10^{{{power}}}"
+    )
     axes.text(0.02, 0.01, rf"rim: $\|w_j\|={number}$", transform=axes.transAxes, fontsize=kit.SMALL)
 
 
 ALIGNED, END = 3300, 30000
 """Iterations of panels b and c; not in the paper."""
-MANY_6 = (f"optimizer.iterations={ALIGNED}", f"record.snapshots.interval={ALIGNED}", f"record.loss_every={ALIGNED}")
+MANY_6 = (
+    f"optimizer.iterations={ALIGNED}",
+    f"record.snapshots.interval={ALIGNED}",
+    f"record.loss_every={ALIGNED}",
+)
 
 
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
@@ -135,10 +187,13 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """
     states, flow = read_states(runs["descent"]), read_states(runs["flow"])
     return kit.Evidence(
-        states=states, flow=flow, stable_rank=kit.stable_rank(states.W), flow_reached=regions(flow.x, flow.y, flow.W),
+        states=states,
+        flow=flow,
+        stable_rank=kit.stable_rank(states.W),
+        flow_reached=regions(flow.x, flow.y, flow.W),
         moments=[moments_at(runs["descent"], iteration)[0] for iteration in (0, ALIGNED, END)],
         networks=moments_at(runs["seeds"], ALIGNED),
-    )  # fmt: skip
+    )
 
 
 def _drops(states: kit.Evidence) -> list[int]:
@@ -155,7 +210,9 @@ def _rate(states: kit.Evidence) -> float:
     late = (states.loss_iterations >= 0.7 * states.loss_iterations[-1]) & (states.losses > 0)
     if np.count_nonzero(late) < 3:
         return float("nan")
-    return float(np.polyfit(np.log(states.loss_iterations[late]), np.log(states.losses[late]), 1)[0])
+    return float(
+        np.polyfit(np.log(states.loss_iterations[late]), np.log(states.losses[late]), 1)[0]
+    )
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
@@ -169,7 +226,10 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     sides = ((PLUS, x_plus), (MINUS, x_minus))
     cosines = np.array(
         [
-            [least_cosine(now, ~now.outside & (now.reached == region), target) for region, target in sides]
+            [
+                least_cosine(now, ~now.outside & (now.reached == region), target)
+                for region, target in sides
+            ]
             for now in e.networks
         ]
     )
@@ -178,36 +238,94 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     inside = ~misplaced(e.flow_reached, e.flow.v)
     departures = np.count_nonzero(inside[:-1] & (e.flow_reached[1:] != e.flow_reached[:-1]))
     return [
-        kit.theory("assumption-1", r"The data satisfy Assumption 1 ($\mu$)",
-                  "Appendix A.1", kit.more_than(0.0), least_correlation(x, y)),
-        kit.claim("small", "At initialisation all neurons have small norm (largest over the largest at the end)",
-                  f"{source} (a)", kit.less_than(0.01), first.largest / last.largest),
-        kit.claim("cosine-plus", "After alignment neurons in S+ are well aligned with x+ (least cosine, median of "
-                  "networks)", f"{source} (b); 0.9 is our reading", kit.at_least(0.9), np.median(cosines[:, 0])),
-        kit.claim("cosine-minus", "Neurons in S- align with x- (least cosine, median of networks)",
-                  f"{source} (b); 0.9 is our reading", kit.at_least(0.9), np.median(cosines[:, 1])),
-        kit.claim("all-placed", "Around the end of alignment all neurons are in S+, S- or Sdead (share of networks "
-                  "without live ones elsewhere)", f"{source} (b); more than half is our reading", kit.most(),
-                  np.mean(outside == 0)),
-        kit.claim("two-drops",
-                  "The loss experiences two sharp decreases (iteration of the second over the first's)",
-                  "Appendix A.1", kit.more_than(1.5), drops[1] / max(drops[0], 1) if len(drops) == 2 else np.nan),
-        kit.claim("to-zero", "The loss gets close to zero in the end (loss at the end)",
-                  source, kit.at_most(0.05), e.states.losses[-1]),
-        kit.theory("rank", "The first layer is approximately low-rank: stable rank at most 2, as of any weights in the "
-                   "plane (largest of the last half)", "Theorem 1, Figure 6 (c)", kit.at_most(2.0), rank),
-        kit.claim("flow-ends", "Balanced gradient flow: V+ ends in S+ or Sdead, V- in S- or Sdead (neurons elsewhere)",
-                  "Theorem 1", kit.exactly(0), flow_wrong),
-        kit.claim("flow-stays", "Balanced gradient flow: no neuron ever leaves S+, S- and Sdead (departures)",
-                  "Theorem 1, Lemma 12", kit.exactly(0),
-                  kit.given(flow_wrong == 0, departures)),
-        kit.claim("flow-rate", "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the "
-                  "flow)", "Theorem 1", kit.at_most(-1.0), _rate(e.flow)),
-    ]  # fmt: skip
+        kit.theory(
+            "assumption-1",
+            r"The data satisfy Assumption 1 ($\mu$)",
+            "Appendix A.1",
+            kit.more_than(0.0),
+            least_correlation(x, y),
+        ),
+        kit.claim(
+            "small",
+            "At initialisation all neurons have small norm (largest over the largest at the end)",
+            f"{source} (a)",
+            kit.less_than(0.01),
+            first.largest / last.largest,
+        ),
+        kit.claim(
+            "cosine-plus",
+            "After alignment neurons in S+ are well aligned with x+ (least cosine, median of "
+            "networks)",
+            f"{source} (b); 0.9 is our reading",
+            kit.at_least(0.9),
+            np.median(cosines[:, 0]),
+        ),
+        kit.claim(
+            "cosine-minus",
+            "Neurons in S- align with x- (least cosine, median of networks)",
+            f"{source} (b); 0.9 is our reading",
+            kit.at_least(0.9),
+            np.median(cosines[:, 1]),
+        ),
+        kit.claim(
+            "all-placed",
+            "Around the end of alignment all neurons are in S+, S- or Sdead (share of networks "
+            "without live ones elsewhere)",
+            f"{source} (b); more than half is our reading",
+            kit.most(),
+            np.mean(outside == 0),
+        ),
+        kit.claim(
+            "two-drops",
+            "The loss experiences two sharp decreases (iteration of the second over the first's)",
+            "Appendix A.1",
+            kit.more_than(1.5),
+            drops[1] / max(drops[0], 1) if len(drops) == 2 else np.nan,
+        ),
+        kit.claim(
+            "to-zero",
+            "The loss gets close to zero in the end (loss at the end)",
+            source,
+            kit.at_most(0.05),
+            e.states.losses[-1],
+        ),
+        kit.theory(
+            "rank",
+            "The first layer is approximately low-rank: stable rank at most 2, as of any weights in the "
+            "plane (largest of the last half)",
+            "Theorem 1, Figure 6 (c)",
+            kit.at_most(2.0),
+            rank,
+        ),
+        kit.claim(
+            "flow-ends",
+            "Balanced gradient flow: V+ ends in S+ or Sdead, V- in S- or Sdead (neurons elsewhere)",
+            "Theorem 1",
+            kit.exactly(0),
+            flow_wrong,
+        ),
+        kit.claim(
+            "flow-stays",
+            "Balanced gradient flow: no neuron ever leaves S+, S- and Sdead (departures)",
+            "Theorem 1, Lemma 12",
+            kit.exactly(0),
+            kit.given(flow_wrong == 0, departures),
+        ),
+        kit.claim(
+            "flow-rate",
+            "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the "
+            "flow)",
+            "Theorem 1",
+            kit.at_most(-1.0),
+            _rate(e.flow),
+        ),
+    ]
 
 
 def draw_fig6(e: kit.Evidence) -> kit.Drawing:
-    return draw_moments(e.states, e.moments, ("Initialisation", "End of alignment", "End of training"))
+    return draw_moments(
+        e.states, e.moments, ("Initialisation", "End of alignment", "End of training")
+    )
 
 
 FIGURE_6 = kit.Figure(
@@ -222,12 +340,14 @@ FIGURE_6 = kit.Figure(
         "flow": "min2024/two_drops_flow.yaml",
         "seeds": kit.Wanted("min2024/two_drops.yaml", MANY_6, replicas=SEEDS),
     },
-    passes={"linear": {
-        "small": "The start is the same.",
-        "cosine-plus flow-ends": "Linear neurons turn to one direction, which separates the points as x+ does.",
-        "to-zero flow-rate": "The points are linearly separable.",
-    }},
-)  # fmt: skip
+    passes={
+        "linear": {
+            "small": "The start is the same.",
+            "cosine-plus flow-ends": "Linear neurons turn to one direction, which separates the points as x+ does.",
+            "to-zero flow-rate": "The points are linearly separable.",
+        }
+    },
+)
 
 
 ITERATIONS = (0, 7000, 21000)
@@ -256,12 +376,20 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     moments = [moments_at(runs["descent"], iteration)[0] for iteration in ITERATIONS]
     many = [runs["seeds"]] if "seeds" in runs else []
     return kit.Evidence(
-        states=read_states(runs["descent"]), moments=moments, outside=[np.count_nonzero(now.strays) for now in moments],
+        states=read_states(runs["descent"]),
+        moments=moments,
+        outside=[np.count_nonzero(now.strays) for now in moments],
         others=np.array(
-            [[np.count_nonzero(now.strays) for now in moments_at(run, at)] for run in many for at in ITERATIONS]
+            [
+                [np.count_nonzero(now.strays) for now in moments_at(run, at)]
+                for run in many
+                for at in ITERATIONS
+            ]
         ),
-        converged=np.concatenate([np.empty(0, bool), *(np.asarray(run.losses[-1]) < FITTED for run in many)]),
-    )  # fmt: skip
+        converged=np.concatenate(
+            [np.empty(0, bool), *(np.asarray(run.losses[-1]) < FITTED for run in many)]
+        ),
+    )
 
 
 def _common(e: kit.Evidence, source: str, angle: float, *, aligned: int = 1) -> list[kit.Claim]:
@@ -270,21 +398,42 @@ def _common(e: kit.Evidence, source: str, angle: float, *, aligned: int = 1) -> 
     least = least_cosine(now, now.plus & (now.reached == PLUS), centres(e.states.x, e.states.y)[0])
     mu = least_correlation(e.states.x, e.states.y)
     return [
-        kit.theory("mu", "The correlation of the two points", source, kit.near(float(np.sin(angle)), 1e-9), mu),
-        kit.claim("cosine", f"Positive neurons in S+ are aligned with x+ (least cosine at {ITERATIONS[aligned]})",
-                  source, kit.more_than(0.95), least),
-        kit.claim("converges", "After alignment neurons grow for final convergence (loss at iteration 21000)",
-                  source, kit.less_than(FITTED), e.states.losses[-1]),
-    ]  # fmt: skip
+        kit.theory(
+            "mu",
+            "The correlation of the two points",
+            source,
+            kit.near(float(np.sin(angle)), 1e-9),
+            mu,
+        ),
+        kit.claim(
+            "cosine",
+            f"Positive neurons in S+ are aligned with x+ (least cosine at {ITERATIONS[aligned]})",
+            source,
+            kit.more_than(0.95),
+            least,
+        ),
+        kit.claim(
+            "converges",
+            "After alignment neurons grow for final convergence (loss at iteration 21000)",
+            source,
+            kit.less_than(FITTED),
+            e.states.losses[-1],
+        ),
+    ]
 
 
 def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     source = "Appendix A.2, Figure 7"
     return [
         *_common(e, source, 0.1),
-        kit.claim("all-inside", "At iteration 7000 all live positive neurons have reached S+ (those outside)",
-                  source, kit.exactly(0), e.outside[1]),
-    ]  # fmt: skip
+        kit.claim(
+            "all-inside",
+            "At iteration 7000 all live positive neurons have reached S+ (those outside)",
+            source,
+            kit.exactly(0),
+            e.outside[1],
+        ),
+    ]
 
 
 def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
@@ -292,13 +441,23 @@ def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
     middle, late = np.where(e.converged, e.others[1:], 0)
     return [
         *_common(e, source, 0.001, aligned=2),
-        kit.claim("some-outside", "At iteration 7000 there are still live positive neurons outside S+ (share of "
-                  "networks with some that converge later)", source, kit.most(), np.mean(middle > 0)),
-        kit.claim("one-outside",
-                  "In the paper's instance one neuron remains outside S+ at 21000: networks that converge and keep at "
-                  "least one are no rarity (share; 5 % is our reading)",
-                  source, kit.more_than(0.05), np.mean(late > 0)),
-    ]  # fmt: skip
+        kit.claim(
+            "some-outside",
+            "At iteration 7000 there are still live positive neurons outside S+ (share of "
+            "networks with some that converge later)",
+            source,
+            kit.most(),
+            np.mean(middle > 0),
+        ),
+        kit.claim(
+            "one-outside",
+            "In the paper's instance one neuron remains outside S+ at 21000: networks that converge and keep at "
+            "least one are no rarity (share; 5 % is our reading)",
+            source,
+            kit.more_than(0.05),
+            np.mean(late > 0),
+        ),
+    ]
 
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
@@ -309,20 +468,42 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     stayed, grown = (np.linalg.norm(W, axis=1).max(initial=0.0) for W in (strays, inside))
     return [
         *_common(e, source, 0.0),
-        kit.claim("stay-outside", "Live positive neurons stay outside S+ (at iteration 21000)",
-                  source, kit.at_least(1), kit.given(converged, e.outside[2])),
-        kit.claim("for-ever", "No neuron outside S+ enters between iterations 7000 and 21000 (change of their number)",
-                  source, kit.exactly(0), kit.given(converged and e.outside[1], e.outside[2] - e.outside[1])),
-        kit.claim("with-one", "Neurons that stay outside S+ are aligned with x1 or x2 alone (least cosine with the "
-                  "nearer)",
-                  source, kit.at_least(0.99), each.max(axis=0).min() if len(strays) else np.nan),
-        kit.claim("no-growth", "Only neurons in S+ grow (largest norm outside over largest inside)",
-                  source, kit.less_than(0.1), stayed / grown if grown > 0 and len(strays) else np.nan),
-    ]  # fmt: skip
+        kit.claim(
+            "stay-outside",
+            "Live positive neurons stay outside S+ (at iteration 21000)",
+            source,
+            kit.at_least(1),
+            kit.given(converged, e.outside[2]),
+        ),
+        kit.claim(
+            "for-ever",
+            "No neuron outside S+ enters between iterations 7000 and 21000 (change of their number)",
+            source,
+            kit.exactly(0),
+            kit.given(converged and e.outside[1], e.outside[2] - e.outside[1]),
+        ),
+        kit.claim(
+            "with-one",
+            "Neurons that stay outside S+ are aligned with x1 or x2 alone (least cosine with the "
+            "nearer)",
+            source,
+            kit.at_least(0.99),
+            each.max(axis=0).min() if len(strays) else np.nan,
+        ),
+        kit.claim(
+            "no-growth",
+            "Only neurons in S+ grow (largest norm outside over largest inside)",
+            source,
+            kit.less_than(0.1),
+            stayed / grown if grown > 0 and len(strays) else np.nan,
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    return draw_moments(e.states, e.moments, ("Initialisation", "Alignment", "Late"), count_strays=True)
+    return draw_moments(
+        e.states, e.moments, ("Initialisation", "Alignment", "Late"), count_strays=True
+    )
 
 
 def _figure(number: int, runs: dict[str, kit.Wanted], caption: str) -> kit.Figure:
@@ -330,22 +511,38 @@ def _figure(number: int, runs: dict[str, kit.Wanted], caption: str) -> kit.Figur
     return kit.Figure(
         id=f"min2024-fig{number}",
         caption=(
-            "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. " + caption
+            "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. "
+            + caption
         ),
         configs=runs,
         nulls={} if runs["descent"].overrides == separated else {"separated": separated},
-        passes={"linear": {
-            "cosine converges all-inside": "Neurons in S+ are active on both points, where a ReLU is linear.",
-        }},
-    )  # fmt: skip
+        passes={
+            "linear": {
+                "cosine converges all-inside": "Neurons in S+ are active on both points, where a ReLU is linear.",
+            }
+        },
+    )
 
 
 FIGURES = kit.by_id(
     FIGURE_6,
-    _figure(7, {"descent": at_angle(0.1)}, "Positive neurons that are not dead enter S+ and align with x+."),
-    _figure(8, {"descent": at_angle(0.001, "seed=6"), "seeds": replace(at_angle(0.001, *MANY), replicas=SEEDS)},
-            "Alignment is slower: some neurons are still aligned with x1 or x2 alone. The seed is one that keeps "
-            f"one neuron outside, as the paper's instance does; the counts are claimed of {SEEDS} networks."),
-    _figure(9, {"descent": at_angle(0.0)},
-            "Orthogonal data: neurons end along x1, x2 or x+, and only the last grow."),
-)  # fmt: skip
+    _figure(
+        7,
+        {"descent": at_angle(0.1)},
+        "Positive neurons that are not dead enter S+ and align with x+.",
+    ),
+    _figure(
+        8,
+        {
+            "descent": at_angle(0.001, "seed=6"),
+            "seeds": replace(at_angle(0.001, *MANY), replicas=SEEDS),
+        },
+        "Alignment is slower: some neurons are still aligned with x1 or x2 alone. The seed is one that keeps "
+        f"one neuron outside, as the paper's instance does; the counts are claimed of {SEEDS} networks.",
+    ),
+    _figure(
+        9,
+        {"descent": at_angle(0.0)},
+        "Orthogonal data: neurons end along x1, x2 or x+, and only the last grow.",
+    ),
+)

@@ -17,9 +17,14 @@ def read_states(run: kit.Run) -> kit.Evidence:
     if not {"hidden_weight", "output_weight"} <= set(parameters):
         raise kit.InputError(f"{run.path}: the figures of min2024 need architecture.kind two_layer")
     return kit.Evidence(
-        x=dataset.x, y=dataset.y, iterations=np.array(run.snapshot_iterations), W=parameters["hidden_weight"],
-        v=parameters["output_weight"], loss_iterations=np.array(run.loss_iterations), losses=np.array(run.losses),
-    )  # fmt: skip
+        x=dataset.x,
+        y=dataset.y,
+        iterations=np.array(run.snapshot_iterations),
+        W=parameters["hidden_weight"],
+        v=parameters["output_weight"],
+        loss_iterations=np.array(run.loss_iterations),
+        losses=np.array(run.losses),
+    )
 
 
 def first_at(iterations: kit.Ints, holds: kit.Bools) -> float:

@@ -30,13 +30,31 @@ SHADE = "#ECECEC"
 def _draw_scene(axes: kit.Axes, neuron: CaratheodoryNeuron) -> None:
     """Draw S_dead, the data point, the initial neuron, and the direction of w' on a grid for v = 1."""
     axes.axvspan(-1.2, 0.0, color=SHADE, lw=0, zorder=0)
-    axes.text(-0.5, -0.19, r"$S_\mathrm{dead}$", ha="center", va="center", color=kit.PALETTE.unsigned, fontsize=8)
+    axes.text(
+        -0.5,
+        -0.19,
+        r"$S_\mathrm{dead}$",
+        ha="center",
+        va="center",
+        color=kit.PALETTE.unsigned,
+        fontsize=8,
+    )
     axes.axvline(0.0, color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1)
-    grid = np.stack(np.meshgrid(np.linspace(-1.0, 1.2, 12), np.linspace(-0.3, 1.5, 9)), axis=-1).reshape(-1, 2)
+    grid = np.stack(
+        np.meshgrid(np.linspace(-1.0, 1.2, 12), np.linspace(-0.3, 1.5, 9)), axis=-1
+    ).reshape(-1, 2)
     turn = neuron.field(np.column_stack([grid, np.ones(len(grid))]))[:, :2]
     moving = (turn != 0).any(axis=1)
     units = kit.directions(turn[moving])
-    axes.quiver(*grid[moving].T, *units.T, color=kit.PALETTE.muted, angles="xy", scale=22, width=0.004, zorder=2)
+    axes.quiver(
+        *grid[moving].T,
+        *units.T,
+        color=kit.PALETTE.muted,
+        angles="xy",
+        scale=22,
+        width=0.004,
+        zorder=2,
+    )
     axes.plot(*grid[~moving].T, ls="none", marker=".", ms=2, color=kit.PALETTE.muted, zorder=2)
     arrow(axes, X, kit.PALETTE.sign(neuron.y), "$x$")
     arrow(axes, W, kit.PALETTE.theory)
@@ -56,19 +74,46 @@ def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
     times = np.linspace(0.0, 1.0, 101)
     stays = np.tile(START, (101, 1))
     moves = max(np.count_nonzero((np.diff(path, axis=0) != 0).any(axis=1)) for path in e)
-    distance = max(np.abs(path[-1, :2] - W).max() / step for path, step in zip(e, STEPS, strict=True))
+    distance = max(
+        np.abs(path[-1, :2] - W).max() / step for path, step in zip(e, STEPS, strict=True)
+    )
     return [
-        kit.theory("pushed", r"At w(0) the non-zero $\sigma'(0)$ pushes the neuron (speed)",
-                   source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(START)[:2])),
-        kit.theory("not-staying", "Staying is no solution: its defect at t = 1 is the speed",
-                   source, kit.near(SLOPE, 1e-9), PUSHED.defect(times, stays)),
-        kit.theory("not-entering", "Inside Sdead there is no flow: descent moves in one step only",
-                   source, kit.exactly(1), moves),
-        kit.theory("limit", "The path of descent tends to staying as the step falls (distance over step)",
-                   source, kit.near(SLOPE, 1e-9), distance),
-        kit.theory("zero", r"With $\sigma'(0) = 0$ staying is a solution (defect)",
-                   source, kit.exactly(0.0), CaratheodoryNeuron(X, -1.0).defect(times, stays)),
-    ]  # fmt: skip
+        kit.theory(
+            "pushed",
+            r"At w(0) the non-zero $\sigma'(0)$ pushes the neuron (speed)",
+            source,
+            kit.more_than(0.0),
+            np.linalg.norm(PUSHED.field(START)[:2]),
+        ),
+        kit.theory(
+            "not-staying",
+            "Staying is no solution: its defect at t = 1 is the speed",
+            source,
+            kit.near(SLOPE, 1e-9),
+            PUSHED.defect(times, stays),
+        ),
+        kit.theory(
+            "not-entering",
+            "Inside Sdead there is no flow: descent moves in one step only",
+            source,
+            kit.exactly(1),
+            moves,
+        ),
+        kit.theory(
+            "limit",
+            "The path of descent tends to staying as the step falls (distance over step)",
+            source,
+            kit.near(SLOPE, 1e-9),
+            distance,
+        ),
+        kit.theory(
+            "zero",
+            r"With $\sigma'(0) = 0$ staying is a solution (defect)",
+            source,
+            kit.exactly(0.0),
+            CaratheodoryNeuron(X, -1.0).defect(times, stays),
+        ),
+    ]
 
 
 @kit.styled
@@ -77,7 +122,13 @@ def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
     _draw_scene(axes[0], PUSHED)
     for k, (step, path) in enumerate(zip(STEPS, e, strict=True)):
         moved, times = kit.norms(path[:, :2] - W), step * np.arange(len(path))
-        axes[1].semilogy(times[1:], moved[1:], color=kit.SERIES[k], label=f"step {step:g}", ls=("-", "--", "-.")[k])
+        axes[1].semilogy(
+            times[1:],
+            moved[1:],
+            color=kit.SERIES[k],
+            label=f"step {step:g}",
+            ls=("-", "--", "-.")[k],
+        )
     axes[1].set(xlabel="time $t$", ylabel=r"$\|w(t)-w(0)\|$", ylim=(1e-4, 1))
     axes[1].legend(loc="upper right")
     kit.panel_labels(axes, "Flow at $v=1$", "Gradient descent")
@@ -88,7 +139,9 @@ def evidence_fig21(_: kit.Runs) -> kit.Evidence:
     """Compute solutions of Eq. 47, paths (T, 3) from the same start that leave at the times `LEAVES`."""
     times = np.linspace(0.0, 2.0, 4001)
     paths = [FREE.leave(START, at, times) for at in LEAVES]
-    return kit.Evidence(times=times, paths=paths, defects=[FREE.defect(times, path) for path in paths])
+    return kit.Evidence(
+        times=times, paths=paths, defects=[FREE.defect(times, path) for path in paths]
+    )
 
 
 def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
@@ -96,13 +149,29 @@ def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
     ends = [path[-1] for path in e.paths]
     apart = min(np.linalg.norm(a - b) for k, a in enumerate(ends) for b in ends[:k])
     return [
-        kit.theory("solutions", r"Each path satisfies $\theta(t) = \theta(0) + \int F$ (largest defect; the grid "
-                   "gives 1e-3)",
-                   source, kit.at_most(1e-3), max(e.defects)),
-        kit.theory("stays", "Staying for ever is a solution (defect)", source, kit.exactly(0.0), e.defects[-1]),
-        kit.theory("different", "Solutions differ although they start at the same point (least distance at t = 2)",
-                   source, kit.more_than(0.05), apart),
-    ]  # fmt: skip
+        kit.theory(
+            "solutions",
+            r"Each path satisfies $\theta(t) = \theta(0) + \int F$ (largest defect; the grid "
+            "gives 1e-3)",
+            source,
+            kit.at_most(1e-3),
+            max(e.defects),
+        ),
+        kit.theory(
+            "stays",
+            "Staying for ever is a solution (defect)",
+            source,
+            kit.exactly(0.0),
+            e.defects[-1],
+        ),
+        kit.theory(
+            "different",
+            "Solutions differ although they start at the same point (least distance at t = 2)",
+            source,
+            kit.more_than(0.05),
+            apart,
+        ),
+    ]
 
 
 @kit.styled
@@ -136,4 +205,4 @@ FIGURES = kit.by_id(
             "it at any time; all of these are Caratheodory solutions."
         ),
     ),
-)  # fmt: skip
+)

@@ -8,9 +8,20 @@ from matplotlib.patches import Wedge
 from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .theory.cones import DEAD, MINUS, PLUS, activation_counts, centres, least_correlation, regions, x_a
+from .theory.cones import (
+    DEAD,
+    MINUS,
+    PLUS,
+    activation_counts,
+    centres,
+    least_correlation,
+    regions,
+    x_a,
+)
 
-TOY_X: kit.Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
+TOY_X: kit.Floats = np.array(
+    [[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]]
+)
 TOY_Y: kit.Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 """The data of Figure 6."""
 
@@ -23,23 +34,51 @@ def plain(axes: kit.Axes, reach: float, y: tuple[float, float]) -> None:
 
 
 def arrow(
-    axes: kit.Axes, tip: kit.Floats, color: str, label: str = "", *, start: kit.Floats | tuple[int, int] = (0, 0),
-    lw: float = 1.4, head: float = 10.0,
-) -> None:  # fmt: skip
+    axes: kit.Axes,
+    tip: kit.Floats,
+    color: str,
+    label: str = "",
+    *,
+    start: kit.Floats | tuple[int, int] = (0, 0),
+    lw: float = 1.4,
+    head: float = 10.0,
+) -> None:
     """Draw an arrow from `start` to `tip` (2,) with a label at its tip; `head` is the size of its head in points."""
-    look = {"arrowstyle": "-|>", "color": color, "lw": lw, "shrinkA": 0, "shrinkB": 0, "mutation_scale": head}
+    look = {
+        "arrowstyle": "-|>",
+        "color": color,
+        "lw": lw,
+        "shrinkA": 0,
+        "shrinkB": 0,
+        "mutation_scale": head,
+    }
     axes.annotate("", tuple(tip), tuple(start), arrowprops=look, zorder=4)
     if label:
-        place = tip + (0.08 + 0.025 * len(label.strip("$"))) * (tip - start) / np.linalg.norm(tip - start)
-        axes.annotate(label, tuple(place), color=color, ha="center", va="center", fontsize=8.5, zorder=6)
+        place = tip + (0.08 + 0.025 * len(label.strip("$"))) * (tip - start) / np.linalg.norm(
+            tip - start
+        )
+        axes.annotate(
+            label, tuple(place), color=color, ha="center", va="center", fontsize=8.5, zorder=6
+        )
 
 
 def half_plane(axes: kit.Axes, normal: kit.Floats, reach: float) -> None:
     """Shade where `<normal, z> > 0` and draw its boundary."""
     angle = float(np.degrees(np.arctan2(normal[1], normal[0])))
-    shade = Wedge((0, 0), 2 * reach, angle - 90, angle + 90, color=kit.PALETTE.faint, alpha=0.6, zorder=0, lw=0)
+    shade = Wedge(
+        (0, 0),
+        2 * reach,
+        angle - 90,
+        angle + 90,
+        color=kit.PALETTE.faint,
+        alpha=0.6,
+        zorder=0,
+        lw=0,
+    )
     axes.add_patch(shade)
-    axes.axline((0.0, 0.0), (-normal[1], normal[0]), color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1)
+    axes.axline(
+        (0.0, 0.0), (-normal[1], normal[0]), color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1
+    )
 
 
 def cone_angles(x: kit.Floats, inside: kit.Bools) -> list[tuple[float, float]]:
@@ -70,23 +109,47 @@ def evidence_fig1(_: kit.Runs) -> kit.Evidence:
     """
     w = W_1 / np.linalg.norm(W_1)
     force = x_a(X_1, Y_1, w)
-    path = sphere_flow(X_1, Y_1, w[None], [1.0], [0.0, MOMENT], loss_factor=len(X_1)).directions[:, 0]
-    return kit.Evidence(w=w, x_a=force, predicted=force - (force @ w) * w, measured=path[1] - path[0])
+    path = sphere_flow(X_1, Y_1, w[None], [1.0], [0.0, MOMENT], loss_factor=len(X_1)).directions[
+        :, 0
+    ]
+    return kit.Evidence(
+        w=w, x_a=force, predicted=force - (force @ w) * w, measured=path[1] - path[0]
+    )
 
 
 def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     turn = e.measured @ e.x_a / (MOMENT * np.linalg.norm(e.x_a))
     error = np.linalg.norm(e.measured / MOMENT - e.predicted) / np.linalg.norm(e.predicted)
     return [
-        kit.theory("active", "x1 and x2 lie inside the half-space of w (active points)",
-                   "Figure 1", kit.exactly(2), np.count_nonzero(X_1 @ e.w > 0)),
-        kit.theory("sum", "Here $x_a(w) = x_1 - x_2$ (largest deviation)",
-                   "Figure 1, Eq. 5", kit.at_most(1e-12), np.abs(e.x_a - (X_1[0] - X_1[1])).max()),
-        kit.theory("towards", "The flow pushes w towards $x_a$ (change of their cosine)",
-                   "Figure 1", kit.more_than(0.0), turn),
-        kit.theory("rate", "The direction moves by $P_w x_a(w)$ (relative deviation of the integrated flow)",
-                   "Eq. 4", kit.at_most(1e-4), error),
-    ]  # fmt: skip
+        kit.theory(
+            "active",
+            "x1 and x2 lie inside the half-space of w (active points)",
+            "Figure 1",
+            kit.exactly(2),
+            np.count_nonzero(X_1 @ e.w > 0),
+        ),
+        kit.theory(
+            "sum",
+            "Here $x_a(w) = x_1 - x_2$ (largest deviation)",
+            "Figure 1, Eq. 5",
+            kit.at_most(1e-12),
+            np.abs(e.x_a - (X_1[0] - X_1[1])).max(),
+        ),
+        kit.theory(
+            "towards",
+            "The flow pushes w towards $x_a$ (change of their cosine)",
+            "Figure 1",
+            kit.more_than(0.0),
+            turn,
+        ),
+        kit.theory(
+            "rate",
+            "The direction moves by $P_w x_a(w)$ (relative deviation of the integrated flow)",
+            "Eq. 4",
+            kit.at_most(1e-4),
+            error,
+        ),
+    ]
 
 
 @kit.styled
@@ -100,7 +163,9 @@ def draw_fig1(e: kit.Evidence) -> kit.Drawing:
     arrow(axes, e.w, kit.PALETTE.theory, "$w_j$")
     tip = e.w + 0.45 * e.predicted
     arrow(axes, tip, kit.PALETTE.measured, start=e.w, lw=1.8)
-    axes.text(tip[0] + 0.1, tip[1] + 0.1, r"$\mathcal{P}_{w_j}x_a(w_j)$", color=kit.PALETTE.measured)
+    axes.text(
+        tip[0] + 0.1, tip[1] + 0.1, r"$\mathcal{P}_{w_j}x_a(w_j)$", color=kit.PALETTE.measured
+    )
     axes.text(-1.65, 1.25, r"$\langle w_j, x\rangle > 0$", fontsize=8, color=kit.PALETTE.unsigned)
     return figure
 
@@ -111,7 +176,7 @@ FIGURE_1 = kit.Figure(
         "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"
         " - x2, and the neuron, whose output weight is positive, turns towards it."
     ),
-)  # fmt: skip
+)
 
 
 STARTS = 180
@@ -137,8 +202,12 @@ def evidence_fig2(_: kit.Runs) -> kit.Evidence:
         "minus": cone_angles(TOY_X, TOY_Y < 0),
         "dead": cone_angles(TOY_X, np.zeros(6, dtype=bool)),
     }
-    tracks = sphere_flow(TOY_X, TOY_Y, tracked, np.ones(len(tracked)), times, loss_factor=6).directions
-    return kit.Evidence(cones=cones, W=W, ends=_ends(limits), tracks=tracks, fates=_ends(tracks[-1]))
+    tracks = sphere_flow(
+        TOY_X, TOY_Y, tracked, np.ones(len(tracked)), times, loss_factor=6
+    ).directions
+    return kit.Evidence(
+        cones=cones, W=W, ends=_ends(limits), tracks=tracks, fates=_ends(tracks[-1])
+    )
 
 
 def _ends(limits: kit.Floats) -> kit.Ints:
@@ -154,36 +223,79 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     arcs = [e.cones[name] for name in ("plus", "minus")]
     widest = max(max(high - low for low, high in arc) if len(arc) == 1 else 360.0 for arc in arcs)
     return [
-        kit.theory("mu", r"The data satisfy Assumption 1 ($\mu$)",
-                   "Figure 2", kit.more_than(0.0), least_correlation(TOY_X, TOY_Y)),
-        kit.theory("fates", "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
-                   "Figure 2, Theorem 1", kit.exactly(0), np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD)))),
-        kit.theory("active", "A neuron with some activation on positive data ends in S+ (neurons that do not)",
-                   "Theorem 1", kit.exactly(0), np.count_nonzero(e.ends[active] != PLUS)),
-        kit.theory("convex", "S+ and S- are convex cones: one arc each (the wider in degrees; 360 for several)",
-                   "Section 3, Lemma 6", kit.less_than(180.0), widest),
-        kit.theory("both", "From S- a positive neuron can reach either (kinds of ends)",
-                   "Figure 2", kit.exactly(2), len(np.unique(from_minus))),
-    ]  # fmt: skip
+        kit.theory(
+            "mu",
+            r"The data satisfy Assumption 1 ($\mu$)",
+            "Figure 2",
+            kit.more_than(0.0),
+            least_correlation(TOY_X, TOY_Y),
+        ),
+        kit.theory(
+            "fates",
+            "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
+            "Figure 2, Theorem 1",
+            kit.exactly(0),
+            np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD))),
+        ),
+        kit.theory(
+            "active",
+            "A neuron with some activation on positive data ends in S+ (neurons that do not)",
+            "Theorem 1",
+            kit.exactly(0),
+            np.count_nonzero(e.ends[active] != PLUS),
+        ),
+        kit.theory(
+            "convex",
+            "S+ and S- are convex cones: one arc each (the wider in degrees; 360 for several)",
+            "Section 3, Lemma 6",
+            kit.less_than(180.0),
+            widest,
+        ),
+        kit.theory(
+            "both",
+            "From S- a positive neuron can reach either (kinds of ends)",
+            "Figure 2",
+            kit.exactly(2),
+            len(np.unique(from_minus)),
+        ),
+    ]
 
 
 @kit.styled
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.84)
     plain(axes, 1.62, (-1.55, 1.15))
-    shades = {"plus": kit.PALETTE.positive, "minus": kit.PALETTE.negative, "dead": kit.PALETTE.muted}
+    shades = {
+        "plus": kit.PALETTE.positive,
+        "minus": kit.PALETTE.negative,
+        "dead": kit.PALETTE.muted,
+    }
     names = {"plus": "$S_+$", "minus": "$S_-$", "dead": r"$S_\mathrm{dead}$"}
     for name, arcs in e.cones.items():
         for low, high in arcs:
-            axes.add_patch(Wedge((0, 0), 1.35, low, high, color=shades[name], alpha=0.16, lw=0, zorder=0))
+            axes.add_patch(
+                Wedge((0, 0), 1.35, low, high, color=shades[name], alpha=0.16, lw=0, zorder=0)
+            )
             middle = np.radians((low + high) / 2)
-            axes.text(1.48 * np.cos(middle), 1.48 * np.sin(middle), names[name], color=shades[name], ha="center")
+            axes.text(
+                1.48 * np.cos(middle),
+                1.48 * np.sin(middle),
+                names[name],
+                color=shades[name],
+                ha="center",
+            )
     for point, label in zip(kit.directions(TOY_X), TOY_Y, strict=True):
         arrow(axes, 0.45 * point, kit.PALETTE.sign(label), lw=0.9)
     for centre, sign in zip(kit.directions(np.array(centres(TOY_X, TOY_Y))), "+-", strict=True):
         arrow(axes, 0.72 * centre, kit.PALETTE.sign(float(f"{sign}1")), lw=2.2)
         place = 0.66 * centre - np.array([0.0, 0.13])
-        axes.annotate(f"$x_{sign}$", place, color=kit.PALETTE.sign(float(f"{sign}1")), ha="center", va="center")
+        axes.annotate(
+            f"$x_{sign}$",
+            place,
+            color=kit.PALETTE.sign(float(f"{sign}1")),
+            ha="center",
+            va="center",
+        )
     for k, track in enumerate(np.swapaxes(e.tracks, 0, 1)):
         circle = (0.85 + 0.16 * k) * track
         axes.plot(*circle.T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
@@ -191,7 +303,14 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
         axes.plot(*circle[-1], "X", color=kit.PALETTE.measured, mec="white", ms=7, zorder=4)
         halfway = np.argmax(track @ (track[0] + track[-1]))
         fate = {PLUS: "reaches $S_+$", DEAD: "dies"}.get(int(e.fates[k]), "")
-        axes.annotate(fate, 1.08 * circle[halfway], color=kit.PALETTE.measured, fontsize=7, ha="center", va="center")
+        axes.annotate(
+            fate,
+            1.08 * circle[halfway],
+            color=kit.PALETTE.measured,
+            fontsize=7,
+            ha="center",
+            va="center",
+        )
     return figure
 
 
@@ -202,7 +321,7 @@ FIGURE_2 = kit.Figure(
         "Curves are directions of positive neurons along the directional flow, each on a circle of its own, from the "
         "dot to the cross."
     ),
-)  # fmt: skip
+)
 
 
 SAMPLE = 2
@@ -233,12 +352,23 @@ def evidence_fig3(_: kit.Runs) -> kit.Evidence:
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     floor = least_correlation(TOY_X, TOY_Y) ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
     return [
-        kit.theory("inward", "At every boundary the flow of a live positive neuron points inward (boundaries where "
-                   "not)", "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
-        kit.theory("floor", r"At every boundary this flow points inward at a rate of $\mu^{3/2} X_\mathrm{min}$ at "
-                   "least",
-                   "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
-    ]  # fmt: skip
+        kit.theory(
+            "inward",
+            "At every boundary the flow of a live positive neuron points inward (boundaries where "
+            "not)",
+            "Eq. 7, Figure 3",
+            kit.exactly(0),
+            np.count_nonzero(e.rates <= 0),
+        ),
+        kit.theory(
+            "floor",
+            r"At every boundary this flow points inward at a rate of $\mu^{3/2} X_\mathrm{min}$ at "
+            "least",
+            "Lemmas 5 and 11",
+            kit.at_least(floor),
+            e.rates.min(),
+        ),
+    ]
 
 
 @kit.styled
@@ -265,7 +395,7 @@ FIGURE_3 = kit.Figure(
         "A positive neuron orthogonal to x_i (dashed line): under Assumption 1 its x_a has a positive product with x_i "
         "y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a are not to scale."
     ),
-)  # fmt: skip
+)
 
 
 Y: kit.Floats = np.array([-1.0, 1.0])
@@ -298,16 +428,36 @@ def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
     crossings = np.count_nonzero(sides[1:] != sides[:-1])
     sign = kit.exactly(-1.0 if caught else 1.0)
     return [
-        kit.theory("sides", f"The flow on both sides points {'towards' if caught else 'through'} the boundary",
-                   source, sign, np.sign(e.off * e.on)),
-        kit.theory("assumption", "Assumption 1 " + ("is violated" if caught else "holds") + r" (sign of $\mu$)",
-                   source, sign, np.sign(least_correlation(e.x, Y))),
-        kit.theory("zeno", "The path is caught: small steps cross the boundary again and again (crossings)",
-                   source, kit.more_than(10), crossings)
-        if caught else
-        kit.theory("once", "The path leaves the boundary at once and crosses it once",
-                   source, kit.exactly(1), crossings),
-    ]  # fmt: skip
+        kit.theory(
+            "sides",
+            f"The flow on both sides points {'towards' if caught else 'through'} the boundary",
+            source,
+            sign,
+            np.sign(e.off * e.on),
+        ),
+        kit.theory(
+            "assumption",
+            "Assumption 1 " + ("is violated" if caught else "holds") + r" (sign of $\mu$)",
+            source,
+            sign,
+            np.sign(least_correlation(e.x, Y)),
+        ),
+        kit.theory(
+            "zeno",
+            "The path is caught: small steps cross the boundary again and again (crossings)",
+            source,
+            kit.more_than(10),
+            crossings,
+        )
+        if caught
+        else kit.theory(
+            "once",
+            "The path leaves the boundary at once and crosses it once",
+            source,
+            kit.exactly(1),
+            crossings,
+        ),
+    ]
 
 
 @kit.styled
@@ -315,12 +465,16 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.82)
     plain(axes, 1.4, (-0.55, 1.75))
     half_plane(axes, e.x[0], 1.8)
-    for point, label, name in zip(kit.directions(e.x), Y, ("$x_1$ ($y=-1$)", "$x_2$ ($y=+1$)"), strict=True):
+    for point, label, name in zip(
+        kit.directions(e.x), Y, ("$x_1$ ($y=-1$)", "$x_2$ ($y=+1$)"), strict=True
+    ):
         arrow(axes, 0.9 * point, kit.PALETTE.sign(label))
         place = 0.9 * point + [0.0, -0.17 if point[1] < 0.1 else 0.04]
         where = "center" if point[1] < 0.1 else "left" if point[0] >= 0 else "right"
         axes.annotate(name, place, ha=where, va="bottom", fontsize=7.5, bbox=OVER, zorder=6)
-    for w in np.stack(np.meshgrid(np.linspace(-1.3, 1.3, 10), np.linspace(-0.45, 1.65, 8)), axis=-1).reshape(-1, 2):
+    for w in np.stack(
+        np.meshgrid(np.linspace(-1.3, 1.3, 10), np.linspace(-0.45, 1.65, 8)), axis=-1
+    ).reshape(-1, 2):
         force = x_a(e.x, Y, w)
         if force.any():
             arrow(axes, w + 0.11 * force, kit.PALETTE.muted, start=w - 0.11 * force, lw=0.6, head=5)
@@ -329,26 +483,47 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     kept = (np.abs(e.path) < 1.7).all(axis=1)
     axes.plot(*e.path[kept].T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
     axes.plot(*e.path[0], kit.MARKER, color=kit.PALETTE.measured, mec="white", zorder=5)
-    axes.text(0.03, -0.53, r"$\langle x_1, w\rangle = 0$", fontsize=7.5, color=kit.PALETTE.unsigned, bbox=OVER)
+    axes.text(
+        0.03,
+        -0.53,
+        r"$\langle x_1, w\rangle = 0$",
+        fontsize=7.5,
+        color=kit.PALETTE.unsigned,
+        bbox=OVER,
+    )
     return figure
 
 
 def _figure(number: int, x: kit.Floats, *, caught: bool, caption: str) -> kit.Figure:
     """Return a figure of the flow around the boundary of `x[0]` for the points `x (2, 2)` of labels `Y`."""
     return kit.Figure(
-        id=f"min2024-fig{number}", caption=caption, evidence=lambda _: around(x),
+        id=f"min2024-fig{number}",
+        caption=caption,
+        evidence=lambda _: around(x),
         claims=lambda e: _claims(e, f"Appendix E.2, Figure {number}", caught=caught),
-    )  # fmt: skip
+    )
 
 
 FIGURES = kit.by_id(
     FIGURE_1,
     FIGURE_2,
     FIGURE_3,
-    _figure(18, CAUGHT, caught=True, caption=(
-        "A negative and a positive point of positive correlation. The flow of a positive neuron points to the boundary "
-        "of x1 from both sides: no Caratheodory solution goes on. Blue: small steps, which chatter along it.")),
-    _figure(19, CROSSED, caught=False, caption=(
-        "As Figure 18 with points of negative correlation: the flow points the same way on both sides of the "
-        "boundary of x1, so the neuron crosses it once. Blue: small steps.")),
-)  # fmt: skip
+    _figure(
+        18,
+        CAUGHT,
+        caught=True,
+        caption=(
+            "A negative and a positive point of positive correlation. The flow of a positive neuron points to the boundary "
+            "of x1 from both sides: no Caratheodory solution goes on. Blue: small steps, which chatter along it."
+        ),
+    ),
+    _figure(
+        19,
+        CROSSED,
+        caught=False,
+        caption=(
+            "As Figure 18 with points of negative correlation: the flow points the same way on both sides of the "
+            "boundary of x1, so the neuron crosses it once. Blue: small steps."
+        ),
+    ),
+)

@@ -47,11 +47,14 @@ def max_margin(run: kit.Run) -> kit.Evidence:
             raise ValueError("both classes must have points")
         plus, minus = (least_distance(data.x[data.y == sign]) for sign in (1, -1))
     except (InfeasibleError, ValueError) as error:
-        raise kit.InputError(f"{run.path}: these data have no w+ and w- (Eqs. 6, 7): {error}") from error
+        raise kit.InputError(
+            f"{run.path}: these data have no w+ and w- (Eqs. 6, 7): {error}"
+        ) from error
     return kit.Evidence(
-        rays=np.stack([plus.w, minus.w]), kkt=max(plus.kkt_residual, minus.kkt_residual),
+        rays=np.stack([plus.w, minus.w]),
+        kkt=max(plus.kkt_residual, minus.kkt_residual),
         violations=separability_violations(data.x, data.y),
-    )  # fmt: skip
+    )
 
 
 def read_trained(run: kit.Run, first: str) -> kit.Evidence:
@@ -62,7 +65,9 @@ def read_trained(run: kit.Run, first: str) -> kit.Evidence:
     Raises InputError as `max_margin` does, and for a first layer of one row or column.
     """
     if min(run.parameters[first].shape[1:]) < 2:
-        raise kit.InputError(f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or more")
+        raise kit.InputError(
+            f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or more"
+        )
     directions = max_margin(run)
     last = {name: value.astype(np.float64) for name, value in run.state(-1).items()}
     plus, minus = (kit.cosines(last[first], ray) for ray in directions.rays)
@@ -87,9 +92,16 @@ def measure_layer(W: kit.Floats, side: NDArray[Any]) -> kit.Evidence:
     by_chance = np.mean(main_directions(clouds, sides_in_plane(clouds))[1] <= ALONG, axis=-1)
     first, second, third = np.append(values, np.nan)[:3]  # there are two at least
     return kit.Evidence(
-        values=values, third=third / first, gap=second / third, tail=np.sum(values[2:] ** 2) / np.sum(values**2),
-        basis=basis, points=points, means=means, angles=angles, chance=float(np.quantile(by_chance, 0.95)),
-    )  # fmt: skip
+        values=values,
+        third=third / first,
+        gap=second / third,
+        tail=np.sum(values[2:] ** 2) / np.sum(values**2),
+        basis=basis,
+        points=points,
+        means=means,
+        angles=angles,
+        chance=float(np.quantile(by_chance, 0.95)),
+    )
 
 
 def main_directions(points: kit.Floats, side: NDArray[Any]) -> tuple[kit.Floats, kit.Floats]:
@@ -124,35 +136,80 @@ def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
 def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
     """Return the claims of Section 5.1 on the data."""
     return [
-        kit.theory("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
-                  kit.exactly(0), directions.violations),
-        kit.theory("kkt", "w+ and w- are exact (larger KKT residual of the two programs)", "Eqs. 6, 7",
-                  kit.less_than(1e-8), directions.kkt),
-    ]  # fmt: skip
+        kit.theory(
+            "separable",
+            "The data are orthogonally separable (pairs that violate Eq. 1)",
+            "Section 5.1, Eq. 1",
+            kit.exactly(0),
+            directions.violations,
+        ),
+        kit.theory(
+            "kkt",
+            "w+ and w- are exact (larger KKT residual of the two programs)",
+            "Eqs. 6, 7",
+            kit.less_than(1e-8),
+            directions.kkt,
+        ),
+    ]
 
 
 def layer_claims(layer: kit.Evidence, suffix: str, name: str, source: str) -> list[kit.Claim]:
     """Return that a weight matrix has rank two and its rows two directions."""
     return [
-        kit.claim(f"rank{suffix}", f"{name} has rank two: all singular values but two are effectively zero (third over "
-                  "first)", source, kit.at_most(ZERO), layer.third),
-        kit.claim(f"tail{suffix}", "Other singular values are nothing together (their share of all squares, within 10 "
-                  "%)", source, kit.at_most(0.1), layer.tail),
-        kit.claim(f"second{suffix}", "The rank is not one: the second value stands out (over the third; closer to it "
-                  "than to 0 below 2)", source, kit.more_than(2.0), layer.gap),
-        kit.claim(f"directions{suffix}", f"The rows of {name} align along two main directions (share within {ALONG:g} "
-                  "degrees in the plane; most, and more than 95 % of Gaussian clouds with these singular values)",
-                  source, kit.more_than(max(0.5, layer.chance)), np.mean(layer.angles <= ALONG)),
-    ]  # fmt: skip
+        kit.claim(
+            f"rank{suffix}",
+            f"{name} has rank two: all singular values but two are effectively zero (third over "
+            "first)",
+            source,
+            kit.at_most(ZERO),
+            layer.third,
+        ),
+        kit.claim(
+            f"tail{suffix}",
+            "Other singular values are nothing together (their share of all squares, within 10 %)",
+            source,
+            kit.at_most(0.1),
+            layer.tail,
+        ),
+        kit.claim(
+            f"second{suffix}",
+            "The rank is not one: the second value stands out (over the third; closer to it "
+            "than to 0 below 2)",
+            source,
+            kit.more_than(2.0),
+            layer.gap,
+        ),
+        kit.claim(
+            f"directions{suffix}",
+            f"The rows of {name} align along two main directions (share within {ALONG:g} "
+            "degrees in the plane; most, and more than 95 % of Gaussian clouds with these singular values)",
+            source,
+            kit.more_than(max(0.5, layer.chance)),
+            np.mean(layer.angles <= ALONG),
+        ),
+    ]
 
 
-def end_claims(correlations: kit.Floats, statement: str, source: str, figure: str, loss: float) -> list[kit.Claim]:
+def end_claims(
+    correlations: kit.Floats, statement: str, source: str, figure: str, loss: float
+) -> list[kit.Claim]:
     """Return claims on the correlations (m,) with the max-margin directions, and that the data are learnt."""
     return [
-        kit.claim("correlation", f"{statement} (share above {HIGH:g})", f"{source}, {figure}", kit.most(),
-                  np.mean(correlations > HIGH)),
-        kit.claim("learnt", "The network learns the data (final loss)", source, kit.less_than(np.log(2) / 100), loss),
-    ]  # fmt: skip
+        kit.claim(
+            "correlation",
+            f"{statement} (share above {HIGH:g})",
+            f"{source}, {figure}",
+            kit.most(),
+            np.mean(correlations > HIGH),
+        ),
+        kit.claim(
+            "learnt",
+            "The network learns the data (final loss)",
+            source,
+            kit.less_than(np.log(2) / 100),
+            loss,
+        ),
+    ]
 
 
 def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
@@ -164,18 +221,26 @@ def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
     trained = read_trained(run, "hidden_weight")
     W, a = trained.last["hidden_weight"], trained.last["output_weight"]
     return kit.Evidence(
-        directions=trained.directions, layer=measure_layer(W, a > 0), signs=np.sign(a),
-        correlations=np.where(a > 0, trained.plus, trained.minus), loss=run.final_loss,
-    )  # fmt: skip
+        directions=trained.directions,
+        layer=measure_layer(W, a > 0),
+        signs=np.sign(a),
+        correlations=np.where(a > 0, trained.plus, trained.minus),
+        loss=run.final_loss,
+    )
 
 
 def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     return [
         *data_claims(e.directions),
         *layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
-        *end_claims(e.correlations, "The correlation with the respective max-margin direction is high for most neurons",
-                    "Section 5.1", "Figure 1c", e.loss),
-    ]  # fmt: skip
+        *end_claims(
+            e.correlations,
+            "The correlation with the respective max-margin direction is high for most neurons",
+            "Section 5.1",
+            "Figure 1c",
+            e.loss,
+        ),
+    ]
 
 
 def numbers_fig1(e: kit.Evidence) -> dict[str, float]:
@@ -202,12 +267,15 @@ FIGURE_1 = kit.Figure(
         "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),
-    configs={"two_layer": "phuong2021/two_layer.yaml"}, nulls=USUAL,
-    passes={"linear": {
-        "rank tail": "The weights of a linear network have rank one: `second` fails.",
-        "correlation learnt": "A linear network separates these data too, along w+ and w-, which are nearly opposite.",
-    }},
-)  # fmt: skip
+    configs={"two_layer": "phuong2021/two_layer.yaml"},
+    nulls=USUAL,
+    passes={
+        "linear": {
+            "rank tail": "The weights of a linear network have rank one: `second` fails.",
+            "correlation learnt": "A linear network separates these data too, along w+ and w-, which are nearly opposite.",
+        }
+    },
+)
 
 
 def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
@@ -223,9 +291,12 @@ def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
     closer = trained.plus > trained.minus
     sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
     return kit.Evidence(
-        directions=trained.directions, layers=[measure_layer(*layer) for layer in zip(last, sides, strict=True)],
-        correlations=np.maximum(trained.plus, trained.minus), closest=np.where(closer, 1.0, -1.0), loss=run.final_loss,
-    )  # fmt: skip
+        directions=trained.directions,
+        layers=[measure_layer(*layer) for layer in zip(last, sides, strict=True)],
+        correlations=np.maximum(trained.plus, trained.minus),
+        closest=np.where(closer, 1.0, -1.0),
+        loss=run.final_loss,
+    )
 
 
 def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
@@ -239,9 +310,14 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     return [
         *data_claims(e.directions),
         *stated,
-        *end_claims(e.correlations, "First-layer rows align with the closest max-margin direction", "Section 5.2",
-                    "Figure 2g", e.loss),
-    ]  # fmt: skip
+        *end_claims(
+            e.correlations,
+            "First-layer rows align with the closest max-margin direction",
+            "Section 5.2",
+            "Figure 2g",
+            e.loss,
+        ),
+    ]
 
 
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
@@ -252,7 +328,9 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
         kit.panel_label(axes[k], k, f"Values of $W_{k + 1}$")
         below = axes[columns + k]
         colors = two_colors(e.closest) if k == 0 else [GRAY] * len(layer.points)
-        rays = kit.project(e.directions.rays, layer.basis) if k == 0 else None  # w+ and w- are in the space of inputs
+        rays = (
+            kit.project(e.directions.rays, layer.basis) if k == 0 else None
+        )  # w+ and w- are in the space of inputs
         draw_plane(below, layer.points, colors, layer.means, rays)
         kit.panel_label(below, len(e.layers) + k, f"Rows of $W_{k + 1}$")
     last = axes[columns - 1]
@@ -261,7 +339,10 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     signs = sign_handles("rows of $W_1$ closer to $w_+$", "closer to $w_-$")
     high = Line2D([], [], color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.9, label="correlation 0.9")
     axes[-1].axis("off")
-    axes[-1].legend(handles=[*signs, dot_handle(GRAY, "rows of other layers"), *ray_handles(), high], loc="center")
+    axes[-1].legend(
+        handles=[*signs, dot_handle(GRAY, "rows of other layers"), *ray_handles(), high],
+        loc="center",
+    )
     return figure
 
 
@@ -273,8 +354,9 @@ FIGURE_2 = kit.Figure(
         "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
         "dashed line is at 0.9."
     ),
-    configs={"residual": "phuong2021/residual.yaml"}, nulls=USUAL,
-)  # fmt: skip
+    configs={"residual": "phuong2021/residual.yaml"},
+    nulls=USUAL,
+)
 
 
 FIGURES = kit.by_id(FIGURE_1, FIGURE_2)

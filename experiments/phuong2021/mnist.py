@@ -25,7 +25,9 @@ def architecture_of(run: kit.Run) -> Convolutional:
     """
     section = run.config.architecture
     if not isinstance(section, Convolutional) or not section.widths:
-        raise kit.InputError(f"{run.path}: this figure needs architecture.kind convolutional with hidden widths")
+        raise kit.InputError(
+            f"{run.path}: this figure needs architecture.kind convolutional with hidden widths"
+        )
     return section
 
 
@@ -44,14 +46,26 @@ def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
     kinds = [len(layer.weight) for layer in e.layers]
     rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
     return [
-        kit.theory("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
-        kit.theory("connected", "Two fully connected layers follow the convolutions", "Appendix D", kit.exactly(2),
-                  kinds[kinds.index(2) :].count(2)),
+        kit.theory(
+            "convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)
+        ),
+        kit.theory(
+            "connected",
+            "Two fully connected layers follow the convolutions",
+            "Appendix D",
+            kit.exactly(2),
+            kinds[kinds.index(2) :].count(2),
+        ),
         kit.theory("w7-rows", "W7 has 128 rows", "Appendix D", kit.exactly(128), rows),
         kit.theory("w7-columns", "W7 has 3136 columns", "Appendix D", kit.exactly(3136), columns),
-        kit.theory("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
-                  sum(f"bias_{layer.number}" in e.shapes for layer in e.layers)),
-    ]  # fmt: skip
+        kit.theory(
+            "biases",
+            "Layers have biases (layers with one)",
+            "Appendix D",
+            kit.exactly(8),
+            sum(f"bias_{layer.number}" in e.shapes for layer in e.layers),
+        ),
+    ]
 
 
 def table_table1(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
@@ -59,7 +73,16 @@ def table_table1(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
     rows = []
     for layer in e.layers:
         output, weights = (" x ".join(map(str, shape)) for shape in (layer.output, layer.weight))
-        rows.append([str(layer.number), layer.name, output, weights, str(layer.weight[0]), str(layer.parameters)])
+        rows.append(
+            [
+                str(layer.number),
+                layer.name,
+                output,
+                weights,
+                str(layer.weight[0]),
+                str(layer.parameters),
+            ]
+        )
     return HEADER, rows
 
 
@@ -73,7 +96,7 @@ TABLE1 = kit.Figure(
         "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
     ),
-)  # fmt: skip
+)
 
 
 SIGNIFICANT = 0.1
@@ -151,16 +174,32 @@ def claims_fig4(e: Connected) -> list[kit.Claim]:
     near = lengths < NEAR * lengths.max()
     mixed, chance = e.more_mixed(near, outer)
     return [
-        kit.claim("few", "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
-                  "(above 10 %)", "Appendix D, Figure 4a", kit.Interval(3, 10), e.above(SIGNIFICANT)),
-        kit.claim("by-sign", "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, "
-                  f"of those with a norm above {OUTER:g} of the {MANY:.0%} quantile; most, and more than 95 % of "
-                  "permutations of the signs)", "Appendix D, Figure 4b",
-                  kit.more_than(np.fmax(0.5, e.by_chance(outer))), e.in_cluster(outer).mean()),
-        kit.claim("mixed", "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: "
-                  "how much less than away from it; more than where places are exchanged at random, 95 % point)",
-                  "Appendix D, Figure 4b", kit.more_than(chance), mixed),
-    ]  # fmt: skip
+        kit.claim(
+            "few",
+            "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
+            "(above 10 %)",
+            "Appendix D, Figure 4a",
+            kit.Interval(3, 10),
+            e.above(SIGNIFICANT),
+        ),
+        kit.claim(
+            "by-sign",
+            "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, "
+            f"of those with a norm above {OUTER:g} of the {MANY:.0%} quantile; most, and more than 95 % of "
+            "permutations of the signs)",
+            "Appendix D, Figure 4b",
+            kit.more_than(np.fmax(0.5, e.by_chance(outer))),
+            e.in_cluster(outer).mean(),
+        ),
+        kit.claim(
+            "mixed",
+            "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: "
+            "how much less than away from it; more than where places are exchanged at random, 95 % point)",
+            "Appendix D, Figure 4b",
+            kit.more_than(chance),
+            mixed,
+        ),
+    ]
 
 
 def draw_fig4(e: Connected) -> kit.Drawing:
@@ -178,8 +217,9 @@ FIGURE_4 = kit.Figure(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
         "two leading right-singular directions, purple for W8[j] > 0, red for W8[j] < 0."
     ),
-    configs=CONFIGS, presets=PRESETS,
-)  # fmt: skip
+    configs=CONFIGS,
+    presets=PRESETS,
+)
 
 
 SORTS = {
@@ -195,7 +235,9 @@ UPDATES, IMAGES = 4950, 12665
 
 def places(layers: list[PairProducts], sort: str) -> kit.Floats:
     """Return, layer by layer, the mean product of pairs of a sort, in mean deviations."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # a layer whose units are dead has no deviations
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # a layer whose units are dead has no deviations
         return np.array([layer.means[sort] / np.mean([*layer.stds.values()]) for layer in layers])
 
 
@@ -239,39 +281,77 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
         return kit.more_than(max(0.5, float(np.mean(start))))
 
     return [
-        kit.claim("right", "Pairs of a class are more to the right than mixed ones (share of layers and classes where "
-                  "it is likelier; most, and more than without training)", "Appendix D, Figure 3",
-                  more(np.array(right_of(e.first)[1:]) > 0.5), np.mean(np.array(right[1:]) > 0.5)),
-        kit.claim("depth", "Higher layers are generally more strongly separated (share with a larger gap than the "
-                  "layer before; most, and more than without training)", "Appendix D, Figure 3",
-                  more(np.diff(gaps_of(e.first)) > 0), np.mean(np.diff(gaps) > 0)),
-        kit.claim("blue-left", "Up the layers the blue distribution shifts leftward (share of layers, mean deviations)",
-                  "Appendix D, Figure 3", kit.most(), np.mean(np.diff(across) < 0)),
-        kit.claim("others-right", "Other distributions keep shifting rightward (share of layers and classes)",
-                  "Appendix D, Figure 3", kit.most(), np.mean([np.diff(shifts) > 0 for shifts in within])),
-        kit.claim("last-gap", f"Layer {last} is more strongly separated than the input (gap there minus gap of the "
-                  "input)", "Appendix D, Figure 3", kit.more_than(0.0), gaps[-1] - gaps[0]),
-        kit.claim("separable", f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the "
-                  "ReLU)", "Appendix D, Figure 3, Eq. 1", kit.exactly(1), e.before[-1].share),
-    ]  # fmt: skip
+        kit.claim(
+            "right",
+            "Pairs of a class are more to the right than mixed ones (share of layers and classes where "
+            "it is likelier; most, and more than without training)",
+            "Appendix D, Figure 3",
+            more(np.array(right_of(e.first)[1:]) > 0.5),
+            np.mean(np.array(right[1:]) > 0.5),
+        ),
+        kit.claim(
+            "depth",
+            "Higher layers are generally more strongly separated (share with a larger gap than the "
+            "layer before; most, and more than without training)",
+            "Appendix D, Figure 3",
+            more(np.diff(gaps_of(e.first)) > 0),
+            np.mean(np.diff(gaps) > 0),
+        ),
+        kit.claim(
+            "blue-left",
+            "Up the layers the blue distribution shifts leftward (share of layers, mean deviations)",
+            "Appendix D, Figure 3",
+            kit.most(),
+            np.mean(np.diff(across) < 0),
+        ),
+        kit.claim(
+            "others-right",
+            "Other distributions keep shifting rightward (share of layers and classes)",
+            "Appendix D, Figure 3",
+            kit.most(),
+            np.mean([np.diff(shifts) > 0 for shifts in within]),
+        ),
+        kit.claim(
+            "last-gap",
+            f"Layer {last} is more strongly separated than the input (gap there minus gap of the "
+            "input)",
+            "Appendix D, Figure 3",
+            kit.more_than(0.0),
+            gaps[-1] - gaps[0],
+        ),
+        kit.claim(
+            "separable",
+            f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the "
+            "ReLU)",
+            "Appendix D, Figure 3, Eq. 1",
+            kit.exactly(1),
+            e.before[-1].share,
+        ),
+    ]
 
 
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     columns = 4
-    figure, axes = kit.new_figure(columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
+    figure, axes = kit.new_figure(
+        columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3
+    )
     for k, products in enumerate(e.before):
         _draw_products(axes[k], products)
         kit.panel_label(axes[k], k, "Input" if k == 0 else f"Layer {k}")
     for unused in axes[len(e.before) :]:
         figure.delaxes(unused)
     figure.suptitle(e.training, fontsize=kit.SMALL)
-    kit.figure_legend(figure, [Line2D([], [], color=color, lw=1.6, label=name) for name, color in SORTS.values()])
+    kit.figure_legend(
+        figure, [Line2D([], [], color=color, lw=1.6, label=name) for name, color in SORTS.values()]
+    )
     return figure
 
 
 def _draw_products(axes: kit.Axes, products: PairProducts) -> None:
     """Draw the three densities over the range that holds all but a thousandth of the pairs on each side."""
-    total = np.cumsum(sum(counts / counts.sum() for counts in products.counts.values())) / len(products.counts)
+    total = np.cumsum(sum(counts / counts.sum() for counts in products.counts.values())) / len(
+        products.counts
+    )
     low, high = np.searchsorted(total, [0.001, 0.999])
     low, high = max(int(low) - 1, 0), min(int(high) + 2, len(products.edges) - 1)
     step = max((high - low) // DRAWN_BINS, 1)
@@ -280,7 +360,10 @@ def _draw_products(axes: kit.Axes, products: PairProducts) -> None:
     power = int(np.floor(np.log10(np.abs(edges).max())))
     scale = 10.0**power if power >= 4 else 1.0
     for sort, (_, color) in SORTS.items():
-        sums = np.add.reduceat(products.counts[sort][: starts[-1] + step], starts) / products.counts[sort].sum()
+        sums = (
+            np.add.reduceat(products.counts[sort][: starts[-1] + step], starts)
+            / products.counts[sort].sum()
+        )
         height = sums / np.diff(edges) * scale
         axes.stairs(height, edges / scale, fill=True, color=color, alpha=0.3)
         axes.stairs(height, edges / scale, color=color, lw=1.0)
@@ -299,8 +382,9 @@ FIGURE_3 = kit.Figure(
         "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "
         "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."
     ),
-    configs=CONFIGS, presets=PRESETS,
-)  # fmt: skip
+    configs=CONFIGS,
+    presets=PRESETS,
+)
 
 
 FIGURES = kit.by_id(TABLE1, FIGURE_4, FIGURE_3)

@@ -52,7 +52,12 @@ def draw_values(axes: kit.Axes, values: kit.Floats) -> None:
     """Draw the largest of singular values in descending order as dots."""
     shown = values[:SHOWN]
     axes.plot(np.arange(1, len(shown) + 1), shown, kit.MARKER, color=kit.PALETTE.theory, ms=4)
-    axes.set(xlabel="index", ylabel="singular value", xticks=(1, 4, 7, 10), ylim=(-0.05 * shown[0], 1.08 * shown[0]))
+    axes.set(
+        xlabel="index",
+        ylabel="singular value",
+        xticks=(1, 4, 7, 10),
+        ylim=(-0.05 * shown[0], 1.08 * shown[0]),
+    )
 
 
 def draw_plane(
@@ -68,11 +73,15 @@ def draw_plane(
     """
     far = 1.12 * float(kit.norms(points).max(initial=1e-12))
     for mean in () if means is None else means:
-        axes.plot([0.0, far * mean[0]], [0.0, far * mean[1]], color=kit.PALETTE.theory, lw=0.8, zorder=1)
+        axes.plot(
+            [0.0, far * mean[0]], [0.0, far * mean[1]], color=kit.PALETTE.theory, lw=0.8, zorder=1
+        )
     for ray, color in zip(() if rays is None else rays, RAYS, strict=False):
         x, y = far * ray / np.linalg.norm(ray)
         axes.plot([0.0, x], [0.0, y], color=color, ls=DASHED, lw=1.2, zorder=3)
-    axes.scatter(points[:, 0], points[:, 1], c=colors, s=12, linewidths=0.3, edgecolors="white", zorder=2)
+    axes.scatter(
+        points[:, 0], points[:, 1], c=colors, s=12, linewidths=0.3, edgecolors="white", zorder=2
+    )
     low, high = np.minimum(points.min(axis=0), 0.0), np.maximum(points.max(axis=0), 0.0)
     middle, half = (low + high) / 2, 0.56 * max(float((high - low).max()), 1e-12)
     axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
@@ -87,8 +96,12 @@ def draw_correlations(axes: kit.Axes, correlations: kit.Floats, side: NDArray[An
     lowest = min(0.0, np.floor(np.nanmin(correlations) / WIDTH) * WIDTH)
     edges = np.linspace(lowest, 1.0, round((1.0 - lowest) / WIDTH) + 1)
     axes.hist(
-        [correlations[side > 0], correlations[side <= 0]], bins=[*edges], stacked=True, edgecolor="white",
-        color=two_colors(np.array([1, -1])), linewidth=0.4,
-    )  # fmt: skip
+        [correlations[side > 0], correlations[side <= 0]],
+        bins=[*edges],
+        stacked=True,
+        edgecolor="white",
+        color=two_colors(np.array([1, -1])),
+        linewidth=0.4,
+    )
     axes.axvline(HIGH, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.9)
     axes.set(xlabel="correlation", ylabel="neurons")

@@ -11,7 +11,16 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .groups import DASHED, LARGE, LINEAR, RATIO, EpochCurve, clustering, draw_over_epochs, nearly_zero
+from .groups import (
+    DASHED,
+    LARGE,
+    LINEAR,
+    RATIO,
+    EpochCurve,
+    clustering,
+    draw_over_epochs,
+    nearly_zero,
+)
 
 Evidence = Mapping[str, kit.Evidence]
 """Role -> clustering of its run at every recorded state."""
@@ -28,10 +37,15 @@ MORE_PAIRS = {f"{i}-{j}": f"({i}, {j})" for i, j in ((1, 7), (2, 3), (4, 9), (5,
 STEEP = 0.8
 """A second slope, nearer to a linear network, for the pairs that fail at that of the config, 0.5."""
 MEASURES = {
-    "ratio": (r"ratio $2r/\|\bar w - \bar u\|$",
-              kit.Interval(None, 0.1, "0, to a tenth of 1, where no point is inside")),
-    "angle": ("largest angle within a group, degrees", kit.Interval(None, 9.0, "0, to a tenth of a right angle")),
-}  # fmt: skip
+    "ratio": (
+        r"ratio $2r/\|\bar w - \bar u\|$",
+        kit.Interval(None, 0.1, "0, to a tenth of 1, where no point is inside"),
+    ),
+    "angle": (
+        "largest angle within a group, degrees",
+        kit.Interval(None, 9.0, "0, to a tenth of a right angle"),
+    ),
+}
 """The two measures of clustering with the meaning of "zero" for each, whatever they start from."""
 
 
@@ -55,30 +69,49 @@ def claims_fig2(e: Evidence) -> list[kit.Claim]:
         claim
         for name, title in PAIRS.items()
         for claim in (
-            *[kit.claim(f"{name}-{part}", f"Digits {title}: the share of {part} points outside the linear regime "
-                        "converges to zero", "Section 5.1, Figure 2", nearly_zero(part, e[name].sizes[part]), share[-1])
-              for part, share in e[name].outside.items()],
+            *[
+                kit.claim(
+                    f"{name}-{part}",
+                    f"Digits {title}: the share of {part} points outside the linear regime "
+                    "converges to zero",
+                    "Section 5.1, Figure 2",
+                    nearly_zero(part, e[name].sizes[part]),
+                    share[-1],
+                )
+                for part, share in e[name].outside.items()
+            ],
             *_entrance(e[name], name, title),
             _linear(e[name], name, title),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _entrance(run: kit.Evidence, name: str, title: str) -> list[kit.Claim]:
     """Return that the network enters the linear regime at some point in the training process."""
     return [
-        kit.claim(f"{name}-{part}-enters", f"Digits {title}: the network enters the linear regime at some point (least "
-                  f"share of {part} points outside, of all recorded states)", "Appendix D.2",
-                  nearly_zero(part, run.sizes[part]), share.min())
+        kit.claim(
+            f"{name}-{part}-enters",
+            f"Digits {title}: the network enters the linear regime at some point (least "
+            f"share of {part} points outside, of all recorded states)",
+            "Appendix D.2",
+            nearly_zero(part, run.sizes[part]),
+            share.min(),
+        )
         for part, share in run.outside.items()
-    ]  # fmt: skip
+    ]
 
 
 def _linear(run: kit.Evidence, name: str, title: str) -> kit.Claim:
     """Return that the learned classifier is effectively linear over the data."""
-    return kit.claim(f"{name}-linear", f"Digits {title}: the learned classifier is effectively linear over the data "
-                     f"(of {sum(run.sizes.values())} points, those that the network and the classifier "
-                     r"$\bar w - \bar u$ decide differently)", "Section 5.1", kit.exactly(0), run.differ)  # fmt: skip
+    return kit.claim(
+        f"{name}-linear",
+        f"Digits {title}: the learned classifier is effectively linear over the data "
+        f"(of {sum(run.sizes.values())} points, those that the network and the classifier "
+        r"$\bar w - \bar u$ decide differently)",
+        "Section 5.1",
+        kit.exactly(0),
+        run.differ,
+    )
 
 
 def claims_fig6(e: Evidence) -> list[kit.Claim]:
@@ -87,20 +120,33 @@ def claims_fig6(e: Evidence) -> list[kit.Claim]:
         for name, title in MORE_PAIRS.items()
         for claim in (
             *_entrance(e[name], name, title),
-            *[kit.claim(f"{name}-{part}", f"Digits {title}: and is there at the end (share of {part} points outside)",
-                        "Appendix D.2, Figure 6", nearly_zero(part, e[name].sizes[part]), share[-1])
-              for part, share in e[name].outside.items()],
+            *[
+                kit.claim(
+                    f"{name}-{part}",
+                    f"Digits {title}: and is there at the end (share of {part} points outside)",
+                    "Appendix D.2, Figure 6",
+                    nearly_zero(part, e[name].sizes[part]),
+                    share[-1],
+                )
+                for part, share in e[name].outside.items()
+            ],
             _linear(e[name], name, title),
         )
-    ]  # fmt: skip
+    ]
 
 
 def claims_fig7(e: Evidence) -> list[kit.Claim]:
     return [
-        kit.claim(f"{name}-{key}", f"Digits {title}: {text}, converges to zero (final value)",
-                  "Appendix D.3, Figure 7", zero, getattr(e[name], key)[-1])
-        for name, title in PAIRS.items() for key, (text, zero) in MEASURES.items()
-    ]  # fmt: skip
+        kit.claim(
+            f"{name}-{key}",
+            f"Digits {title}: {text}, converges to zero (final value)",
+            "Appendix D.3, Figure 7",
+            zero,
+            getattr(e[name], key)[-1],
+        )
+        for name, title in PAIRS.items()
+        for key, (text, zero) in MEASURES.items()
+    ]
 
 
 def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, kit.Evidence]) -> list[Line2D]:
@@ -125,13 +171,17 @@ def draw_fig2(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.3)
     draw_ratios(axes, {f"digits {title}": e[name] for name, title in PAIRS.items()})
     train, test = zip(*share_curves({title: e[name] for name, title in PAIRS.items()}), strict=True)
-    handles = draw_over_epochs(axes, 1, "Points outside linear regime", [*train, *test], "share outside", share=True)
+    handles = draw_over_epochs(
+        axes, 1, "Points outside linear regime", [*train, *test], "share outside", share=True
+    )
     shades = ("#440154", "#3B528B", "#21918C", "#5EC962", "#D9B600")
     slopes = [
         EpochCurve(e[role].epochs, e[role].outside["training"], f"{slope:g}", shade)
         for (slope, role), shade in zip(SLOPE_ROLES.items(), shades, strict=True)
     ]
-    lines = draw_over_epochs(axes, 2, "(3, 5) training, by slope", slopes, "share outside", share=True)
+    lines = draw_over_epochs(
+        axes, 2, "(3, 5) training, by slope", slopes, "share outside", share=True
+    )
     legend = kit.place_legend(axes[2], lines, "inside", columns=1)
     if legend is not None:
         legend.set_title(r"slope $\alpha$")
@@ -146,7 +196,9 @@ def draw_fig6(e: Evidence) -> kit.Drawing:
     draw_ratios(axes, usual)
     for k, (shown, slope) in enumerate(((usual, ASSUMED), (steeper, STEEP)), 1):
         curves = [curve for pair in share_curves(shown) for curve in pair]
-        lines = draw_over_epochs(axes, k, f"Outside, slope {slope:g}", curves, "share outside", share=True)
+        lines = draw_over_epochs(
+            axes, k, f"Outside, slope {slope:g}", curves, "share outside", share=True
+        )
     kit.figure_legend(figure, lines, columns=5)
     return figure
 
@@ -157,7 +209,9 @@ def draw_fig7(e: Evidence) -> kit.Drawing:
     lines = draw_ratios(axes, shown)
     curves = zip(shown.items(), kit.SERIES, strict=False)
     angles = [EpochCurve(run.epochs, run.angle, label, color) for (label, run), color in curves]
-    draw_over_epochs(axes, 1, "Largest angle in a group", angles, "largest angle (degrees)", log=True)
+    draw_over_epochs(
+        axes, 1, "Largest angle in a group", angles, "largest angle (degrees)", log=True
+    )
     kit.figure_legend(figure, lines, columns=2)
     return figure
 
@@ -181,7 +235,8 @@ FIGURES = kit.by_id(
                 if slope != ASSUMED
             },
         },
-        nulls=LARGE, passes={"linear": {"*-training *-held-out *-enters *-linear": LINEAR}},
+        nulls=LARGE,
+        passes={"linear": {"*-training *-held-out *-enters *-linear": LINEAR}},
     ),
     kit.Figure(
         id="sarussi2021-fig6",
@@ -194,7 +249,8 @@ FIGURES = kit.by_id(
             **{pair: wanted(pair) for pair in MORE_PAIRS},
             **{steep(pair): wanted(pair, f"architecture.slope={STEEP:g}") for pair in MORE_PAIRS},
         },
-        nulls=LARGE, passes={"linear": {"*-training *-held-out *-enters *-linear": LINEAR}},
+        nulls=LARGE,
+        passes={"linear": {"*-training *-held-out *-enters *-linear": LINEAR}},
     ),
     kit.Figure(
         id="sarussi2021-fig7",
@@ -202,6 +258,8 @@ FIGURES = kit.by_id(
             "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
             "epochs for two pairs of digits."
         ),
-        configs=OF_PAIRS, nulls=LARGE, passes={"linear": {"*-ratio *-angle": LINEAR}},
+        configs=OF_PAIRS,
+        nulls=LARGE,
+        passes={"linear": {"*-ratio *-angle": LINEAR}},
     ),
-)  # fmt: skip
+)

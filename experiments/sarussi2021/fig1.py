@@ -8,7 +8,16 @@ from dynamics_cli import kit
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import LARGE, LINEAR, SMALL, Groups, boundary_directions, draw_neurons, plane, read_groups
+from .groups import (
+    LARGE,
+    LINEAR,
+    SMALL,
+    Groups,
+    boundary_directions,
+    draw_neurons,
+    plane,
+    read_groups,
+)
 from .theory.clustering import linear_classifier, outside_linear_regime
 
 CONFIG = "sarussi2021/gaussians.yaml"
@@ -34,7 +43,9 @@ def share_of_directions(groups: Groups) -> float:
     """
     (H, a), normal = groups.network, linear_classifier(*groups.last)
     straight = np.degrees(np.arctan2(normal[1], normal[0])) + np.array([90.0, -90.0])
-    ends = np.sort(np.mod(np.concatenate([boundary_directions(H, a, groups.alpha), straight]), 360.0))
+    ends = np.sort(
+        np.mod(np.concatenate([boundary_directions(H, a, groups.alpha), straight]), 360.0)
+    )
     widths = np.diff(np.append(ends, ends[0] + 360.0))
     middle = np.radians(ends + widths / 2)
     x = np.stack([np.cos(middle), np.sin(middle)], axis=1)
@@ -46,23 +57,59 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare both boundaries with Sections 1 and 5; a network that does not fit yet says nothing."""
     small: Groups = e.small.groups
     large: Groups = e.large.groups
-    clusters = [kit.cluster_directions(groups.network[0], signs=groups.network[1]).count for groups in (small, large)]
+    clusters = [
+        kit.cluster_directions(groups.network[0], signs=groups.network[1]).count
+        for groups in (small, large)
+    ]
     fitted = min(small.accuracy, large.accuracy)
     of_fitted = 1.0 if fitted == 1 else np.nan
     return [
-        kit.claim("small-linear", "Small initialisation: the boundary is very close to linear (share of directions "
-                  "decided otherwise)", "Figure 1(b)", kit.less_than(SMALL), share_of_directions(small)),
-        kit.claim("small-outside", "Small initialisation: no point lies outside the linear regime (share)",
-                  "Section 5.1", kit.less_than(SMALL), outside(small)),
-        kit.claim("small-clusters", "Small initialisation: neurons form two groups of well-aligned vectors (linked by "
-                  "5 degrees)", "Figure 1(d)", kit.exactly(2), clusters[0]),
-        kit.claim("large-not-linear", "Large initialisation: the boundary is not linear (share of directions decided "
-                  "otherwise)", "Figure 1(a)", kit.more_than(SMALL), of_fitted * share_of_directions(large)),
-        kit.claim("large-clusters", "Large initialisation: neurons are not in two groups",
-                  "Figure 1(c)", kit.more_than(2), of_fitted * clusters[1]),
-        kit.claim("separated", "Both separate the training data (accuracy of the worse)",
-                  "Theorem 4.1: any initialisation scale", kit.exactly(1), fitted),
-    ]  # fmt: skip
+        kit.claim(
+            "small-linear",
+            "Small initialisation: the boundary is very close to linear (share of directions "
+            "decided otherwise)",
+            "Figure 1(b)",
+            kit.less_than(SMALL),
+            share_of_directions(small),
+        ),
+        kit.claim(
+            "small-outside",
+            "Small initialisation: no point lies outside the linear regime (share)",
+            "Section 5.1",
+            kit.less_than(SMALL),
+            outside(small),
+        ),
+        kit.claim(
+            "small-clusters",
+            "Small initialisation: neurons form two groups of well-aligned vectors (linked by "
+            "5 degrees)",
+            "Figure 1(d)",
+            kit.exactly(2),
+            clusters[0],
+        ),
+        kit.claim(
+            "large-not-linear",
+            "Large initialisation: the boundary is not linear (share of directions decided "
+            "otherwise)",
+            "Figure 1(a)",
+            kit.more_than(SMALL),
+            of_fitted * share_of_directions(large),
+        ),
+        kit.claim(
+            "large-clusters",
+            "Large initialisation: neurons are not in two groups",
+            "Figure 1(c)",
+            kit.more_than(2),
+            of_fitted * clusters[1],
+        ),
+        kit.claim(
+            "separated",
+            "Both separate the training data (accuracy of the worse)",
+            "Theorem 4.1: any initialisation scale",
+            kit.exactly(1),
+            fitted,
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
@@ -83,9 +130,16 @@ FIGURE = kit.Figure(
         "Decision regions of a leaky ReLU network trained on the same linearly separable points from a large (a) and a "
         "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."
     ),
-    configs={"small": kit.Wanted(CONFIG, (EPOCHS,)), "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10"))},
+    configs={
+        "small": kit.Wanted(CONFIG, (EPOCHS,)),
+        "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10")),
+    },
     nulls=LARGE,
-    passes={"linear": {
-        "small-*": LINEAR, "large-clusters": "A large start is kept.", "separated": "The data are linearly separable.",
-    }},
-)  # fmt: skip
+    passes={
+        "linear": {
+            "small-*": LINEAR,
+            "large-clusters": "A large start is kept.",
+            "separated": "The data are linearly separable.",
+        }
+    },
+)

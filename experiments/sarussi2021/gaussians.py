@@ -10,7 +10,16 @@ from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, LINEAR, EpochCurve, Groups, draw_neurons, draw_over_epochs, plane, read_groups
+from .groups import (
+    DASHED,
+    LINEAR,
+    EpochCurve,
+    Groups,
+    draw_neurons,
+    draw_over_epochs,
+    plane,
+    read_groups,
+)
 from .theory import agreement
 
 DIMENSIONS = (10, 50, 100)
@@ -19,15 +28,24 @@ DIMENSIONS = (10, 50, 100)
 def evidence_fig8(runs: kit.Runs) -> Mapping[int, kit.Evidence]:
     """Count by dimension the `shares` (K,) of neurons `w` and `u` in the PAR at the recorded `epochs` (K,)."""
     groups = {dim: read_groups(runs[f"dim-{dim}"]) for dim in DIMENSIONS}
-    return {dim: kit.Evidence(epochs=run.epochs, shares=run.par_shares) for dim, run in groups.items()}
+    return {
+        dim: kit.Evidence(epochs=run.epochs, shares=run.par_shares) for dim, run in groups.items()
+    }
 
 
 def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
     return [
-        kit.claim(f"{kind}-{dim}", f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at "
-                  "the end)", "Appendix I, Figure 8", kit.exactly(1), share[-1])
-        for dim, run in e.items() for kind, share in run.shares.items()
-    ]  # fmt: skip
+        kit.claim(
+            f"{kind}-{dim}",
+            f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at "
+            "the end)",
+            "Appendix I, Figure 8",
+            kit.exactly(1),
+            share[-1],
+        )
+        for dim, run in e.items()
+        for kind, share in run.shares.items()
+    ]
 
 
 def draw_fig8(e: Mapping[int, kit.Evidence]) -> kit.Drawing:
@@ -38,7 +56,9 @@ def draw_fig8(e: Mapping[int, kit.Evidence]) -> kit.Drawing:
             EpochCurve(run.epochs, run.shares[kind], f"{dim} dimensions", color, style)
             for (dim, run), color, style in zip(e.items(), kit.SERIES, styles, strict=False)
         ]
-        lines = draw_over_epochs(axes, k, f"Neurons ${kind}_i$", curves, "share in the PAR", share=True)
+        lines = draw_over_epochs(
+            axes, k, f"Neurons ${kind}_i$", curves, "share in the PAR", share=True
+        )
     kit.figure_legend(figure, lines, columns=3)
     return figure
 
@@ -50,12 +70,14 @@ FIGURE_8 = kit.Figure(
         "in several dimensions."
     ),
     configs={
-        f"dim-{dim}": kit.Wanted("sarussi2021/gaussians_50d.yaml", (f"dataset.dim={dim}",) if dim != 50 else ())
+        f"dim-{dim}": kit.Wanted(
+            "sarussi2021/gaussians_50d.yaml", (f"dataset.dim={dim}",) if dim != 50 else ()
+        )
         for dim in DIMENSIONS
     },
     nulls={"large": ("initialization.scale=10", "optimizer.epochs=500")},
     passes={"linear": {"w-* u-*": LINEAR}},
-)  # fmt: skip
+)
 
 
 NAN = float("nan")
@@ -71,17 +93,22 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     x, y, (W, U) = groups.data.x, groups.data.y, groups.last
     patterns = agreement.agreed_pattern(x, W), agreement.agreed_pattern(x, U)
     try:
-        predicted = agreement.agreement_directions(x, y, read_groups(runs["limit"]).alpha, *patterns)
+        predicted = agreement.agreement_directions(
+            x, y, read_groups(runs["limit"]).alpha, *patterns
+        )
     except InfeasibleError:
         predicted = None
     return kit.Evidence(
-        plane=plane(groups, 0.15), limit=read_groups(runs["limit"]), patterns=patterns, predicted=predicted,
+        plane=plane(groups, 0.15),
+        limit=read_groups(runs["limit"]),
+        patterns=patterns,
+        predicted=predicted,
         disagreements={
             kind: agreement.most_disagreements(x, H).astype(np.float64)
             for kind, H in (("w", groups.W), ("u", groups.U))
         },
         shares=groups.par_shares,
-    )  # fmt: skip
+    )
 
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
@@ -89,29 +116,62 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     margin = agreement.agreement_margin(groups.data.x, *groups.last, *e.patterns)
     cosine = NAN if e.predicted is None else e.limit.joint_cosine(-1, e.predicted)
     return [
-        kit.claim("accuracy", "The network classifies all points", "Figure 9(a)", kit.exactly(1), groups.accuracy),
-        *[kit.claim(f"agreement-{kind}", f"The largest number of points on which neurons {kind} disagree goes to zero",
-                    "Appendix J, Figure 9(c)", kit.exactly(0), values[-1])
-          for kind, values in e.disagreements.items()],
-        kit.claim("nar", r"The network is in an NAR (agreement margin $\beta$)",
-                  "Definition 6.2", kit.more_than(0), margin),
-        kit.claim("not-par", "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
-                  "Appendix J, Figure 9(d)", kit.less_than(1),
-                  kit.given(groups.accuracy == 1, min(share[-1] for share in e.shares.values()))),
-        kit.claim("limit", "The limit is the KKT point of the NAR that the network is in (joint cosine, rescaled time)",
-                  "Theorem 6.1, Appendix F", kit.more_than(0.999), cosine),
-    ]  # fmt: skip
+        kit.claim(
+            "accuracy",
+            "The network classifies all points",
+            "Figure 9(a)",
+            kit.exactly(1),
+            groups.accuracy,
+        ),
+        *[
+            kit.claim(
+                f"agreement-{kind}",
+                f"The largest number of points on which neurons {kind} disagree goes to zero",
+                "Appendix J, Figure 9(c)",
+                kit.exactly(0),
+                values[-1],
+            )
+            for kind, values in e.disagreements.items()
+        ],
+        kit.claim(
+            "nar",
+            r"The network is in an NAR (agreement margin $\beta$)",
+            "Definition 6.2",
+            kit.more_than(0),
+            margin,
+        ),
+        kit.claim(
+            "not-par",
+            "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
+            "Appendix J, Figure 9(d)",
+            kit.less_than(1),
+            kit.given(groups.accuracy == 1, min(share[-1] for share in e.shares.values())),
+        ),
+        kit.claim(
+            "limit",
+            "The limit is the KKT point of the NAR that the network is in (joint cosine, rescaled time)",
+            "Theorem 6.1, Appendix F",
+            kit.more_than(0.999),
+            cosine,
+        ),
+    ]
 
 
 def draw_fig9(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = draw_scene(axes[0], e.plane.regions, 0).handles
     kit.panel_label(axes[0], 0, "Decision regions")
-    handles += draw_neurons(axes[1], kit.directions(e.plane.groups.network[0]), e.plane.signs, "direction")
+    handles += draw_neurons(
+        axes[1], kit.directions(e.plane.groups.network[0]), e.plane.signs, "direction"
+    )
     kit.panel_label(axes[1], 1, "Neuron directions")
     looks = (kit.PALETTE.positive, "-"), (kit.PALETTE.negative, DASHED)
     for k, (title, shown, ylabel) in enumerate(
-        (("Most disagreements", e.disagreements, "points"), ("Neurons in the PAR", e.shares, "share in the PAR")), 2
+        (
+            ("Most disagreements", e.disagreements, "points"),
+            ("Neurons in the PAR", e.shares, "share in the PAR"),
+        ),
+        2,
     ):
         curves = [
             EpochCurve(e.plane.groups.epochs, values, f"neurons ${kind}_i$", *look)
@@ -133,8 +193,9 @@ FIGURE_9 = kit.Figure(
         "type in the perfect agreement regime (d) against epochs."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
-    nulls={"large": ("initialization.scale=30",)}, passes={"linear": {"accuracy agreement-* nar limit": LINEAR}},
-)  # fmt: skip
+    nulls={"large": ("initialization.scale=30",)},
+    passes={"linear": {"accuracy agreement-* nar limit": LINEAR}},
+)
 
 
 FIGURES = kit.by_id(FIGURE_8, FIGURE_9)

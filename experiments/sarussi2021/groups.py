@@ -16,7 +16,16 @@ from dynamics_cli.kinds import Samples
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.panels.inputs import data_window
 from dynamics_cli.plotting.panels.neurons import rays_scene
-from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, draw_scene, fixed, level_set, levels
+from dynamics_cli.plotting.scene import (
+    Role,
+    Scene,
+    SceneLayer,
+    Window,
+    draw_scene,
+    fixed,
+    level_set,
+    levels,
+)
 from dynamics_cli.plotting.time_axis import visible
 
 from .theory.agreement import Directions, agreement_share
@@ -97,7 +106,9 @@ def read_groups(run: kit.Run) -> Groups:
     per_epoch = 1.0 if batch is None else np.ceil(data.n / batch)
     slope = architecture.sigma.negative_slope or 0.0
     v = float(np.abs(a).max())
-    return Groups(data, iterations, iterations / per_epoch, H[:count, a > 0], H[:count, a < 0], slope, v)
+    return Groups(
+        data, iterations, iterations / per_epoch, H[:count, a > 0], H[:count, a < 0], slope, v
+    )
 
 
 def clustering(run: kit.Run) -> kit.Evidence:
@@ -111,13 +122,20 @@ def clustering(run: kit.Run) -> kit.Evidence:
     W, U, none = groups.W, groups.U, np.full(len(groups.W), np.nan)
     points = {"training": groups.data.x, "held-out": groups.data.x_test}
     return kit.Evidence(
-        epochs=groups.epochs, ratio=clustering_ratio(W, U), angle=np.maximum(largest_angle(W), largest_angle(U)),
+        epochs=groups.epochs,
+        ratio=clustering_ratio(W, U),
+        angle=np.maximum(largest_angle(W), largest_angle(U)),
         outside={
-            name: none if x is None else outside_linear_regime(x, W, U).mean(axis=-1) for name, x in points.items()
+            name: none if x is None else outside_linear_regime(x, W, U).mean(axis=-1)
+            for name, x in points.items()
         },
-        differ=sum(int(signs_differ(x, W[-1], U[-1], groups.alpha).sum()) for x in points.values() if x is not None),
+        differ=sum(
+            int(signs_differ(x, W[-1], U[-1], groups.alpha).sum())
+            for x in points.values()
+            if x is not None
+        ),
         sizes={name: 0 if x is None else len(x) for name, x in points.items()},
-    )  # fmt: skip
+    )
 
 
 def nearly_zero(part: str, size: int) -> kit.Interval:
@@ -128,7 +146,9 @@ def nearly_zero(part: str, size: int) -> kit.Interval:
     if part == "training" or not size:
         return kit.less_than(SMALL)
     chance = 2 * float(np.sqrt(SMALL * (1 - SMALL) / size))
-    return kit.Interval(None, SMALL + chance, f"< {SMALL:g} + {chance:.2g} (two binomial deviations)")
+    return kit.Interval(
+        None, SMALL + chance, f"< {SMALL:g} + {chance:.2g} (two binomial deviations)"
+    )
 
 
 DASHED = (0, (3, 1.5))
@@ -148,15 +168,29 @@ class EpochCurve(NamedTuple):
 
 @kit.styled
 def draw_over_epochs(
-    axes: Sequence[kit.Axes], panel: int, title: str, curves: Sequence[EpochCurve], ylabel: str, *, log: bool = False,
+    axes: Sequence[kit.Axes],
+    panel: int,
+    title: str,
+    curves: Sequence[EpochCurve],
+    ylabel: str,
+    *,
+    log: bool = False,
     share: bool = False,
-) -> list[Line2D]:  # fmt: skip
+) -> list[Line2D]:
     """Draw curves over epochs in the panel of that number and return them; a `share` has an axis from 0 to 1."""
     here = axes[panel]
-    log = kit.set_value_axis(here, np.concatenate([curve.values for curve in curves]), ylabel, log=log)
+    log = kit.set_value_axis(
+        here, np.concatenate([curve.values for curve in curves]), ylabel, log=log
+    )
     lines = [
         kit.draw_curve(
-            here, c.epochs, visible(c.values, log=log), log_time=True, color=c.color, ls=c.style, label=c.label
+            here,
+            c.epochs,
+            visible(c.values, log=log),
+            log_time=True,
+            color=c.color,
+            ls=c.style,
+            label=c.label,
         )
         for c in curves
     ]
@@ -172,12 +206,27 @@ def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
     """Tick 0 and the powers of ten from the first recorded epoch on; gray and // where the axis is linear, below it."""
     positive = epochs[epochs > 0]
     if len(positive) and epochs[0] == 0:
-        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": kit.SMALL, "clip_on": False}
+        look: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": kit.SMALL,
+            "clip_on": False,
+        }
         white = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
-        axes.text(0.5 * positive[0], 0.0, "//", transform=axes.get_xaxis_transform(), bbox=white, zorder=5, **look)
+        axes.text(
+            0.5 * positive[0],
+            0.0,
+            "//",
+            transform=axes.get_xaxis_transform(),
+            bbox=white,
+            zorder=5,
+            **look,
+        )
         axes.axvspan(0.0, positive[0], color=kit.PALETTE.muted, alpha=0.12, lw=0, zorder=0)
     if len(positive) > 1:
-        powers = np.arange(np.ceil(np.log10(positive[0]) + 0.2), np.floor(np.log10(positive[-1])) + 1)
+        powers = np.arange(
+            np.ceil(np.log10(positive[0]) + 0.2), np.floor(np.log10(positive[-1])) + 1
+        )
         axes.set_xticks([0.0, *(10.0**powers)])
         axes.set_xticks([], minor=True)
 
@@ -188,7 +237,9 @@ def plane(groups: Groups, margin: float = 0.25) -> kit.Evidence:
     The window is wider than the data by a share `margin`.
     """
     H, a = groups.network
-    regions = regions_scene(H, a, groups.alpha, data_window(groups.data.x, margin), data=groups.data)
+    regions = regions_scene(
+        H, a, groups.alpha, data_window(groups.data.x, margin), data=groups.data
+    )
     return kit.Evidence(groups=groups, regions=regions, signs=np.sign(a))
 
 
@@ -210,9 +261,15 @@ def boundary_directions(H: kit.Floats, a: kit.Floats, alpha: float) -> kit.Float
 
 
 def regions_scene(
-    H: kit.Floats, a: kit.Floats, alpha: float, window: Window, heights: Sequence[float] = (0.0,), *,
-    shade: tuple[float, float] = (0.3, 0.0), data: Samples | None = None,
-) -> Scene:  # fmt: skip
+    H: kit.Floats,
+    a: kit.Floats,
+    alpha: float,
+    window: Window,
+    heights: Sequence[float] = (0.0,),
+    *,
+    shade: tuple[float, float] = (0.3, 0.0),
+    data: Samples | None = None,
+) -> Scene:
     """Describe the signs of the output of a network `H` (m, 2), `a` (m,), its level sets of `heights`, and data."""
     sides = [np.linspace(low, high, PRINT.side) for low, high in (window[:2], window[2:])]
     points = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
@@ -222,12 +279,18 @@ def regions_scene(
     for height in heights:
         edge = [Role("theory", "decision boundary" if height == 0 else "")]
         size = 0.6 if height and 0 in heights else 1.1
-        layers.append(SceneLayer(form="segments", roles=edge, at=fixed(level_set(h, window, height)), z=1, size=size))
+        layers.append(
+            SceneLayer(
+                form="segments", roles=edge, at=fixed(level_set(h, window, height)), z=1, size=size
+            )
+        )
     if data is not None:
         rows = fixed(np.column_stack([data.x, data.y < 0]))
         signs = [Role("positive", "$y=+1$"), Role("negative", "$y=-1$", "s")]
         layers.append(SceneLayer(form="points", roles=signs, at=rows, z=3, size=3.4))
-    return Scene(title="Decision regions", alternative="Signs of the output.", layers=layers, window=window)
+    return Scene(
+        title="Decision regions", alternative="Signs of the output.", layers=layers, window=window
+    )
 
 
 def draw_neurons(
@@ -237,4 +300,6 @@ def draw_neurons(
     reach = kit.round_up(float(kit.norms(H).max())) if limit is None else limit
     names = {1: "neurons $w_i$", -1: "neurons $u_i$"}  # the paper's names of the two groups
     labels = (f"{label} 1", f"{label} 2")
-    return draw_scene(axes, rays_scene(lambda _: H, lambda _: signs, reach, names=labels, sign_names=names), 0).handles
+    return draw_scene(
+        axes, rays_scene(lambda _: H, lambda _: signs, reach, names=labels, sign_names=names), 0
+    ).handles

@@ -9,7 +9,13 @@ from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
 from .groups import boundary_directions, draw_neurons, regions_scene
-from .theory.clustering import outside_linear_regime, sharp_constant, sharpest, tightness, violations
+from .theory.clustering import (
+    outside_linear_regime,
+    sharp_constant,
+    sharpest,
+    tightness,
+    violations,
+)
 
 ALPHA = 0.2
 H_3 = np.array([[1.0, 0.6], [-0.4, 0.9]])
@@ -38,10 +44,13 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     worst = [(alpha, *sharpest(alpha)) for alpha in (0.05, 0.2, 0.5, 0.9)]
     return kit.Evidence(
         sets=regions_scene(H_3, A, ALPHA, WINDOW, LEVELS, shade=(0.1, 0.6)),
-        nonlinearity=float(np.var(h - fitted) / np.var(h)), clustered=int(counts[:, 0].sum()),
-        inside=int(counts[:, 1].sum()), violations=int(counts[:, 2].sum()), sharp=float(counts[:, 3].max()),
+        nonlinearity=float(np.var(h - fitted) / np.var(h)),
+        clustered=int(counts[:, 0].sum()),
+        inside=int(counts[:, 1].sum()),
+        violations=int(counts[:, 2].sum()),
+        sharp=float(counts[:, 3].max()),
         attained=min(tightness(x, W, U, alpha) / sharp_constant(alpha) for alpha, W, U, x in worst),
-    )  # fmt: skip
+    )
 
 
 def random_networks(rng: np.random.Generator) -> kit.Floats:
@@ -51,7 +60,9 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
         d, k = int(rng.integers(2, 20)), int(rng.integers(1, 12))
         spread, alpha = rng.uniform(0, 0.6), rng.uniform(0.01, 0.99)
         w, u = rng.standard_normal((2, 1, d))
-        near_w, near_u = (centre + spread * rng.standard_normal((k, d)) / np.sqrt(d) for centre in (w, u))
+        near_w, near_u = (
+            centre + spread * rng.standard_normal((k, d)) / np.sqrt(d) for centre in (w, u)
+        )
         x = rng.standard_normal((POINTS, d))
         perfect = violations(x, np.repeat(w, k, axis=0), np.repeat(u, k, axis=0), alpha)
         inside = np.count_nonzero(~outside_linear_regime(x, near_w, near_u))
@@ -62,21 +73,55 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     return [
-        kit.theory("boundary", "The decision boundary is a straight line (bend in degrees)",
-                  "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(H_3, A, ALPHA)),
-        kit.theory("output", "The output is not a linear function (share of its variance that no linear function "
-                   "explains)", "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
-        kit.theory("corollary-6.1", "Perfectly clustered networks decide linearly (other signs among "
-                   f"{NETWORKS * POINTS} random points)", "Corollary 6.1", kit.exactly(0), e.clustered),
-        kit.theory("theorem-5.1", r"In the linear regime the sign is the sign of $\langle \bar w - \bar u, x\rangle$ "
-                  f"(violations at {e.inside} points in it)", "Theorem 5.1", kit.exactly(0), e.violations),
-        kit.theory("sharp", r"$(1 - \alpha)/(1 + \alpha)$ may replace the constant 2 (largest "
-                   r"$|\langle \bar w - \bar u, x\rangle| / (r \|x\|)$ at which the signs of a random network differ, "
-                   "over it)",
-                   "derived, see sharp_constant", kit.at_most(1), e.sharp),
-        kit.theory("attained", "No smaller constant will do: two neurons u on either side of 0 attain that one (the "
-                   "same, least of four slopes)", "derived, see sharpest", kit.near(1, 1e-6), e.attained),
-    ]  # fmt: skip
+        kit.theory(
+            "boundary",
+            "The decision boundary is a straight line (bend in degrees)",
+            "Figure 3, Corollary 6.1",
+            kit.near(0, 1e-9),
+            bend(H_3, A, ALPHA),
+        ),
+        kit.theory(
+            "output",
+            "The output is not a linear function (share of its variance that no linear function "
+            "explains)",
+            "Section 5.1, Figure 3",
+            kit.more_than(0),
+            e.nonlinearity,
+        ),
+        kit.theory(
+            "corollary-6.1",
+            "Perfectly clustered networks decide linearly (other signs among "
+            f"{NETWORKS * POINTS} random points)",
+            "Corollary 6.1",
+            kit.exactly(0),
+            e.clustered,
+        ),
+        kit.theory(
+            "theorem-5.1",
+            r"In the linear regime the sign is the sign of $\langle \bar w - \bar u, x\rangle$ "
+            f"(violations at {e.inside} points in it)",
+            "Theorem 5.1",
+            kit.exactly(0),
+            e.violations,
+        ),
+        kit.theory(
+            "sharp",
+            r"$(1 - \alpha)/(1 + \alpha)$ may replace the constant 2 (largest "
+            r"$|\langle \bar w - \bar u, x\rangle| / (r \|x\|)$ at which the signs of a random network differ, "
+            "over it)",
+            "derived, see sharp_constant",
+            kit.at_most(1),
+            e.sharp,
+        ),
+        kit.theory(
+            "attained",
+            "No smaller constant will do: two neurons u on either side of 0 attain that one (the "
+            "same, least of four slopes)",
+            "derived, see sharpest",
+            kit.near(1, 1e-6),
+            e.attained,
+        ),
+    ]
 
 
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
@@ -96,7 +141,7 @@ FIGURE_3 = kit.Figure(
         "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
-)  # fmt: skip
+)
 
 
 H_5 = np.array([[1.0, 0.5], [-0.3, 1.0]])
@@ -110,39 +155,62 @@ def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
     """Map the outputs of both networks."""
     angles = (np.arange(DIRECTIONS) + 0.5) * 2 * np.pi / DIRECTIONS
     return kit.Evidence(
-        leaky=regions_scene(H_5, A, ALPHA, WINDOW), relu=regions_scene(H_5, A, 0.0, WINDOW, (-FINE, FINE)),
+        leaky=regions_scene(H_5, A, ALPHA, WINDOW),
+        relu=regions_scene(H_5, A, 0.0, WINDOW, (-FINE, FINE)),
         signs=np.sign(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), H_5, A, 0.0)),
-    )  # fmt: skip
+    )
 
 
 def best_linear(signs: kit.Floats) -> float:
     """Return the least share of directions that a half-plane decides otherwise than `signs` (n,) on a circle."""
     n = len(signs)
     turns = np.concatenate([[0.0], np.cumsum(np.concatenate([signs, signs]))])
-    inside = turns[n // 2 : n // 2 + n] - turns[:n]  # sum of the signs over a half circle from every direction
+    inside = (
+        turns[n // 2 : n // 2 + n] - turns[:n]
+    )  # sum of the signs over a half circle from every direction
     total = float(signs.sum())
     agree = (inside - (total - inside)).max()  # right minus wrong
     return float((np.count_nonzero(signs) - agree) / 2 / n)
 
 
 def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
-    between = float(np.degrees(np.arccos(H_5[0] @ H_5[1] / np.linalg.norm(H_5[0]) / np.linalg.norm(H_5[1]))))
+    between = float(
+        np.degrees(np.arccos(H_5[0] @ H_5[1] / np.linalg.norm(H_5[0]) / np.linalg.norm(H_5[1])))
+    )
     zero = e.signs == 0
     least = min(best_linear(np.where(zero, label, e.signs)) for label in (1.0, -1.0))
     return [
-        kit.theory("leaky-linear", "Leaky ReLU: the decision boundary is linear (bend in degrees)",
-                  "Appendix D.1, Figure 5(a); Theorem 5.1",
-                  kit.near(0, 1e-9), bend(H_5, A, ALPHA)),
-        kit.theory("relu-zero", "ReLU: the output is 0 in a sector (opening angle in degrees; 180 minus the angle of w "
-                   "and u)", "Appendix D.1, Figure 5(b)", kit.near(180 - between, 0.01), float(360 * np.mean(zero))),
-        kit.theory("relu-not-linear", "ReLU: the boundary is not linear, whichever label 0 gets (directions that the "
-                   "best line gets wrong)", "Appendix D.1, Figure 5(b)", kit.more_than(0), least),
-    ]  # fmt: skip
+        kit.theory(
+            "leaky-linear",
+            "Leaky ReLU: the decision boundary is linear (bend in degrees)",
+            "Appendix D.1, Figure 5(a); Theorem 5.1",
+            kit.near(0, 1e-9),
+            bend(H_5, A, ALPHA),
+        ),
+        kit.theory(
+            "relu-zero",
+            "ReLU: the output is 0 in a sector (opening angle in degrees; 180 minus the angle of w "
+            "and u)",
+            "Appendix D.1, Figure 5(b)",
+            kit.near(180 - between, 0.01),
+            float(360 * np.mean(zero)),
+        ),
+        kit.theory(
+            "relu-not-linear",
+            "ReLU: the boundary is not linear, whichever label 0 gets (directions that the "
+            "best line gets wrong)",
+            "Appendix D.1, Figure 5(b)",
+            kit.more_than(0),
+            least,
+        ),
+    ]
 
 
 def draw_fig5(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
-    left, right = (draw_scene(axes[k], scene, 0).handles for k, scene in enumerate((e.leaky, e.relu)))
+    left, right = (
+        draw_scene(axes[k], scene, 0).handles for k, scene in enumerate((e.leaky, e.relu))
+    )
     kit.panel_labels(axes, "Leaky ReLU", "ReLU")
     for panel in axes:
         for vector, sign, label in ((H_5[0], 1, "$w$"), (H_5[1], -1, "$u$")):
@@ -163,7 +231,7 @@ FIGURE_5 = kit.Figure(
         "Decision regions of a network of two neurons with leaky ReLU (a) and with ReLU (b); in the white sector the "
         "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
     ),
-)  # fmt: skip
+)
 
 
 FIGURES = kit.by_id(FIGURE_3, FIGURE_5)

@@ -20,7 +20,10 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     def field(_: float, w: kit.Floats) -> kit.Floats:
         return np.asarray(w[::-1] * (S - w[0] * w[1]))
 
-    solved = [solve_ivp(field, (0, times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-14).y.T for start in STARTS]
+    solved = [
+        solve_ivp(field, (0, times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-14).y.T
+        for start in STARTS
+    ]
     return kit.Evidence(times=times, paths=[np.asarray(path) for path in solved])
 
 
@@ -28,26 +31,60 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     kept = [path[:, 0] ** 2 - path[:, 1] ** 2 for path in e.paths]
     balanced = linear_mode(e.times, STARTS[2][0] * STARTS[2][1], S, 2)[:, 0]
     return [
-        kit.theory("conserved", "$a^2 - b^2$ is conserved (largest change)", "Section 1.1, Figure 2",
-                   kit.at_most(1e-7), max(np.ptp(path) for path in kept)),
-        kit.theory("learnt", "Trajectories off the line a = -b end on the hyperbola a b = s (largest distance)",
-                   "Figure 2", kit.at_most(1e-3), max(abs(path[-1].prod() - S) for path in e.paths[:3])),
-        kit.theory("saddle", "On a = -b trajectories end in the saddle at 0 (largest size of a weight in the end)",
-                   "Figure 2", kit.at_most(0.01), np.abs(e.paths[3][-1]).max()),
-        kit.theory("logistic", "From a = b the product a b follows Eq. 12 (largest difference)", "Eq. 12",
-                   kit.at_most(1e-6), np.abs(e.paths[2].prod(1) - balanced).max()),
-    ]  # fmt: skip
+        kit.theory(
+            "conserved",
+            "$a^2 - b^2$ is conserved (largest change)",
+            "Section 1.1, Figure 2",
+            kit.at_most(1e-7),
+            max(np.ptp(path) for path in kept),
+        ),
+        kit.theory(
+            "learnt",
+            "Trajectories off the line a = -b end on the hyperbola a b = s (largest distance)",
+            "Figure 2",
+            kit.at_most(1e-3),
+            max(abs(path[-1].prod() - S) for path in e.paths[:3]),
+        ),
+        kit.theory(
+            "saddle",
+            "On a = -b trajectories end in the saddle at 0 (largest size of a weight in the end)",
+            "Figure 2",
+            kit.at_most(0.01),
+            np.abs(e.paths[3][-1]).max(),
+        ),
+        kit.theory(
+            "logistic",
+            "From a = b the product a b follows Eq. 12 (largest difference)",
+            "Eq. 12",
+            kit.at_most(1e-6),
+            np.abs(e.paths[2].prod(1) - balanced).max(),
+        ),
+    ]
 
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(1, aspect=1.0, extra_height=0.1)
     a, b = np.meshgrid(np.linspace(-2, 2, 50), np.linspace(-2, 2, 50))
-    axes.streamplot(a, b, b * (S - a * b), a * (S - a * b), color=kit.PALETTE.faint, density=1.0, linewidth=0.7,
-                    arrowsize=0.7)  # fmt: skip
+    axes.streamplot(
+        a,
+        b,
+        b * (S - a * b),
+        a * (S - a * b),
+        color=kit.PALETTE.faint,
+        density=1.0,
+        linewidth=0.7,
+        arrowsize=0.7,
+    )
     x = np.linspace(S / 2, 2, 100)
     for sign in (1, -1):
-        axes.plot(sign * x, sign * S / x, color=kit.PALETTE.function, lw=2, label="$ab = s$" if sign > 0 else None)
+        axes.plot(
+            sign * x,
+            sign * S / x,
+            color=kit.PALETTE.function,
+            lw=2,
+            label="$ab = s$" if sign > 0 else None,
+        )
     axes.plot([-2, 2], [2, -2], color=kit.PALETTE.rank, ls="--", label="stable manifold of 0")
     for k, path in enumerate(e.paths[:2]):
         axes.plot(*path.T, color=kit.PALETTE.measured, label=None if k else "trajectories")

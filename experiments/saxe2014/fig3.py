@@ -32,13 +32,24 @@ def path(run: kit.Run) -> kit.Evidence:
     architecture: Any = run.config.architecture
     lr, iterations = float(run.config.optimizer.lr), np.asarray(run.snapshot_iterations)  # type: ignore[attr-defined]
     U, s, Vt = np.linalg.svd(run.dataset().y.T, full_matrices=False)  # (1000, 32), (32,), (32, 32)
-    hidden = np.asarray(architecture.sigma.value(np.asarray(run.parameters["hidden_weight"], np.float64)))
-    seen = np.einsum("oa,koh->kah", U, np.asarray(run.parameters["output_weight"]), optimize=True)  # (K, 32, h)
+    hidden = np.asarray(
+        architecture.sigma.value(np.asarray(run.parameters["hidden_weight"], np.float64))
+    )
+    seen = np.einsum(
+        "oa,koh->kah", U, np.asarray(run.parameters["output_weight"]), optimize=True
+    )  # (K, 32, h)
     u = np.einsum("kah,khi,ai->ka", seen, hidden, Vt, optimize=True)
     theory = linear_mode(lr * iterations, U0, s, 2)
-    delays = lr * np.array([kit.crossing(iterations, u[:, k], s[k] / 2) for k in range(len(s))]) / half_time(s, U0) - 1
+    delays = (
+        lr
+        * np.array([kit.crossing(iterations, u[:, k], s[k] / 2) for k in range(len(s))])
+        / half_time(s, U0)
+        - 1
+    )
     deviation = float(np.abs(u - theory)[:, 0].max() / s[0])
-    return kit.Evidence(iterations=iterations, u=u, s=s, theory=theory, delays=delays, deviation=deviation)
+    return kit.Evidence(
+        iterations=iterations, u=u, s=s, theory=theory, delays=delays, deviation=deviation
+    )
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -46,10 +57,14 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     paths = {role: path(run) for role, run in runs.items()}
     chosen = np.array(MODES) - 1
     delays = {
-        kind: np.array([modes.delays[chosen] for role, modes in paths.items() if role.split(" + ")[0] == kind])
+        kind: np.array(
+            [modes.delays[chosen] for role, modes in paths.items() if role.split(" + ")[0] == kind]
+        )
         for kind in KINDS
     }
-    return kit.Evidence(paths={role: modes for role, modes in paths.items() if " + " not in role}, delays=delays)
+    return kit.Evidence(
+        paths={role: modes for role, modes in paths.items() if " + " not in role}, delays=delays
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -58,20 +73,45 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     exact = e.paths["decoupled"]
     s, lr = exact.s[0], 5e-4
     return [
-        kit.claim("exact", "From a decoupled start the first mode follows Eq. 12 (largest difference over s, over the "
-                  r"error of Euler's method, $\lambda s \ln(s/u_0)/8$)", "Eq. 12; error derived", kit.near(1, 0.2),
-                  exact.deviation / (lr * s * np.log(s / U0) / 8)),
-        kit.claim("exact-half", "From a decoupled start the first mode reaches half its strength later by the share "
-                  r"$\lambda s/2$ (measured over it)", "Eq. 12; error derived", kit.near(1, 0.2),
-                  exact.delays[0] / (lr * s / 2)),
-        kit.claim("order", "From small random weights modes are learnt in the order of their strengths (modes that "
-                  "reach half later than the one before)", "Figure 3", kit.exactly(len(MODES) - 1),
-                  np.sum(np.diff((1 + linear) * half_time(e.paths["linear"].s[chosen], U0)) > 0)),
-        kit.claim("random", "Modes are learnt later than by Eq. 12 on average (mean delay of these modes)",
-                  "Figure 3 right", kit.more_than(0), linear.mean()),
-        kit.claim("tanh", "Networks with tanh learn later than linear ones (modes of seven)", "Figure 3 right",
-                  kit.exactly(len(MODES)), np.sum(tanh > linear)),
-    ]  # fmt: skip
+        kit.claim(
+            "exact",
+            "From a decoupled start the first mode follows Eq. 12 (largest difference over s, over the "
+            r"error of Euler's method, $\lambda s \ln(s/u_0)/8$)",
+            "Eq. 12; error derived",
+            kit.near(1, 0.2),
+            exact.deviation / (lr * s * np.log(s / U0) / 8),
+        ),
+        kit.claim(
+            "exact-half",
+            "From a decoupled start the first mode reaches half its strength later by the share "
+            r"$\lambda s/2$ (measured over it)",
+            "Eq. 12; error derived",
+            kit.near(1, 0.2),
+            exact.delays[0] / (lr * s / 2),
+        ),
+        kit.claim(
+            "order",
+            "From small random weights modes are learnt in the order of their strengths (modes that "
+            "reach half later than the one before)",
+            "Figure 3",
+            kit.exactly(len(MODES) - 1),
+            np.sum(np.diff((1 + linear) * half_time(e.paths["linear"].s[chosen], U0)) > 0),
+        ),
+        kit.claim(
+            "random",
+            "Modes are learnt later than by Eq. 12 on average (mean delay of these modes)",
+            "Figure 3 right",
+            kit.more_than(0),
+            linear.mean(),
+        ),
+        kit.claim(
+            "tanh",
+            "Networks with tanh learn later than linear ones (modes of seven)",
+            "Figure 3 right",
+            kit.exactly(len(MODES)),
+            np.sum(tanh > linear),
+        ),
+    ]
 
 
 @kit.styled
@@ -80,9 +120,21 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     colors = {"linear": kit.SERIES[0], "tanh": kit.SERIES[2]}
     linear = e.paths["linear"]
     for mode in MODES:
-        left.plot(linear.iterations, linear.theory[:, mode - 1], color=kit.SERIES[1], label="theory, Eq. 12")
+        left.plot(
+            linear.iterations,
+            linear.theory[:, mode - 1],
+            color=kit.SERIES[1],
+            label="theory, Eq. 12",
+        )
         for name, color in colors.items():
-            left.plot(e.paths[name].iterations, e.paths[name].u[:, mode - 1], color=color, lw=0.9, ls="--", label=name)
+            left.plot(
+                e.paths[name].iterations,
+                e.paths[name].u[:, mode - 1],
+                color=color,
+                lw=0.9,
+                ls="--",
+                label=name,
+            )
     kit.set_time_axis(left, linear.iterations)
     left.set_ylabel("strength of the mode")
     x = np.arange(len(MODES))
@@ -110,11 +162,14 @@ FIGURE = kit.Figure(
         "tanh": kit.Wanted("saxe2014/tree.yaml", ("architecture.activation=tanh",)),
         "decoupled": kit.Wanted("saxe2014/tree.yaml", (DECOUPLED, "optimizer.iterations=500")),
     },
-    presets={"full": {
-        f"{kind} + {seed}": kit.Wanted(
-            "saxe2014/tree.yaml", (f"architecture.activation={kind}", f"seed={seed}", *LONGER)
-        )
-        for kind in KINDS for seed in range(1, SEEDS)
-    }},
+    presets={
+        "full": {
+            f"{kind} + {seed}": kit.Wanted(
+                "saxe2014/tree.yaml", (f"architecture.activation={kind}", f"seed={seed}", *LONGER)
+            )
+            for kind in KINDS
+            for seed in range(1, SEEDS)
+        }
+    },
     passes={"linear": {"exact* order random": "Linear networks decide it: this null leaves them."}},
-)  # fmt: skip
+)

@@ -30,10 +30,14 @@ def trained(run: kit.Run) -> tuple[float, float]:
     modes, lr = read_setting(run), run.config.optimizer.lr  # type: ignore[attr-defined]
 
     def time(k: int, u: float) -> float:
-        roots = CubicSpline(lr * run.snapshot_iterations, modes.strengths[:, k]).solve(u, extrapolate=False)
+        roots = CubicSpline(lr * run.snapshot_iterations, modes.strengths[:, k]).solve(
+            u, extrapolate=False
+        )
         return float(roots[0]) if len(roots) else float("nan")
 
-    ratios = [time(k, s / 2) / time_between(U0, s / 2, s, modes.depth) for k, s in enumerate(modes.s)]
+    ratios = [
+        time(k, s / 2) / time_between(U0, s / 2, s, modes.depth) for k, s in enumerate(modes.s)
+    ]
     return modes.depth * time(-1, U), float(np.abs(np.array(ratios) - 1).max())
 
 
@@ -45,7 +49,12 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     n times the time to U, and at both steps the largest relative deviation of a mode's half time from Eq. 15.
     """
     deep = [[runs[DEEP(N - 1, c)] for c in LARGE_STEPS] for N in LAYERS]
-    took = np.array([min(run.iterations if run.final_loss <= ARRIVED else np.inf for run in some) for some in deep])
+    took = np.array(
+        [
+            min(run.iterations if run.final_loss <= ARRIVED else np.inf for run in some)
+            for some in deep
+        ]
+    )
     networks = np.array([[trained(runs[f"n = {n}, step {lr:g}"]) for lr in STEPS] for n in TRAINED])
     steps = [descent(N - 1, RATES / (N - 1), U0, U, S, limit=3000) for N in LAYERS]
     return kit.Evidence(
@@ -53,9 +62,13 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         sharpness=np.array([run.measures["sharpness"][-1].item() for run, *_ in deep]),
         flow=np.array([(N - 1) * time_between(U0, U, S, N - 1) for N in LAYERS]),
         best=np.array([needed.min() for needed in steps]),
-        rate=np.array([RATES[np.argmin(needed)] / (N - 1) for N, needed in zip(LAYERS, steps, strict=True)]),
-        limit=infinite_depth(U0, U, S), trained=networks[:, 1, 0], deviations=networks[..., 1],
-    )  # fmt: skip
+        rate=np.array(
+            [RATES[np.argmin(needed)] / (N - 1) for N, needed in zip(LAYERS, steps, strict=True)]
+        ),
+        limit=infinite_depth(U0, U, S),
+        trained=networks[:, 1, 0],
+        deviations=networks[..., 1],
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -63,43 +76,116 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     order = e.deviations[:, 0] / e.deviations[:, 1]
     depth = np.log(np.array(LAYERS) - 1)
     return [
-        kit.theory("rising", "At the step $1/(n s^{2 - 2/n})$ the time grows with depth (least growth)", "Eq. 15",
-                   kit.more_than(0), np.diff(e.flow).min()),
-        kit.theory("finite", "The learning time stays below the time of infinite depth (largest over it)",
-                   "Eqs. 16, 17",
-                   kit.less_than(1), e.flow.max() / e.limit),
-        kit.theory("limit", "The learning time tends to the time of infinite depth (time of 10 001 layers over it)",
-                   "Eqs. 16, 17", kit.near(1, 0.02), 1e4 * time_between(U0, U, S, 10000) / e.limit),
-        kit.theory("saturates", "Gradient descent at its best step: 101 layers take hardly longer than 51 (ratio)",
-                   "Figure 4; range ours", kit.less_than(1.25), e.best[-1] / e.best[-2]),
-        kit.claim("trained", "Networks of 4, 5, 6 and 9 layers from a decoupled start have every mode half learnt when "
-                  "Eq. 15 says, up to the error of Euler's method (largest relative deviation at a step over that at "
-                  "half of it, the farthest from 2)", "Eq. 15; error derived", kit.near(2, 0.2),
-                  order[np.argmax(np.abs(order - 2))]),
-        kit.claim("saturates-networks", "Networks from a decoupled start, at the best of three steps: 101 layers "
-                  "take hardly longer than 51 (ratio)", "Figure 4; range ours", kit.less_than(1.25),
-                  e.deep[-1] / e.deep[-2]),
-        kit.claim("steps", "Steps shrink as 1/n (power of n of the largest step that is stable at the end of these "
-                  "networks, 2 over the sharpness)", "Figure 4 right", kit.near(-1, 0.1),
-                  -np.polyfit(depth, np.log(e.sharpness), 1)[0]),
-        kit.theory("step", "The best step falls with depth as the step 1/(n s^(2-2/n)) does (the same power)",
-                   "Figure 4 right", kit.near(-1, 0.1),
-                   np.polyfit(depth, np.log(e.rate), 1)[0]),
-    ]  # fmt: skip
+        kit.theory(
+            "rising",
+            "At the step $1/(n s^{2 - 2/n})$ the time grows with depth (least growth)",
+            "Eq. 15",
+            kit.more_than(0),
+            np.diff(e.flow).min(),
+        ),
+        kit.theory(
+            "finite",
+            "The learning time stays below the time of infinite depth (largest over it)",
+            "Eqs. 16, 17",
+            kit.less_than(1),
+            e.flow.max() / e.limit,
+        ),
+        kit.theory(
+            "limit",
+            "The learning time tends to the time of infinite depth (time of 10 001 layers over it)",
+            "Eqs. 16, 17",
+            kit.near(1, 0.02),
+            1e4 * time_between(U0, U, S, 10000) / e.limit,
+        ),
+        kit.theory(
+            "saturates",
+            "Gradient descent at its best step: 101 layers take hardly longer than 51 (ratio)",
+            "Figure 4; range ours",
+            kit.less_than(1.25),
+            e.best[-1] / e.best[-2],
+        ),
+        kit.claim(
+            "trained",
+            "Networks of 4, 5, 6 and 9 layers from a decoupled start have every mode half learnt when "
+            "Eq. 15 says, up to the error of Euler's method (largest relative deviation at a step over that at "
+            "half of it, the farthest from 2)",
+            "Eq. 15; error derived",
+            kit.near(2, 0.2),
+            order[np.argmax(np.abs(order - 2))],
+        ),
+        kit.claim(
+            "saturates-networks",
+            "Networks from a decoupled start, at the best of three steps: 101 layers "
+            "take hardly longer than 51 (ratio)",
+            "Figure 4; range ours",
+            kit.less_than(1.25),
+            e.deep[-1] / e.deep[-2],
+        ),
+        kit.claim(
+            "steps",
+            "Steps shrink as 1/n (power of n of the largest step that is stable at the end of these "
+            "networks, 2 over the sharpness)",
+            "Figure 4 right",
+            kit.near(-1, 0.1),
+            -np.polyfit(depth, np.log(e.sharpness), 1)[0],
+        ),
+        kit.theory(
+            "step",
+            "The best step falls with depth as the step 1/(n s^(2-2/n)) does (the same power)",
+            "Figure 4 right",
+            kit.near(-1, 0.1),
+            np.polyfit(depth, np.log(e.rate), 1)[0],
+        ),
+    ]
 
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.25)
-    left.semilogx(LAYERS, e.flow, color=kit.PALETTE.theory, marker=kit.MARKER, label=r"flow, step $1/(n s^{2-2/n})$")
-    left.plot(LAYERS, e.best, color=kit.PALETTE.measured, marker=kit.MARKER, label="descent, best step")
-    left.plot([n + 1 for n in TRAINED], e.trained, color=kit.SERIES[2], marker="x", ls="", label="networks near flow")
-    left.plot(LAYERS, e.deep, color=kit.SERIES[2], marker="s", mfc="none", ls="", label="networks, descent")
+    left.semilogx(
+        LAYERS,
+        e.flow,
+        color=kit.PALETTE.theory,
+        marker=kit.MARKER,
+        label=r"flow, step $1/(n s^{2-2/n})$",
+    )
+    left.plot(
+        LAYERS, e.best, color=kit.PALETTE.measured, marker=kit.MARKER, label="descent, best step"
+    )
+    left.plot(
+        [n + 1 for n in TRAINED],
+        e.trained,
+        color=kit.SERIES[2],
+        marker="x",
+        ls="",
+        label="networks near flow",
+    )
+    left.plot(
+        LAYERS,
+        e.deep,
+        color=kit.SERIES[2],
+        marker="s",
+        mfc="none",
+        ls="",
+        label="networks, descent",
+    )
     left.axhline(e.limit, color=kit.PALETTE.theory, ls="--", lw=0.8, label="infinite depth, Eq. 17")
     left.set(xlabel="layers $N_l$", ylabel="iterations to $u = 0.99 s$", ylim=(0, 1.3 * e.limit))
-    right.loglog(np.array(LAYERS), e.rate, color=kit.PALETTE.measured, marker=kit.MARKER, label="best step")
-    right.plot(LAYERS, 2 / e.sharpness, color=kit.SERIES[2], marker="s", mfc="none", ls="", label="2 / sharpness")
-    right.loglog(LAYERS, 1 / (np.array(LAYERS) - 1), color=kit.PALETTE.theory, ls=":", label="$1/n$")
+    right.loglog(
+        np.array(LAYERS), e.rate, color=kit.PALETTE.measured, marker=kit.MARKER, label="best step"
+    )
+    right.plot(
+        LAYERS,
+        2 / e.sharpness,
+        color=kit.SERIES[2],
+        marker="s",
+        mfc="none",
+        ls="",
+        label="2 / sharpness",
+    )
+    right.loglog(
+        LAYERS, 1 / (np.array(LAYERS) - 1), color=kit.PALETTE.theory, ls=":", label="$1/n$"
+    )
     right.set(xlabel="layers $N_l$", ylabel="step")
     for axes in (left, right):
         axes.set_xticks(LAYERS, labels=[str(N) for N in LAYERS])
@@ -112,7 +198,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 def _network(n: int, strengths: tuple[float, ...], *more: str) -> kit.Wanted:
     """Return n matrices from a decoupled start on modes of these strengths."""
-    data = f"dataset={{kind: linear_map, inputs: 4, outputs: 4, singular_values: {list(strengths)}}}"
+    data = (
+        f"dataset={{kind: linear_map, inputs: 4, outputs: 4, singular_values: {list(strengths)}}}"
+    )
     start = f"initialization={{kind: decoupled, scale: {U0}}}"
     shape = f"architecture.widths={[4] * (n - 1)}", "architecture.outputs=4"
     return kit.Wanted("saxe2014/depth.yaml", (data, "dtype=float64", *shape, start, *more))
@@ -130,17 +218,23 @@ FIGURE = kit.Figure(
     configs={
         **{
             f"n = {n}, step {lr:g}": _network(
-                n, (2.0, 1.5, 1.0), f"optimizer={{kind: gd, lr: {lr}, iterations: {round(time / lr)}}}",
+                n,
+                (2.0, 1.5, 1.0),
+                f"optimizer={{kind: gd, lr: {lr}, iterations: {round(time / lr)}}}",
                 "record={snapshots: {kind: every, interval: 5}, measures: []}",
             )
-            for n, time in TRAINED.items() for lr in STEPS
+            for n, time in TRAINED.items()
+            for lr in STEPS
         },
         **{
             DEEP(n, c): _network(
-                n, (S,) * 4, f"optimizer={{kind: gd, lr: {c / n!r}, iterations: 3000, stop_below: {ARRIVED}}}",
+                n,
+                (S,) * 4,
+                f"optimizer={{kind: gd, lr: {c / n!r}, iterations: 3000, stop_below: {ARRIVED}}}",
                 "record.measures=[sharpness]",
             )
-            for n in (N - 1 for N in LAYERS) for c in LARGE_STEPS
+            for n in (N - 1 for N in LAYERS)
+            for c in LARGE_STEPS
         },
     },
-)  # fmt: skip
+)

@@ -14,9 +14,15 @@ LEFT = 0.01
 """Share of the loss of the zero network that ends a run."""
 START = {"orthogonal": "initialization.kind=orthogonal", "Gaussian": "initialization.kind=lecun"}
 STEPS: dict[str, dict[int, tuple[float, ...]]] = {
-         "orthogonal": dict.fromkeys((*DEPTHS, *MORE_DEPTHS), (0.5, 1.0, 1.5)),
-         "Gaussian": {2: (0.3, 0.6, 1.0), 3: (0.6, 0.8, 1.0), 4: (0.6, 0.8, 1.0), 6: (0.4, 0.6, 0.8),
-                      **dict.fromkeys((8, 12, 16), (0.2, 0.4, 0.6))}}  # fmt: skip
+    "orthogonal": dict.fromkeys((*DEPTHS, *MORE_DEPTHS), (0.5, 1.0, 1.5)),
+    "Gaussian": {
+        2: (0.3, 0.6, 1.0),
+        3: (0.6, 0.8, 1.0),
+        4: (0.6, 0.8, 1.0),
+        6: (0.4, 0.6, 0.8),
+        **dict.fromkeys((8, 12, 16), (0.2, 0.4, 0.6)),
+    },
+}
 """Start -> depth n -> steps that are tried, in units of 1/n; slightly larger steps diverge from some Gaussian draws."""
 
 
@@ -40,7 +46,9 @@ def evidence(runs: kit.Runs) -> dict[str, kit.Evidence]:
                 best[depth] = (took, losses)
         depths = sorted(best)
         by_start[start] = kit.Evidence(
-            depths=np.array(depths), iterations=np.array([best[n][0] for n in depths]), losses=best[DEPTHS[-1]][1]
+            depths=np.array(depths),
+            iterations=np.array([best[n][0] for n in depths]),
+            losses=best[DEPTHS[-1]][1],
         )
     return by_start
 
@@ -56,20 +64,37 @@ def claims(e: Mapping[str, kit.Evidence]) -> list[kit.Claim]:
     orthogonal, gaussian = e.values()
     longer = [run.iterations[np.isin(run.depths, DEPTHS[1:])] for run in (gaussian, orthogonal)]
     return [
-        kit.claim("flat", "From orthogonal weights depth costs hardly an iteration (16 matrices over 8)",
-                  "Figure 6A; range ours, Figure 4's", kit.less_than(1.25), growth(orthogonal, 16)),
-        kit.claim("grows", "From scaled Gaussian weights the learning time grows with depth (16 matrices over 8)",
-                  "Figure 6A; range ours, Figure 4's", kit.more_than(1.25), growth(gaussian, 16)),
-        kit.claim("sooner", "Orthogonal weights learn sooner (least ratio, Gaussian over orthogonal, 4 to 16 matrices)",
-                  "Figure 6A", kit.more_than(1), np.min(longer[0] / longer[1])),
-    ]  # fmt: skip
+        kit.claim(
+            "flat",
+            "From orthogonal weights depth costs hardly an iteration (16 matrices over 8)",
+            "Figure 6A; range ours, Figure 4's",
+            kit.less_than(1.25),
+            growth(orthogonal, 16),
+        ),
+        kit.claim(
+            "grows",
+            "From scaled Gaussian weights the learning time grows with depth (16 matrices over 8)",
+            "Figure 6A; range ours, Figure 4's",
+            kit.more_than(1.25),
+            growth(gaussian, 16),
+        ),
+        kit.claim(
+            "sooner",
+            "Orthogonal weights learn sooner (least ratio, Gaussian over orthogonal, 4 to 16 matrices)",
+            "Figure 6A",
+            kit.more_than(1),
+            np.min(longer[0] / longer[1]),
+        ),
+    ]
 
 
 @kit.styled
 def draw(e: Mapping[str, kit.Evidence]) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
     for color, (name, run) in zip(kit.SERIES, e.items(), strict=False):
-        left.loglog(run.depths, run.iterations, color=color, marker=kit.MARKER, label=f"{name} weights")
+        left.loglog(
+            run.depths, run.iterations, color=color, marker=kit.MARKER, label=f"{name} weights"
+        )
         right.loglog(np.arange(1, len(run.losses)), run.losses[1:], color=color)
     ticks = next(iter(e.values())).depths
     left.set_xticks(ticks, labels=[str(n) for n in ticks])
@@ -88,8 +113,10 @@ def _wanted(depths: tuple[int, ...]) -> dict[str, kit.Wanted]:
             "saxe2014/depth.yaml",
             (START[start], f"architecture.widths={[32] * (n - 1)}", f"optimizer.lr={c / n!r}"),
         )
-        for start in START for n in depths for c in STEPS[start].get(n, ())
-    }  # fmt: skip
+        for start in START
+        for n in depths
+        for c in STEPS[start].get(n, ())
+    }
 
 
 FIGURE = kit.Figure(

@@ -11,7 +11,10 @@ from dynamics_cli.theory.ntk import ntk
 
 SMALL, DEEP = ("0.1", "0.0316", "0.01", "0.001"), ("0.1", "0.0316")
 """sigma of the networks of two and of three matrices."""
-DEEPER = {4: ("optimizer.lr=0.1", "optimizer.iterations=1000"), 5: ("optimizer.lr=0.2", "optimizer.iterations=3000")}
+DEEPER = {
+    4: ("optimizer.lr=0.1", "optimizer.iterations=1000"),
+    5: ("optimizer.lr=0.2", "optimizer.iterations=3000"),
+}
 """Matrices of the deeper networks, from sigma = 0.1 -> how they are trained."""
 GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of anisotropic inputs, two matrices, sigma = 0.01."""
@@ -28,9 +31,15 @@ def silent(run: kit.Run) -> kit.Evidence:
     where that is not reached, with the loss `left` then, over the first.
     """
     x, y = run.dataset().x, run.dataset().y
-    initialization, optimizer = (getattr(run.config, name) for name in ("initialization", "optimizer"))
+    initialization, optimizer = (
+        getattr(run.config, name) for name in ("initialization", "optimizer")
+    )
     beta = x.T @ y / len(x)
-    names = [name for name in run.parameters if name not in ("output_weight", f"weight_{len(run.parameters)}")]
+    names = [
+        name
+        for name in run.parameters
+        if name not in ("output_weight", f"weight_{len(run.parameters)}")
+    ]
     W = np.asarray(run.parameters[names[0]], np.float64)
     gram = np.einsum("kmi,kmj->kij", W, W)
     predicted = np.nan
@@ -38,17 +47,29 @@ def silent(run: kit.Run) -> kit.Evidence:
         a, w = np.asarray(run.parameters["output_weight"][0], np.float64), W[0] @ beta
         c0 = float((a @ a + w @ w) / 4 + a @ w / 2)  # (q + r) / 2 of A, C.1
         predicted = float(np.log((np.sqrt(2) - 1) * (1 - c0) / c0) / 2) if c0 < 1 else np.nan
-    at, depth, alignment = run.snapshot_iterations, len(run.parameters), np.asarray(run.measures["kernel_alignment"])
+    at, depth, alignment = (
+        run.snapshot_iterations,
+        len(run.parameters),
+        np.asarray(run.measures["kernel_alignment"]),
+    )
     times, losses = float(optimizer.lr) * at, np.asarray(run.losses)[at] / run.losses[0]
     cosine = np.einsum("i,kij,j->k", beta, gram, beta) / np.linalg.norm(gram, axis=(1, 2))
     start, final, late = alignment[0], float(alignment[-1]), alignment[losses < 0.9]
     aligned = kit.crossing(times, alignment, start + 0.9 * (final_alignment(depth) - start))
     return kit.Evidence(
-        sigma=float(initialization.scale), depth=depth, times=times, losses=losses, alignment=alignment, final=final,
-        moves=float(np.ptp(late)) / final if len(late) else float("nan"), half=kit.crossing(times, -losses, -0.5),
-        predicted=predicted, turned=kit.crossing(times, cosine, 0.5), aligned=aligned,
+        sigma=float(initialization.scale),
+        depth=depth,
+        times=times,
+        losses=losses,
+        alignment=alignment,
+        final=final,
+        moves=float(np.ptp(late)) / final if len(late) else float("nan"),
+        half=kit.crossing(times, -losses, -0.5),
+        predicted=predicted,
+        turned=kit.crossing(times, cosine, 0.5),
+        aligned=aligned,
         left=float(np.interp(aligned, times, losses)),
-    )  # fmt: skip
+    )
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -71,8 +92,15 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     roles = [f"2 {s}" for s in SMALL], [f"3 {s}" for s in DEEP], [f"{L} matrices" for L in DEEPER]
     bent = [silent(runs[f"gamma {gamma}"]) for gamma in GAMMAS]
     two, three, deeper = ([silent(runs[role]) for role in some] for some in roles)
-    return kit.Evidence(two=two, three=three, deeper=deeper, anisotropic=bent, relu_first=errors[0],
-                        relu_last=errors[1], fitted=run.losses[-1] / run.losses[0])  # fmt: skip
+    return kit.Evidence(
+        two=two,
+        three=three,
+        deeper=deeper,
+        anisotropic=bent,
+        relu_first=errors[0],
+        relu_last=errors[1],
+        fitted=run.losses[-1] / run.losses[0],
+    )
 
 
 def final_alignment(depth: int, dimension: int = D) -> float:
@@ -88,7 +116,9 @@ def slope(x: kit.Floats, y: kit.Floats) -> float:
 def power(runs: list[kit.Evidence], times: list[float]) -> float:
     """Return the power of sigma with which times grow; NaN where one was not reached."""
     all_reached = min(times) > 0  # never for NaN
-    return slope(np.log([run.sigma for run in runs]), np.log(times)) if all_reached else float("nan")
+    return (
+        slope(np.log([run.sigma for run in runs]), np.log(times)) if all_reached else float("nan")
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -96,42 +126,108 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     halved, turned = ([getattr(run, name) for run in e.three] for name in ("half", "turned"))
     aligned, fitted = [run.aligned for run in small], e.fitted < 0.01
     return [
-        kit.claim("final-2", r"Two matrices: the final kernel is aligned as $L/\sqrt{L^2 + D - 1}$ (largest relative "
-                  r"error, $\sigma^2 \le$ 1e-3)", "A, Eq. 10", kit.at_most(0.01),
-                  max(abs(run.final / final_alignment(2) - 1) for run in small)),
-        kit.claim("final-3", r"Three matrices (relative error at $\sigma^2$ = 1e-3)", "A, Eq. 10", kit.at_most(0.02),
-                  abs(e.three[-1].final / final_alignment(3) - 1)),
-        *[kit.claim(f"final-{run.depth}", rf"{word} matrices (relative error at $\sigma^2$ = 1e-2)", "A, Eq. 10",
-                    kit.at_most(0.02), abs(run.final / final_alignment(run.depth) - 1))
-          for word, run in zip(("Four", "Five"), e.deeper, strict=True)],
-        kit.claim("half", "Two matrices: half the loss when predicted (largest relative error)", "A, C.1",
-                  kit.at_most(0.02), max(abs(run.half / run.predicted - 1) for run in e.two)),
-        kit.claim("slope", r"Alignment comes later by 1/2 for each unit of $\ln \sigma^{-2}$ (slope)",
-                  "A, C.1", kit.near(0.5, 0.01),
-                  -slope(2 * np.log([run.sigma for run in e.two]), np.array([run.half for run in e.two]))),
-        kit.claim("same", "Alignment comes at the same time for all scales (latest over earliest 90 %, "
-                  r"$\sigma^2 \le$ 1e-3)", "A, Section 3", kit.at_most(1.02), np.max(aligned) / np.min(aligned)),
-        kit.claim("silent", "Alignment comes while the loss has hardly fallen (least loss over the first then, "
-                  r"$\sigma^2 \le$ 1e-3)",
-                  "A, Section 3", kit.more_than(0.9), np.min([run.left for run in small])),
-        kit.claim("three-half", r"Three matrices: half the loss at a time $\sim 1/\sigma$ (power of $\sigma$)",
-                  "A, Figure 3",
-                  kit.near(-1, 0.1), power(e.three, halved)),
-        kit.claim("three-aligned", r"Three matrices: the first layer is aligned at a time $\sim 1/\sigma$ too (power; "
-                  "cosine 1/2)",
-                  "A, Figure 3",
-                  kit.near(-1, 0.1), power(e.three, turned)),
-        kit.claim("three-first", "Alignment comes before learning (its time over the time of half the loss, the "
-                  "larger)",
-                  "A, Figure 3", kit.less_than(1), np.max(np.divide(turned, halved))),
-        kit.claim("anisotropic", "The less white the inputs, the more the kernel moves while the loss falls (range of "
-                  r"the alignment after the first tenth, over its end: least growth from one $\gamma$ to the next)",
-                  "A, Figure 4; order", kit.more_than(0), np.diff([run.moves for run in e.anisotropic]).min()),
-        kit.claim("relu-last", "A ReLU network on white inputs is regression with its last kernel (relative distance "
-                  "on new points, within 10 %)", "A, Figure 1", kit.at_most(0.1), kit.given(fitted, e.relu_last)),
-        kit.claim("relu-first", "A ReLU network is not regression with its first kernel (distance, over that from the "
-                  "last)", "A, Figure 1", kit.more_than(1), e.relu_first / e.relu_last if fitted else np.nan),
-    ]  # fmt: skip
+        kit.claim(
+            "final-2",
+            r"Two matrices: the final kernel is aligned as $L/\sqrt{L^2 + D - 1}$ (largest relative "
+            r"error, $\sigma^2 \le$ 1e-3)",
+            "A, Eq. 10",
+            kit.at_most(0.01),
+            max(abs(run.final / final_alignment(2) - 1) for run in small),
+        ),
+        kit.claim(
+            "final-3",
+            r"Three matrices (relative error at $\sigma^2$ = 1e-3)",
+            "A, Eq. 10",
+            kit.at_most(0.02),
+            abs(e.three[-1].final / final_alignment(3) - 1),
+        ),
+        *[
+            kit.claim(
+                f"final-{run.depth}",
+                rf"{word} matrices (relative error at $\sigma^2$ = 1e-2)",
+                "A, Eq. 10",
+                kit.at_most(0.02),
+                abs(run.final / final_alignment(run.depth) - 1),
+            )
+            for word, run in zip(("Four", "Five"), e.deeper, strict=True)
+        ],
+        kit.claim(
+            "half",
+            "Two matrices: half the loss when predicted (largest relative error)",
+            "A, C.1",
+            kit.at_most(0.02),
+            max(abs(run.half / run.predicted - 1) for run in e.two),
+        ),
+        kit.claim(
+            "slope",
+            r"Alignment comes later by 1/2 for each unit of $\ln \sigma^{-2}$ (slope)",
+            "A, C.1",
+            kit.near(0.5, 0.01),
+            -slope(2 * np.log([run.sigma for run in e.two]), np.array([run.half for run in e.two])),
+        ),
+        kit.claim(
+            "same",
+            "Alignment comes at the same time for all scales (latest over earliest 90 %, "
+            r"$\sigma^2 \le$ 1e-3)",
+            "A, Section 3",
+            kit.at_most(1.02),
+            np.max(aligned) / np.min(aligned),
+        ),
+        kit.claim(
+            "silent",
+            "Alignment comes while the loss has hardly fallen (least loss over the first then, "
+            r"$\sigma^2 \le$ 1e-3)",
+            "A, Section 3",
+            kit.more_than(0.9),
+            np.min([run.left for run in small]),
+        ),
+        kit.claim(
+            "three-half",
+            r"Three matrices: half the loss at a time $\sim 1/\sigma$ (power of $\sigma$)",
+            "A, Figure 3",
+            kit.near(-1, 0.1),
+            power(e.three, halved),
+        ),
+        kit.claim(
+            "three-aligned",
+            r"Three matrices: the first layer is aligned at a time $\sim 1/\sigma$ too (power; "
+            "cosine 1/2)",
+            "A, Figure 3",
+            kit.near(-1, 0.1),
+            power(e.three, turned),
+        ),
+        kit.claim(
+            "three-first",
+            "Alignment comes before learning (its time over the time of half the loss, the larger)",
+            "A, Figure 3",
+            kit.less_than(1),
+            np.max(np.divide(turned, halved)),
+        ),
+        kit.claim(
+            "anisotropic",
+            "The less white the inputs, the more the kernel moves while the loss falls (range of "
+            r"the alignment after the first tenth, over its end: least growth from one $\gamma$ to the next)",
+            "A, Figure 4; order",
+            kit.more_than(0),
+            np.diff([run.moves for run in e.anisotropic]).min(),
+        ),
+        kit.claim(
+            "relu-last",
+            "A ReLU network on white inputs is regression with its last kernel (relative distance "
+            "on new points, within 10 %)",
+            "A, Figure 1",
+            kit.at_most(0.1),
+            kit.given(fitted, e.relu_last),
+        ),
+        kit.claim(
+            "relu-first",
+            "A ReLU network is not regression with its first kernel (distance, over that from the "
+            "last)",
+            "A, Figure 1",
+            kit.more_than(1),
+            e.relu_first / e.relu_last if fitted else np.nan,
+        ),
+    ]
 
 
 @kit.styled
@@ -142,20 +238,40 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             label = rf"$\sigma^2 = 10^{{{2 * np.log10(run.sigma):.0f}}}$"
             axes[panel].plot(run.times, run.losses, color=color, label=label)
             axes[panel].plot(run.times, run.alignment, color=color, ls="--", lw=1.0)
-        axes[panel].axhline(final_alignment(runs[0].depth), color=kit.PALETTE.theory, ls=":", lw=0.9)
-        kit.set_time_axis(axes[panel], max((run.times for run in runs), key=lambda t: float(t[-1])), label="time")
+        axes[panel].axhline(
+            final_alignment(runs[0].depth), color=kit.PALETTE.theory, ls=":", lw=0.9
+        )
+        kit.set_time_axis(
+            axes[panel], max((run.times for run in runs), key=lambda t: float(t[-1])), label="time"
+        )
     axes[0].set_ylabel("loss; dashed: $A$")
     kit.panel_labels(axes, r"$L = 2$; dotted: $A_{\mathrm{final}}$", "$L = 3$")
     last = [e.two[-1], e.three[-1], *e.deeper]
     axes[2].plot(
-        [run.depth for run in last], [run.final for run in last], color=kit.PALETTE.measured, marker=kit.MARKER, ls=""
+        [run.depth for run in last],
+        [run.final for run in last],
+        color=kit.PALETTE.measured,
+        marker=kit.MARKER,
+        ls="",
     )
-    axes[2].plot(range(2, 6), [final_alignment(L) for L in range(2, 6)], color=kit.PALETTE.theory, ls=":")
+    axes[2].plot(
+        range(2, 6), [final_alignment(L) for L in range(2, 6)], color=kit.PALETTE.theory, ls=":"
+    )
     axes[2].set(xlabel="matrices $L$", ylabel="$A$ in the end", xticks=range(2, 6), ylim=(0, 0.75))
     kit.panel_label(axes[2], 2, "Smallest scales")
-    axes[3].plot(GAMMAS, [run.moves for run in e.anisotropic], color=kit.PALETTE.measured, marker=kit.MARKER,
-                 clip_on=False)  # fmt: skip
-    axes[3].set(xlabel=r"anisotropy $\gamma$", ylabel="late range of $A$ over end", ylim=(0, None), xticks=GAMMAS)
+    axes[3].plot(
+        GAMMAS,
+        [run.moves for run in e.anisotropic],
+        color=kit.PALETTE.measured,
+        marker=kit.MARKER,
+        clip_on=False,
+    )
+    axes[3].set(
+        xlabel=r"anisotropy $\gamma$",
+        ylabel="late range of $A$ over end",
+        ylim=(0, None),
+        xticks=GAMMAS,
+    )
     kit.panel_label(axes[3], 3, "Inputs not white")
     kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0])
     return figure
@@ -163,21 +279,54 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 def _wanted() -> dict[str, str | kit.Wanted]:
     config = "saxe2014/whitened.yaml"
-    deep = "architecture={{kind: fully_connected, widths: {}, activation: linear, bias: false}}".format
-    ends = {"0.1": ("optimizer.lr=0.01", "optimizer.iterations=2500"), "0.0316": ("optimizer.lr=0.02", "optimizer.iterations=3000")}  # noqa: E501  # fmt: skip
-    relu = ("dataset.n=200", "dataset.whiten=true", "architecture.width=100", "architecture.activation=relu",
-            "initialization.scale=0.01", "optimizer.lr=0.05", "optimizer.iterations=2000",
-            "record.measures=[]")  # fmt: skip
+    deep = (
+        "architecture={{kind: fully_connected, widths: {}, activation: linear, bias: false}}".format
+    )
+    ends = {
+        "0.1": ("optimizer.lr=0.01", "optimizer.iterations=2500"),
+        "0.0316": ("optimizer.lr=0.02", "optimizer.iterations=3000"),
+    }
+    relu = (
+        "dataset.n=200",
+        "dataset.whiten=true",
+        "architecture.width=100",
+        "architecture.activation=relu",
+        "initialization.scale=0.01",
+        "optimizer.lr=0.05",
+        "optimizer.iterations=2000",
+        "record.measures=[]",
+    )
     return {
         **{f"2 {s}": kit.Wanted(config, (f"initialization.scale={s}",)) for s in SMALL},
-        **{f"3 {s}": kit.Wanted(config, (deep([50, 50]), f"initialization.scale={s}", *ends[s])) for s in DEEP},
-        **{f"{L} matrices": kit.Wanted(config, (deep([50] * (L - 1)), "initialization.scale=0.1", *more,
-                                                "record.snapshots.interval=50")) for L, more in DEEPER.items()},
-        **{f"gamma {gamma}": kit.Wanted(config, (f"dataset.anisotropy={gamma}", "initialization.scale=0.01",
-                                                 "optimizer={kind: gd, lr: 0.02, iterations: 2000}"))
-           for gamma in GAMMAS},
+        **{
+            f"3 {s}": kit.Wanted(config, (deep([50, 50]), f"initialization.scale={s}", *ends[s]))
+            for s in DEEP
+        },
+        **{
+            f"{L} matrices": kit.Wanted(
+                config,
+                (
+                    deep([50] * (L - 1)),
+                    "initialization.scale=0.1",
+                    *more,
+                    "record.snapshots.interval=50",
+                ),
+            )
+            for L, more in DEEPER.items()
+        },
+        **{
+            f"gamma {gamma}": kit.Wanted(
+                config,
+                (
+                    f"dataset.anisotropy={gamma}",
+                    "initialization.scale=0.01",
+                    "optimizer={kind: gd, lr: 0.02, iterations: 2000}",
+                ),
+            )
+            for gamma in GAMMAS
+        },
         "relu": kit.Wanted(config, relu),
-    }  # fmt: skip
+    }
 
 
 FIGURE = kit.Figure(
@@ -190,8 +339,10 @@ FIGURE = kit.Figure(
         "inputs with a spectrum (30 / (H k))^gamma."
     ),
     configs=_wanted(),
-    passes={"linear": {
-        "final-* half slope same silent three-* anisotropic": "Linear networks decide it: this null leaves them.",
-        "relu-*": "It is proved for linear networks; the claim is that a ReLU network does the same.",
-    }},
-)  # fmt: skip
+    passes={
+        "linear": {
+            "final-* half slope same silent three-* anisotropic": "Linear networks decide it: this null leaves them.",
+            "relu-*": "It is proved for linear networks; the claim is that a ReLU network does the same.",
+        }
+    },
+)

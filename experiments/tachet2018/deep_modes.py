@@ -95,27 +95,67 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
     pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
     shallow, deep = pairs[0], pairs[-1]
     N, M = shallow[0].depth, deep[0].depth
-    gains = [large.reached[1] / small.reached[1] for small, large in pairs]  # equal logits at the start
+    gains = [
+        large.reached[1] / small.reached[1] for small, large in pairs
+    ]  # equal logits at the start
     sooner = np.max([b.reached / a.reached for a, b in zip(shallow, deep, strict=True)], axis=0)
     exact = [2.0 ** (-2.0 / N), 2.0 ** (2.0 / M - 2.0 / N)]
     return [
-        kit.claim("overlay", "Trained deep diagonal networks follow Eq. 5 (largest "
-                  r"$|P_\mathrm{train} - P_\mathrm{theory}|$, both classes)",
-                  "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), largest_error(e.curves)),
-        kit.claim("sigmoidal", "A sigmoidal shape appears here too (trained curves of four that are convex, then "
-                  "concave)", source, kit.exactly(len(e.curves)), sum(sigmoidal(c.t, c.P) for c in e.curves)),
-        kit.claim("equal-weights", "The weights in a row stay equal while they are trained (largest relative "
-                  "difference)", "Appendix B", kit.at_most(1e-8),
-                  if_learnt(reached(e.curves), max(curve.imbalance for curve in e.curves))),
-        kit.claim("larger-norm", r"Larger $\|x\|$ converge faster: the time to P = 0.99 is as $\|x\|^{-2/N}$ (norm 2 "
-                  f"over norm 1, N = {N})", "Section 4, Appendix B; Eq. 5", kit.near(exact[0], 1e-3), gains[0]),
-        kit.claim("norm-fades", rf"The effect of $\|x\|$ shrinks as N grows (that ratio over the one for N = {M})",
-                  "Section 4, Appendix B; Eq. 5", kit.near(exact[1], 1e-3), gains[0] / gains[-1]),
-        kit.claim("deeper", f"The deeper the network, the faster the learning (times to P = 0.99, N = {M} to N = {N}, "
-                  f"u0 = {U0:g}, the larger of both norms')", source, kit.less_than(1), sooner[1]),
-        kit.claim("deeper-early", "The deeper the network, the faster from early on (ratio of the times to P = 0.9, "
-                  "the larger of both norms)", source, kit.less_than(1), sooner[0]),
-    ]  # fmt: skip
+        kit.claim(
+            "overlay",
+            "Trained deep diagonal networks follow Eq. 5 (largest "
+            r"$|P_\mathrm{train} - P_\mathrm{theory}|$, both classes)",
+            "Section 4, Eqs. 5, 25; limit of small steps",
+            kit.at_most(1e-3),
+            largest_error(e.curves),
+        ),
+        kit.claim(
+            "sigmoidal",
+            "A sigmoidal shape appears here too (trained curves of four that are convex, then "
+            "concave)",
+            source,
+            kit.exactly(len(e.curves)),
+            sum(sigmoidal(c.t, c.P) for c in e.curves),
+        ),
+        kit.claim(
+            "equal-weights",
+            "The weights in a row stay equal while they are trained (largest relative difference)",
+            "Appendix B",
+            kit.at_most(1e-8),
+            if_learnt(reached(e.curves), max(curve.imbalance for curve in e.curves)),
+        ),
+        kit.claim(
+            "larger-norm",
+            r"Larger $\|x\|$ converge faster: the time to P = 0.99 is as $\|x\|^{-2/N}$ (norm 2 "
+            f"over norm 1, N = {N})",
+            "Section 4, Appendix B; Eq. 5",
+            kit.near(exact[0], 1e-3),
+            gains[0],
+        ),
+        kit.claim(
+            "norm-fades",
+            rf"The effect of $\|x\|$ shrinks as N grows (that ratio over the one for N = {M})",
+            "Section 4, Appendix B; Eq. 5",
+            kit.near(exact[1], 1e-3),
+            gains[0] / gains[-1],
+        ),
+        kit.claim(
+            "deeper",
+            f"The deeper the network, the faster the learning (times to P = 0.99, N = {M} to N = {N}, "
+            f"u0 = {U0:g}, the larger of both norms')",
+            source,
+            kit.less_than(1),
+            sooner[1],
+        ),
+        kit.claim(
+            "deeper-early",
+            "The deeper the network, the faster from early on (ratio of the times to P = 0.9, "
+            "the larger of both norms)",
+            source,
+            kit.less_than(1),
+            sooner[0],
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
@@ -124,15 +164,24 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     for k, curve in enumerate(e.curves):
         color = kit.SERIES[k % len(kit.SERIES)]
         dots = np.arange(6 + 4 * k, len(curve.t), max(int((curve.t < end).sum()) // 12, 1))
-        for panel, theory, trained in ((axes[0], curve.y_theory, curve.y), (axes[1], curve.P_theory, curve.P)):
+        for panel, theory, trained in (
+            (axes[0], curve.y_theory, curve.y),
+            (axes[1], curve.P_theory, curve.P),
+        ):
             (line,) = panel.plot(curve.t, theory, color=color, label=curve.name)
             draw_trained(panel, curve.t[dots], trained[dots], color)
         lines.append(line)
     for shallow, deep in zip(e.curves[:2], e.curves[2:], strict=True):
         (mark,) = axes[1].plot(
-            *overtaking(shallow, deep), "x", color="black", ms=5, mew=1.1, zorder=5, ls="none",
+            *overtaking(shallow, deep),
+            "x",
+            color="black",
+            ms=5,
+            mew=1.1,
+            zorder=5,
+            ls="none",
             label="deeper gets ahead",
-        )  # fmt: skip
+        )
     axes[1].axhline(1.0, color=kit.PALETTE.muted, lw=0.5)
     for panel, label in zip(axes, ("logit $u(t)$", "confidence $P_t$"), strict=True):
         panel.set(xlim=(0, end), xlabel="time $t$", ylabel=label)
@@ -150,8 +199,9 @@ def _figure(number: int, source: str, depths: tuple[int, int]) -> kit.Figure:
             "Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial logit 0.05; crosses: "
             "where the deeper network of the same norm gets ahead."
         ),
-        configs={f"N = {depth}": _wanted(depth) for depth in depths}, claims=lambda e: _claims(e, source),
-    )  # fmt: skip
+        configs={f"N = {depth}": _wanted(depth) for depth in depths},
+        claims=lambda e: _claims(e, source),
+    )
 
 
 FIGURES = kit.by_id(_figure(4, "Section 4", (2, 4)), _figure(8, "Section 4, Appendix B", (4, 8)))

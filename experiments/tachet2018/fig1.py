@@ -26,34 +26,56 @@ def evidence(_: kit.Runs) -> kit.Evidence:
     W, Z = weights["hidden_weight"], weights["output_weight"]
     formula = np.array([Z @ np.maximum(W @ point, 0.0) for point in x])
     return kit.Evidence(
-        widths=(INPUTS, shapes["hidden_weight"][0], 1), weights=sum(int(np.prod(shape)) for shape in shapes.values()),
+        widths=(INPUTS, shapes["hidden_weight"][0], 1),
+        weights=sum(int(np.prod(shape)) for shape in shapes.values()),
         difference=float(np.abs(architecture.function(weights)(x) - formula).max()),
-    )  # fmt: skip
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     d, h, _ = e.widths
     return [
-        kit.theory("formula", r"The network computes $Z^\top (W x)_+$ (largest difference on 50 random points)",
-                   "Section 3, Figure 1", kit.at_most(1e-12), e.difference),
-        kit.theory("weights", "Every line of the drawing is a weight: d h + h of them, no biases",
-                   "Section 3, Figure 1", kit.exactly(d * h + h), e.weights),
-    ]  # fmt: skip
+        kit.theory(
+            "formula",
+            r"The network computes $Z^\top (W x)_+$ (largest difference on 50 random points)",
+            "Section 3, Figure 1",
+            kit.at_most(1e-12),
+            e.difference,
+        ),
+        kit.theory(
+            "weights",
+            "Every line of the drawing is a weight: d h + h of them, no biases",
+            "Section 3, Figure 1",
+            kit.exactly(d * h + h),
+            e.weights,
+        ),
+    ]
 
 
 @kit.styled
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(width=kit.COLUMN_WIDTH, aspect=0.62)
-    places = [np.column_stack([np.full(n, float(k)), np.arange(n) - (n - 1) / 2]) for k, n in enumerate(e.widths)]
+    places = [
+        np.column_stack([np.full(n, float(k)), np.arange(n) - (n - 1) / 2])
+        for k, n in enumerate(e.widths)
+    ]
     for left, right in pairwise(places):
         pairs = [[a, b] for a in left for b in right]
-        axes.add_collection(LineCollection(pairs, colors=kit.PALETTE.muted, linewidths=0.6, zorder=1))
+        axes.add_collection(
+            LineCollection(pairs, colors=kit.PALETTE.muted, linewidths=0.6, zorder=1)
+        )
     half = (max(e.widths) - 1) / 2
     colors = (kit.PALETTE.faint, kit.PALETTE.neurons, kit.PALETTE.function)
     names = ("$x$", "$(W_t x)_+$", r"$P_t(x)=\sigma(Z_t^T(W_t x)_+)$")
     for k, (place, color, name) in enumerate(zip(places, colors, names, strict=True)):
         axes.scatter(
-            place[:, 0], place[:, 1], s=SIZE, color=color, edgecolors=kit.PALETTE.theory, linewidths=0.7, zorder=2
+            place[:, 0],
+            place[:, 1],
+            s=SIZE,
+            color=color,
+            edgecolors=kit.PALETTE.theory,
+            linewidths=0.7,
+            zorder=2,
         )
         axes.text(k, -half - 0.75, name, ha="center", va="top")
     relu = np.array([[-0.05, -0.05], [0.0, -0.05], [0.045, 0.15]])
@@ -70,4 +92,4 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="tachet2018-fig1",
     caption="One hidden layer of ReLU neurons, one output, a sigmoid; drawn from the architecture that is trained.",
-)  # fmt: skip
+)

@@ -44,11 +44,17 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     for role, run in runs.items():
         histories[role.split("-")[0]].append(_history(run))
     extent, width = 1.6 * mixture.radius, BANDWIDTH * mixture.deviation
-    shown = {"data": first.dataset().x[:SAMPLES], **{loss: several[0].samples for loss, several in histories.items()}}
+    shown = {
+        "data": first.dataset().x[:SAMPLES],
+        **{loss: several[0].samples for loss, several in histories.items()},
+    }
     return kit.Evidence(
-        centres=mixture.centres(), shown=shown, histories=histories, extent=extent,
+        centres=mixture.centres(),
+        shown=shown,
+        histories=histories,
+        extent=extent,
         densities={name: density(samples, extent, width) for name, samples in shown.items()},
-    )  # fmt: skip
+    )
 
 
 def _history(run: kit.Run) -> kit.Evidence:
@@ -56,22 +62,31 @@ def _history(run: kit.Run) -> kit.Evidence:
     mixture: Any = run.config.dataset
     z = np.random.default_rng(run.config.seed).standard_normal((SAMPLES, gan.noise_dim))
     samples = [gan.generate(run.state(k), z) for k in range(len(run.snapshot_iterations))]
-    covered, good = np.array([coverage(points, mixture.centres(), mixture.deviation) for points in samples]).T
-    return kit.Evidence(steps=np.asarray(run.snapshot_iterations), covered=covered, good=good, samples=samples[-1])
+    covered, good = np.array(
+        [coverage(points, mixture.centres(), mixture.deviation) for points in samples]
+    ).T
+    return kit.Evidence(
+        steps=np.asarray(run.snapshot_iterations), covered=covered, good=good, samples=samples[-1]
+    )
 
 
 def density(samples: kit.Floats, extent: float, width: float) -> kit.Floats:
     """Return the density of points (n, 2) on a square grid, smoothed by a Gaussian of deviation `width`."""
     ticks = np.linspace(-extent, extent, GRID)
     # (GRID, n) each
-    x, y = (np.exp(-((ticks[:, None] - samples[None, :, axis]) ** 2) / (2 * width**2)) for axis in (0, 1))
+    x, y = (
+        np.exp(-((ticks[:, None] - samples[None, :, axis]) ** 2) / (2 * width**2))
+        for axis in (0, 1)
+    )
     return np.asarray(y @ x.T / (2 * np.pi * width**2 * len(samples)))
 
 
 def wanted(seeds: int, *overrides: str) -> dict[str, kit.Wanted]:
     """Return the runs of all seeds under either loss."""
     return {
-        f"{loss}-{seed}": kit.Wanted("tachet2018/gan.yaml", (f"loss.kind={loss}", f"seed={seed}", *overrides))
+        f"{loss}-{seed}": kit.Wanted(
+            "tachet2018/gan.yaml", (f"loss.kind={loss}", f"seed={seed}", *overrides)
+        )
         for seed in range(seeds)
         for loss in LOSSES
     }
@@ -86,13 +101,27 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         - np.mean([getattr(history, name)[-1] for history in entropy])
         for name in ("covered", "good")
     )
-    mean = f"mean of {seeds} seeds, {first.steps[-1]} steps" if seeds > 1 else f"one seed, {first.steps[-1]} steps"
+    mean = (
+        f"mean of {seeds} seeds, {first.steps[-1]} steps"
+        if seeds > 1
+        else f"one seed, {first.steps[-1]} steps"
+    )
     return [
-        kit.claim("modes", f"Samples of the hinge loss are better: modes covered, hinge minus cross-entropy ({mean})",
-                  "Figure 5", kit.more_than(0), covered),
-        kit.claim("good", f"Samples of the hinge loss are better: share of good samples, the same difference ({mean})",
-                  "Figure 5", kit.more_than(0), good),
-    ]  # fmt: skip
+        kit.claim(
+            "modes",
+            f"Samples of the hinge loss are better: modes covered, hinge minus cross-entropy ({mean})",
+            "Figure 5",
+            kit.more_than(0),
+            covered,
+        ),
+        kit.claim(
+            "good",
+            f"Samples of the hinge loss are better: share of good samples, the same difference ({mean})",
+            "Figure 5",
+            kit.more_than(0),
+            good,
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
@@ -105,9 +134,13 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         _square(axes[k], e.extent)
         kit.panel_label(axes[k], k, LOSSES.get(name, name).capitalize())
         image = axes[3 + k].imshow(
-            e.densities[name], origin="lower", extent=(-e.extent, e.extent) * 2, cmap="viridis", norm=scale,
+            e.densities[name],
+            origin="lower",
+            extent=(-e.extent, e.extent) * 2,
+            cmap="viridis",
+            norm=scale,
             interpolation="bilinear",
-        )  # fmt: skip
+        )
         _square(axes[3 + k], e.extent)
         kit.panel_label(axes[3 + k], 3 + k, "Density")
     _draw_history(axes[6], e, "covered")
@@ -121,10 +154,17 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     several, steps = len(e.histories["hinge"]), e.histories["hinge"][0].steps[-1]
     lines, names = axes[6].get_legend_handles_labels()
     axes[8].legend(
-        lines, names, loc="upper left", frameon=False, alignment="left",
-        title=f"after {kit.format_number(steps)} steps,\n" + (f"{several} seeds" if several > 1 else "one seed"),
-    )  # fmt: skip
-    bar = figure.colorbar(image, cax=axes[8].inset_axes((0.05, 0.2, 0.85, 0.07)), orientation="horizontal")
+        lines,
+        names,
+        loc="upper left",
+        frameon=False,
+        alignment="left",
+        title=f"after {kit.format_number(steps)} steps,\n"
+        + (f"{several} seeds" if several > 1 else "one seed"),
+    )
+    bar = figure.colorbar(
+        image, cax=axes[8].inset_axes((0.05, 0.2, 0.85, 0.07)), orientation="horizontal"
+    )
     bar.set_label("density, panels (d\N{EN DASH}f)")
     bar.set_ticks(MaxNLocator(3, integer=True).tick_values(0, float(scale.vmax or 1))[:-1])
     bar.ax.xaxis.set_major_formatter("{x:g}")
@@ -132,15 +172,25 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 
 def _square(axes: Axes, extent: float) -> None:
-    axes.set(xlim=(-extent, extent), ylim=(-extent, extent), box_aspect=1, xticks=(-1, 0, 1), yticks=(-1, 0, 1))
+    axes.set(
+        xlim=(-extent, extent),
+        ylim=(-extent, extent),
+        box_aspect=1,
+        xticks=(-1, 0, 1),
+        yticks=(-1, 0, 1),
+    )
     axes.set_xlabel("$x_1$")
     axes.set_ylabel("$x_2$")
 
 
 def _draw_history(axes: Axes, e: kit.Evidence, measure: str) -> None:
     for loss, histories in e.histories.items():
-        values = np.array([getattr(history, measure) for history in histories], dtype=float)  # (seeds, K)
-        axes.plot(histories[0].steps, values.mean(axis=0), color=COLORS[loss], lw=1.4, label=LOSSES[loss])
+        values = np.array(
+            [getattr(history, measure) for history in histories], dtype=float
+        )  # (seeds, K)
+        axes.plot(
+            histories[0].steps, values.mean(axis=0), color=COLORS[loss], lw=1.4, label=LOSSES[loss]
+        )
         if len(values) > 1:
             axes.plot(histories[0].steps, values.T, color=COLORS[loss], lw=0.5, alpha=0.5)
     axes.set_box_aspect(1)
@@ -157,5 +207,7 @@ FIGURE = kit.Figure(
         "deviations of a mode. With several seeds, thick lines are means."
     ),
     configs=wanted(1),
-    presets={"full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")},
-)  # fmt: skip
+    presets={
+        "full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")
+    },
+)

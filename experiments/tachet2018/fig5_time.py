@@ -24,47 +24,91 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     curves = (mode_curve(runs["cross-entropy"], 1), mode_curve(runs["hinge"], 1))
     confidence = 0.5 + 0.4999 * np.linspace(0.03, 1.0, 400)
     return kit.Evidence(
-        confidence=confidence, cross_entropy=cross_entropy_time(1 - confidence, U0), hinge=hinge_time(confidence, U0),
-        trained=np.array([[kit.crossing(curve.t, curve.P, float(level)) for level in LEVELS] for curve in curves]),
-        theory=np.array([cross_entropy_time(1 - LEVELS, U0), hinge_time(LEVELS, U0)]), curves=curves,
-    )  # fmt: skip
+        confidence=confidence,
+        cross_entropy=cross_entropy_time(1 - confidence, U0),
+        hinge=hinge_time(confidence, U0),
+        trained=np.array(
+            [[kit.crossing(curve.t, curve.P, float(level)) for level in LEVELS] for curve in curves]
+        ),
+        theory=np.array([cross_entropy_time(1 - LEVELS, U0), hinge_time(LEVELS, U0)]),
+        curves=curves,
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     entropy, hinge = e.curves
     ratios = (e.trained[1] / e.trained[0])[LEVELS >= 0.8]
-    limit, (early, late) = float(hinge_time(1.0, U0)), cross_entropy_time(np.array([1e-6, 1e-7]), U0)
+    limit, (early, late) = (
+        float(hinge_time(1.0, U0)),
+        cross_entropy_time(np.array([1e-6, 1e-7]), U0),
+    )
     return [
-        kit.claim("times", "Trained networks take the time of the closed form (largest relative difference)",
-                  "Section 5, A.5; limit of small steps", kit.at_most(1e-3), np.abs(e.trained / e.theory - 1).max()),
-        kit.claim("overlay", "Their outputs follow Eqs. 3 and 6 (largest difference)",
-                  "Theorems 3.2 and 5.1, inset of Figure 5", kit.at_most(1e-3), largest_error([entropy, hinge])),
-        kit.claim("hinge-faster", "The hinge loss converges much faster: in less than half the time (largest ratio of "
-                  "trained times, hinge to cross-entropy, from 80 % on)", "Section 5, Figure 5 right",
-                  kit.less_than(0.5), ratios.max()),
-        kit.claim("hinge-finite",
-                  "t* of the hinge loss stays finite up to the confidence 1 (trained network there over closed form)",
-                  "Section 5, Figure 5 right", kit.near(1.0, 1e-3), kit.crossing(hinge.t, hinge.P, 1.0) / limit),
-        kit.theory("diverges", "t* of cross-entropy diverges as the confidence goes to 1 (factor per tenfold smaller "
-                   r"$\delta$: about 10)",
-                   "Section 5, Figure 5 right; Eq. 15: Ei(log(1/delta)) ~ 1 / (delta log(1/delta))",
-                   kit.around(10 * 6 / 7), late / early),
-    ]  # fmt: skip
+        kit.claim(
+            "times",
+            "Trained networks take the time of the closed form (largest relative difference)",
+            "Section 5, A.5; limit of small steps",
+            kit.at_most(1e-3),
+            np.abs(e.trained / e.theory - 1).max(),
+        ),
+        kit.claim(
+            "overlay",
+            "Their outputs follow Eqs. 3 and 6 (largest difference)",
+            "Theorems 3.2 and 5.1, inset of Figure 5",
+            kit.at_most(1e-3),
+            largest_error([entropy, hinge]),
+        ),
+        kit.claim(
+            "hinge-faster",
+            "The hinge loss converges much faster: in less than half the time (largest ratio of "
+            "trained times, hinge to cross-entropy, from 80 % on)",
+            "Section 5, Figure 5 right",
+            kit.less_than(0.5),
+            ratios.max(),
+        ),
+        kit.claim(
+            "hinge-finite",
+            "t* of the hinge loss stays finite up to the confidence 1 (trained network there over closed form)",
+            "Section 5, Figure 5 right",
+            kit.near(1.0, 1e-3),
+            kit.crossing(hinge.t, hinge.P, 1.0) / limit,
+        ),
+        kit.theory(
+            "diverges",
+            "t* of cross-entropy diverges as the confidence goes to 1 (factor per tenfold smaller "
+            r"$\delta$: about 10)",
+            "Section 5, Figure 5 right; Eq. 15: Ei(log(1/delta)) ~ 1 / (delta log(1/delta))",
+            kit.around(10 * 6 / 7),
+            late / early,
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(aspect=0.78, extra_height=0.15)
     inset = axes.inset_axes((0.14, 0.5, 0.48, 0.44))
     lines = []
-    series = ((e.cross_entropy, "cross-entropy", kit.PALETTE.measured), (e.hinge, "hinge", kit.SERIES[1]))
+    series = (
+        (e.cross_entropy, "cross-entropy", kit.PALETTE.measured),
+        (e.hinge, "hinge", kit.SERIES[1]),
+    )
     for (times, name, color), trained, curve in zip(series, e.trained, e.curves, strict=True):
         lines += axes.plot(e.confidence, times, color=color, label=name)
         draw_trained(axes, LEVELS, trained, color, size=3, edge=0.9)
-        inset.plot(np.append(curve.t, END), np.append(curve.P_theory, curve.P_theory[-1]), color=color, lw=1.1)
+        inset.plot(
+            np.append(curve.t, END),
+            np.append(curve.P_theory, curve.P_theory[-1]),
+            color=color,
+            lw=1.1,
+        )
         dots = np.searchsorted(curve.t, np.arange(0.2, END, 0.7))
         dots = dots[dots < len(curve.t)]
         draw_trained(inset, curve.t[dots], curve.P[dots], color, size=2, edge=0.7)
-    axes.set(xlim=(0.5, 1.005), ylim=(0, 30), xlabel=r"confidence $\delta$", ylabel=r"time $t^*$ to reach $\delta$")
+    axes.set(
+        xlim=(0.5, 1.005),
+        ylim=(0, 30),
+        xlabel=r"confidence $\delta$",
+        ylabel=r"time $t^*$ to reach $\delta$",
+    )
     inset.set(xlim=(0, END), ylim=(0, 1.05), xticks=[0, 5, 10], yticks=[0, 0.5, 1])
     inset.tick_params(labelsize=6.5)
     inset.set_xlabel("$t$", fontsize=7, labelpad=0)
@@ -83,7 +127,13 @@ FIGURE = kit.Figure(
         "cross-entropy": kit.Wanted(CONFIG, (SUM, "optimizer.lr=5.0e-4")),
         "hinge": kit.Wanted(
             CONFIG,
-            (SUM, "loss.kind=hinge", "optimizer.lr=5.0e-4", "optimizer.iterations=5000", "record.snapshots.interval=2"),
+            (
+                SUM,
+                "loss.kind=hinge",
+                "optimizer.lr=5.0e-4",
+                "optimizer.iterations=5000",
+                "record.snapshots.interval=2",
+            ),
         ),
     },
-)  # fmt: skip
+)

@@ -31,7 +31,9 @@ def accuracy(h: kit.Floats, y: kit.Floats) -> kit.Evidence:
     The `first`, labelled 1, is dark under the light effect.
     """
     right = h * y > 0
-    return kit.Evidence(images=len(y), both=right.mean(), first=right[y > 0].mean(), second=right[y < 0].mean())
+    return kit.Evidence(
+        images=len(y), both=right.mean(), first=right[y > 0].mean(), second=right[y < 0].mean()
+    )
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
@@ -51,7 +53,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
     return kit.Evidence(
         substitute=digits is not None,
-        classes=("cats", "dogs") if digits is None else (f"digit {digits[0]}", f"digit {digits[1]}"),
+        classes=("cats", "dogs")
+        if digits is None
+        else (f"digit {digits[0]}", f"digit {digits[1]}"),
         accuracy={
             "train": accuracy(network(lit.x), lit.y),
             "test": tested(network, lit),
@@ -75,18 +79,44 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     noise = 2 * 0.5 / float(np.sqrt(real.images))  # two standard deviations of a coin's accuracy
     kept = (real.both - 0.5) / (test.both - 0.5) if test.both > 0.5 else float("nan")
     made = [
-        kit.claim("train", "The network learns the modified training set perfectly",
-                  where, HUNDRED, e.accuracy["train"].both),
-        kit.claim("test", "The network classifies the modified test set perfectly", where, HUNDRED, test.both),
-        kit.claim("printed", "Accuracy on the untouched test set is 43.2 %", where, kit.around(0.432), real.both),
-        kit.claim("fails", "The network utterly fails on the untouched test set (share kept there of the gain over "
-                  "chance on the modified one; two standard deviations of chance)", "Section 6, Results",
-                  kit.Interval(None, 2 * noise, f"<= {2 * noise:.3g}"), kept),
-        kit.claim("starved", "The other features are still in the data but were not learnt: trained without the light, "
-                  "the network does better (difference on the untouched test set; two standard deviations)",
-                  "Section 6, Results", kit.Interval(np.sqrt(2) * noise, None, f">= {np.sqrt(2) * noise:.3g}"),
-                  control.both - real.both),
-    ]  # fmt: skip
+        kit.claim(
+            "train",
+            "The network learns the modified training set perfectly",
+            where,
+            HUNDRED,
+            e.accuracy["train"].both,
+        ),
+        kit.claim(
+            "test",
+            "The network classifies the modified test set perfectly",
+            where,
+            HUNDRED,
+            test.both,
+        ),
+        kit.claim(
+            "printed",
+            "Accuracy on the untouched test set is 43.2 %",
+            where,
+            kit.around(0.432),
+            real.both,
+        ),
+        kit.claim(
+            "fails",
+            "The network utterly fails on the untouched test set (share kept there of the gain over "
+            "chance on the modified one; two standard deviations of chance)",
+            "Section 6, Results",
+            kit.Interval(None, 2 * noise, f"<= {2 * noise:.3g}"),
+            kept,
+        ),
+        kit.claim(
+            "starved",
+            "The other features are still in the data but were not learnt: trained without the light, "
+            "the network does better (difference on the untouched test set; two standard deviations)",
+            "Section 6, Results",
+            kit.Interval(np.sqrt(2) * noise, None, f">= {np.sqrt(2) * noise:.3g}"),
+            control.both - real.both,
+        ),
+    ]
     return [claim for claim in made if not (claim.id == "printed" and e.substitute)]
 
 
@@ -121,12 +151,15 @@ CATS_AND_DOGS = kit.Figure(
     configs=wanted("tachet2018/cats_and_dogs.yaml"),
     presets={
         "full": wanted(
-            "tachet2018/cats_and_dogs.yaml", "dataset.size=64", "architecture.image=[3, 64, 64]",
-            "architecture.width_multiplier=0.5", "record.snapshots.interval=1500",
+            "tachet2018/cats_and_dogs.yaml",
+            "dataset.size=64",
+            "architecture.image=[3, 64, 64]",
+            "architecture.width_multiplier=0.5",
+            "record.snapshots.interval=1500",
         )
     },
     nulls={"no light": ("dataset.light_effect=false",)},
-)  # fmt: skip
+)
 DIGITS = replace(
     CATS_AND_DOGS,
     id="tachet2018-table2-digits",

@@ -50,8 +50,13 @@ COLORS = ("#F3B7A6", "#BFE3D0", "#FFFFFF", "#E08A73")
 
 def configs(*changes: str) -> dict[str, kit.Wanted]:
     """Return the runs of all curves, with some changes."""
-    starts = {name: (f"initialization.y={y}", f"initialization.z={z}") for name, (y, z) in STARTS.items()}
-    return {name: kit.Wanted("tachet2018/two_classes.yaml", (*start, *changes)) for name, start in starts.items()}
+    starts = {
+        name: (f"initialization.y={y}", f"initialization.z={z}") for name, (y, z) in STARTS.items()
+    }
+    return {
+        name: kit.Wanted("tachet2018/two_classes.yaml", (*start, *changes))
+        for name, start in starts.items()
+    }
 
 
 def diagram(runs: kit.Runs) -> kit.Evidence:
@@ -74,17 +79,27 @@ def train_grid(run: kit.Run) -> kit.Evidence:
     path = train_together(run, (y0 / x)[:, None], z0, snapshots=[total])
     y, z = path.w[0, :, 0] * x, path.z[0]
     frozen = (path.w[0, :, 0] == y0 / x) & (z == z0) & (y0 <= 0)
-    ends = np.select([frozen, y <= 0, z > 0], [Outcome.FROZEN, Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES)
+    ends = np.select(
+        [frozen, y <= 0, z > 0], [Outcome.FROZEN, Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES
+    )
     starts = np.array(list(CASES.values()))
     cases = train_together(
-        run, (starts[:, 1] / x)[:, None], starts[:, 0], snapshots=np.linspace(0, total, 81).astype(np.int64)
+        run,
+        (starts[:, 1] / x)[:, None],
+        starts[:, 0],
+        snapshots=np.linspace(0, total, 81).astype(np.int64),
     )
-    trained, theory = (outcomes.reshape(CELLS, CELLS) for outcomes in (ends.astype(np.int8), outcome(y0, z0, abs(x))))
+    trained, theory = (
+        outcomes.reshape(CELLS, CELLS)
+        for outcomes in (ends.astype(np.int8), outcome(y0, z0, abs(x)))
+    )
     inside = maximum_filter(theory, 3) == minimum_filter(theory, 3)
     return kit.Evidence(
-        norm=abs(x), trained=trained, disagree_inside=int(((trained != theory) & inside).sum()),
+        norm=abs(x),
+        trained=trained,
+        disagree_inside=int(((trained != theory) & inside).sum()),
         cases=Paths(cases.t, cases.w * x, cases.z),
-    )  # fmt: skip
+    )
 
 
 def draw_diagram(
@@ -105,7 +120,15 @@ def draw_diagram(
 def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
     """Draw regions, hyperbolas, asymptotes and the three cases; return handles for a legend."""
     edges = np.linspace(-REACH, REACH, CELLS + 1)
-    axes.pcolormesh(edges, edges, grid.trained, cmap=ListedColormap(COLORS), vmin=-0.5, vmax=3.5, rasterized=True)
+    axes.pcolormesh(
+        edges,
+        edges,
+        grid.trained,
+        cmap=ListedColormap(COLORS),
+        vmin=-0.5,
+        vmax=3.5,
+        rasterized=True,
+    )
     line = np.linspace(-REACH, REACH, 400)
     for c in (0.03, 0.12, 0.3):
         upper = np.sqrt(c + (grid.norm * line) ** 2)
@@ -123,20 +146,32 @@ def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
         axes.plot(z[inside], y[inside], color=kit.PALETTE.neurons, lw=1.5)
         axes.plot(z[0], y[0], kit.MARKER, color=kit.PALETTE.neurons, mec="white", mew=0.5)
         (dx, dy), side = LABELS[k]
-        axes.annotate(f"${name}$", (z[0], y[0]), xytext=(dx, dy), textcoords="offset points", ha=side)
+        axes.annotate(
+            f"${name}$", (z[0], y[0]), xytext=(dx, dy), textcoords="offset points", ha=side
+        )
     axes.axhline(0, color=kit.PALETTE.theory, lw=0.5)
     axes.axvline(0, color=kit.PALETTE.theory, lw=0.5)
-    axes.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), xlabel="$z_0$", ylabel="$y_0$", box_aspect=1)
+    axes.set(
+        xlim=(-REACH, REACH), ylim=(-REACH, REACH), xlabel="$z_0$", ylabel="$y_0$", box_aspect=1
+    )
     names = {1: "solved", 0: "frozen", 3: "neuron dies"}
     return [Patch(color=COLORS[k], label=label) for k, label in names.items()]
 
 
-ODE_STARTS = ((0.2, 0.2, 1.0, 1), (1.2, 0.1, 0.7, 1), (0.2, 0.9, 1.3, 1), (0.9, -0.3, 1.0, 1), (0.5, -0.4, 2.0, -1))
+ODE_STARTS = (
+    (0.2, 0.2, 1.0, 1),
+    (1.2, 0.1, 0.7, 1),
+    (0.2, 0.9, 1.3, 1),
+    (0.9, -0.3, 1.0, 1),
+    (0.5, -0.4, 2.0, -1),
+)
 
 
 def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
     """Train the diagram, compare all curves with their closed forms, and integrate (largest drift of the invariant)."""
-    return kit.Evidence(diagram=diagram(runs), drift=max(ode_drift(*start, until=40.0) for start in ODE_STARTS))
+    return kit.Evidence(
+        diagram=diagram(runs), drift=max(ode_drift(*start, until=40.0) for start in ODE_STARTS)
+    )
 
 
 def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
@@ -144,45 +179,114 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     late = np.array([kit.crossing(curve.t, curve.P, 0.9) for curve in curves])
     y, z = grid.cases.w[..., 0], grid.cases.z
     ends = np.select([y[-1] <= 0, z[-1] > 0], [Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES)
-    decay = float(np.log(y[-2, 0] / y[-1, 0]) / np.diff(grid.cases.t)[-1]) if (y[:, 0] > 0).all() else float("nan")
+    decay = (
+        float(np.log(y[-2, 0] / y[-1, 0]) / np.diff(grid.cases.t)[-1])
+        if (y[:, 0] > 0).all()
+        else float("nan")
+    )
     t = np.linspace(0.0, 50.0, 4000)
-    balanced = max(float((logistic_mode(t, norm * z0, z0, norm).u
-                          - 2 * np.log(norm * t + np.exp(norm * z0**2 / 2))).max())
-                   for norm in (0.3, 1.0, 3.0) for z0 in (0.03, 0.3, 3.0))  # fmt: skip
+    balanced = max(
+        float(
+            (
+                logistic_mode(t, norm * z0, z0, norm).u
+                - 2 * np.log(norm * t + np.exp(norm * z0**2 / 2))
+            ).max()
+        )
+        for norm in (0.3, 1.0, 3.0)
+        for z0 in (0.03, 0.3, 3.0)
+    )
     return [
-        kit.claim("overlay", "Trained networks follow the closed form (largest "
-                  r"$|P_\mathrm{train} - P_\mathrm{theory}|$, both classes, c = 0, c > 0, c < 0)",
-                  "Theorem 3.2, Eqs. 2, 3, A.3; limit of small steps", kit.at_most(1e-3),
-                  largest_error(curves)),
-        kit.claim("sigmoidal", "All classification curves are sigmoidal: slow, then faster, then saturating (trained "
-                  "curves of six that are convex, then concave)", "Abstract; Section 3.2, Figure 2 right",
-                  kit.exactly(len(curves)), sum(sigmoidal(c.t, c.P) for c in curves)),
-        kit.claim("sigmoidal-y", "All hidden activations $y_t$ are sigmoidal (trained curves of six)",
-                  "Section 1, Figure 2 right", kit.exactly(len(curves)), sum(sigmoidal(c.t, c.y) for c in curves)),
-        kit.claim("larger-norm", r"A larger $\|x\|$ converges faster (largest ratio of the times to P = 0.9, $\|x\|$ "
-                  r"= 2 to $\|x\|$ = 1, same c)", "Section 3.2, Figure 2 right", kit.less_than(1),
-                  np.max(late[1::2] / late[::2])),
-        kit.claim("regions", "Trained networks end as the diagram says (cells that do not, more than one cell from a "
-                  "boundary)", "Section 3.3, Figure 2 left", kit.exactly(0), grid.disagree_inside),
-        kit.claim("case-1", r"$c_1$, on the line $y = -\|x\| z$, converges to 0 and never gets there: y falls like "
-                  r"$\exp(-\|x\| t/2)$ (trained rate in the end)", "Section 3.3, case 1; A.6",
-                  kit.near(grid.norm / 2, 0.01 * grid.norm / 2), decay),
-        kit.claim("case-2", "$c_2$, above it: learnt (outcome; 1: solved)",
-                  "Section 3.3, case 2", kit.exactly(Outcome.SOLVED), ends[1]),
-        kit.claim("case-3", "$c_3$, below it: the neuron dies in finite time (outcome; 3: dead)",
-                  "Section 3.3, case 3", kit.exactly(Outcome.DIES), ends[2]),
-        kit.claim("failure", "Even under H2 training fails from a set of positive measure (share of dead neurons among "
-                  "y0 > 0)", "Section 3.3, failure modes (the area of the triangle below the line)",
-                  kit.near(grid.norm / 4, 0.01), np.sum(grid.trained == Outcome.DIES) / (grid.trained.size / 2)),
-        kit.theory("invariant", r"$y^2 - \|x\|^2 z^2$ is conserved (largest drift of the ODE solution)",
-                   "Section 3.2, Eq. 13", kit.at_most(1e-8), e.drift),
-        kit.theory("eq-19", r"For c = 0 the logit stays below $2\log(\|x\| t + \exp(u_0/2))$ (largest excess, nine "
-                   "starts and norms)", "A.3, Eq. 19", kit.at_most(1e-12), balanced),
-    ]  # fmt: skip
+        kit.claim(
+            "overlay",
+            "Trained networks follow the closed form (largest "
+            r"$|P_\mathrm{train} - P_\mathrm{theory}|$, both classes, c = 0, c > 0, c < 0)",
+            "Theorem 3.2, Eqs. 2, 3, A.3; limit of small steps",
+            kit.at_most(1e-3),
+            largest_error(curves),
+        ),
+        kit.claim(
+            "sigmoidal",
+            "All classification curves are sigmoidal: slow, then faster, then saturating (trained "
+            "curves of six that are convex, then concave)",
+            "Abstract; Section 3.2, Figure 2 right",
+            kit.exactly(len(curves)),
+            sum(sigmoidal(c.t, c.P) for c in curves),
+        ),
+        kit.claim(
+            "sigmoidal-y",
+            "All hidden activations $y_t$ are sigmoidal (trained curves of six)",
+            "Section 1, Figure 2 right",
+            kit.exactly(len(curves)),
+            sum(sigmoidal(c.t, c.y) for c in curves),
+        ),
+        kit.claim(
+            "larger-norm",
+            r"A larger $\|x\|$ converges faster (largest ratio of the times to P = 0.9, $\|x\|$ "
+            r"= 2 to $\|x\|$ = 1, same c)",
+            "Section 3.2, Figure 2 right",
+            kit.less_than(1),
+            np.max(late[1::2] / late[::2]),
+        ),
+        kit.claim(
+            "regions",
+            "Trained networks end as the diagram says (cells that do not, more than one cell from a "
+            "boundary)",
+            "Section 3.3, Figure 2 left",
+            kit.exactly(0),
+            grid.disagree_inside,
+        ),
+        kit.claim(
+            "case-1",
+            r"$c_1$, on the line $y = -\|x\| z$, converges to 0 and never gets there: y falls like "
+            r"$\exp(-\|x\| t/2)$ (trained rate in the end)",
+            "Section 3.3, case 1; A.6",
+            kit.near(grid.norm / 2, 0.01 * grid.norm / 2),
+            decay,
+        ),
+        kit.claim(
+            "case-2",
+            "$c_2$, above it: learnt (outcome; 1: solved)",
+            "Section 3.3, case 2",
+            kit.exactly(Outcome.SOLVED),
+            ends[1],
+        ),
+        kit.claim(
+            "case-3",
+            "$c_3$, below it: the neuron dies in finite time (outcome; 3: dead)",
+            "Section 3.3, case 3",
+            kit.exactly(Outcome.DIES),
+            ends[2],
+        ),
+        kit.claim(
+            "failure",
+            "Even under H2 training fails from a set of positive measure (share of dead neurons among "
+            "y0 > 0)",
+            "Section 3.3, failure modes (the area of the triangle below the line)",
+            kit.near(grid.norm / 4, 0.01),
+            np.sum(grid.trained == Outcome.DIES) / (grid.trained.size / 2),
+        ),
+        kit.theory(
+            "invariant",
+            r"$y^2 - \|x\|^2 z^2$ is conserved (largest drift of the ODE solution)",
+            "Section 3.2, Eq. 13",
+            kit.at_most(1e-8),
+            e.drift,
+        ),
+        kit.theory(
+            "eq-19",
+            r"For c = 0 the logit stays below $2\log(\|x\| t + \exp(u_0/2))$ (largest excess, nine "
+            "starts and norms)",
+            "A.3, Eq. 19",
+            kit.at_most(1e-12),
+            balanced,
+        ),
+    ]
 
 
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
-    figure, axes = draw_diagram(e.diagram, ("Phase diagram", "Preactivation", "Confidence"), label="$P_t$")
+    figure, axes = draw_diagram(
+        e.diagram, ("Phase diagram", "Preactivation", "Confidence"), label="$P_t$"
+    )
     axes[1].set_ylim(0, None)
     axes[2].set_ylim(0.5, 1.005)
     return figure
@@ -196,7 +300,7 @@ FIGURE_2 = kit.Figure(
         "form (lines) and trained networks (dots)."
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs()},
-)  # fmt: skip
+)
 
 
 HINGE = ("loss.kind=hinge",)
@@ -204,17 +308,28 @@ FINE = (*HINGE, "optimizer.lr=5.0e-4", "optimizer.iterations=16000", "record.sna
 GENERAL = kit.Wanted(
     "tachet2018/two_classes.yaml",
     (
-        "dataset.x=[[1.0, 0.2], [0.5, 0.9], [0.8, 0.6], [-0.3, -0.6]]", "dataset.y=[1, 1, 1, -1]",
-        "initialization.y=[[0.1], [0.1]]", "initialization.z=[[0.1], [0.1]]", "loss.kind=hinge", "loss.reduction=sum",
-        "optimizer.lr=1.0e-4", "optimizer.iterations=30000", "record.snapshots.interval=50",
+        "dataset.x=[[1.0, 0.2], [0.5, 0.9], [0.8, 0.6], [-0.3, -0.6]]",
+        "dataset.y=[1, 1, 1, -1]",
+        "initialization.y=[[0.1], [0.1]]",
+        "initialization.z=[[0.1], [0.1]]",
+        "loss.kind=hinge",
+        "loss.reduction=sum",
+        "optimizer.lr=1.0e-4",
+        "optimizer.iterations=30000",
+        "record.snapshots.interval=50",
     ),
-)  # fmt: skip
+)
 """A class of three points in general position (C.2)."""
 CASE_3 = kit.Wanted(
     "tachet2018/phase.yaml",
-    (*HINGE, "initialization.hidden_weight=[[0.5]]", "initialization.output_weight=[-0.8]", "optimizer.lr=1.0e-3",
-     "record.snapshots.interval=10"),
-)  # fmt: skip
+    (
+        *HINGE,
+        "initialization.hidden_weight=[[0.5]]",
+        "initialization.output_weight=[-0.8]",
+        "optimizer.lr=1.0e-3",
+        "record.snapshots.interval=10",
+    ),
+)
 
 
 def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
@@ -230,9 +345,11 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     dying = runs["c_3"]
     y = layers(dying)[0][:, 0, 0] * float(dying.dataset().x[0, 0])
     return kit.Evidence(
-        diagram=diagram(runs), outputs=outputs(run, x), theory=hinge_class(times(run), x, w0, z0),
+        diagram=diagram(runs),
+        outputs=outputs(run, x),
+        theory=hinge_class(times(run), x, w0, z0),
         death=kit.crossing(times(dying), -y, 0.0),
-    )  # fmt: skip
+    )
 
 
 def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
@@ -240,22 +357,53 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     z3, y3 = CASES["c_3"]
     dies = Mode(y3, z3, grid.norm, 1).last_progress / grid.norm
     return [
-        kit.claim("overlay", "Trained networks follow Eqs. 6 and 27 (largest difference of outputs, both classes, c = "
-                  "0, c > 0, c < 0)", "Theorem 5.1, C.1; limit of small steps", kit.at_most(1e-3),
-                  largest_error(curves)),
-        kit.claim("sigmoidal", "The curves are hard sigmoids: ever faster until the output stops (trained curves of "
-                  "six)", "Section 5, C.1", kit.exactly(len(curves)), sum(sigmoidal(c.t, c.P) for c in curves)),
-        kit.claim("stops",
-                  "Learning stops when the output reaches 1 (largest final output; a step may pass it by its own size)",
-                  "Theorem 5.1", kit.near(1.0, 5 * e.diagram.step), max(float(mode.P[-1]) for mode in curves)),
-        kit.claim("regions", "Trained networks end as the diagram says (cells that do not, more than one cell from a "
-                  "boundary)", "C.1, Figure 9 left", kit.exactly(0), grid.disagree_inside),
-        kit.claim("death", r"In case 3 the neuron dies at $|\theta_0|/(2 p \|x\|)$ (trained time over it)",
-                  "Eq. 27 with z_0 < 0", kit.near(1.0, 0.01), e.death / dies),
-        kit.claim("general", "A class of several points, full batches: outputs follow C.2, piece by piece (largest "
-                  "difference)", "C.2; limit of small steps", kit.at_most(1e-3),
-                  if_learnt(float(e.outputs[-1].min()), float(np.abs(e.outputs - e.theory).max()))),
-    ]  # fmt: skip
+        kit.claim(
+            "overlay",
+            "Trained networks follow Eqs. 6 and 27 (largest difference of outputs, both classes, c = "
+            "0, c > 0, c < 0)",
+            "Theorem 5.1, C.1; limit of small steps",
+            kit.at_most(1e-3),
+            largest_error(curves),
+        ),
+        kit.claim(
+            "sigmoidal",
+            "The curves are hard sigmoids: ever faster until the output stops (trained curves of "
+            "six)",
+            "Section 5, C.1",
+            kit.exactly(len(curves)),
+            sum(sigmoidal(c.t, c.P) for c in curves),
+        ),
+        kit.claim(
+            "stops",
+            "Learning stops when the output reaches 1 (largest final output; a step may pass it by its own size)",
+            "Theorem 5.1",
+            kit.near(1.0, 5 * e.diagram.step),
+            max(float(mode.P[-1]) for mode in curves),
+        ),
+        kit.claim(
+            "regions",
+            "Trained networks end as the diagram says (cells that do not, more than one cell from a "
+            "boundary)",
+            "C.1, Figure 9 left",
+            kit.exactly(0),
+            grid.disagree_inside,
+        ),
+        kit.claim(
+            "death",
+            r"In case 3 the neuron dies at $|\theta_0|/(2 p \|x\|)$ (trained time over it)",
+            "Eq. 27 with z_0 < 0",
+            kit.near(1.0, 0.01),
+            e.death / dies,
+        ),
+        kit.claim(
+            "general",
+            "A class of several points, full batches: outputs follow C.2, piece by piece (largest "
+            "difference)",
+            "C.2; limit of small steps",
+            kit.at_most(1e-3),
+            if_learnt(float(e.outputs[-1].min()), float(np.abs(e.outputs - e.theory).max())),
+        ),
+    ]
 
 
 def draw_fig9(e: kit.Evidence) -> kit.Drawing:
@@ -278,7 +426,7 @@ FIGURE_9 = kit.Figure(
         **configs(*FINE),
         "general": GENERAL,
     },
-)  # fmt: skip
+)
 
 
 FIGURES = kit.by_id(FIGURE_2, FIGURE_9)

@@ -68,7 +68,8 @@ def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> li
     paths = train_together(run, starts[:, :2], starts[:, 2], snapshots=snapshots)
     trained = np.concatenate([paths.w, paths.z[..., None]], axis=-1)  # (K, R, 3)
     return [
-        Trajectory(paths.t, *shared_neuron(paths.t, start), trained=trained[:, r]) for r, start in enumerate(starts)
+        Trajectory(paths.t, *shared_neuron(paths.t, start), trained=trained[:, r])
+        for r, start in enumerate(starts)
     ]
 
 
@@ -76,7 +77,9 @@ def trained_winners(run: kit.Run, starts: kit.Floats, *, until: float) -> NDArra
     """Return which class alone activates the trained neuron in the end (0: none or both), (R,)."""
     end = train_together(run, starts[:, :2], starts[:, 2], snapshots=[_updates(run, until)])
     alpha, beta = end.w[0].T
-    return np.select([(alpha > 0) & (beta <= 0), (beta > 0) & (alpha <= 0)], [1, 2], 0).astype(np.int8)
+    return np.select([(alpha > 0) & (beta <= 0), (beta > 0) & (alpha <= 0)], [1, 2], 0).astype(
+        np.int8
+    )
 
 
 def _updates(run: kit.Run, until: float) -> int:
@@ -88,34 +91,64 @@ def on_sheet(alpha: kit.Floats, beta: kit.Floats, c: float) -> kit.Floats:
     return np.column_stack([alpha, beta, np.sqrt(alpha**2 + beta**2 - c)])
 
 
-def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, elevation: float, azimuth: float) -> None:
+def draw_sheets(
+    axes: Axes3D, c: float, trajectories: list[Trajectory], *, elevation: float, azimuth: float
+) -> None:
     """Draw the part of the hyperboloid `c` with alpha, beta >= 0 as a light net, seen from the given direction.
 
     Integrated trajectories on it are lines, trained ones dots, coloured by winner.
     """
     angle = np.linspace(0.0, np.pi / 2, 25)
     heights = (
-        [np.linspace(-REACH, REACH, 41)] if c > 0 else [np.linspace(s * np.sqrt(-c), s * REACH, 21) for s in (1, -1)]
+        [np.linspace(-REACH, REACH, 41)]
+        if c > 0
+        else [np.linspace(s * np.sqrt(-c), s * REACH, 21) for s in (1, -1)]
     )
     for height in heights:
         radius = np.sqrt(np.maximum(c + height**2, 0.0))
         z, phi = np.meshgrid(height, angle)
         r = np.broadcast_to(radius, z.shape)
         axes.plot_surface(
-            r * np.cos(phi), r * np.sin(phi), z, color="#DDE6EE", alpha=0.5, linewidth=0.3, edgecolor="#B9C6D2",
-            rstride=3, cstride=4, shade=False, zorder=0,
-        )  # fmt: skip
+            r * np.cos(phi),
+            r * np.sin(phi),
+            z,
+            color="#DDE6EE",
+            alpha=0.5,
+            linewidth=0.3,
+            edgecolor="#B9C6D2",
+            rstride=3,
+            cstride=4,
+            shade=False,
+            zorder=0,
+        )
     for start in trajectories:
         color = COLORS[start.winner]
-        path, trained = (array[(np.abs(array) <= REACH * 1.001).all(axis=1)] for array in (start.ode, start.trained))
+        path, trained = (
+            array[(np.abs(array) <= REACH * 1.001).all(axis=1)]
+            for array in (start.ode, start.trained)
+        )
         axes.plot(*path.T, color=color, lw=1.3, zorder=4)
         length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
         places = np.searchsorted(length, np.arange(0.0, length[-1], 0.45))
         dots = trained[places[places < len(trained)]]
-        axes.scatter(*dots.T, s=7, color="white", edgecolors=color, linewidths=0.8, depthshade=False, zorder=5)
+        axes.scatter(
+            *dots.T,
+            s=7,
+            color="white",
+            edgecolors=color,
+            linewidths=0.8,
+            depthshade=False,
+            zorder=5,
+        )
     axes.computed_zorder = False  # what is drawn later is in front
     axes.set_box_aspect((1, 1, 1.15), zoom=0.98)
-    axes.set(xlim=(0, REACH), ylim=(0, REACH), zlim=(-REACH, REACH), xticks=[0.5, 1, 1.5], yticks=[0.5, 1, 1.5])
+    axes.set(
+        xlim=(0, REACH),
+        ylim=(0, REACH),
+        zlim=(-REACH, REACH),
+        xticks=[0.5, 1, 1.5],
+        yticks=[0.5, 1, 1.5],
+    )
     axes.set_zticks([-1, 0, 1])
     axes.set_xlabel(r"$\alpha$", labelpad=-4)
     axes.set_ylabel(r"$\beta$", labelpad=-4)
@@ -156,17 +189,25 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     upper = curve[curve[:, 2] > 0]
     on_curve = upper[np.argmin(np.abs(upper[:, 0] - 0.2))]
     # starts with z > 0 on both sides of the separatrix, and, for the winners, starts all over with z of both signs
-    alpha, beta = np.array([[0.05, 0.05, 0.05, 0.05, 1.0, 0.5, 0.4], [1.1, 1.35, 1.6, 1.9, 0.6, 1.2, 1.8]])
+    alpha, beta = np.array(
+        [[0.05, 0.05, 0.05, 0.05, 1.0, 0.5, 0.4], [1.1, 1.35, 1.6, 1.9, 0.6, 1.2, 1.8]]
+    )
     shown = on_sheet(alpha, beta, C_3)
-    r, phi = (a.ravel() for a in np.meshgrid(np.linspace(1.02, 2.2, 9), np.linspace(0.06, np.pi / 2 - 0.06, 9)))
+    r, phi = (
+        a.ravel()
+        for a in np.meshgrid(np.linspace(1.02, 2.2, 9), np.linspace(0.06, np.pi / 2 - 0.06, 9))
+    )
     above = on_sheet(r * np.cos(phi), r * np.sin(phi), C_3)
     grid = np.concatenate([above, above * np.array([1.0, 1.0, -1.0])])
     return kit.Evidence(
-        trajectories=follow(runs["shared"], np.concatenate([shown, mirrored(shown)]), until=UNTIL, points=600),
-        curve=curve, attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
+        trajectories=follow(
+            runs["shared"], np.concatenate([shown, mirrored(shown)]), until=UNTIL, points=600
+        ),
+        curve=curve,
+        attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
         three=follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
         winners=trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
-    )  # fmt: skip
+    )
 
 
 def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
@@ -180,33 +221,93 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
     return [
-        kit.claim("green", r"From (0.1, 0.1, 0.1) $\beta$ reaches 0 (trained $\beta$ at t = 50)",
-                  "Figure 3, caption", kit.near(0, ZERO), green.trained[-1, 1]),
-        kit.claim("green-P", "From (0.1, 0.1, 0.1) the confidence on $D_1$ tends to 1 (trained, t = 50)",
-                  "Figure 3, caption", kit.at_least(0.99), green.confidences[0][-1]),
-        kit.claim("yellow", r"From (0.2, 0.9, 0.2) $\alpha$ reaches 0 (trained $\alpha$ at t = 50)",
-                  "Figure 3, caption", kit.near(0, ZERO), yellow.trained[-1, 0]),
-        kit.claim("yellow-2", "From (0.2, 0.9, 0.2) the confidence on $D_2$ tends to 1 (trained, t = 50)",
-                  "Figure 3, caption", kit.at_least(0.99), yellow.confidences[1][-1]),
-        kit.claim("failure", r"From (1, 0, -1.1) $\alpha$ tends to 0 (trained $\alpha$ at t = 50)",
-                  "Figure 3, caption", kit.near(0, ZERO), failed.trained[-1, 0]),
-        kit.claim("sigmoidal", "The confidence on $D_1$ from the first start is sigmoidal, although H2 does not hold "
-                  "(trained; 1: convex, then concave)", "Theorem 3.4, Interpretation", kit.exactly(1),
-                  sigmoidal(green.t, green.confidences[0])),
-        kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
-                  "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(learning, (failed,))),
-        kit.claim("winners", "Above the curve $C_c$ $D_1$ prevails, below it $D_2$ (share of trained networks)",
-                  "Theorem 3.4, Figure 3 left", kit.exactly(1), float(e.winners.mean())),
-        kit.theory("yellow-P", r"Once $\alpha$ is 0 the confidence on $D_1$ is 0.5, from the second start",
-                   "Figure 3, caption", kit.exactly(0.5), yellow.confidences[0][-1]),
-        kit.theory("failure-P", r"Once $\alpha$ is 0 the confidence on $D_1$ is 0.5, from the third start",
-                   "Figure 3, caption", kit.exactly(0.5), failed.confidences[0][-1]),
-        kit.theory("invariant", "Trajectories stay on their hyperboloid, also after a value has reached 0 (largest "
-                   "relative drift)", "Theorem 3.4", kit.at_most(1e-8), max(p.drift for p in (*learning, failed))),
-        kit.theory("separatrix", "From the curve $C_c$ neurons go to the stationary point (least distance, Eq. 4)",
-                   "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
-                   float(np.linalg.norm(e.attracted.ode - e.curve[len(e.curve) // 2], axis=1).min())),
-    ]  # fmt: skip
+        kit.claim(
+            "green",
+            r"From (0.1, 0.1, 0.1) $\beta$ reaches 0 (trained $\beta$ at t = 50)",
+            "Figure 3, caption",
+            kit.near(0, ZERO),
+            green.trained[-1, 1],
+        ),
+        kit.claim(
+            "green-P",
+            "From (0.1, 0.1, 0.1) the confidence on $D_1$ tends to 1 (trained, t = 50)",
+            "Figure 3, caption",
+            kit.at_least(0.99),
+            green.confidences[0][-1],
+        ),
+        kit.claim(
+            "yellow",
+            r"From (0.2, 0.9, 0.2) $\alpha$ reaches 0 (trained $\alpha$ at t = 50)",
+            "Figure 3, caption",
+            kit.near(0, ZERO),
+            yellow.trained[-1, 0],
+        ),
+        kit.claim(
+            "yellow-2",
+            "From (0.2, 0.9, 0.2) the confidence on $D_2$ tends to 1 (trained, t = 50)",
+            "Figure 3, caption",
+            kit.at_least(0.99),
+            yellow.confidences[1][-1],
+        ),
+        kit.claim(
+            "failure",
+            r"From (1, 0, -1.1) $\alpha$ tends to 0 (trained $\alpha$ at t = 50)",
+            "Figure 3, caption",
+            kit.near(0, ZERO),
+            failed.trained[-1, 0],
+        ),
+        kit.claim(
+            "sigmoidal",
+            "The confidence on $D_1$ from the first start is sigmoidal, although H2 does not hold "
+            "(trained; 1: convex, then concave)",
+            "Theorem 3.4, Interpretation",
+            kit.exactly(1),
+            sigmoidal(green.t, green.confidences[0]),
+        ),
+        kit.claim(
+            "overlay",
+            "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
+            "Eq. 4; limit of small steps",
+            kit.at_most(1e-3),
+            largest_error(learning, (failed,)),
+        ),
+        kit.claim(
+            "winners",
+            "Above the curve $C_c$ $D_1$ prevails, below it $D_2$ (share of trained networks)",
+            "Theorem 3.4, Figure 3 left",
+            kit.exactly(1),
+            float(e.winners.mean()),
+        ),
+        kit.theory(
+            "yellow-P",
+            r"Once $\alpha$ is 0 the confidence on $D_1$ is 0.5, from the second start",
+            "Figure 3, caption",
+            kit.exactly(0.5),
+            yellow.confidences[0][-1],
+        ),
+        kit.theory(
+            "failure-P",
+            r"Once $\alpha$ is 0 the confidence on $D_1$ is 0.5, from the third start",
+            "Figure 3, caption",
+            kit.exactly(0.5),
+            failed.confidences[0][-1],
+        ),
+        kit.theory(
+            "invariant",
+            "Trajectories stay on their hyperboloid, also after a value has reached 0 (largest "
+            "relative drift)",
+            "Theorem 3.4",
+            kit.at_most(1e-8),
+            max(p.drift for p in (*learning, failed)),
+        ),
+        kit.theory(
+            "separatrix",
+            "From the curve $C_c$ neurons go to the stationary point (least distance, Eq. 4)",
+            "Theorem 3.4, Figure 3 left",
+            kit.at_most(0.01),
+            float(np.linalg.norm(e.attracted.ode - e.curve[len(e.curve) // 2], axis=1).min()),
+        ),
+    ]
 
 
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
@@ -219,13 +320,17 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     sheet.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
     starts, lines = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)"), []
     for k, (path, color, start) in enumerate(zip(e.three, kit.SERIES, starts, strict=False)):
-        theories, trained = ([*states.T[:2], confidences(states)[0]] for states in (path.ode, path.trained))
+        theories, trained = (
+            [*states.T[:2], confidences(states)[0]] for states in (path.ode, path.trained)
+        )
         dots = slice(14 + 22 * k, int(len(path.t) * SHOWN / END), 66)
         for panel, theory, values in zip(axes, theories, trained, strict=True):
             panel.plot(path.t, theory, color=color, lw=1.2)
             draw_trained(panel, path.t[dots], values[dots], color, size=2.6)
         lines.append(Line2D([], [], color=color, label=start))
-    for panel, label, top in zip(axes, (r"$\alpha_t$", r"$\beta_t$", "$P_t(D_1)$"), (2.5, 2.5, 1.05), strict=True):
+    for panel, label, top in zip(
+        axes, (r"$\alpha_t$", r"$\beta_t$", "$P_t(D_1)$"), (2.5, 2.5, 1.05), strict=True
+    ):
         panel.set(xlim=(0, SHOWN), ylim=(-0.03 * top, top), xlabel="time $t$", ylabel=label)
     kit.panel_labels(
         (sheet, *axes),
@@ -257,20 +362,36 @@ FIGURE_3 = kit.Figure(
         ),
     },
     passes={"linear": {"green-P yellow-2 sigmoidal winners": ACTIVE}},
-)  # fmt: skip
+)
 
 
 C_7 = -1.0
-STARTS = np.array([[0.05, 0.3], [0.05, 0.8], [0.05, 1.3], [0.05, 1.7], [0.4, 1.2], [0.8, 0.8], [0.3, 0.4], [1.2, 0.6]])
+STARTS = np.array(
+    [
+        [0.05, 0.3],
+        [0.05, 0.8],
+        [0.05, 1.3],
+        [0.05, 1.7],
+        [0.4, 1.2],
+        [0.8, 0.8],
+        [0.3, 0.4],
+        [1.2, 0.6],
+    ]
+)
 """(alpha0, beta0) of the trajectories that are drawn."""
 
 
 def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
     """Integrate and train from starts on both sheets."""
-    alpha, beta = (array.ravel() for array in np.meshgrid(np.linspace(0.02, 2.0, 25), np.linspace(0.02, 2.0, 25)))
+    alpha, beta = (
+        array.ravel()
+        for array in np.meshgrid(np.linspace(0.02, 2.0, 25), np.linspace(0.02, 2.0, 25))
+    )
     starts = on_sheet(STARTS[:, 0], STARTS[:, 1], C_7)
     return kit.Evidence(
-        drawn=follow(runs["shared"], np.concatenate([starts, mirrored(starts)]), until=UNTIL, points=600),
+        drawn=follow(
+            runs["shared"], np.concatenate([starts, mirrored(starts)]), until=UNTIL, points=600
+        ),
         winners=trained_winners(runs["shared"], on_sheet(alpha, beta, C_7), until=UNTIL),
     )
 
@@ -285,19 +406,45 @@ def _slack(path: Trajectory) -> float:
 def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     upper, lower = e.drawn[: len(STARTS)], e.drawn[len(STARTS) :]
     return [
-        kit.claim("winner", r"On the sheet with z > 0 $\beta$ always reaches 0: $D_1$ prevails (share of trained "
-                  "networks)",
-                  "Theorem 3.4, Figure 7", kit.exactly(1), float(np.mean(e.winners == 1))),
-        kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences)",
-                  "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(e.drawn)),
-        kit.theory("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
-                   "Theorem 3.4", kit.at_most(1e-8), max(p.drift for p in e.drawn)),
-        kit.theory("rate", r"$\beta$ falls at least as fast as $\|x_2\|^2 \sqrt{-c}/2$ (least margin; print has c for "
-                   "sqrt(-c))", "A.8, c < 0", kit.at_least(0), min(_slack(p) for p in upper)),
-        kit.theory("symmetric", r"With $\alpha$ and $\beta$ exchanged and z negative $D_2$ prevails (share of the "
-                   "trajectories on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
-                   float(np.mean([p.winner == 2 for p in lower]))),
-    ]  # fmt: skip
+        kit.claim(
+            "winner",
+            r"On the sheet with z > 0 $\beta$ always reaches 0: $D_1$ prevails (share of trained "
+            "networks)",
+            "Theorem 3.4, Figure 7",
+            kit.exactly(1),
+            float(np.mean(e.winners == 1)),
+        ),
+        kit.claim(
+            "overlay",
+            "Trained networks follow Eq. 4 (largest difference of confidences)",
+            "Eq. 4; limit of small steps",
+            kit.at_most(1e-3),
+            largest_error(e.drawn),
+        ),
+        kit.theory(
+            "invariant",
+            "Trajectories stay on their hyperboloid (largest relative drift)",
+            "Theorem 3.4",
+            kit.at_most(1e-8),
+            max(p.drift for p in e.drawn),
+        ),
+        kit.theory(
+            "rate",
+            r"$\beta$ falls at least as fast as $\|x_2\|^2 \sqrt{-c}/2$ (least margin; print has c for "
+            "sqrt(-c))",
+            "A.8, c < 0",
+            kit.at_least(0),
+            min(_slack(p) for p in upper),
+        ),
+        kit.theory(
+            "symmetric",
+            r"With $\alpha$ and $\beta$ exchanged and z negative $D_2$ prevails (share of the "
+            "trajectories on the lower sheet)",
+            "Section 3.4, symmetry of Eq. 4",
+            kit.exactly(1),
+            float(np.mean([p.winner == 2 for p in lower])),
+        ),
+    ]
 
 
 def draw_fig7(e: kit.Evidence) -> kit.Drawing:
@@ -317,7 +464,7 @@ FIGURE_7 = kit.Figure(
     ),
     configs={"shared": "tachet2018/shared.yaml"},
     passes={"linear": {"winner": ACTIVE}},
-)  # fmt: skip
+)
 
 
 FIGURES = kit.by_id(FIGURE_3, FIGURE_7)

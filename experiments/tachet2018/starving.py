@@ -37,9 +37,17 @@ def wanted(lambda_: float, fair: bool, *extra: str) -> kit.Wanted:
     n = round(1 / lambda_)
     beta = 0.1 if fair else 0.1 * lambda_
     x = [[1, 1], *[[1, 0]] * (n - 1)]
-    changes = [f"dataset.x={x}", f"dataset.y={[1] * n}", f"initialization.hidden_weight=[[0.1, {beta!r}]]"]
+    changes = [
+        f"dataset.x={x}",
+        f"dataset.y={[1] * n}",
+        f"initialization.hidden_weight=[[0.1, {beta!r}]]",
+    ]
     if n == 100:
-        changes += ["optimizer.lr=4.0e-3", "optimizer.iterations=20000", "record.snapshots.interval=20"]
+        changes += [
+            "optimizer.lr=4.0e-3",
+            "optimizer.iterations=20000",
+            "record.snapshots.interval=20",
+        ]
     return kit.Wanted("tachet2018/starvation.yaml", (*changes, *extra))
 
 
@@ -70,10 +78,15 @@ def starve(run: kit.Run) -> kit.Evidence:
     frequent, rare = (confidence(run, np.array(point), 1) for point in ([1.0, 0.0], [0.0, 1.0]))
     invariant = hyperboloid(path.alpha, path.beta, path.z)
     return kit.Evidence(
-        lambda_=lambda_, start=start, frequent=frequent, rare=rare, z=a[:, 0, 0],
+        lambda_=lambda_,
+        start=start,
+        frequent=frequent,
+        rare=rare,
+        z=a[:, 0, 0],
         error=float(max(np.abs(frequent - path.frequent).max(), np.abs(rare - path.rare).max())),
-        drift=float(np.abs(invariant - invariant[0]).max()), truth=stopping_points(DELTAS, start, lambda_).rare,
-    )  # fmt: skip
+        drift=float(np.abs(invariant - invariant[0]).max()),
+        truth=stopping_points(DELTAS, start, lambda_).rare,
+    )
 
 
 def random_cases(kind: Kind) -> kit.Evidence:
@@ -85,17 +98,29 @@ def random_cases(kind: Kind) -> kit.Evidence:
     if kind != "positive":
         beta0 = alpha0 * (lambda_ if kind == "strong" else -1.0) * rng.uniform(0, 1, DRAWS)
     start = alpha0, beta0, z0
-    return kit.Evidence(lambda_=lambda_, delta=delta, start=start, stop=stopping_points(delta, start, lambda_))
+    return kit.Evidence(
+        lambda_=lambda_, delta=delta, start=start, stop=stopping_points(delta, start, lambda_)
+    )
 
 
 def claims_of_both(e: kit.Evidence) -> list[kit.Claim]:
     """Compare the trained networks with Eq. 8."""
     return [
-        kit.claim("overlay", r"Trained networks follow Eq. 8 (largest difference of both confidences, all $\lambda$)",
-                  "Section 6, Eq. 8; limit of small steps", kit.at_most(1e-3), worst(e, lambda run: run.error)),
-        kit.theory("invariant", r"$\alpha^2 + \beta^2 - z^2$ is conserved (largest drift)",
-                   "Eq. 8", kit.at_most(1e-8), max(run.drift for run in e.fine)),
-    ]  # fmt: skip
+        kit.claim(
+            "overlay",
+            r"Trained networks follow Eq. 8 (largest difference of both confidences, all $\lambda$)",
+            "Section 6, Eq. 8; limit of small steps",
+            kit.at_most(1e-3),
+            worst(e, lambda run: run.error),
+        ),
+        kit.theory(
+            "invariant",
+            r"$\alpha^2 + \beta^2 - z^2$ is conserved (largest drift)",
+            "Eq. 8",
+            kit.at_most(1e-8),
+            max(run.drift for run in e.fine),
+        ),
+    ]
 
 
 def worst(e: kit.Evidence, measure: Callable[[kit.Evidence], kit.Floats | float]) -> float:
@@ -103,8 +128,14 @@ def worst(e: kit.Evidence, measure: Callable[[kit.Evidence], kit.Floats | float]
 
     NaN unless every network gets there: one that stays where it starts follows every theory and meets every bound.
     """
-    late = [np.broadcast_to(measure(run), run.frequent.shape)[run.frequent >= LEARNT] for run in e.fine]
-    return float(max(part.max(initial=-np.inf) for part in late)) if all(map(len, late)) else float("nan")
+    late = [
+        np.broadcast_to(measure(run), run.frequent.shape)[run.frequent >= LEARNT] for run in e.fine
+    ]
+    return (
+        float(max(part.max(initial=-np.inf) for part in late))
+        if all(map(len, late))
+        else float("nan")
+    )
 
 
 def draw(e: kit.Evidence, columns: int) -> kit.Drawing:
@@ -123,7 +154,9 @@ def draw(e: kit.Evidence, columns: int) -> kit.Drawing:
     axes.set(xlim=(0.5, 1.0), ylim=(0.5, 1.0), xlabel=r"confidence in $x_1$, $1-\delta$")
     axes.set_ylabel(r"confidence in $x_2$ alone")
     named = [("Eq. 8", {"lw": 1.3}), *zip(e.bounds, looks, strict=False)]
-    handles += [Line2D([], [], label=name, color=kit.PALETTE.theory, **look) for name, look in named]
+    handles += [
+        Line2D([], [], label=name, color=kit.PALETTE.theory, **look) for name, look in named
+    ]
     kit.figure_legend(figure, [*handles, trained_handle()], columns=columns)
     return figure
 
@@ -136,7 +169,12 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """
     z_star = np.sqrt(required_logit(DELTAS))
     bounds = {
-        name: np.array([theorem_d2(DELTAS, value, (0.1, 0.1, 0.1), z_star, printed=printed) for value in LAMBDAS])
+        name: np.array(
+            [
+                theorem_d2(DELTAS, value, (0.1, 0.1, 0.1), z_star, printed=printed)
+                for value in LAMBDAS
+            ]
+        )
         for name, printed in (("D.2 printed (= Eq. 7)", True), ("D.2 likely meant", False))
     }
     return evidence(runs, bounds, "positive", "negative")
@@ -145,25 +183,59 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     cases, negative = e.cases["positive"], e.cases["negative"]
     about = (cases.delta, cases.lambda_, cases.start, cases.stop.z)
-    violated = [(cases.stop.rare > theorem_d2(*about, printed=printed) + 1e-12).sum() for printed in (True, False)]
+    violated = [
+        (cases.stop.rare > theorem_d2(*about, printed=printed) + 1e-12).sum()
+        for printed in (True, False)
+    ]
     below_0 = (negative.stop.rare > simple_bound(negative.delta, negative.lambda_) + 1e-12).sum()
     return [
         *claims_of_both(e),
-        kit.claim("starvation", "The rare feature lags behind (largest of $P((0, x_2)) - P((x_1, 0))$, all "
-                  r"$\lambda$, trained from 90 % on)", "Section 6, Figure 6", kit.less_than(0),
-                  worst(e, lambda run: run.rare - run.frequent)),
-        kit.claim("bound", "The corrected Theorem D.2 holds for trained networks (largest confidence minus bound, from "
-                  "90 % on)", "proof of Theorem D.2", kit.at_most(1e-12), worst(e, lambda run: run.rare
-                  - theorem_d2(1 - run.frequent, run.lambda_, run.start, run.z, printed=False))),
-        kit.theory("theorem-d2", rf"Theorem D.2 as printed, with $\beta_0 - \alpha_0$, holds (violations in {DRAWS} "
-                   r"random cases of $\lambda, \delta, \alpha_0, \beta_0 > 0, z_0$)",
-                   "Theorem D.2", kit.exactly(0), violated[0]),
-        kit.theory("corrected", r"With $\beta_0 - \lambda \alpha_0$, as its proof has it, Theorem D.2 holds "
-                   f"(violations in {DRAWS})",
-                   "proof of Theorem D.2", kit.exactly(0), violated[1]),
-        kit.theory("negative", f"For beta0 < 0 Eq. 7 holds (violations in {DRAWS} random cases)",
-                   "Theorem D.2, beta0 < 0", kit.exactly(0), below_0),
-    ]  # fmt: skip
+        kit.claim(
+            "starvation",
+            "The rare feature lags behind (largest of $P((0, x_2)) - P((x_1, 0))$, all "
+            r"$\lambda$, trained from 90 % on)",
+            "Section 6, Figure 6",
+            kit.less_than(0),
+            worst(e, lambda run: run.rare - run.frequent),
+        ),
+        kit.claim(
+            "bound",
+            "The corrected Theorem D.2 holds for trained networks (largest confidence minus bound, from "
+            "90 % on)",
+            "proof of Theorem D.2",
+            kit.at_most(1e-12),
+            worst(
+                e,
+                lambda run: (
+                    run.rare
+                    - theorem_d2(1 - run.frequent, run.lambda_, run.start, run.z, printed=False)
+                ),
+            ),
+        ),
+        kit.theory(
+            "theorem-d2",
+            rf"Theorem D.2 as printed, with $\beta_0 - \alpha_0$, holds (violations in {DRAWS} "
+            r"random cases of $\lambda, \delta, \alpha_0, \beta_0 > 0, z_0$)",
+            "Theorem D.2",
+            kit.exactly(0),
+            violated[0],
+        ),
+        kit.theory(
+            "corrected",
+            r"With $\beta_0 - \lambda \alpha_0$, as its proof has it, Theorem D.2 holds "
+            f"(violations in {DRAWS})",
+            "proof of Theorem D.2",
+            kit.exactly(0),
+            violated[1],
+        ),
+        kit.theory(
+            "negative",
+            f"For beta0 < 0 Eq. 7 holds (violations in {DRAWS} random cases)",
+            "Theorem D.2, beta0 < 0",
+            kit.exactly(0),
+            below_0,
+        ),
+    ]
 
 
 FIGURE_6 = kit.Figure(
@@ -176,13 +248,18 @@ FIGURE_6 = kit.Figure(
         "paper draws."
     ),
     configs=configs(fair=True),
-    draw=lambda e: draw(e, columns=3), passes={"linear": {"overlay starvation bound": ACTIVE}},
-)  # fmt: skip
+    draw=lambda e: draw(e, columns=3),
+    passes={"linear": {"overlay starvation bound": ACTIVE}},
+)
 
 
 def evidence_fig10(runs: kit.Runs) -> kit.Evidence:
     """Measure the runs of Figure 10 beside Eq. 7."""
-    return evidence(runs, {"bound, Eq. 7": np.array([simple_bound(DELTAS, value) for value in LAMBDAS])}, "strong")
+    return evidence(
+        runs,
+        {"bound, Eq. 7": np.array([simple_bound(DELTAS, value) for value in LAMBDAS])},
+        "strong",
+    )
 
 
 def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
@@ -191,17 +268,40 @@ def claims_fig10(e: kit.Evidence) -> list[kit.Claim]:
     example = kit.given(late.frequent.max() >= 0.9999, np.interp(0.9999, late.frequent, late.rare))
     return [
         *claims_of_both(e),
-        kit.claim("bound", r"Eq. 7 holds for trained networks that start at $\beta_0 = \lambda \alpha_0$ (largest "
-                  "confidence minus bound, from 90 % on)", "Theorem 6.1", kit.at_most(1e-12),
-                  worst(e, lambda run: run.rare - simple_bound(1 - run.frequent, run.lambda_))),
-        kit.claim("example", r"With $\lambda$ = 0.1 and $\delta$ = 1e-4, $P((0, x_2))$ is at most 72 % (trained)",
-                  "Section 6", kit.at_most(0.72), example),
-        kit.theory("bound-curves", "Eq. 7 holds for the curves of the figure (largest confidence minus bound)",
-                   "Theorem 6.1", kit.at_most(1e-12),
-                   max((run.truth - bound).max() for run, bound in zip(e.fine, *e.bounds.values(), strict=True))),
-        kit.theory("random", r"Eq. 7 holds for random starts with $\alpha_0 \ge \beta_0/\lambda > 0$ (violations in "
-                   f"{DRAWS} cases)", "Theorem 6.1", kit.exactly(0), violations),
-    ]  # fmt: skip
+        kit.claim(
+            "bound",
+            r"Eq. 7 holds for trained networks that start at $\beta_0 = \lambda \alpha_0$ (largest "
+            "confidence minus bound, from 90 % on)",
+            "Theorem 6.1",
+            kit.at_most(1e-12),
+            worst(e, lambda run: run.rare - simple_bound(1 - run.frequent, run.lambda_)),
+        ),
+        kit.claim(
+            "example",
+            r"With $\lambda$ = 0.1 and $\delta$ = 1e-4, $P((0, x_2))$ is at most 72 % (trained)",
+            "Section 6",
+            kit.at_most(0.72),
+            example,
+        ),
+        kit.theory(
+            "bound-curves",
+            "Eq. 7 holds for the curves of the figure (largest confidence minus bound)",
+            "Theorem 6.1",
+            kit.at_most(1e-12),
+            max(
+                (run.truth - bound).max()
+                for run, bound in zip(e.fine, *e.bounds.values(), strict=True)
+            ),
+        ),
+        kit.theory(
+            "random",
+            r"Eq. 7 holds for random starts with $\alpha_0 \ge \beta_0/\lambda > 0$ (violations in "
+            f"{DRAWS} cases)",
+            "Theorem 6.1",
+            kit.exactly(0),
+            violations,
+        ),
+    ]
 
 
 FIGURE_10 = kit.Figure(
@@ -213,11 +313,16 @@ FIGURE_10 = kit.Figure(
     configs={
         **configs(fair=False),
         "late": wanted(
-            0.1, False, "optimizer.lr=0.02", "optimizer.iterations=50000", "record.snapshots.interval=50"
+            0.1,
+            False,
+            "optimizer.lr=0.02",
+            "optimizer.iterations=50000",
+            "record.snapshots.interval=50",
         ),
     },
-    draw=lambda e: draw(e, columns=4), passes={"linear": {"overlay bound example": ACTIVE}},
-)  # fmt: skip
+    draw=lambda e: draw(e, columns=4),
+    passes={"linear": {"overlay bound example": ACTIVE}},
+)
 
 
 PRINTED = ((91, 71, 61, 51), (99, 86, 72, 52))
@@ -234,10 +339,17 @@ def evidence_table1(_: kit.Runs) -> kit.Floats:
 
 def claims_table1(e: kit.Floats) -> list[kit.Claim]:
     return [
-        kit.theory(f"cell-{i + 1}-{j + 1}", rf"Confidence {confidence}, $\lambda$ = {LAMBDAS[j]:g} (rounded "
-                   "percentage)", "Table 1, Eq. 7", kit.exactly(PRINTED[i][j]), np.rint(e[i, j]))
-        for i, confidence in enumerate(CONFIDENCES) for j in range(4)
-    ]  # fmt: skip
+        kit.theory(
+            f"cell-{i + 1}-{j + 1}",
+            rf"Confidence {confidence}, $\lambda$ = {LAMBDAS[j]:g} (rounded "
+            "percentage)",
+            "Table 1, Eq. 7",
+            kit.exactly(PRINTED[i][j]),
+            np.rint(e[i, j]),
+        )
+        for i, confidence in enumerate(CONFIDENCES)
+        for j in range(4)
+    ]
 
 
 def table_table1(e: kit.Floats) -> tuple[list[str], list[list[str]]]:

@@ -80,7 +80,9 @@ def times(run: kit.Run) -> kit.Floats:
 
 def layers(run: kit.Run) -> list[kit.Floats]:
     """Return the weights of every layer over time, `(K, rows, columns)`; the last of one output has one row."""
-    parameters = {name: np.asarray(value, dtype=np.float64) for name, value in run.parameters.items()}
+    parameters = {
+        name: np.asarray(value, dtype=np.float64) for name, value in run.parameters.items()
+    }
     if "hidden_weight" in parameters:
         return [parameters["hidden_weight"], parameters["output_weight"][:, None, :]]
     count = len(parameters)
@@ -104,7 +106,9 @@ def one_point(run: kit.Run, label: int) -> tuple[kit.Floats, float, float]:
     members = dataset.x[dataset.y == label]
     points = np.unique(members, axis=0)
     if len(points) != 1:
-        raise kit.InputError(f"{run.path}: class {label} needs a single vector, repeated as often as you like")
+        raise kit.InputError(
+            f"{run.path}: class {label} needs a single vector, repeated as often as you like"
+        )
     summed = run.config.loss.reduction == "sum"
     share = float(len(members)) if summed else len(members) / dataset.n
     return points[0], float(np.linalg.norm(points[0])), share
@@ -139,7 +143,9 @@ def ode_drift(y0: float, z0: float, norm: float, label: int, *, until: float) ->
         return label * np.array([norm**2 * z * f, y * f])
 
     t = np.linspace(0.0, until, 200)
-    y, z = solve_ivp(field, (0.0, until), [y0, z0], t_eval=t, method="DOP853", rtol=1e-12, atol=1e-14).y
+    y, z = solve_ivp(
+        field, (0.0, until), [y0, z0], t_eval=t, method="DOP853", rtol=1e-12, atol=1e-14
+    ).y
     c = invariant(y, z, norm)
     return float(np.abs(c - c[0]).max())
 
@@ -156,7 +162,9 @@ class Paths:
     """(K, R)"""
 
 
-def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Sequence[int] | kit.Ints) -> Paths:
+def train_together(
+    run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Sequence[int] | kit.Ints
+) -> Paths:
     """Train the network of a run of one neuron again from other starts `w (R, d)`, `z (R,)`, all at once.
 
     `snapshots` are the updates after which the weights are kept, ascending. Raises InputError for wider networks and
@@ -164,10 +172,16 @@ def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Seq
     """
     problem = build_problem(run.config)
     if problem.shapes["hidden_weight"][0] != 1 or run.config.optimizer.kind != "gd":
-        raise kit.InputError(f"{run.path}: one neuron is needed, trained by gradient descent on all samples")
-    starts = [Values(kind="values", hidden_weight=[a], output_weight=[b]) for a, b in zip(w.tolist(), z, strict=True)]
+        raise kit.InputError(
+            f"{run.path}: one neuron is needed, trained by gradient descent on all samples"
+        )
+    starts = [
+        Values(kind="values", hidden_weight=[a], output_weight=[b])
+        for a, b in zip(w.tolist(), z, strict=True)
+    ]
     problems = [
-        replace(problem, config=problem.config.model_copy(update={"initialization": start})) for start in starts
+        replace(problem, config=problem.config.model_copy(update={"initialization": start}))
+        for start in starts
     ]
     stepper = build_stepper(problems, choose(problems))
     kept_w, kept_z = [], []
@@ -186,7 +200,9 @@ def draw_curves(
     """Draw closed forms as lines and trained networks as dots; `values` is `y` or `P`. Returns the lines."""
     lines = []
     for k, (curve, color) in enumerate(zip(curves, kit.SERIES, strict=False)):
-        lines += axes.plot(curve.t, getattr(curve, f"{values}_theory"), color=color, lw=1.2, label=curve.name)
+        lines += axes.plot(
+            curve.t, getattr(curve, f"{values}_theory"), color=color, lw=1.2, label=curve.name
+        )
         dots = np.linspace(0, len(curve.t) - 1, 16).astype(int)[1:-1] + 2 * k
         dots = dots[dots < len(curve.t)]
         draw_trained(axes, curve.t[dots], getattr(curve, values)[dots], color, size=2.6)
@@ -197,12 +213,21 @@ def draw_curves(
     return lines
 
 
-def draw_trained(axes: Axes, x: kit.Floats, y: kit.Floats, color: str, *, size: float = 2.8, edge: float = 0.8) -> None:
+def draw_trained(
+    axes: Axes, x: kit.Floats, y: kit.Floats, color: str, *, size: float = 2.8, edge: float = 0.8
+) -> None:
     """Draw values of trained networks as white dots with a coloured edge."""
     axes.plot(x, y, kit.MARKER, ms=size, mfc="white", mec=color, mew=edge)
 
 
 def trained_handle(size: float = 2.8) -> Line2D:
     """Return the legend handle of trained networks."""
-    look = {"ls": "none", "marker": kit.MARKER, "ms": size, "mfc": "white", "mec": kit.PALETTE.theory, "mew": 0.8}
+    look = {
+        "ls": "none",
+        "marker": kit.MARKER,
+        "ms": size,
+        "mfc": "white",
+        "mec": kit.PALETTE.theory,
+        "mew": 0.8,
+    }
     return Line2D([], [], label="trained", **look)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from .regression import (
     limit,
     thresholds,
     wanted,
-)  # fmt: skip
+)
 from .theory.minimum_q import minimum_l1, minimum_l2, minimum_q
 
 RICH, LAZY = (1e-3, 1e-2, 0.1, 0.3, 1.0), (3.0, 10.0, 30.0)
@@ -40,15 +40,29 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     b1, b2 = minimum_l1(X, y), minimum_l2(X, y)
     largest, sparse = thresholds(seed)
     limits = [limit(run) for run in runs.values()]
-    samples, grid = next(iter(runs.values())).dataset(), np.geomspace(min(*RICH, *LAZY), max(*RICH, *LAZY), 46)
+    samples, grid = (
+        next(iter(runs.values())).dataset(),
+        np.geomspace(min(*RICH, *LAZY), max(*RICH, *LAZY), 46),
+    )
     return kit.Evidence(
-        logs=logs, norms_1=np.abs(betas).sum(1), norms_2=np.linalg.norm(betas, axis=1), errors=errors(betas),
-        l1=float(np.abs(b1).sum()), l2=float(np.linalg.norm(b2)), sparse=float(errors(b1)), dense=float(errors(b2)),
-        largest=largest[0], sparse_by_count=sparse,
-        limits=[end for end in limits if end.alpha <= 1], lazy=[end for end in limits if end.alpha > 1],
-        path=(grid, np.abs(minimum_q(samples.x, samples.y, grid**2)).sum(1)
-              / np.abs(minimum_l1(samples.x, samples.y)).sum()),
-    )  # fmt: skip
+        logs=logs,
+        norms_1=np.abs(betas).sum(1),
+        norms_2=np.linalg.norm(betas, axis=1),
+        errors=errors(betas),
+        l1=float(np.abs(b1).sum()),
+        l2=float(np.linalg.norm(b2)),
+        sparse=float(errors(b1)),
+        dense=float(errors(b2)),
+        largest=largest[0],
+        sparse_by_count=sparse,
+        limits=[end for end in limits if end.alpha <= 1],
+        lazy=[end for end in limits if end.alpha > 1],
+        path=(
+            grid,
+            np.abs(minimum_q(samples.x, samples.y, grid**2)).sum(1)
+            / np.abs(minimum_l1(samples.x, samples.y)).sum(),
+        ),
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
@@ -58,45 +72,125 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     inner, excess_2 = e.logs <= 0, e.norms_2 - e.l2
     trained = np.array([end.norm for end in e.limits])
     first, second = (list(e.logs).index(log) for log in (0.0, -1.0))
-    later = [now - before for k, now in enumerate(e.largest) for before in e.largest[:k] if max(now, before) > -np.inf]
+    later = [
+        now - before
+        for k, now in enumerate(e.largest)
+        for before in e.largest[:k]
+        if max(now, before) > -np.inf
+    ]
     largest = e.largest[np.isfinite(e.largest)]
     return [
-        kit.claim("limit", r"Gradient flow ends in $\arg\min Q$ under $X\beta = y$ (relative distance, $\alpha$ "
-                  f"{RICH[0]:g} to 1)", "Theorem 1", kit.less_than(1e-3), np.max([end.difference for end in e.limits])),
-        kit.claim("conserved", r"u v stays $\alpha^2$ along gradient flow until the samples are fitted (largest "
-                  "relative change)", "Theorem 1, proof", kit.less_than(1e-6), np.max([end.drift for end in e.limits])),
-        kit.claim("trained", r"Trained from a smaller $\alpha$, networks have a smaller L1 norm (share of smaller "
-                  rf"$\alpha$ with less, 1 to {RICH[0]:g})", "Figure 2(b)", kit.exactly(1.0),
-                  kit.given(np.isfinite(trained).all(), np.mean(np.diff(trained) > 0))),
-        kit.claim("lazy", "In the kernel regime weights hardly move until the samples are fitted: relative distance "
-                  r"falls as $\alpha^{-2}$ (power, $\alpha$ 3 to 30)", "linearisation at large alpha",
-                  kit.near(-2.0, 0.1), slope),
-        *(kit.theory(f"small-{k + 1}", rf"A small enough $\alpha$ gives $|\beta|_1 \le (1 + e)$ least, e = {eps:g} "
-                     r"(log10 of the largest $\alpha$ that does; theorem: at least)", "Theorem on the limits",
-                     kit.at_least(min(-(2 + eps) / (2 * eps) * np.log(2 * (1 + eps) * e.l1), -DIM / (eps * e.l1))
-                                  / np.log(10)), e.logs[e.norms_1 <= (1 + eps) * e.l1].max() / 2)
-          for k, eps in enumerate(SMALL)),
-        *(kit.theory(f"large-{k + 1}", rf"A large enough $\alpha$ gives $|\beta|_2^2 \le (1 + e)$ least, e = {eps:g} "
-                     r"(log10 of the least $\alpha$ that does; theorem: at most)", "Theorem on the limits",
-                     kit.at_most(np.log10(2 * (1 + eps) * (1 + 2 / eps) * e.l2) / 2),
-                     e.logs[e.norms_2**2 <= (1 + eps) * e.l2**2].min() / 2) for k, eps in enumerate(LARGE)),
-        kit.theory("kernel-error", r"Kernel regime: population error $(1 - N/d) + \sigma^2 N/(d - N - 1)$",
-                   "least-norm regression on Gaussian inputs", kit.around(kernel), e.errors[0]),
-        kit.theory("rich-error", r"Rich regime: the population error is below the paper's threshold ($\arg\min Q$, "
-                   r"$\alpha$ = 1e-7)", "Figure 2(a)", kit.less_than(THRESHOLD), e.errors[-1]),
-        kit.theory("error-falls", r"The error falls with $\alpha$ from one to the other (share of smaller $\alpha$ "
-                   "with less)", "Figure 2(a)", kit.exactly(1.0), float(np.mean(np.diff(e.errors[inner]) < 0))),
-        kit.theory("excess-1", r"The excess L1 norm falls with $\alpha$ (share of smaller $\alpha$ with less)",
-                   "Figure 2(b)", kit.exactly(1.0), float(np.mean(np.diff(e.norms_1) < 1e-9))),
-        kit.theory("excess-2", r"The excess L2 norm vanishes for large $\alpha$, as $\alpha^{-8}$ (power, $\alpha^2$ "
-                   "0.1 to 1)", "Figure 2(b); beta = 2 alpha^2 sinh(X^T nu)", kit.near(-8.0, 0.2),
-                   2 * np.log10(excess_2[first] / excess_2[second])),
-        kit.theory("fewer", r"Fewer samples need a smaller $\alpha$: $\alpha^2$ falls by two decades at least from N = "
-                   rf"{COUNTS[-1]} to the least N at which any $\alpha$ does (decades)", "Figure 2(c)",
-                   kit.at_least(2.0), largest[-1] - largest[0]),
-        kit.theory("more-samples", r"The largest $\alpha^2$ grows with N (share of pairs of N, ties half)",
-                   "Figure 2(c); most: more than half", kit.most(), np.mean(np.sign(later)) / 2 + 0.5),
-    ]  # fmt: skip
+        kit.claim(
+            "limit",
+            r"Gradient flow ends in $\arg\min Q$ under $X\beta = y$ (relative distance, $\alpha$ "
+            f"{RICH[0]:g} to 1)",
+            "Theorem 1",
+            kit.less_than(1e-3),
+            np.max([end.difference for end in e.limits]),
+        ),
+        kit.claim(
+            "conserved",
+            r"u v stays $\alpha^2$ along gradient flow until the samples are fitted (largest "
+            "relative change)",
+            "Theorem 1, proof",
+            kit.less_than(1e-6),
+            np.max([end.drift for end in e.limits]),
+        ),
+        kit.claim(
+            "trained",
+            r"Trained from a smaller $\alpha$, networks have a smaller L1 norm (share of smaller "
+            rf"$\alpha$ with less, 1 to {RICH[0]:g})",
+            "Figure 2(b)",
+            kit.exactly(1.0),
+            kit.given(np.isfinite(trained).all(), np.mean(np.diff(trained) > 0)),
+        ),
+        kit.claim(
+            "lazy",
+            "In the kernel regime weights hardly move until the samples are fitted: relative distance "
+            r"falls as $\alpha^{-2}$ (power, $\alpha$ 3 to 30)",
+            "linearisation at large alpha",
+            kit.near(-2.0, 0.1),
+            slope,
+        ),
+        *(
+            kit.theory(
+                f"small-{k + 1}",
+                rf"A small enough $\alpha$ gives $|\beta|_1 \le (1 + e)$ least, e = {eps:g} "
+                r"(log10 of the largest $\alpha$ that does; theorem: at least)",
+                "Theorem on the limits",
+                kit.at_least(
+                    min(-(2 + eps) / (2 * eps) * np.log(2 * (1 + eps) * e.l1), -DIM / (eps * e.l1))
+                    / np.log(10)
+                ),
+                e.logs[e.norms_1 <= (1 + eps) * e.l1].max() / 2,
+            )
+            for k, eps in enumerate(SMALL)
+        ),
+        *(
+            kit.theory(
+                f"large-{k + 1}",
+                rf"A large enough $\alpha$ gives $|\beta|_2^2 \le (1 + e)$ least, e = {eps:g} "
+                r"(log10 of the least $\alpha$ that does; theorem: at most)",
+                "Theorem on the limits",
+                kit.at_most(np.log10(2 * (1 + eps) * (1 + 2 / eps) * e.l2) / 2),
+                e.logs[e.norms_2**2 <= (1 + eps) * e.l2**2].min() / 2,
+            )
+            for k, eps in enumerate(LARGE)
+        ),
+        kit.theory(
+            "kernel-error",
+            r"Kernel regime: population error $(1 - N/d) + \sigma^2 N/(d - N - 1)$",
+            "least-norm regression on Gaussian inputs",
+            kit.around(kernel),
+            e.errors[0],
+        ),
+        kit.theory(
+            "rich-error",
+            r"Rich regime: the population error is below the paper's threshold ($\arg\min Q$, "
+            r"$\alpha$ = 1e-7)",
+            "Figure 2(a)",
+            kit.less_than(THRESHOLD),
+            e.errors[-1],
+        ),
+        kit.theory(
+            "error-falls",
+            r"The error falls with $\alpha$ from one to the other (share of smaller $\alpha$ "
+            "with less)",
+            "Figure 2(a)",
+            kit.exactly(1.0),
+            float(np.mean(np.diff(e.errors[inner]) < 0)),
+        ),
+        kit.theory(
+            "excess-1",
+            r"The excess L1 norm falls with $\alpha$ (share of smaller $\alpha$ with less)",
+            "Figure 2(b)",
+            kit.exactly(1.0),
+            float(np.mean(np.diff(e.norms_1) < 1e-9)),
+        ),
+        kit.theory(
+            "excess-2",
+            r"The excess L2 norm vanishes for large $\alpha$, as $\alpha^{-8}$ (power, $\alpha^2$ "
+            "0.1 to 1)",
+            "Figure 2(b); beta = 2 alpha^2 sinh(X^T nu)",
+            kit.near(-8.0, 0.2),
+            2 * np.log10(excess_2[first] / excess_2[second]),
+        ),
+        kit.theory(
+            "fewer",
+            r"Fewer samples need a smaller $\alpha$: $\alpha^2$ falls by two decades at least from N = "
+            rf"{COUNTS[-1]} to the least N at which any $\alpha$ does (decades)",
+            "Figure 2(c)",
+            kit.at_least(2.0),
+            largest[-1] - largest[0],
+        ),
+        kit.theory(
+            "more-samples",
+            r"The largest $\alpha^2$ grows with N (share of pairs of N, ties half)",
+            "Figure 2(c); most: more than half",
+            kit.most(),
+            np.mean(np.sign(later)) / 2 + 0.5,
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
@@ -108,27 +202,55 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     lazy = (e.dense, e.norms_2 - e.l2, kit.SERIES[1], r"$\ell_2$")
     for error, excess, color, name in (rich, lazy):
         handles.append(axes[0].axhline(error, color=color, label=f"least {name}", **look))
-        axes[1].plot(alpha, np.where(excess > 1e-9, excess, np.nan), color=color, label=f"excess {name} norm")
+        axes[1].plot(
+            alpha, np.where(excess > 1e-9, excess, np.nan), color=color, label=f"excess {name} norm"
+        )
     axes[0].set(xscale="log", yscale="log", ylabel=r"population error $\Vert\beta-\beta^*\Vert^2$")
     axes[1].set(xscale="log", yscale="log", ylabel="excess norm")
     kit.place_legend(axes[1], list(axes[1].lines), "inside")
-    axes[2].plot(COUNTS, np.where(np.isfinite(e.largest), 10.0 ** (e.largest / 2), np.nan), kit.MARKER + "-", ms=4,
-                 color=kit.SERIES[0])  # fmt: skip
-    enough = [n for n, value in zip(SPARSE_COUNTS, e.sparse_by_count, strict=True) if value <= THRESHOLD]
+    axes[2].plot(
+        COUNTS,
+        np.where(np.isfinite(e.largest), 10.0 ** (e.largest / 2), np.nan),
+        kit.MARKER + "-",
+        ms=4,
+        color=kit.SERIES[0],
+    )
+    enough = [
+        n for n, value in zip(SPARSE_COUNTS, e.sparse_by_count, strict=True) if value <= THRESHOLD
+    ]
     if enough:
         label = rf"least $\ell_1$ does from $N={enough[0]}$ on"
-        kit.place_legend(axes[2], [axes[2].axvline(enough[0], color="black", label=label, **look)], "inside")
-    axes[2].set(yscale="log", xlabel="samples $N$", ylabel=rf"largest $\alpha$ with error $\leq$ {THRESHOLD}")
+        kit.place_legend(
+            axes[2], [axes[2].axvline(enough[0], color="black", label=label, **look)], "inside"
+        )
+    axes[2].set(
+        yscale="log",
+        xlabel="samples $N$",
+        ylabel=rf"largest $\alpha$ with error $\leq$ {THRESHOLD}",
+    )
     trained = sorted([*e.limits, *e.lazy], key=lambda end: end.alpha)
     at = [end.alpha for end in trained]
     axes[3].plot(*e.path, color=kit.SERIES[0], label=r"$\arg\min Q_\alpha$")
-    axes[3].plot(at, [end.norm for end in trained], kit.MARKER, ms=4, color=kit.PALETTE.highlight, mec="black", mew=0.6,
-                 label="trained network")  # fmt: skip
+    axes[3].plot(
+        at,
+        [end.norm for end in trained],
+        kit.MARKER,
+        ms=4,
+        color=kit.PALETTE.highlight,
+        mec="black",
+        mew=0.6,
+        label="trained network",
+    )
     axes[3].set(xscale="log", ylabel=r"$\Vert\beta\Vert_1$ over the least")
     kit.place_legend(axes[3], list(axes[3].lines), "inside")
     for panel in (axes[0], axes[1], axes[3]):
         panel.set_xlabel(r"scale of the start $\alpha$")
-    names = ("Population error", "Excess norms", "Sample complexity", f"Trained, {trained[0].dim} dimensions")
+    names = (
+        "Population error",
+        "Excess norms",
+        "Sample complexity",
+        f"Trained, {trained[0].dim} dimensions",
+    )
     kit.panel_labels(axes, *names)
     kit.figure_legend(figure, handles)
     return figure

@@ -31,31 +31,66 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         excess = np.sqrt(DIM) * ratio(np.array(ends) ** depth, depth) - 1
         powers[depth] = float(np.diff(np.log(excess))[0] / np.diff(np.log(ends))[0])
     return kit.Evidence(
-        mus=mus, ratios={depth: ratio(mus, depth) for depth in DEPTHS},
-        approach=(np.sqrt(DIM) * ratio(SMALL, 2) - 1) / formula, powers=powers,
-        largest=thresholds(next(iter(runs.values())).config.seed)[0], limits=[limit(run) for run in runs.values()],
-    )  # fmt: skip
+        mus=mus,
+        ratios={depth: ratio(mus, depth) for depth in DEPTHS},
+        approach=(np.sqrt(DIM) * ratio(SMALL, 2) - 1) / formula,
+        powers=powers,
+        largest=thresholds(next(iter(runs.values())).config.seed)[0],
+        limits=[limit(run) for run in runs.values()],
+    )
 
 
 def claims(e: kit.Evidence) -> list[kit.Claim]:
     return [
-        kit.claim("limit", r"Gradient flow of depth 3 ends in $\arg\min Q_3$ (relative distance)",
-                  "Theorem for D > 2", kit.less_than(1e-3), np.max([end.difference for end in e.limits])),
-        *(kit.theory(f"ends-{depth}", f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
-                     r"vector falls from 1 to $1/\sqrt d$ (share of smaller $\mu$ with less, between 0.99 and 1.01 "
-                     "first)", "Figure 3(b)", kit.exactly(1.0),
-                     float(np.mean(np.diff(e.ratios[depth]) < 1e-9)) if abs(e.ratios[depth][0] - 1) < 0.01 else 0.0)
-          for depth in DEPTHS),
-        kit.theory("exponential", r"D = 2: $\alpha$ must be exponentially small in the accuracy, "
-                   r"$\sqrt d$ ratio $- 1 = g/(\ln(1/\mu) - 1 - g)$, $g = \ln(d)/2$ (worst over that, "
-                   r"$\mu$ 1e-6 to 1e-16)", "Section 4; next order 2 / z, z = 1 / (mu sqrt(d))",
-                   kit.near(1.0, 1e-3), e.approach[np.abs(e.approach - 1).argmax()]),
-        *(kit.theory(f"power-{depth}", rf"D = {depth}: polynomially, as $\alpha^{{D - 2}}$ (power)", "Section 4",
-                     kit.near(depth - 2.0, 0.05 * (depth - 2)), power) for depth, power in e.powers.items()),
-        kit.theory("deeper", r"Deeper networks reach the error with a larger $\mu = \alpha^D$ (share of N, where any "
-                   "does, at which D = 5 does with a larger one than D = 2)", "Figure 3(c)", kit.exactly(1.0),
-                   float(np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])]))),
-    ]  # fmt: skip
+        kit.claim(
+            "limit",
+            r"Gradient flow of depth 3 ends in $\arg\min Q_3$ (relative distance)",
+            "Theorem for D > 2",
+            kit.less_than(1e-3),
+            np.max([end.difference for end in e.limits]),
+        ),
+        *(
+            kit.theory(
+                f"ends-{depth}",
+                f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
+                r"vector falls from 1 to $1/\sqrt d$ (share of smaller $\mu$ with less, between 0.99 and 1.01 "
+                "first)",
+                "Figure 3(b)",
+                kit.exactly(1.0),
+                float(np.mean(np.diff(e.ratios[depth]) < 1e-9))
+                if abs(e.ratios[depth][0] - 1) < 0.01
+                else 0.0,
+            )
+            for depth in DEPTHS
+        ),
+        kit.theory(
+            "exponential",
+            r"D = 2: $\alpha$ must be exponentially small in the accuracy, "
+            r"$\sqrt d$ ratio $- 1 = g/(\ln(1/\mu) - 1 - g)$, $g = \ln(d)/2$ (worst over that, "
+            r"$\mu$ 1e-6 to 1e-16)",
+            "Section 4; next order 2 / z, z = 1 / (mu sqrt(d))",
+            kit.near(1.0, 1e-3),
+            e.approach[np.abs(e.approach - 1).argmax()],
+        ),
+        *(
+            kit.theory(
+                f"power-{depth}",
+                rf"D = {depth}: polynomially, as $\alpha^{{D - 2}}$ (power)",
+                "Section 4",
+                kit.near(depth - 2.0, 0.05 * (depth - 2)),
+                power,
+            )
+            for depth, power in e.powers.items()
+        ),
+        kit.theory(
+            "deeper",
+            r"Deeper networks reach the error with a larger $\mu = \alpha^D$ (share of N, where any "
+            "does, at which D = 5 does with a larger one than D = 2)",
+            "Figure 3(c)",
+            kit.exactly(1.0),
+            float(np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])])),
+        ),
+    ]
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
@@ -66,16 +101,28 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         handles += axes[0].plot(z, q(z, depth), **look)
         axes[1].plot(e.mus, e.ratios[depth], **look)
         axes[2].plot(
-            COUNTS, np.where(np.isfinite(e.largest[k]), 10.0 ** e.largest[k], np.nan), kit.MARKER + "-", ms=3.5, **look
+            COUNTS,
+            np.where(np.isfinite(e.largest[k]), 10.0 ** e.largest[k], np.nan),
+            kit.MARKER + "-",
+            ms=3.5,
+            **look,
         )
     axes[0].set(xlabel="$z$", ylabel="$q_D(z)$")
     for value, name, place in ((1.0, r"$\ell_2$", "top"), (DIM**-0.5, r"$\ell_1$", "bottom")):
         axes[1].axhline(value, color="black", lw=0.8, ls=(0, (4, 2)))
         axes[1].annotate(
-            name, (1e-15, value), xytext=(0, -3 if place == "top" else 3), textcoords="offset points", va=place
+            name,
+            (1e-15, value),
+            xytext=(0, -3 if place == "top" else 3),
+            textcoords="offset points",
+            va=place,
         )
-    axes[1].set(xscale="log", yscale="log", xlabel=r"$\mu=\alpha^D$", ylabel=r"$Q(e_1)\,/\,Q(1_d/\sqrt{d})$")
-    axes[2].set(yscale="log", xlabel="samples $N$", ylabel=f"largest $\\mu$ with\nerror $\\leq$ {THRESHOLD}")
+    axes[1].set(
+        xscale="log", yscale="log", xlabel=r"$\mu=\alpha^D$", ylabel=r"$Q(e_1)\,/\,Q(1_d/\sqrt{d})$"
+    )
+    axes[2].set(
+        yscale="log", xlabel="samples $N$", ylabel=f"largest $\\mu$ with\nerror $\\leq$ {THRESHOLD}"
+    )
     kit.panel_labels(axes, "Penalty", "From L2 to L1", "Samples")
     kit.figure_legend(figure, handles)
     return figure

@@ -29,7 +29,9 @@ FULL = ("dataset.n=40", "dataset.dim=200", "optimizer.until=300.0")
 """The trained problem of `--preset full`, 3 of 200 entries from 40 samples."""
 
 
-def wanted(alphas: tuple[float, ...], depth: int = 2, more: tuple[str, ...] = ()) -> dict[str, kit.Wanted]:
+def wanted(
+    alphas: tuple[float, ...], depth: int = 2, more: tuple[str, ...] = ()
+) -> dict[str, kit.Wanted]:
     """Return the runs of one depth, a role for every alpha; above 1 in the time of the kernel regime, `1 / alpha^2`.
 
     Below 0.1 the flow takes ten times as long: the time to leave 0 grows as `ln(1 / alpha)`, the tail is longer.
@@ -40,8 +42,14 @@ def wanted(alphas: tuple[float, ...], depth: int = 2, more: tuple[str, ...] = ()
     for alpha in alphas:
         change = [*more, f"architecture.depth={depth}", f"initialization.scale={alpha}"]
         if alpha > 1:
-            times = [f"optimizer.{key}={value / alpha**2!r}" for key, value in (("until", 20.0), ("first", 1e-3))]
-            change += [*times, "optimizer.stop_below=1e-6"]  # the integrator resolves weights to 1e-8 of their size
+            times = [
+                f"optimizer.{key}={value / alpha**2!r}"
+                for key, value in (("until", 20.0), ("first", 1e-3))
+            ]
+            change += [
+                *times,
+                "optimizer.stop_below=1e-6",
+            ]  # the integrator resolves weights to 1e-8 of their size
         elif alpha < 0.1 and depth == 2 and not more:
             change.append("optimizer.until=200.0")
         runs[f"D = {depth}, alpha = {alpha:g}"] = kit.Wanted(CONFIG, tuple(change))
@@ -78,7 +86,9 @@ def thresholds(seed: int) -> tuple[kit.Floats, kit.Floats]:
         for k, n in enumerate(COUNTS):
             for j, depth in enumerate(DEPTHS):
                 X, y = draw_samples(n, seed + more)
-                betas = minimum_q(X, y, 10.0**LOGS, depth, last=lambda beta: bool(errors(beta) <= THRESHOLD))
+                betas = minimum_q(
+                    X, y, 10.0**LOGS, depth, last=lambda beta: bool(errors(beta) <= THRESHOLD)
+                )
                 largest[s, j, k] = max(LOGS[errors(betas) <= THRESHOLD], default=-np.inf)
     return np.median(largest, axis=0), np.median(sparse, axis=0)
 
@@ -100,9 +110,10 @@ def limit(run: kit.Run) -> kit.Evidence:
     left = float(run.final_loss / run.losses[0])
     trained = 1.0 if left < 1e-5 else np.nan
     return kit.Evidence(
-        alpha=alpha, dim=len(beta),
+        alpha=alpha,
+        dim=len(beta),
         difference=kit.given(left < 1e-8, np.linalg.norm(beta - least) / np.linalg.norm(least)),
         norm=trained * float(np.abs(beta).sum() / np.abs(minimum_l1(samples.x, samples.y)).sum()),
         drift=trained * float(np.abs(product / product[0] - 1.0).max()),
         movement=trained * float(np.sqrt(moved / size)),
-    )  # fmt: skip
+    )

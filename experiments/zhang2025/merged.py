@@ -16,7 +16,11 @@ from .theory.population import descent, moments, saddle_losses, setting
 MERGED, FEATURES = "zhang2025/merged.yaml", "zhang2025/features.yaml"
 END = 0.13599507
 """Loss of the fixed point in the output of the released notebook, cell 6."""
-WHITE = ("dataset.eigenvalues=[0.25, 0.25, 0.25, 0.25]", "optimizer.lr=5.0e-4", "optimizer.iterations=4000")
+WHITE = (
+    "dataset.eigenvalues=[0.25, 0.25, 0.25, 0.25]",
+    "optimizer.lr=5.0e-4",
+    "optimizer.iterations=4000",
+)
 FROZEN = ("architecture.train=[weight_key_query, weight_value]",)
 PEAK = 1e-3
 """Least prominence of a maximum of the speed at which the loss falls, over the largest speed."""
@@ -26,7 +30,9 @@ ROUNDING = 2.0**-23
 
 def fallen(losses: kit.Floats, levels: kit.Floats, share: float = 0.5) -> float:
     """Return the iteration at which losses (K,), one an iteration, have fallen by a share from first to last level."""
-    return kit.crossing(np.arange(len(losses)), -losses, -(levels[0] + share * (levels[-1] - levels[0])))
+    return kit.crossing(
+        np.arange(len(losses)), -losses, -(levels[0] + share * (levels[-1] - levels[0]))
+    )
 
 
 def sigmoid(run: kit.Run) -> kit.Floats:
@@ -36,11 +42,16 @@ def sigmoid(run: kit.Run) -> kit.Floats:
     of small weights the part `(u_i + v_i) / 2` alone grows.
     """
     covariance, N, step = setting(run)
-    D, start = len(covariance), {name: np.asarray(value, np.float64) for name, value in run.state(0).items()}
+    D, start = (
+        len(covariance),
+        {name: np.asarray(value, np.float64) for name, value in run.state(0).items()},
+    )
     a, b = (float(moment[0]) for moment in moments(np.diag(covariance), N))
     u = np.trace(start["weight_key_query"], axis1=1, axis2=2) / np.sqrt(D)
     grows = np.sum((u + start["weight_value"][:, 0]) ** 2) / 4
-    s = linear_mode(2 * step * np.asarray(run.loss_iterations), grows, a * np.sqrt(D), 2, lambda_=b)[:, 0]
+    s = linear_mode(
+        2 * step * np.asarray(run.loss_iterations), grows, a * np.sqrt(D), 2, lambda_=b
+    )[:, 0]
     return np.asarray(np.trace(covariance) - 2 * a * np.sqrt(D) * s + b * s**2)
 
 
@@ -52,46 +63,95 @@ def evidence_merged(runs: kit.Runs) -> kit.Evidence:
     speed = -np.diff(np.asarray(run.losses, np.float64))
     drops = len(find_peaks(speed, prominence=PEAK * speed.max())[0])
     return kit.Evidence(
-        losses=np.asarray(run.losses, np.float64), levels=saddle_losses(np.linalg.eigvalsh(covariance), N),
+        losses=np.asarray(run.losses, np.float64),
+        levels=saddle_losses(np.linalg.eigvalsh(covariance), N),
         population=descent(run.state(0), covariance, N, step, np.asarray(run.loss_iterations))[0],
-        white=np.asarray(white.losses, np.float64), white_levels=saddle_losses(data.eigenvalues, data.context),
-        sigmoid=sigmoid(white), drops=drops,
-    )  # fmt: skip
+        white=np.asarray(white.losses, np.float64),
+        white_levels=saddle_losses(data.eigenvalues, data.context),
+        sigmoid=sigmoid(white),
+        drops=drops,
+    )
 
 
 def claims_merged(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with two fixed points, the population's descent, and the closed form for white inputs."""
     width, exact = (
-        fallen(losses, e.white_levels, 0.8) - fallen(losses, e.white_levels, 0.2) for losses in (e.white, e.sigmoid)
+        fallen(losses, e.white_levels, 0.8) - fallen(losses, e.white_levels, 0.2)
+        for losses in (e.white, e.sigmoid)
     )
     down = e.losses[-1] < e.levels.mean()
     return [
-        kit.theory("printed", "Loss of the fixed point that is the minimum", "released notebook, output of cell 6",
-                   kit.near(END, 1e-8), e.levels[-1]),
-        kit.theory("start", "Loss of the fixed point 0 on these sequences (first loss over theory)", "theory",
-                   kit.around(1), e.losses[0] / e.levels[0]),
-        kit.claim("one-drop", "The loss drops once (maxima of its speed that stand out by a thousandth of the largest)",
-                  "abstract", kit.exactly(1), kit.given(down, e.drops)),
-        kit.claim("end", "Training ends in the minimum (final loss over the printed)", "released notebook, output of "
-                  "cell 6", kit.around(1), e.losses[-1] / END),
-        kit.claim("time", "The loss falls when descent on the population loss from the same weights says (ratio of "
-                  "half times)", "theory", kit.around(1), fallen(e.losses, e.levels) / fallen(e.population, e.levels)),
-        kit.claim("white-time", "White inputs: the loss falls when the closed form says (ratio of half times)",
-                  "analytical time course of the abstract", kit.around(1),
-                  fallen(e.white, e.white_levels) / fallen(e.sigmoid, e.white_levels)),
-        kit.claim("white-width", "White inputs: the loss falls as fast as the closed form (ratio of the times from 20 "
-                  "to 80 % of the fall)", "analytical time course of the abstract", kit.around(1), width / exact),
-    ]  # fmt: skip
+        kit.theory(
+            "printed",
+            "Loss of the fixed point that is the minimum",
+            "released notebook, output of cell 6",
+            kit.near(END, 1e-8),
+            e.levels[-1],
+        ),
+        kit.theory(
+            "start",
+            "Loss of the fixed point 0 on these sequences (first loss over theory)",
+            "theory",
+            kit.around(1),
+            e.losses[0] / e.levels[0],
+        ),
+        kit.claim(
+            "one-drop",
+            "The loss drops once (maxima of its speed that stand out by a thousandth of the largest)",
+            "abstract",
+            kit.exactly(1),
+            kit.given(down, e.drops),
+        ),
+        kit.claim(
+            "end",
+            "Training ends in the minimum (final loss over the printed)",
+            "released notebook, output of cell 6",
+            kit.around(1),
+            e.losses[-1] / END,
+        ),
+        kit.claim(
+            "time",
+            "The loss falls when descent on the population loss from the same weights says (ratio of "
+            "half times)",
+            "theory",
+            kit.around(1),
+            fallen(e.losses, e.levels) / fallen(e.population, e.levels),
+        ),
+        kit.claim(
+            "white-time",
+            "White inputs: the loss falls when the closed form says (ratio of half times)",
+            "analytical time course of the abstract",
+            kit.around(1),
+            fallen(e.white, e.white_levels) / fallen(e.sigmoid, e.white_levels),
+        ),
+        kit.claim(
+            "white-width",
+            "White inputs: the loss falls as fast as the closed form (ratio of the times from 20 "
+            "to 80 % of the fall)",
+            "analytical time course of the abstract",
+            kit.around(1),
+            width / exact,
+        ),
+    ]
 
 
 @kit.styled
 def draw_merged(e: kit.Evidence) -> kit.Drawing:
     """Draw both losses with their theory."""
     figure, axes = kit.new_figure(2, aspect=0.85, extra_height=0.2)
-    rows = ((e.losses, e.population, e.levels, "population loss"), (e.white, e.sigmoid, e.white_levels, "closed form"))
+    rows = (
+        (e.losses, e.population, e.levels, "population loss"),
+        (e.white, e.sigmoid, e.white_levels, "closed form"),
+    )
     for panel, (losses, predicted, levels, name) in zip(axes, rows, strict=True):
         for m in (0, -1):
-            panel.axhline(levels[m], color=kit.PALETTE.theory, ls=":", lw=1.0, label=None if m else "fixed points")
+            panel.axhline(
+                levels[m],
+                color=kit.PALETTE.theory,
+                ls=":",
+                lw=1.0,
+                label=None if m else "fixed points",
+            )
         panel.plot(losses, color=kit.PALETTE.measured, lw=2.2, alpha=0.75, label="linear attention")
         panel.plot(predicted, color=kit.SERIES[1], ls="--", lw=1.0, label=name)
         panel.set(xlabel="iteration", ylabel="loss", ylim=(0, 1.1), xlim=(0, len(losses) - 1))
@@ -108,49 +168,87 @@ def evidence_features(runs: kit.Runs) -> kit.Evidence:
     run, samples = runs["attention"], runs["features"].dataset()
     solution, *_ = np.linalg.lstsq(samples.x, samples.y, rcond=None)
     data: Any = run.config.dataset.model_copy(update={"features": "tokens"})
-    X = data.samples(Streams(run.config.seed)).x[:500].reshape(500, data.context + 1, -1).astype(np.float32)
-    weights = [run.state(-1)[f"weight_{name}"] for name in ("key_query", "key_query_label", "value_input", "value")]
+    X = (
+        data.samples(Streams(run.config.seed))
+        .x[:500]
+        .reshape(500, data.context + 1, -1)
+        .astype(np.float32)
+    )
+    weights = [
+        run.state(-1)[f"weight_{name}"]
+        for name in ("key_query", "key_query_label", "value_input", "value")
+    ]
     full = np.zeros(len(X), np.float32)
     for U, u, v, v_y in zip(*weights, strict=True):
         KQ = np.pad(np.vstack([U, u]), ((0, 0), (0, 1)))
         full += ((X @ KQ.T) @ X.transpose(0, 2, 1) @ (X @ np.append(v, v_y))[:, :, None])[:, -1, 0]
     short = run.network(-1)(run.dataset().x[:500])
     return kit.Evidence(
-        losses={role: np.asarray(trained.losses, np.float64) for role, trained in runs.items()}, updates=run.iterations,
-        levels=saddle_losses(data.eigenvalues, data.context), last=np.abs(full - short).max() / np.abs(short).max(),
+        losses={role: np.asarray(trained.losses, np.float64) for role, trained in runs.items()},
+        updates=run.iterations,
+        levels=saddle_losses(data.eigenvalues, data.context),
+        last=np.abs(full - short).max() / np.abs(short).max(),
         least=np.mean((samples.x @ solution - samples.y) ** 2),
-    )  # fmt: skip
+    )
 
 
 def claims_features(e: kit.Evidence) -> list[kit.Claim]:
-    attention, frozen, features = (e.losses[role] for role in ("attention", "blocks at 0", "features"))
+    attention, frozen, features = (
+        e.losses[role] for role in ("attention", "blocks at 0", "features")
+    )
     down = features[-1] < e.levels.mean()
     apart = np.abs(np.log(attention / features))
     return [
-        kit.claim("equal", "The losses of linear attention and of the network on cubic features are the same (ratio, "
-                  "the farthest of all iterations)", "README of the released code", kit.around(1),
-                  kit.given(down, (attention / features)[np.argmax(apart)])),
-        kit.claim("equal-exact", "Linear attention and the network on cubic features agree up to rounding where the "
-                  "blocks that begin at 0 are kept there (largest relative difference)",
-                  "identity; a rounding of float32 an update", kit.at_most(e.updates * ROUNDING),
-                  kit.given(down, np.max(np.abs(frozen / features - 1)))),
-        kit.theory("last-token", "The last token's output is attention's on all tokens (largest relative difference "
-                   "in float32)", "identity; ten roundings", kit.at_most(10 * ROUNDING), e.last),
-        kit.claim("regression", "Both end at least squares on the cubic features (the larger loss over its)",
-                  "fixed point of the flow", kit.around(1), max(attention[-1], features[-1]) / e.least),
-    ]  # fmt: skip
+        kit.claim(
+            "equal",
+            "The losses of linear attention and of the network on cubic features are the same (ratio, "
+            "the farthest of all iterations)",
+            "README of the released code",
+            kit.around(1),
+            kit.given(down, (attention / features)[np.argmax(apart)]),
+        ),
+        kit.claim(
+            "equal-exact",
+            "Linear attention and the network on cubic features agree up to rounding where the "
+            "blocks that begin at 0 are kept there (largest relative difference)",
+            "identity; a rounding of float32 an update",
+            kit.at_most(e.updates * ROUNDING),
+            kit.given(down, np.max(np.abs(frozen / features - 1))),
+        ),
+        kit.theory(
+            "last-token",
+            "The last token's output is attention's on all tokens (largest relative difference "
+            "in float32)",
+            "identity; ten roundings",
+            kit.at_most(10 * ROUNDING),
+            e.last,
+        ),
+        kit.claim(
+            "regression",
+            "Both end at least squares on the cubic features (the larger loss over its)",
+            "fixed point of the flow",
+            kit.around(1),
+            max(attention[-1], features[-1]) / e.least,
+        ),
+    ]
 
 
 @kit.styled
 def draw_features(e: kit.Evidence) -> kit.Drawing:
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.2)
-    attention, frozen, features = (e.losses[role] for role in ("attention", "blocks at 0", "features"))
+    attention, frozen, features = (
+        e.losses[role] for role in ("attention", "blocks at 0", "features")
+    )
     left.plot(attention, color=kit.PALETTE.measured, lw=1.2, label="linear attention")
     left.plot(features, color=kit.SERIES[1], lw=2.4, ls=":", label="network on cubic features")
     left.axhline(e.levels[-1], color=kit.PALETTE.theory, ls=":", lw=0.8, label="minimum")
     left.set(ylabel="loss", ylim=(0, 1.1))
-    right.semilogy(np.abs(attention / features - 1) + 1e-9, color=kit.SERIES[0], lw=0.9, label="all weights")
-    right.semilogy(np.abs(frozen / features - 1) + 1e-9, color=kit.SERIES[2], lw=0.9, label="blocks kept at 0")
+    right.semilogy(
+        np.abs(attention / features - 1) + 1e-9, color=kit.SERIES[0], lw=0.9, label="all weights"
+    )
+    right.semilogy(
+        np.abs(frozen / features - 1) + 1e-9, color=kit.SERIES[2], lw=0.9, label="blocks kept at 0"
+    )
     right.set_ylabel("relative difference of the losses")
     for panel in (left, right):
         panel.set(xlabel="iteration", xlim=(0, len(features) - 1))
@@ -175,6 +273,10 @@ FIGURES = kit.by_id(
             "Linear attention and the two-layer linear network on cubic features, from the same weights: losses, and "
             "their relative difference, also with the blocks of attention that begin at 0 kept there."
         ),
-        configs={"attention": MERGED, "blocks at 0": kit.Wanted(MERGED, FROZEN), "features": FEATURES},
+        configs={
+            "attention": MERGED,
+            "blocks at 0": kit.Wanted(MERGED, FROZEN),
+            "features": FEATURES,
+        },
     ),
-)  # fmt: skip
+)

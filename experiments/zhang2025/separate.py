@@ -19,7 +19,12 @@ LOW, HIGH = 0.1, 0.9
 
 def halves(losses: kit.Floats, levels: kit.Floats) -> kit.Floats:
     """Return the iterations (D,) at which losses (K,), one an iteration, have fallen half way between two levels."""
-    return np.array([kit.crossing(np.arange(len(losses)), -losses, -level) for level in (levels[1:] + levels[:-1]) / 2])
+    return np.array(
+        [
+            kit.crossing(np.arange(len(losses)), -losses, -level)
+            for level in (levels[1:] + levels[:-1]) / 2
+        ]
+    )
 
 
 def network(run: kit.Run) -> kit.Evidence:
@@ -42,26 +47,51 @@ def network(run: kit.Run) -> kit.Evidence:
         rests.append(plateau.value / levels[m])
         middle = np.argmin(np.abs(at - (plateau.first + plateau.last) / 2))
         errors.append(float(np.abs(s[middle] - (np.arange(D) < m)).max()))
-    key, query = (P[f"weight_{name}"][-1, :, 0] @ vectors for name in ("key", "query"))  # (H, D), along eigenvectors
+    key, query = (
+        P[f"weight_{name}"][-1, :, 0] @ vectors for name in ("key", "query")
+    )  # (H, D), along eigenvectors
     along = P["weight_value"][-1] * key * query
     heads, d = along.argmax(0), np.arange(D)
-    cosines = [np.abs(weights / np.linalg.norm(weights, axis=1, keepdims=True))[heads, d] for weights in (key, query)]
+    cosines = [
+        np.abs(weights / np.linalg.norm(weights, axis=1, keepdims=True))[heads, d]
+        for weights in (key, query)
+    ]
     predicted_s = strengths(M, covariance, N)
-    rises = [[kit.crossing(steps, weights, HIGH) - kit.crossing(steps, weights, LOW) for weights in values.T]
-             for values, steps in ((s, at), (predicted_s, iterations))]  # fmt: skip
+    rises = [
+        [
+            kit.crossing(steps, weights, HIGH) - kit.crossing(steps, weights, LOW)
+            for weights in values.T
+        ]
+        for values, steps in ((s, at), (predicted_s, iterations))
+    ]
     return kit.Evidence(
-        losses=losses, eigenvalues=eigenvalues, predicted=predicted, levels=levels, at=at, s=s, predicted_s=predicted_s,
-        drops=drops, rests=np.array(rests), errors=np.array(errors), late=drops / halves(predicted, levels),
-        heads=along.max(0) / along.sum(0), axes=np.minimum(*cosines),
-        rises=np.array(rises) * step / [rise(a, b, LOW, HIGH) for a, b in zip(*moments(eigenvalues, N), strict=True)],
-    )  # fmt: skip
+        losses=losses,
+        eigenvalues=eigenvalues,
+        predicted=predicted,
+        levels=levels,
+        at=at,
+        s=s,
+        predicted_s=predicted_s,
+        drops=drops,
+        rests=np.array(rests),
+        errors=np.array(errors),
+        late=drops / halves(predicted, levels),
+        heads=along.max(0) / along.sum(0),
+        axes=np.minimum(*cosines),
+        rises=np.array(rises)
+        * step
+        / [rise(a, b, LOW, HIGH) for a, b in zip(*moments(eigenvalues, N), strict=True)],
+    )
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure all networks, of consecutive seeds, by role."""
     return kit.Evidence(
         networks={
-            role: [network(replica) for replica in (replicas_of(run) if "replicas" in run.info else [run])]
+            role: [
+                network(replica)
+                for replica in (replicas_of(run) if "replicas" in run.info else [run])
+            ]
             for role, run in runs.items()
         }
     )
@@ -90,37 +120,86 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         return np.concatenate(values) if min(counts(role)) >= D - 1 else np.array([np.nan])
 
     return [
-        *(kit.theory(f"printed-{m}", f"Loss of the saddle with {m} of 4 eigenvectors learnt", "released notebook, "
-                     "output of cell 6", kit.near(value, 1e-8), levels[m]) for m, value in enumerate(PRINTED)),
-        kit.claim("drops", "Most networks lose in D = 4 drops within 10 000 updates (share of them that come to the "
-                  "last level through all others)", "released notebook, picture of cell 6; most: more than half",
-                  kit.most(), np.mean(np.array(counts(RELEASED)) == D)),
-        kit.claim("levels", "Between drops the loss rests at the levels of the saddles (loss over theory, the "
-                  "farthest)", "theory, levels as printed", kit.around(1), farthest(all_of("rests", rests=True))),
-        kit.claim("principal", "At a rest of the loss the network is principal component regression in context: "
-                  "eigenvectors are learnt wholly or not at all, largest first (largest distance of a strength from 1 "
-                  "or 0)", "abstract; within 10 %", kit.at_most(0.1), np.max(all_of("errors", rests=True))),
-        kit.claim("heads", "From a start half as large each drop is a single head's (least share of a head in an "
-                  "eigenvector's strength)", "reduction to scalar equations; within 10 %", kit.around(1),
-                  np.min(all_of("heads", SMALL))),
-        kit.claim("axes", "Key and query of the head that learns are the eigenvector (least cosine)", "reduction to "
-                  "scalar equations; within 10 %", kit.around(1), np.min(all_of("axes", SMALL))),
-        kit.theory("rise", "Descent on the population loss from the small start: strengths rise as the scalar equation "
-                   "says (iterations from 0.1 to 0.9 over its, the farthest)", "scalar equations of the abstract",
-                   kit.around(1), farthest(rises[1][np.isfinite(rises[1])])),
-        kit.claim("times", "Drops come when descent on the population loss from the same weights says (ratio "
-                  "of half times, median over all)", "theory", kit.around(1), np.median(all_of("late"))),
-    ]  # fmt: skip
+        *(
+            kit.theory(
+                f"printed-{m}",
+                f"Loss of the saddle with {m} of 4 eigenvectors learnt",
+                "released notebook, output of cell 6",
+                kit.near(value, 1e-8),
+                levels[m],
+            )
+            for m, value in enumerate(PRINTED)
+        ),
+        kit.claim(
+            "drops",
+            "Most networks lose in D = 4 drops within 10 000 updates (share of them that come to the "
+            "last level through all others)",
+            "released notebook, picture of cell 6; most: more than half",
+            kit.most(),
+            np.mean(np.array(counts(RELEASED)) == D),
+        ),
+        kit.claim(
+            "levels",
+            "Between drops the loss rests at the levels of the saddles (loss over theory, the "
+            "farthest)",
+            "theory, levels as printed",
+            kit.around(1),
+            farthest(all_of("rests", rests=True)),
+        ),
+        kit.claim(
+            "principal",
+            "At a rest of the loss the network is principal component regression in context: "
+            "eigenvectors are learnt wholly or not at all, largest first (largest distance of a strength from 1 "
+            "or 0)",
+            "abstract; within 10 %",
+            kit.at_most(0.1),
+            np.max(all_of("errors", rests=True)),
+        ),
+        kit.claim(
+            "heads",
+            "From a start half as large each drop is a single head's (least share of a head in an "
+            "eigenvector's strength)",
+            "reduction to scalar equations; within 10 %",
+            kit.around(1),
+            np.min(all_of("heads", SMALL)),
+        ),
+        kit.claim(
+            "axes",
+            "Key and query of the head that learns are the eigenvector (least cosine)",
+            "reduction to scalar equations; within 10 %",
+            kit.around(1),
+            np.min(all_of("axes", SMALL)),
+        ),
+        kit.theory(
+            "rise",
+            "Descent on the population loss from the small start: strengths rise as the scalar equation "
+            "says (iterations from 0.1 to 0.9 over its, the farthest)",
+            "scalar equations of the abstract",
+            kit.around(1),
+            farthest(rises[1][np.isfinite(rises[1])]),
+        ),
+        kit.claim(
+            "times",
+            "Drops come when descent on the population loss from the same weights says (ratio "
+            "of half times, median over all)",
+            "theory",
+            kit.around(1),
+            np.median(all_of("late")),
+        ),
+    ]
 
 
 def numbers(e: kit.Evidence) -> dict[str, float]:
     """Return how far rises are from the scalar equation's, and the networks with all drops from s = 0.02."""
     rises, larger = e.networks[SMALL][0].rises[0], e.networks.get(LARGER, [])
     return {
-        "iterations of a strength from 0.1 to 0.9 over the scalar equation's": farthest(rises[np.isfinite(rises)]),
-        "networks of three from s = 0.02, twice the released start, that lose in all four drops":
-            sum(bool(np.isfinite(net.drops).all()) for net in larger),
-    }  # fmt: skip
+        "iterations of a strength from 0.1 to 0.9 over the scalar equation's": farthest(
+            rises[np.isfinite(rises)]
+        ),
+        "networks of three from s = 0.02, twice the released start, that lose in all four drops": sum(
+            bool(np.isfinite(net.drops).all()) for net in larger
+        ),
+    }
 
 
 @kit.styled
@@ -132,10 +211,18 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             panel.axhline(level, color=kit.PALETTE.theory, ls=":", lw=1.0, label="saddles $L(M_m)$")
         for net in e.networks[role]:
             panel.plot(net.losses, color=kit.PALETTE.measured, lw=0.9, label="networks")
-        panel.plot(e.networks[role][0].predicted, color=kit.SERIES[1], ls="--", lw=0.9, label="population, first")
+        panel.plot(
+            e.networks[role][0].predicted,
+            color=kit.SERIES[1],
+            ls="--",
+            lw=0.9,
+            label="population, first",
+        )
         panel.set(ylabel="loss", ylim=(0, 1.1))
     for d, eigenvalue in enumerate(first.eigenvalues):
-        axes[2].plot(first.at, first.s[:, d], color=kit.SERIES[d], label=rf"$\lambda = {eigenvalue:.2g}$")
+        axes[2].plot(
+            first.at, first.s[:, d], color=kit.SERIES[d], label=rf"$\lambda = {eigenvalue:.2g}$"
+        )
         axes[2].plot(first.predicted_s[:, d], color=kit.SERIES[d], ls="--", lw=0.9)
     axes[2].set(ylabel="strength", ylim=(-0.1, 1.2))
     handles = [handle for panel in axes[1:] for handle in panel.get_legend_handles_labels()[0]]
@@ -161,4 +248,4 @@ FIGURE = kit.Figure(
         SMALL: kit.Wanted(CONFIG, ("initialization.scale=0.005",)),
     },
     presets={"full": {RELEASED: kit.Wanted(CONFIG, ("dataset.n=80000",), replicas=6)}},
-)  # fmt: skip
+)

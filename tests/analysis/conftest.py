@@ -29,7 +29,13 @@ SQUARE = [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]
 CLASSIFIED: dict[str, Any] = {
     **ORTHOGONAL,
     "name": "classified",
-    "dataset": {"kind": "points", "x": SQUARE, "y": [1, 1, -1, -1], "x_test": [[1, 0.5]], "y_test": [1]},
+    "dataset": {
+        "kind": "points",
+        "x": SQUARE,
+        "y": [1, 1, -1, -1],
+        "x_test": [[1, 0.5]],
+        "y_test": [1],
+    },
     "loss": {"kind": "logistic"},
     "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 200, "loss_scaled": True},
 }
@@ -43,7 +49,13 @@ CUBE: dict[str, Any] = {
 
 DEEP: dict[str, Any] = {
     "name": "deep",
-    "dataset": {"kind": "points", "x": [[-1.0], [0.0], [1.0]], "y": [0, 1, 0], "x_test": [[0.5]], "y_test": [1]},
+    "dataset": {
+        "kind": "points",
+        "x": [[-1.0], [0.0], [1.0]],
+        "y": [0, 1, 0],
+        "x_test": [[0.5]],
+        "y_test": [1],
+    },
     "architecture": {"kind": "fully_connected", "widths": [6, 5], "outputs": 2},
     "initialization": {"kind": "default_scaled"},
     "loss": {"kind": "cross_entropy"},
@@ -117,15 +129,23 @@ def write(tmp_path: Path) -> Write:
         measures: dict[int, dict[str, Any]] | None = None,
         **changes: Any,
     ) -> Run:
-        width = next((len(state["hidden_weight"]) for state in states.values() if "hidden_weight" in state), 12)
+        width = next(
+            (len(state["hidden_weight"]) for state in states.values() if "hidden_weight" in state),
+            12,
+        )
         network = {"architecture": {"kind": "two_layer", "width": width}}
         config = RunConfig.model_validate({**ORTHOGONAL, **network, **changes})
         writer = RunWriter.create(tmp_path / "written", config, {"hash": "abc"})
         if losses:
             writer.append_losses(list(range(len(losses))), losses)
         for iteration, parameters in states.items():
-            arrays = {name: np.asarray([value], dtype=np.float32) for name, value in parameters.items()}
-            numbers = {name: np.asarray([value], float) for name, value in (measures or {}).get(iteration, {}).items()}
+            arrays = {
+                name: np.asarray([value], dtype=np.float32) for name, value in parameters.items()
+            }
+            numbers = {
+                name: np.asarray([value], float)
+                for name, value in (measures or {}).get(iteration, {}).items()
+            }
             writer.append_snapshots([iteration], arrays, numbers)
         if status is not None:
             last = losses[-1] if losses else float("nan")

@@ -66,8 +66,16 @@ def test_a_panel_that_is_not_offered_says_why(
 
 def test_a_linear_predictor_has_its_coefficients(tmp_path: Path) -> None:
     dataset = {"kind": "points", "x": [[1.0, 0.5, -1.0], [0.0, 2.0, 1.0]], "y": [1.0, -1.0]}
-    network = {"architecture": {"kind": "diagonal_linear"}, "initialization": {"kind": "constant", "scale": 0.1}}
-    config = {**ORTHOGONAL, **network, "dataset": dataset, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 50}}
+    network = {
+        "architecture": {"kind": "diagonal_linear"},
+        "initialization": {"kind": "constant", "scale": 0.1},
+    }
+    config = {
+        **ORTHOGONAL,
+        **network,
+        "dataset": dataset,
+        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 50},
+    }
     run = train(config, out=tmp_path / "run", measures=["predictor"])
     assert names(run) == ["loss", "measures", "coefficients"]
     drawn = [line.get_ydata() for line in draw_panel(run, "coefficients").axes[0].lines]
@@ -78,20 +86,26 @@ def test_a_run_without_parameters_offers_its_loss_only(write: Write) -> None:
     run = write([1.0, 0.5, 0.25], {0: {}, 2: {}})
     assert names(run) == ["loss"]
     assert draw_panel(run, "loss", 1).axes[0].get_xlabel() == "iteration"
-    with pytest.raises(UsageError, match=r"no weight matrices are recorded \(see record.parameters in its config\)"):
+    with pytest.raises(
+        UsageError, match=r"no weight matrices are recorded \(see record.parameters in its config\)"
+    ):
         draw_panel(run, "norms")
     with pytest.raises(UsageError, match="not all parameters of the network are recorded"):
         draw_panel(run, "function")
 
 
-def test_an_interrupted_run_is_drawn_up_to_where_it_came(write: Write, layer: dict[str, object]) -> None:
+def test_an_interrupted_run_is_drawn_up_to_where_it_came(
+    write: Write, layer: dict[str, object]
+) -> None:
     run = write([1.0, 0.5, 0.3], {0: layer, 2: layer}, status=None)
     assert run.status == "interrupted"
     assert names(run) == ["loss", "function", *PLANE]
     assert draw_panel(run, "function").axes[1].get_title() == "iteration 2"
 
 
-def test_a_diverged_run_ends_at_its_last_finite_state(write: Write, layer: dict[str, object]) -> None:
+def test_a_diverged_run_ends_at_its_last_finite_state(
+    write: Write, layer: dict[str, object]
+) -> None:
     huge = {name: np.multiply(value, 1e20) for name, value in layer.items()}
     broken = {name: np.multiply(value, np.nan) for name, value in layer.items()}
     run = write([1.0, 1e30, np.inf], {0: layer, 1: huge, 2: broken}, status="diverged")
@@ -106,7 +120,9 @@ def test_a_diverged_run_ends_at_its_last_finite_state(write: Write, layer: dict[
     assert max(-low, high) < 20  # ten times the labels, with margins: what came before can be seen
 
 
-def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path, orthogonal: Run) -> None:
+def test_data_that_have_gone_cost_only_the_panels_that_show_them(
+    tmp_path: Path, orthogonal: Run
+) -> None:
     np.savez(tmp_path / "data.npz", x=np.array([[-0.5], [2.0]]), y=np.array([-1.0, 1.0]))
     dataset = {"kind": "file", "path": str(tmp_path / "data.npz"), "append_bias": True}
     optimizer = {"kind": "gd", "lr": 0.01, "iterations": 5}

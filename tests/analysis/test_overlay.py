@@ -15,8 +15,10 @@ from .conftest import ORTHOGONAL
 def test_overlay_of_runs(tmp_path: Any) -> None:
     changes: dict[str, Any] = {"optimizer.iterations": 20}
     scales = (0.5, 0.8, 0.8)
-    runs = [train(ORTHOGONAL, {**changes, "initialization.scale": s}, out=tmp_path / str(k))
-            for k, s in enumerate(scales)]  # fmt: skip
+    runs = [
+        train(ORTHOGONAL, {**changes, "initialization.scale": s}, out=tmp_path / str(k))
+        for k, s in enumerate(scales)
+    ]
     chart = overlay_chart(runs)
     np.testing.assert_array_equal(chart.lines[1].columns[:, 0], runs[1].losses)
     assert [line.name for line in chart.lines] == ["scale 0.5", "2: scale 0.8", "3: scale 0.8"]

@@ -24,7 +24,10 @@ def test_the_loss_is_that_of_the_run_with_its_plateaus(orthogonal: Run) -> None:
     (line,) = chart.lines
     assert np.array_equal([line.x, line.y], [orthogonal.loss_iterations, orthogonal.losses])
     assert [round(one.value, 1) for one in chart.plateaus][:1] == [1.0]
-    for at, label in ((700, "700"), (10**6, "1\N{THIN SPACE}500")):  # beyond the end it is the end that is marked
+    for at, label in (
+        (700, "700"),
+        (10**6, "1\N{THIN SPACE}500"),
+    ):  # beyond the end it is the end that is marked
         (axes,) = draw_panel(orthogonal, "loss", at).axes
         assert label in [text.get_text() for text in axes.texts]
 
@@ -42,10 +45,19 @@ def test_rescaled_time_and_held_out_data_have_curves(classified: Run) -> None:
 
 
 def test_measures_of_any_name_and_shape(write: Write) -> None:
-    found = {i: {"margin": 1.0 + i, "angles": np.array([1.0, 2.0, 3.0]) * i, "many": np.arange(30.0), "lost": np.nan}
-             for i in range(3)}  # fmt: skip
+    found = {
+        i: {
+            "margin": 1.0 + i,
+            "angles": np.array([1.0, 2.0, 3.0]) * i,
+            "many": np.arange(30.0),
+            "lost": np.nan,
+        }
+        for i in range(3)
+    }
     run = write([1.0, 0.9, 0.8], {i: {} for i in range(3)}, measures=found)
-    margin, angles, many, lost = sorted(curves.measures(View(run)), key=lambda one: list(found[0]).index(one.ylabel))
+    margin, angles, many, lost = sorted(
+        curves.measures(View(run)), key=lambda one: list(found[0]).index(one.ylabel)
+    )
     assert margin.lines[0].y == pytest.approx([1, 2, 3])
     assert [line.name for line in angles.lines] == ["1", "2", "3"]
     assert (len(many.lines), many.note) == (20, "20 of 30 numbers")
@@ -72,13 +84,18 @@ def test_densities_of_all_eigenvalues_and_of_some_vectors_have_the_same_support(
 ) -> None:
     run = trained(SPECTRA)
     charts = {chart.title: chart for chart in curves.density(View(run), 300)}
-    x, y = (np.asarray(one) for one in (charts["hessian spectrum"].lines[0].x, charts["hessian spectrum"].lines[0].y))
+    x, y = (
+        np.asarray(one)
+        for one in (charts["hessian spectrum"].lines[0].x, charts["hessian spectrum"].lines[0].y)
+    )
     values = run.measures["hessian_spectrum"][-1]
     assert x[0] < values.min() < values.max() < x[-1]
     assert np.nansum(y) * (x[1] - x[0]) == pytest.approx(1.0, abs=0.01)
     some = charts["spectral density"].lines[0]
     last = np.asarray(some.x)[np.flatnonzero(np.nan_to_num(some.y))[-1]]
-    assert last == pytest.approx(x[np.flatnonzero(np.nan_to_num(y))[-1]], rel=0.02)  # ends are not rough
+    assert last == pytest.approx(
+        x[np.flatnonzero(np.nan_to_num(y))[-1]], rel=0.02
+    )  # ends are not rough
     assert [chart.ylabel for chart in curves.measures(View(run))] == ["hessian spectrum"]
 
 
@@ -99,7 +116,9 @@ def by_neuron(chart: Any) -> list[float]:
 
 def test_norms_of_every_neuron_and_layer(orthogonal: Run, deep: Run) -> None:
     (chart,) = curves.norms_over_training(View(orthogonal))
-    assert by_neuron(chart) == pytest.approx(sorted(norms(np.asarray(orthogonal.parameters["hidden_weight"])[-1])))
+    assert by_neuron(chart) == pytest.approx(
+        sorted(norms(np.asarray(orthogonal.parameters["hidden_weight"])[-1]))
+    )
     assert chart.log_y
     (chart,) = curves.norms_over_training(View(deep))
     assert [line.name for line in chart.lines] == ["$W_{1}$", "$W_{2}$", "$W_{3}$"]
@@ -122,32 +141,55 @@ def test_spectra_and_stable_ranks_of_every_layer(deep: Run) -> None:
         values = np.linalg.svd(W, compute_uv=False)
         assert np.column_stack([line.columns for line in chart.lines]) == pytest.approx(values)
         assert rank.y == pytest.approx(stable_rank(W))
-    assert [line.name for line in spectra[1].lines] == [*(rf"$\sigma_{{{k}}}$" for k in (1, 2, 3)), "others"]
+    assert [line.name for line in spectra[1].lines] == [
+        *(rf"$\sigma_{{{k}}}$" for k in (1, 2, 3)),
+        "others",
+    ]
 
 
 PIXELS = np.random.default_rng(0).standard_normal((6, 36)).tolist()
 NETWORKS: dict[str, dict[str, Any]] = {
     "residual": {"width": 5},
-    "convolutional": {"image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [4, 2, 2, 0]], "widths": [5]},
+    "convolutional": {
+        "image": [1, 6, 6],
+        "convolutions": [[3, 3, 1, 1], [4, 2, 2, 0]],
+        "widths": [5],
+    },
     "vgg16": {"image": [1, 6, 6], "width_multiplier": 1 / 64},
 }
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_norms_and_spectra_of_every_kind_of_layers(kind: str, trained: Callable[[dict[str, Any]], Run]) -> None:
-    run = trained({
-        "name": kind,
-        "dataset": {"kind": "points", "x": PIXELS, "y": [1, 1, 1, -1, -1, -1], "append_bias": False},
-        "architecture": {"kind": kind, **NETWORKS[kind]},
-        "initialization": {"kind": "default_scaled"},
-        "loss": {"kind": "logistic"},
-        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4},
-        "record": {"snapshots": {"kind": "every", "interval": 1}, "measures": []},
-    })  # fmt: skip
+def test_norms_and_spectra_of_every_kind_of_layers(
+    kind: str, trained: Callable[[dict[str, Any]], Run]
+) -> None:
+    run = trained(
+        {
+            "name": kind,
+            "dataset": {
+                "kind": "points",
+                "x": PIXELS,
+                "y": [1, 1, 1, -1, -1, -1],
+                "append_bias": False,
+            },
+            "architecture": {"kind": kind, **NETWORKS[kind]},
+            "initialization": {"kind": "default_scaled"},
+            "loss": {"kind": "logistic"},
+            "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4},
+            "record": {"snapshots": {"kind": "every", "interval": 1}, "measures": []},
+        }
+    )
     assert [panel.name for panel in panels_of(run)] == ["loss", "norms", "spectrum"]
-    names = [f"weight_{layer}" for layer in range(1, 1 + sum("weight" in name for name in run.parameters))]
+    names = [
+        f"weight_{layer}"
+        for layer in range(1, 1 + sum("weight" in name for name in run.parameters))
+    ]
     weights = [run.parameters[name][-1] for name in names]
     (chart,) = curves.norms_over_training(View(run))
-    assert [line.columns[-1, 0] for line in chart.lines] == pytest.approx([np.linalg.norm(W) for W in weights])
+    assert [line.columns[-1, 0] for line in chart.lines] == pytest.approx(
+        [np.linalg.norm(W) for W in weights]
+    )
     for spectrum, W in zip(curves.spectra(View(run)), weights, strict=False):  # a kernel is a row
-        assert spectrum.lines[0].columns[-1, 0] == pytest.approx(np.linalg.norm(W.reshape(len(W), -1), 2), rel=1e-6)
+        assert spectrum.lines[0].columns[-1, 0] == pytest.approx(
+            np.linalg.norm(W.reshape(len(W), -1), 2), rel=1e-6
+        )

@@ -15,7 +15,10 @@ from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.plotting.scene import ZERO
 
-POINTS: dict[str, Any] = {"kind": "points", "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]}
+POINTS: dict[str, Any] = {
+    "kind": "points",
+    "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]],
+}
 BASE: dict[str, Any] = {
     "name": "regions",
     "dataset": {**POINTS, "y": [1, 1, -1, -1]},
@@ -70,10 +73,14 @@ def test_regions_are_those_of_the_network(kind, tmp_path):
         return (h[:, 1] - h[:, 0] if h.ndim == 2 else h) > 0
 
     pixel = (scene.window[1] - scene.window[0]) / PRINT.side
-    near = [positive(x + pixel * np.array(corner)) for corner in itertools.product((-1, 1), repeat=2)]
+    near = [
+        positive(x + pixel * np.array(corner)) for corner in itertools.product((-1, 1), repeat=2)
+    ]
     clear = x[np.all(near, axis=0) | ~np.any(near, axis=0)]
     assert len(clear) > 450
-    np.testing.assert_array_equal(crossed(boundary, clear), positive(clear) != np.roll(positive(clear), -1))
+    np.testing.assert_array_equal(
+        crossed(boundary, clear), positive(clear) != np.roll(positive(clear), -1)
+    )
     for iteration in (None, 10):
         assert draw_panel(run, "regions", iteration).axes
 
@@ -85,7 +92,9 @@ CLASSES = {
 }
 
 
-@pytest.mark.parametrize("changes", [{"loss": {"kind": "mse"}}, CLASSES], ids=["real labels", "three classes"])
+@pytest.mark.parametrize(
+    "changes", [{"loss": {"kind": "mse"}}, CLASSES], ids=["real labels", "three classes"]
+)
 def test_without_two_classes_there_is_a_map_without_boundary(changes, tmp_path):
     run = trained(tmp_path, **changes)
     scene = regions_scene(View(run), [0], PRINT._replace(side=12))
@@ -96,15 +105,20 @@ def test_without_two_classes_there_is_a_map_without_boundary(changes, tmp_path):
     h = run.network(0)(np.column_stack([x.ravel(), y.ravel()]))
     expected = h.argmax(axis=1) if h.ndim == 2 and h.shape[1] > 1 else np.sign(h.reshape(-1))
     found = pixels.at(0).reshape(-1).astype(float)
-    np.testing.assert_array_equal(found if pixels.form == "classes" else np.sign(found - ZERO), expected)
+    np.testing.assert_array_equal(
+        found if pixels.form == "classes" else np.sign(found - ZERO), expected
+    )
     assert len(points.at(0)) == 4
     assert draw_panel(run, "regions", 0).axes
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"dataset": {"kind": "points", "x": [[1.0], [2.0]], "y": [1, -1]}}, "1 dimensions"),
-    ({"record": {"parameters": "none"}}, "not all parameters"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"dataset": {"kind": "points", "x": [[1.0], [2.0]], "y": [1, -1]}}, "1 dimensions"),
+        ({"record": {"parameters": "none"}}, "not all parameters"),
+    ],
+)
 def test_runs_without_regions_say_why(changes, reason, tmp_path):
     missing = PANELS["regions"].missing(View(trained(tmp_path, **changes)))
     assert missing is not None

@@ -25,9 +25,16 @@ from dynamics_cli.theory.linear_modes import linear_mode
 Trained = Callable[[dict[str, Any]], Run]
 SLOW = ("central_flow",)
 """Its figure is made in the tests of its paper too."""
-KINDS = [pytest.param(kind, marks=pytest.mark.long if kind in SLOW else ()) for kind in all_kinds("theory")]
-LARGEST = {"orthogonal_saddles": 0.005, "early_alignment": 0.002, "order_parameters": 0.15,
-           "central_flow": 0.05}  # fmt: skip
+KINDS = [
+    pytest.param(kind, marks=pytest.mark.long if kind in SLOW else ())
+    for kind in all_kinds("theory")
+]
+LARGEST = {
+    "orthogonal_saddles": 0.005,
+    "early_alignment": 0.002,
+    "order_parameters": 0.15,
+    "central_flow": 0.05,
+}
 """Deviations of first order in the step or the scale of the start, 3 / sqrt(N) with N inputs; elsewhere 0.02.
 
 Sharpness oscillates about the central flow's.
@@ -54,32 +61,69 @@ def test_the_example_of_a_theory_follows_it(kind: str, trained: Trained) -> None
     assert max(one.deviations.values()) < LARGEST.get(kind, 0.02), one.deviations
     for curve in one.curves.values():
         measured = curve.measured[np.isfinite(curve.measured)]
-        assert np.ptp(measured) > 0.05 * np.abs(measured).max()  # a run that stays agrees with anything
+        assert (
+            np.ptp(measured) > 0.05 * np.abs(measured).max()
+        )  # a run that stays agrees with anything
     assert len(draw_charts(prediction_charts(one)).axes) == len(one.curves)
 
 
-# fmt: off
 VIOLATED = {
     "momentum": ("deep_modes", {"optimizer": {"momentum": 0.5}}, "optimizer.momentum is 0.5"),
-    "random start": ("deep_modes", {"initialization": {"kind": "orthogonal", "scale": 0.1}}, "starts along the modes"),
-    "large steps": ("deep_modes", {"optimizer": {"lr": 0.1, "iterations": 60}}, "lr x curvature is 0."),
-    "not lazy": ("linearised", {"architecture": {"kind": "two_layer", "width": 20},
-                                "initialization": {"kind": "paired", "scale": 0.1}}, "weights hardly move"),
-    "inputs at an angle": ("orthogonal_saddles", {"dataset": {"x": [[-0.5], [1.0]]}}, "Assumption 1"),
+    "random start": (
+        "deep_modes",
+        {"initialization": {"kind": "orthogonal", "scale": 0.1}},
+        "starts along the modes",
+    ),
+    "large steps": (
+        "deep_modes",
+        {"optimizer": {"lr": 0.1, "iterations": 60}},
+        "lr x curvature is 0.",
+    ),
+    "not lazy": (
+        "linearised",
+        {
+            "architecture": {"kind": "two_layer", "width": 20},
+            "initialization": {"kind": "paired", "scale": 0.1},
+        },
+        "weights hardly move",
+    ),
+    "inputs at an angle": (
+        "orthogonal_saddles",
+        {"dataset": {"x": [[-0.5], [1.0]]}},
+        "Assumption 1",
+    ),
     "a large start": ("early_alignment", {"initialization": {"scale": 1.0}}, "starts near 0"),
-    "batches": ("central_flow", {"optimizer": {"kind": "sgd", "batch_size": 8, "iterations": 20}}, "kind is sgd"),
-    "kinks": ("central_flow", {"architecture": {"activation": "relu"}, "optimizer": {"iterations": 20}}, "has kinks"),
-    "samples seen twice": ("order_parameters", {"optimizer": {"epochs": 2}}, "once: 4000 are drawn from 2000"),
+    "batches": (
+        "central_flow",
+        {"optimizer": {"kind": "sgd", "batch_size": 8, "iterations": 20}},
+        "kind is sgd",
+    ),
+    "kinks": (
+        "central_flow",
+        {"architecture": {"activation": "relu"}, "optimizer": {"iterations": 20}},
+        "has kinks",
+    ),
+    "samples seen twice": (
+        "order_parameters",
+        {"optimizer": {"epochs": 2}},
+        "once: 4000 are drawn from 2000",
+    ),
     "signs of a teacher": ("order_parameters", {"dataset": {"sign": True}}, "dataset.sign is True"),
-    "some weights": ("orthogonal_saddles", {"record": {"parameters": ["hidden_weight"]}}, "without output_weight"),
+    "some weights": (
+        "orthogonal_saddles",
+        {"record": {"parameters": ["hidden_weight"]}},
+        "without output_weight",
+    ),
 }
-# fmt: on
+
 SEVERAL = {"random start", "a large start"}
 """Changes that violate more than one assumption."""
 
 
 @pytest.mark.parametrize("case", VIOLATED)
-def test_a_violated_assumption_is_named_and_nothing_is_drawn_unasked(case: str, trained: Trained) -> None:
+def test_a_violated_assumption_is_named_and_nothing_is_drawn_unasked(
+    case: str, trained: Trained
+) -> None:
     kind, changes, text = VIOLATED[case]
     if case == "inputs at an angle":
         changes = {"dataset": {"x": [[-0.5], [1.0]]}}
@@ -110,19 +154,31 @@ def test_a_theory_without_the_weights_it_needs_says_so(trained: Trained) -> None
     config = config_of("orthogonal_saddles", record={"parameters": "none"})
     one = of("orthogonal_saddles", trained(config))
     assert (one.violated, one.curves) == (
-        ["all weights recorded: record.parameters is none, without hidden_weight"], {},
-    )  # fmt: skip
+        ["all weights recorded: record.parameters is none, without hidden_weight"],
+        {},
+    )
 
 
-def test_a_kernel_that_takes_long_is_not_solved(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_takes_long_is_not_solved(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = trained(config_of("linearised"))
     monkeypatch.setattr("dynamics_cli.theory.ntk.LARGE", 19)  # of 20 samples
     assert [text for text in of("linearised", run).violated if "20 samples are" in text]
 
 
 def test_modes_of_three_layers_are_those_of_a_trained_network(trained: Trained) -> None:
-    deep = {"kind": "fully_connected", "widths": [6, 6], "outputs": 4, "activation": "linear", "bias": False}
-    config = config_of("deep_modes", optimizer={"lr": 1e-3, "iterations": 6000}) | {"architecture": deep, "name": "3"}
+    deep = {
+        "kind": "fully_connected",
+        "widths": [6, 6],
+        "outputs": 4,
+        "activation": "linear",
+        "bias": False,
+    }
+    config = config_of("deep_modes", optimizer={"lr": 1e-3, "iterations": 6000}) | {
+        "architecture": deep,
+        "name": "3",
+    }
     one = of("deep_modes", trained(config))
     assert one.violated == []
     assert max(one.deviations.values()) < 0.02
@@ -133,7 +189,9 @@ def test_a_mode_starts_where_it_should_and_ends_at_its_value() -> None:
         u = linear_mode([0.0, 1e-3, 1e4], [0.1, 0.2], [2.0, 1.0], depth, lambda_=[1.0, 2.0])
         np.testing.assert_allclose(u[0], [0.1, 0.2], rtol=1e-9)
         np.testing.assert_allclose(u[-1], [2.0, 0.5], rtol=1e-7)
-        slope = depth * u[0] ** (2 - 2 / depth) * (np.array([2.0, 1.0]) - np.array([1.0, 2.0]) * u[0])
+        slope = (
+            depth * u[0] ** (2 - 2 / depth) * (np.array([2.0, 1.0]) - np.array([1.0, 2.0]) * u[0])
+        )
         np.testing.assert_allclose((u[1] - u[0]) / 1e-3, slope, rtol=1e-2)
     with pytest.raises(ValueError, match="positive strengths"):
         linear_mode([0.0], [0.0], [1.0], 2)
@@ -141,19 +199,26 @@ def test_a_mode_starts_where_it_should_and_ends_at_its_value() -> None:
 
 def test_a_run_without_a_theory_says_so(trained: Trained) -> None:
     net = {"kind": "fully_connected", "widths": [4], "activation": "tanh"}
-    config = config_of("early_alignment", optimizer={"iterations": 3}, initialization={"kind": "default_scaled"})
+    config = config_of(
+        "early_alignment", optimizer={"iterations": 3}, initialization={"kind": "default_scaled"}
+    )
     config |= {"architecture": net, "initialization": {"kind": "default_scaled"}, "name": "tanh"}
     with pytest.raises(UsageError, match="no theory applies to this run"):
         predictions(trained(config))
 
 
-def test_the_command_draws_says_which_assumptions_fail_and_records_deviations(trained: Trained, tmp_path: Path) -> None:
+def test_the_command_draws_says_which_assumptions_fail_and_records_deviations(
+    trained: Trained, tmp_path: Path
+) -> None:
     run = str(trained(config_of("early_alignment")).path)
     result = CliRunner().invoke(main, ["plot", run, "--theory", "--out", str(tmp_path), "--json"])
     said = json.loads(result.stdout)
     assert said["theories"]["early_alignment"]["deviations"]["cosines"] < 0.002
-    assert said["theories"]["linearised"] == {"violated": said["theories"]["linearised"]["violated"], "drawn": False,
-                                              "deviations": {}}  # fmt: skip
+    assert said["theories"]["linearised"] == {
+        "violated": said["theories"]["linearised"]["violated"],
+        "drawn": False,
+        "deviations": {},
+    }
     assert "theory-early_alignment.png" in {Path(file).name for file in said["files"]}
     result = CliRunner().invoke(main, ["plot", run, "--theory", "--out", str(tmp_path)])
     assert "linearised: assumptions fail, not drawn\n  - weights hardly move" in result.stderr
@@ -174,10 +239,14 @@ def test_a_run_that_broke_off_before_its_first_loss_has_no_curves(
         dyn.train(config, out=tmp_path / "run")
     run = Run(tmp_path / "run")
     found = predictions(run)
-    assert {one.violated[-1] for one in found} == {"recorded losses: the run broke off before the first"}
+    assert {one.violated[-1] for one in found} == {
+        "recorded losses: the run broke off before the first"
+    }
     assert not any(one.curves for one in found)
     plotted = CliRunner().invoke(main, ["plot", str(run.path), "--theory"], standalone_mode=False)
     assert plotted.exception is None
     assert "before the first" in plotted.stderr + plotted.stdout
-    paged = CliRunner().invoke(main, ["page", str(run.path), "--output", str(tmp_path / "page.html")])
+    paged = CliRunner().invoke(
+        main, ["page", str(run.path), "--output", str(tmp_path / "page.html")]
+    )
     assert paged.exit_code == 0, paged.output

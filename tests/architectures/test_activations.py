@@ -32,7 +32,11 @@ KINKED: list[tuple[Activation, list[list[float]], list[list[float]]]] = [
     (Linear(), Z.tolist(), [[1, 1, 1], [1, 1, 1]]),
 ]
 # kind, keys, value and derivative at 1 by formulas of their own
-S1, PHI1, DENSITY1 = 1 / (1 + math.exp(-1)), 0.5 * math.erfc(-math.sqrt(0.5)), math.exp(-0.5) / math.sqrt(2 * math.pi)
+S1, PHI1, DENSITY1 = (
+    1 / (1 + math.exp(-1)),
+    0.5 * math.erfc(-math.sqrt(0.5)),
+    math.exp(-0.5) / math.sqrt(2 * math.pi),
+)
 SMOOTH: list[tuple[Activation, float, float]] = [
     (Tanh(), (math.e**2 - 1) / (math.e**2 + 1), 1 / math.cosh(1) ** 2),
     (Erf(), math.erf(1), 2 / math.sqrt(math.pi) / math.e),
@@ -47,7 +51,11 @@ SMOOTH: list[tuple[Activation, float, float]] = [
 
 
 def test_every_bundled_activation_is_here() -> None:
-    bundled = {cls for cls in all_kinds("activation").values() if cls.__module__.startswith("dynamics_cli.")}
+    bundled = {
+        cls
+        for cls in all_kinds("activation").values()
+        if cls.__module__.startswith("dynamics_cli.")
+    }
     assert bundled == {type(sigma) for sigma, *_ in (*KINKED, *SMOOTH)}
 
 
@@ -65,18 +73,30 @@ def test_values_and_derivatives_also_at_the_kink(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("sigma", [example[0] for example in (*KINKED, *SMOOTH)], ids=str)
-def test_numpy_and_torch_agree_and_derivatives_are_those_of_autograd(sigma: Activation, dtype: str) -> None:
+def test_numpy_and_torch_agree_and_derivatives_are_those_of_autograd(
+    sigma: Activation, dtype: str
+) -> None:
     """Also at the kink, where torch and the flow must not go apart."""
     exact = not sigma.smooth or isinstance(sigma, Linear)
-    z = np.append(np.random.default_rng(0).standard_normal(100), 0.0) if exact else np.linspace(-50, 50, 2001)
+    z = (
+        np.append(np.random.default_rng(0).standard_normal(100), 0.0)
+        if exact
+        else np.linspace(-50, 50, 2001)
+    )
     tensor = torch.from_numpy(z := z.astype(dtype)).requires_grad_()
     value = sigma.value(tensor)
     (expected,) = torch.autograd.grad(value.sum(), tensor, create_graph=True)
-    bends = torch.autograd.grad(expected.sum(), tensor)[0] if expected.requires_grad else torch.zeros_like(tensor)
+    bends = (
+        torch.autograd.grad(expected.sum(), tensor)[0]
+        if expected.requires_grad
+        else torch.zeros_like(tensor)
+    )
     digits = 5e-6 if dtype == "float32" else 1e-14
     near = 0.0 if exact else digits
     if exact:
-        np.testing.assert_allclose(sigma.value(z), value.detach(), rtol=1e-6 if dtype == "float32" else 1e-15)
+        np.testing.assert_allclose(
+            sigma.value(z), value.detach(), rtol=1e-6 if dtype == "float32" else 1e-15
+        )
     np.testing.assert_allclose(sigma.value(z), value.detach(), rtol=digits, atol=digits)
     np.testing.assert_allclose(sigma.derivative(z, 2), bends, rtol=2 * digits, atol=2 * digits)
     for derivative in (sigma.derivative(tensor.detach()).numpy(), sigma.derivative(z)):

@@ -9,15 +9,27 @@ from dynamics_cli._bundled.experiments.tachet2018.architectures.vgg16 import Vgg
 
 from dynamics_cli.architectures.convolutional import Convolutional
 
-SMALL = {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]], "widths": [5]}
+SMALL = {
+    "kind": "convolutional",
+    "image": [1, 6, 6],
+    "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]],
+    "widths": [5],
+}
 
 
 def test_named_layers_and_their_outputs():
     config = Convolutional(**SMALL)
     found = config.layers()
-    assert [layer.name for layer in found] == ["conv(3,3,1,1)", "conv(2,4,2,1)", "fc(18,5)", "fc(5,1)"]
+    assert [layer.name for layer in found] == [
+        "conv(3,3,1,1)",
+        "conv(2,4,2,1)",
+        "fc(18,5)",
+        "fc(5,1)",
+    ]
     assert [layer.output for layer in found] == [(3, 6, 6), (2, 3, 3), (5,), (1,)]
-    assert sum(layer.parameters for layer in found) == sum(int(np.prod(shape)) for shape in config.shapes(36).values())
+    assert sum(layer.parameters for layer in found) == sum(
+        int(np.prod(shape)) for shape in config.shapes(36).values()
+    )
     rng = np.random.default_rng(1)
     weights = {name: rng.standard_normal(shape) for name, shape in config.shapes(36).items()}
     x = rng.standard_normal((4, 36))
@@ -32,7 +44,13 @@ def test_named_layers_and_their_outputs():
 
 CONFIG = {
     "name": "images",
-    "dataset": {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "per_class": 8, "test": False},
+    "dataset": {
+        "kind": "mnist_pair",
+        "digits": [1, 0],
+        "source": "subset",
+        "per_class": 8,
+        "test": False,
+    },
     "architecture": {"kind": "convolutional", "convolutions": [[2, 4, 4, 0]], "widths": [6]},
     "initialization": {"kind": "default_scaled", "factor": 0.05, "only": ["weight_2", "weight_3"]},
     "loss": {"kind": "logistic"},
@@ -44,7 +62,11 @@ def test_full_size_has_the_138_million_weights_of_the_paper():
     """Simonyan and Zisserman 2014, Table 2: 138 million; 138 357 544 with 1000 outputs."""
     shapes = Vgg16(outputs=1000).shapes(3 * 224 * 224)
     assert sum(int(np.prod(shape)) for shape in shapes.values()) == 138_357_544
-    assert [shapes[f"weight_{k}"] for k in (1, 13, 14)] == [(64, 3, 3, 3), (512, 512, 3, 3), (4096, 25088)]
+    assert [shapes[f"weight_{k}"] for k in (1, 13, 14)] == [
+        (64, 3, 3, 3),
+        (512, 512, 3, 3),
+        (4096, 25088),
+    ]
 
 
 def test_first_layers_are_convolution_and_pooling():

@@ -14,8 +14,11 @@ from dynamics_cli import memory as blocks
 from dynamics_cli.kinds import get_kind
 
 CONVOLUTIONAL = {
-    "kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]], "widths": [5],
-}  # fmt: skip
+    "kind": "convolutional",
+    "image": [1, 6, 6],
+    "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]],
+    "widths": [5],
+}
 
 
 def relu(z: Any) -> Any:
@@ -36,20 +39,32 @@ def deep(x: Any, *weights: Any) -> Any:
 
 def of_torch(x: Any, *weights: Any) -> Any:
     network = nn.Sequential(
-        nn.Unflatten(1, (1, 6, 6)), nn.Conv2d(1, 3, 3, 1, 1), nn.ReLU(), nn.Conv2d(3, 2, 4, 2, 1), nn.ReLU(),
-        nn.Flatten(), nn.Linear(18, 5), nn.ReLU(), nn.Linear(5, len(weights[-1])),
-    ).double()  # fmt: skip
-    network.load_state_dict(dict(zip(network.state_dict(), map(torch.from_numpy, weights), strict=True)))
+        nn.Unflatten(1, (1, 6, 6)),
+        nn.Conv2d(1, 3, 3, 1, 1),
+        nn.ReLU(),
+        nn.Conv2d(3, 2, 4, 2, 1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(18, 5),
+        nn.ReLU(),
+        nn.Linear(5, len(weights[-1])),
+    ).double()
+    network.load_state_dict(
+        dict(zip(network.state_dict(), map(torch.from_numpy, weights), strict=True))
+    )
     with torch.no_grad():
         return np.squeeze(network(torch.from_numpy(x)).numpy())
 
 
 PRODUCT = {"kind": "matrix_product", "columns": 2, "depth": 2}
-# fmt: off
+
 NETWORKS: list[tuple[dict[str, Any], int, Callable[..., Any] | None]] = [
     ({"kind": "two_layer", "width": 5, "activation": "relu"}, 4, lambda x, W, a: relu(x @ W.T) @ a),
-    ({"kind": "two_layer", "width": 3, "activation": "leaky_relu", "slope": 0.2}, 4,
-     lambda x, W, a: (relu(x @ W.T) - 0.2 * relu(-x @ W.T)) @ a),
+    (
+        {"kind": "two_layer", "width": 3, "activation": "leaky_relu", "slope": 0.2},
+        4,
+        lambda x, W, a: (relu(x @ W.T) - 0.2 * relu(-x @ W.T)) @ a,
+    ),
     ({"kind": "two_layer", "width": 3, "activation": "linear"}, 4, lambda x, W, a: x @ W.T @ a),
     ({"kind": "two_layer", "width": 5, "outputs": 3}, 4, lambda x, W, a: relu(x @ W.T) @ a.T),
     ({"kind": "fully_connected", "widths": [5, 4]}, 2, deep),
@@ -60,25 +75,39 @@ NETWORKS: list[tuple[dict[str, Any], int, Callable[..., Any] | None]] = [
     ({**PRODUCT, "rows": 3}, 2, lambda x, W1, W2: (W2 @ W1)[tuple(x.astype(int).T)]),
     (CONVOLUTIONAL, 36, of_torch),
     ({**CONVOLUTIONAL, "outputs": 3}, 36, of_torch),
-    *(({"kind": "vgg16", "image": image, "width_multiplier": 1 / 64}, int(np.prod(image)), None)
-      for image in ([1, 8, 8], [3, 32, 32], [1, 28, 28], [2, 5, 9])),
-    ({"kind": "gan", "noise_dim": 2, "generator_widths": [5], "discriminator_widths": [6]}, 2, None),
+    *(
+        ({"kind": "vgg16", "image": image, "width_multiplier": 1 / 64}, int(np.prod(image)), None)
+        for image in ([1, 8, 8], [3, 32, 32], [1, 28, 28], [2, 5, 9])
+    ),
+    (
+        {"kind": "gan", "noise_dim": 2, "generator_widths": [5], "discriminator_widths": [6]},
+        2,
+        None,
+    ),
 ]
-# fmt: on
 
 
 @pytest.mark.parametrize(
-    ("section", "d", "by_hand"), NETWORKS, ids=lambda value: value["kind"] if isinstance(value, dict) else ""
+    ("section", "d", "by_hand"),
+    NETWORKS,
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
 def test_torch_numpy_and_a_calculation_by_hand_agree(
-    section: dict[str, Any], d: int, by_hand: Callable[..., Any] | None, monkeypatch: pytest.MonkeyPatch
+    section: dict[str, Any],
+    d: int,
+    by_hand: Callable[..., Any] | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config: Any = get_kind("architecture", section["kind"])(**section)
     rng, model = np.random.default_rng(0), config.build(d).double()
     weights = {name: rng.standard_normal(shape) for name, shape in config.shapes(d).items()}
     assert {name: tuple(p.shape) for name, p in model.named_parameters()} == config.shapes(d)
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-    x = rng.integers(0, 2, (11, d)).astype(float) if section.get("rows") == 3 else rng.standard_normal((11, d))
+    x = (
+        rng.integers(0, 2, (11, d)).astype(float)
+        if section.get("rows") == 3
+        else rng.standard_normal((11, d))
+    )
     h = config.function(weights)
     whole, digits = h(x), 1e-9 if "image" in section else 1e-13
     assert whole.shape == ((11, section["outputs"]) if section.get("outputs") else (11,))

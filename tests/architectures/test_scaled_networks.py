@@ -49,7 +49,9 @@ def test_a_scaled_centred_network_begins_at_zero_and_is_what_its_run_says(tmp_pa
 
 def test_steps_by_layer_and_frozen_weights() -> None:
     problem = build_problem(
-        config_of(optimizer={"kind": "gd", "lr": 0.1, "iterations": 1, "layer_lr": {"output_weight": 0.2}})
+        config_of(
+            optimizer={"kind": "gd", "lr": 0.1, "iterations": 1, "layer_lr": {"output_weight": 0.2}}
+        )
     )
     start, now = problem.initial_parameters(), trained(problem, 1)
     W, a, x, y = start["hidden_weight"], start["output_weight"], np.array(X), problem.dataset.y
@@ -57,7 +59,11 @@ def test_steps_by_layer_and_frozen_weights() -> None:
     r = (np.maximum(z, 0) @ a - y) / 3
     np.testing.assert_allclose(now["output_weight"], a - 0.02 * np.maximum(z, 0).T @ r)
     np.testing.assert_allclose(now["hidden_weight"], W - 0.1 * ((z > 0) * r[:, None] * a).T @ x)
-    features = build_problem(config_of(architecture={"kind": "two_layer", "width": 4, "train": ["output_weight"]}))
+    features = build_problem(
+        config_of(architecture={"kind": "two_layer", "width": 4, "train": ["output_weight"]})
+    )
     now = trained(features, 5)
-    np.testing.assert_array_equal(now["hidden_weight"], features.initial_parameters()["hidden_weight"])
+    np.testing.assert_array_equal(
+        now["hidden_weight"], features.initial_parameters()["hidden_weight"]
+    )
     assert (now["output_weight"] != features.initial_parameters()["output_weight"]).all()

@@ -21,7 +21,10 @@ PAIRS: dict[str, Any] = {
     "initialization": {"kind": "lecun", "scales": {"weight_embedding": 2.0}},
     "loss": {"kind": "cross_entropy"},
     "optimizer": {"kind": "adamw", "lr": 0.01, "weight_decay": 0.1, "iterations": 60},
-    "record": {"snapshots": {"kind": "every", "interval": 20}, "measures": ["test_accuracy", "fourier_concentration"]},
+    "record": {
+        "snapshots": {"kind": "every", "interval": 20},
+        "measures": ["test_accuracy", "fourier_concentration"],
+    },
 }
 
 
@@ -30,14 +33,22 @@ def plain(config: Transformer, weights: dict[str, Tensor]) -> nn.Module:
     layers = []
     for k in range(1, config.layers + 1):
         layer = nn.TransformerEncoderLayer(
-            D, config.heads, config.mlp_width, 0.0, nn.functional.gelu, batch_first=True, norm_first=True
+            D,
+            config.heads,
+            config.mlp_width,
+            0.0,
+            nn.functional.gelu,
+            batch_first=True,
+            norm_first=True,
         ).double()
         if not config.layer_norm:
             layer.norm1, layer.norm2 = nn.Identity(), nn.Identity()
         own = layer.self_attn
         with torch.no_grad():
             for kind in ("weight", "bias"):
-                several = torch.cat([weights[f"{kind}_{part}{k}"] for part in ("query", "key", "value")])
+                several = torch.cat(
+                    [weights[f"{kind}_{part}{k}"] for part in ("query", "key", "value")]
+                )
                 getattr(own, f"in_proj_{kind}").copy_(several)
                 getattr(own.out_proj, kind).copy_(weights[f"{kind}_attention{k}"])
                 getattr(layer.linear1, kind).copy_(weights[f"{kind}_in{k}"])
@@ -49,9 +60,16 @@ def plain(config: Transformer, weights: dict[str, Tensor]) -> nn.Module:
 @pytest.mark.parametrize(("layers", "layer_norm"), [(1, True), (2, True), (2, False)])
 def test_outputs_and_gradients_are_those_of_pytorch(layers: int, layer_norm: bool) -> None:
     config = Transformer(
-        tokens=3, width=D, heads=2, layers=layers, layer_norm=layer_norm,
-        mlp_width=7, activation="gelu", bias=True, outputs=C,
-    )  # fmt: skip
+        tokens=3,
+        width=D,
+        heads=2,
+        layers=layers,
+        layer_norm=layer_norm,
+        mlp_width=7,
+        activation="gelu",
+        bias=True,
+        outputs=C,
+    )
     torch.manual_seed(0)
     model = config.build(3 * V).double()
     for parameter in model.parameters():
@@ -66,18 +84,27 @@ def test_outputs_and_gradients_are_those_of_pytorch(layers: int, layer_norm: boo
     for layer in reference:  # causal masks are added to the scores: -inf above the diagonal
         r = layer(r, src_mask=torch.full((3, 3), -torch.inf, dtype=r.dtype).triu(1))
     r = (nn.functional.layer_norm(r, (D,)) if layer_norm else r)[:, -1]
-    expected = nn.functional.linear(r, weights["weight_unembedding"].detach(), weights["bias_unembedding"].detach())
+    expected = nn.functional.linear(
+        r, weights["weight_unembedding"].detach(), weights["bias_unembedding"].detach()
+    )
     np.testing.assert_allclose(h.detach(), expected.detach(), rtol=1e-12, atol=1e-12)
 
     for outputs in (h, expected):
         outputs.square().sum().backward()
-    np.testing.assert_allclose(weights["weight_embedding"].grad, table.grad.T, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(
+        weights["weight_embedding"].grad, table.grad.T, rtol=1e-11, atol=1e-11
+    )
     for k, layer in enumerate(reference, 1):
         own = layer.self_attn.in_proj_weight.grad.split(D)
         parts = dict(zip(("query", "key", "value"), own, strict=True))
-        parts |= {"attention": layer.self_attn.out_proj.weight.grad, "in": layer.linear1.weight.grad}
+        parts |= {
+            "attention": layer.self_attn.out_proj.weight.grad,
+            "in": layer.linear1.weight.grad,
+        }
         for part, gradient in parts.items():
-            np.testing.assert_allclose(weights[f"weight_{part}{k}"].grad, gradient, rtol=1e-11, atol=1e-11)
+            np.testing.assert_allclose(
+                weights[f"weight_{part}{k}"].grad, gradient, rtol=1e-11, atol=1e-11
+            )
 
 
 def test_pairs_modulo_seven_are_learned(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

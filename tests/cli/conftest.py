@@ -76,7 +76,9 @@ def start(place: Path, *arguments: object, **pipes: Any) -> subprocess.Popen[str
     return subprocess.Popen(command, cwd=place, env=environment(), text=True, **piped)
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None, limit: float = 240) -> None:
+def wait_until(
+    condition: Callable[[], bool], process: subprocess.Popen[str] | None = None, limit: float = 240
+) -> None:
     """Return once a condition holds, while a process goes on; fail after `limit` seconds."""
     deadline = time.monotonic() + limit
     while not condition():
@@ -97,12 +99,20 @@ def two(dyn: Dyn) -> tuple[Path, Path]:
 def shell(place: Path) -> Dyn:
     """Call `python -m dynamics_cli`, or `python -c code`, in a process of its own."""
 
-    def call(*arguments: object, code: str | None = None, env: dict[str, str] | None = None, **more: Any) -> Answer:
+    def call(
+        *arguments: object, code: str | None = None, env: dict[str, str] | None = None, **more: Any
+    ) -> Answer:
         start = ["-m", "dynamics_cli"] if code is None else ["-c", code]
         done = subprocess.run(
-            [sys.executable, *start, *map(str, arguments)], cwd=place, env=environment(**(env or {})),
-            capture_output=True, text=True, timeout=120, check=False, **more,
-        )  # fmt: skip
+            [sys.executable, *start, *map(str, arguments)],
+            cwd=place,
+            env=environment(**(env or {})),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            **more,
+        )
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return call

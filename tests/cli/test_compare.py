@@ -25,12 +25,26 @@ def test_the_same_run(dyn: Dyn) -> None:
 
 def test_other_settings_and_numbers(dyn: Dyn) -> None:
     dyn("train", "toy.yaml", "--out", "a")
-    dyn("train", "toy.yaml", "--out", "b", "--set", "optimizer.kind=adam", "--set", "optimizer.iterations=20")
+    dyn(
+        "train",
+        "toy.yaml",
+        "--out",
+        "b",
+        "--set",
+        "optimizer.kind=adam",
+        "--set",
+        "optimizer.iterations=20",
+    )
     found = dyn("compare", "a", "b", "--json").json
-    assert found["settings"].items() >= {
-        "optimizer.kind": ["gd", "adam"], "optimizer.iterations": [30, 20], "optimizer.beta1": [None, 0.9],
-        "optimizer.loss_scaled": [False, None],
-    }.items()  # fmt: skip
+    assert (
+        found["settings"].items()
+        >= {
+            "optimizer.kind": ["gd", "adam"],
+            "optimizer.iterations": [30, 20],
+            "optimizer.beta1": [None, 0.9],
+            "optimizer.loss_scaled": [False, None],
+        }.items()
+    )
     assert [run["iterations"] for run in found["runs"]] == [30, 20]
     a, b = Run("a"), Run("b")
     apart = np.abs(a.losses[:21] - b.losses[:21])

@@ -63,7 +63,14 @@ def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
         {
             "file": "a.yaml",
             "valid": False,
-            "problems": [{"file": "a.yaml", "line": 3, "key": "architecture.width", "message": "must be >= 1, not 0"}],
+            "problems": [
+                {
+                    "file": "a.yaml",
+                    "line": 3,
+                    "key": "architecture.width",
+                    "message": "must be >= 1, not 0",
+                }
+            ],
         },
         {"file": "toy.yaml", "valid": True, "problems": []},
     ]
@@ -91,4 +98,6 @@ def test_what_the_plan_of_a_run_refuses(setting: str, problem: str, dyn: Dyn) ->
 def test_a_problem_of_measures_has_its_line(dyn: Dyn, place: Path) -> None:
     (place / "a.yaml").write_text(f"{CONFIG}\nrecord:\n  measures: [test_loss]\n")
     line = len(CONFIG.splitlines()) + 3
-    assert dyn("config", "check", "a.yaml").err.startswith(f"Error: a.yaml:{line}: record.measures: no measure")
+    assert dyn("config", "check", "a.yaml").err.startswith(
+        f"Error: a.yaml:{line}: record.measures: no measure"
+    )

@@ -54,16 +54,30 @@ class World:
         """Run the commands in a process of their own."""
         home = {"HOME": str(self.folder / "home"), "MPLCONFIGDIR": str(self.folder / "matplotlib")}
         done = subprocess.run(
-            [sys.executable, str(SCRIPT), self.umask, str(self.call_seconds), json.dumps(list(commands))],
-            cwd=self.folder, env=environment(**home, **self.variables), capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [
+                sys.executable,
+                str(SCRIPT),
+                self.umask,
+                str(self.call_seconds),
+                json.dumps(list(commands)),
+            ],
+            cwd=self.folder,
+            env=environment(**home, **self.variables),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
 
     def files(self) -> dict[str, bytes]:
         """Everything below `outputs` and what of it must be the same elsewhere, by path."""
         root = self.folder / "outputs"
-        found = {str(path.relative_to(root)): path for path in sorted(root.rglob("*")) if path.is_file()}
-        return {name: self._essence(path) for name, path in found.items() if path.name not in UNCOMPARED}
+        found = {
+            str(path.relative_to(root)): path for path in sorted(root.rglob("*")) if path.is_file()
+        }
+        return {
+            name: self._essence(path) for name, path in found.items() if path.name not in UNCOMPARED
+        }
 
     def _essence(self, path: Path) -> bytes:
         data = path.read_bytes()
@@ -82,11 +96,18 @@ def worlds(root: Path, files: dict[str, str]) -> tuple[World, World]:
     """Two worlds that have nothing in common but the machine, the program and `files`."""
     plain = {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
     odd = {
-        "PYTHONHASHSEED": "4242", "TZ": "Pacific/Apia", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
-        "COLUMNS": "60", "SOURCE_DATE_EPOCH": "86400",
-    }  # fmt: skip
+        "PYTHONHASHSEED": "4242",
+        "TZ": "Pacific/Apia",
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "COLUMNS": "60",
+        "SOURCE_DATE_EPOCH": "86400",
+    }
     a = World(root / "a", "022", 0.002, plain).make(files)
-    b = World(root / "elsewhere" / "with a space", "077", 10.0, odd).make({**files, "matplotlibrc": RC})
+    b = World(root / "elsewhere" / "with a space", "077", 10.0, odd).make(
+        {**files, "matplotlibrc": RC}
+    )
     return a, b
 
 
@@ -108,7 +129,11 @@ def assert_same(a: World, b: World) -> list[str]:
     return list(first)
 
 
-POINTS = {"kind": "points", "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]], "y": [0.7, -0.3, -0.3, 0.4, 0.2]}
+POINTS = {
+    "kind": "points",
+    "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]],
+    "y": [0.7, -0.3, -0.3, 0.4, 0.2],
+}
 LABELLED = {
     "kind": "points",
     "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]],
@@ -116,7 +141,13 @@ LABELLED = {
     "x_test": [[1, 0.5]],
     "y_test": [1],
 }
-DIGITS = {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "per_class": 300, "test": False}
+DIGITS = {
+    "kind": "mnist_pair",
+    "digits": [1, 0],
+    "source": "subset",
+    "per_class": 300,
+    "test": False,
+}
 BASE = {
     "dataset": {**POINTS, "append_bias": True},
     "architecture": {"kind": "two_layer", "width": 20},
@@ -125,34 +156,79 @@ BASE = {
     "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 200},
     "record": {"snapshots": {"kind": "geometric", "ratio": 1.2}},
 }
-DEEP = {"initialization": {"kind": "default_scaled"}, "record": {"snapshots": {"kind": "every", "interval": 10}}}
+DEEP = {
+    "initialization": {"kind": "default_scaled"},
+    "record": {"snapshots": {"kind": "every", "interval": 10}},
+}
 ADAM = {"kind": "adam", "lr": 1e-3, "iterations": 40, "batch_size": 3}
 SGD = {"kind": "sgd", "lr": 0.01, "batch_size": 2, "epochs": 30}
 RUNS: dict[str, dict[str, Any]] = {
     "compiled": {"loss": {"kind": "logistic"}, "dataset": LABELLED},
     "compiled-sgd": {"optimizer": SGD},
     "span": {"dataset": {"kind": "sphere_teacher", "n": 3, "dim": 6}},
-    "wide": {"architecture": {"kind": "two_layer", "width": 20000},
-     "initialization": {"kind": "balanced", "scale": 0.1, "divide_by": "sqrt_width"}},
-    "flow": {"optimizer": {"kind": "gradient_flow", "until": 5.0, "points": 50}, "dtype": "float64"},
-    "file": {"dataset": {"kind": "file", "path": "data.csv", "test_fraction": 0.25},
-     "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 200}},
-    "autograd": {"backend": "torch", "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 40, "loss_scaled": True}},
+    "wide": {
+        "architecture": {"kind": "two_layer", "width": 20000},
+        "initialization": {"kind": "balanced", "scale": 0.1, "divide_by": "sqrt_width"},
+    },
+    "flow": {
+        "optimizer": {"kind": "gradient_flow", "until": 5.0, "points": 50},
+        "dtype": "float64",
+    },
+    "file": {
+        "dataset": {"kind": "file", "path": "data.csv", "test_fraction": 0.25},
+        "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 200},
+    },
+    "autograd": {
+        "backend": "torch",
+        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 40, "loss_scaled": True},
+    },
     "autograd-sgd": {"backend": "torch", "optimizer": SGD},
-    "adam": {**DEEP, "architecture": {"kind": "fully_connected", "widths": [8, 8]}, "optimizer": ADAM},
-    "deep-flow": {**DEEP, "architecture": {"kind": "fully_connected", "widths": [4], "activation": "linear"},
-     "optimizer": {"kind": "gradient_flow", "until": 1.0, "points": 20}, "dtype": "float64"},
-    "convolutional": {**DEEP,
-     "dataset": {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "per_class": 20, "test_per_class": 10},
-     "architecture": {"kind": "convolutional", "convolutions": [[4, 3, 1, 1], [4, 4, 2, 1]], "widths": [8]},
-     "loss": {"kind": "logistic"}, "optimizer": {**ADAM, "batch_size": 7}},
-    "gan": {**DEEP, "dataset": {"kind": "mixture", "n": 60},
-     "architecture": {"kind": "gan", "noise_dim": 2, "generator_widths": [8], "discriminator_widths": [8]},
-     "loss": {"kind": "hinge"}, "optimizer": {**ADAM, "batch_size": 7}},
-}  # fmt: skip
+    "adam": {
+        **DEEP,
+        "architecture": {"kind": "fully_connected", "widths": [8, 8]},
+        "optimizer": ADAM,
+    },
+    "deep-flow": {
+        **DEEP,
+        "architecture": {"kind": "fully_connected", "widths": [4], "activation": "linear"},
+        "optimizer": {"kind": "gradient_flow", "until": 1.0, "points": 20},
+        "dtype": "float64",
+    },
+    "convolutional": {
+        **DEEP,
+        "dataset": {
+            "kind": "mnist_pair",
+            "digits": [1, 0],
+            "source": "subset",
+            "per_class": 20,
+            "test_per_class": 10,
+        },
+        "architecture": {
+            "kind": "convolutional",
+            "convolutions": [[4, 3, 1, 1], [4, 4, 2, 1]],
+            "widths": [8],
+        },
+        "loss": {"kind": "logistic"},
+        "optimizer": {**ADAM, "batch_size": 7},
+    },
+    "gan": {
+        **DEEP,
+        "dataset": {"kind": "mixture", "n": 60},
+        "architecture": {
+            "kind": "gan",
+            "noise_dim": 2,
+            "generator_widths": [8],
+            "discriminator_widths": [8],
+        },
+        "loss": {"kind": "hinge"},
+        "optimizer": {**ADAM, "batch_size": 7},
+    },
+}
 """A run for every stepper, with every kind of optimizer and network."""
 DATA = "x1,x2,y\n" + "".join(f"{k},{k * k % 7},{k % 3}\n" for k in range(12))
-FILES = {f"{name}.json": json.dumps({"name": name, **BASE, **run}) for name, run in RUNS.items()} | {"data.csv": DATA}
+FILES = {
+    f"{name}.json": json.dumps({"name": name, **BASE, **run}) for name, run in RUNS.items()
+} | {"data.csv": DATA}
 
 
 def trained(name: str) -> Command:
@@ -161,7 +237,15 @@ def trained(name: str) -> Command:
 
 def pictures(name: str, *options: str, formats: Sequence[str] = ("png", "pdf", "svg")) -> Command:
     chosen = [part for kind in formats for part in ("--format", kind)]
-    return ["plot", f"outputs/runs/{name}", *options, "--out", f"outputs/pictures/{name}", "--quiet", *chosen]
+    return [
+        "plot",
+        f"outputs/runs/{name}",
+        *options,
+        "--out",
+        f"outputs/pictures/{name}",
+        "--quiet",
+        *chosen,
+    ]
 
 
 def sweep(name: str, *options: str) -> Command:
@@ -169,10 +253,22 @@ def sweep(name: str, *options: str) -> Command:
 
 
 def reproduced(figure: str, formats: Sequence[str] = ("png", "pdf")) -> Command:
-    return ["reproduce", figure, "--quiet", *(part for kind in formats for part in ("--format", kind))]
+    return [
+        "reproduce",
+        figure,
+        "--quiet",
+        *(part for kind in formats for part in ("--format", kind)),
+    ]
 
 
-GRID = ("--grid", "initialization.scale=0.1,0.3", "--grid", "architecture.width=4,8", "--seeds", "2")
+GRID = (
+    "--grid",
+    "initialization.scale=0.1,0.3",
+    "--grid",
+    "architecture.width=4,8",
+    "--seeds",
+    "2",
+)
 
 
 def counts(names: Sequence[str]) -> dict[str, int]:
@@ -180,14 +276,18 @@ def counts(names: Sequence[str]) -> dict[str, int]:
     return {ending: endings.count(ending) for ending in sorted(set(endings))}
 
 
-@pytest.mark.parametrize("names", [("compiled", "flow", "file"), pytest.param(tuple(RUNS), marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "names", [("compiled", "flow", "file"), pytest.param(tuple(RUNS), marks=pytest.mark.long)]
+)
 def test_runs_their_pictures_and_figures(names: Sequence[str], tmp_path: Path) -> None:
     a, b = worlds(tmp_path, FILES)
     runs = [trained(name) for name in names]
     others = [
-        pictures("compiled", "--panel", "loss"), pictures("flow", "--panel", "rays"), sweep("compiled", *GRID),
+        pictures("compiled", "--panel", "loss"),
+        pictures("flow", "--panel", "rays"),
+        sweep("compiled", *GRID),
         reproduced("tachet2018-table1"),
-    ]  # fmt: skip
+    ]
     a.run([*runs, *others])
     b.run([*reversed(runs), *reversed(others)])
     found = counts(assert_same(a, b))
@@ -197,7 +297,13 @@ def test_runs_their_pictures_and_figures(names: Sequence[str], tmp_path: Path) -
 @pytest.mark.long
 def test_threads_do_not_change_what_the_compiled_kernels_compute(tmp_path: Path) -> None:
     names = ["compiled", "compiled-sgd", "chunks", "span", "wide", "flow"]
-    chunks = {**BASE, "name": "chunks", "backend": "compiled", "loss": {"kind": "logistic"}, "dataset": DIGITS}
+    chunks = {
+        **BASE,
+        "name": "chunks",
+        "backend": "compiled",
+        "loss": {"kind": "logistic"},
+        "dataset": DIGITS,
+    }
     a, b = worlds(tmp_path, {**FILES, "chunks.json": json.dumps(chunks)})
     commands = [*map(trained, names), sweep("compiled", *GRID)]
     for world, threads in ((a, "1"), (b, "2")):

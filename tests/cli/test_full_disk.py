@@ -19,8 +19,16 @@ from tests.runs.damage import arrays_of
 
 from .conftest import Answer, Dyn
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and rights are those of Linux")
-LONG = ["--set", "optimizer.iterations=900", "--set", "record.snapshots={kind: every, interval: 100}", "--quiet"]
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="limits and rights are those of Linux"
+)
+LONG = [
+    "--set",
+    "optimizer.iterations=900",
+    "--set",
+    "record.snapshots={kind: every, interval: 100}",
+    "--quiet",
+]
 Train = Callable[..., Answer]
 
 
@@ -78,7 +86,11 @@ def replaced(run: Path, elsewhere: Path) -> None:
     ids=["deleted", "moved", "replaced"],
 )
 def test_a_directory_that_vanishes(
-    train: Train, monkeypatch: pytest.MonkeyPatch, action: Callable[..., object], run: str, reached: int
+    train: Train,
+    monkeypatch: pytest.MonkeyPatch,
+    action: Callable[..., object],
+    run: str,
+    reached: int,
 ) -> None:
     advance, done = loop.TrainingLoop._advance, []
 

@@ -28,7 +28,10 @@ def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> No
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("plan_run", "interrupted"), ("build_stepper", "interrupted; the run is in run: --resume continues it")],
+    [
+        ("plan_run", "interrupted"),
+        ("build_stepper", "interrupted; the run is in run: --resume continues it"),
+    ],
 )
 def test_an_interrupt_before_training_is_exit_code_130(
     name: str, told: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
@@ -38,7 +41,9 @@ def test_an_interrupt_before_training_is_exit_code_130(
     assert (answer.code, answer.out, answer.err.strip()) == (130, "", told)
 
 
-def test_a_mistake_has_no_traceback_unless_asked_for(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_has_no_traceback_unless_asked_for(
+    dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = "Error: no.yaml: there is no such file, nor a bundled config of this name\n"
     plain = dyn("train", "no.yaml")
     assert (plain.code, plain.err) == (3, told)
@@ -50,9 +55,18 @@ def test_a_mistake_has_no_traceback_unless_asked_for(dyn: Dyn, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("UsageError", 2), ("InputError", 3), ("DataMissingError", 4), ("RunError", 7), ("DynError", 1)]
+    ("name", "code"),
+    [
+        ("UsageError", 2),
+        ("InputError", 3),
+        ("DataMissingError", 4),
+        ("RunError", 7),
+        ("DynError", 1),
+    ],
 )
-def test_the_exit_code_is_that_of_the_error(name: str, code: int, dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exit_code_is_that_of_the_error(
+    name: str, code: int, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fail(monkeypatch, "plan_run", getattr(errors, name)("it went wrong"))
     answer = dyn("train", "toy.yaml", "--json")
     assert (answer.code, answer.out, answer.err) == (code, "", "Error: it went wrong\n")
@@ -60,9 +74,12 @@ def test_the_exit_code_is_that_of_the_error(name: str, code: int, dyn: Dyn, monk
 
 def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "dynamics_cli", "list", "kinds"], cwd=place, env=environment(),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-u", "-m", "dynamics_cli", "list", "kinds"],
+        cwd=place,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
@@ -76,9 +93,14 @@ def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
 def test_output_that_cannot_be_written_is_told(place: Path) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
-            [sys.executable, "-m", "dynamics_cli", "list", "kinds"], cwd=place, env=environment(), stdout=full,
-            stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "dynamics_cli", "list", "kinds"],
+            cwd=place,
+            env=environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 7
     assert done.stderr == f"Error: the output cannot be written: {os.strerror(errno.ENOSPC)}\n"
 
@@ -89,7 +111,9 @@ def test_signs_that_the_terminal_does_not_know_are_escaped(shell: Dyn) -> None:
     assert r"\xb11 for margin losses" in answer.out
 
 
-def test_what_cannot_be_read_is_told_of(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_is_told_of(
+    dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from dynamics_cli.runs.store import files
 
     assert dyn("train", "toy.yaml", "-q").code == 0
@@ -112,5 +136,7 @@ def test_what_cannot_be_read_is_told_of(dyn: Dyn, place: Path, monkeypatch: pyte
 def test_an_interrupt_while_modules_are_imported_has_no_traceback(place: Path) -> None:
     start = "import signal, sys, os\nsignal.signal(2, signal.default_int_handler)\n"
     code = start + "import dynamics_cli.__main__\nos.kill(os.getpid(), 2)"
-    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, check=False
+    )
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")

@@ -11,7 +11,9 @@ from dynamics_cli.cli import COMMANDS, main
 from .conftest import Dyn
 
 
-def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def walk(
+    command: click.Command, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command of the tree, groups included."""
     yield path, command
     if isinstance(command, click.Group):
@@ -28,11 +30,34 @@ TREE = dict(walk(main))
 
 def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
-        "", "train", "sweep", "plot", "page", "reproduce", "audit", "show", "compare",
-        "list", "list figures", "list papers", "list configs", "list kinds",
-        "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
-        "data", "data fetch", "data add", "verify", "export", "config", "config check",
-    }  # fmt: skip
+        "",
+        "train",
+        "sweep",
+        "plot",
+        "page",
+        "reproduce",
+        "audit",
+        "show",
+        "compare",
+        "list",
+        "list figures",
+        "list papers",
+        "list configs",
+        "list kinds",
+        "list runs",
+        "list sweeps",
+        "explain",
+        "new",
+        "new kind",
+        "new paper",
+        "data",
+        "data fetch",
+        "data add",
+        "verify",
+        "export",
+        "config",
+        "config check",
+    }
 
 
 @pytest.mark.parametrize("path", TREE, ids=" ".join)
@@ -77,10 +102,18 @@ for words in sys.stdin.read().splitlines():
 """
 LIGHT = {  # commands, and what none of them loads
     ("--help", "train --help", "data --help", "config --help"): {
-        "torch", "matplotlib", "numpy", "pydantic", "scipy", "yaml", "PIL", "tqdm"},
+        "torch",
+        "matplotlib",
+        "numpy",
+        "pydantic",
+        "scipy",
+        "yaml",
+        "PIL",
+        "tqdm",
+    },
     ("list figures", "list papers", "list configs"): {"torch", "matplotlib", "numpy", "pydantic"},
     ("list kinds", "list runs", "show toy.yaml", "config check toy.yaml"): {"torch", "matplotlib"},
-}  # fmt: skip
+}
 
 
 def test_commands_load_no_more_than_they_need(shell: Dyn) -> None:

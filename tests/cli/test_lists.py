@@ -10,7 +10,9 @@ from .conftest import Dyn
 
 def test_figures(dyn: Dyn) -> None:
     found = dyn("list", "figures", "--json").json
-    assert [set(figure) for figure in found] == [{"id", "paper", "title", "seconds", "variants"}] * len(found)
+    assert [set(figure) for figure in found] == [
+        {"id", "paper", "title", "seconds", "variants"}
+    ] * len(found)
     assert {f"boursier2022-fig{k}" for k in range(1, 8)} <= {figure["id"] for figure in found}
     lines = dyn("list", "figures").out.splitlines()[2:]
     assert [line.split()[0] for line in lines] == [figure["id"] for figure in found]
@@ -23,31 +25,61 @@ def test_figures(dyn: Dyn) -> None:
 
 def test_runs(dyn: Dyn) -> None:
     empty = dyn("list", "runs")
-    assert (empty.code, empty.out, empty.err) == (0, "", "there are no such runs below outputs/runs\n")
+    assert (empty.code, empty.out, empty.err) == (
+        0,
+        "",
+        "there are no such runs below outputs/runs\n",
+    )
     assert dyn("list", "runs", "--json").json == []
     path = dyn("train", "toy.yaml", "--json").json["path"]
     (found,) = dyn("list", "runs", "--json").json
-    assert (found["path"], found["name"], found["status"], found["iterations"]) == (path, "toy", "complete", 30)
+    assert (found["path"], found["name"], found["status"], found["iterations"]) == (
+        path,
+        "toy",
+        "complete",
+        30,
+    )
     line = dyn("list", "runs").out.splitlines()[2]
     assert line.split()[:3] == [f"outputs/runs/{Path(path).name}", "complete", "30"]
     assert dyn("list", "runs", "--status", "interrupted", "--json").json == []
-    assert len(dyn("list", "runs", "--status", "interrupted", "--status", "complete", "--json").json) == 1
+    assert (
+        len(dyn("list", "runs", "--status", "interrupted", "--status", "complete", "--json").json)
+        == 1
+    )
 
 
-def test_what_is_listed_shown_and_compared_fits_and_breaks_no_number(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_listed_shown_and_compared_fits_and_breaks_no_number(
+    dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     points = "dataset={kind: points, x: [[0.123456789], [-0.987654321], [0.5555555]], y: [0.7654321, -0.2, 1.25e-7]}"
     trained = [
-        dyn("train", "toy.yaml", "-q", "--out", f"outputs/runs/{name}", "--set", points, f"--seed={k}")
+        dyn(
+            "train",
+            "toy.yaml",
+            "-q",
+            "--out",
+            f"outputs/runs/{name}",
+            "--set",
+            points,
+            f"--seed={k}",
+        )
         for k, name in enumerate("ab")
     ]
     grid = "optimizer.lr=0.01,0.012345678,0.0098765432,0.0123456,0.03456789,0.0456789"
     swept = [
-        dyn("sweep", "toy.yaml", "-q", "--grid", grid, "--seeds", k, "--out", f"outputs/sweeps/s{k}") for k in (1, 2)
+        dyn(
+            "sweep", "toy.yaml", "-q", "--grid", grid, "--seeds", k, "--out", f"outputs/sweeps/s{k}"
+        )
+        for k in (1, 2)
     ]
     assert {answer.code for answer in (*trained, *swept)} == {0}
     listed = ("figures", "papers", "configs", "kinds", "runs", "sweeps")
     shown = ["show a", "show s1", "show toy.yaml", "compare a b"]
-    calls = [*(f"list {one}".split() for one in listed), *map(str.split, shown), ["show", "toy.yaml", "--set", points]]
+    calls = [
+        *(f"list {one}".split() for one in listed),
+        *map(str.split, shown),
+        ["show", "toy.yaml", "--set", points],
+    ]
     for call in calls:
         answers = []
         for width in ("100000", "60"):

@@ -25,7 +25,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch, dyn: Dyn) -> Drawn:
     calls: Drawn = []
     draw_panel = analysis.draw_panel
 
-    def noted(run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None) -> Figure:
+    def noted(
+        run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None
+    ) -> Figure:
         calls.append((name, iteration))
         return draw_panel(run, name, iteration, log)
 
@@ -42,12 +44,27 @@ def test_all_panels_that_the_run_offers(dyn: Dyn, drawn: Drawn) -> None:
 
 
 def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
-    options = ["--panel", "function", "--at", 5, "--at", 21, "--format", "pdf", "--format", "svg", "--out", "there"]
+    options = [
+        "--panel",
+        "function",
+        "--at",
+        5,
+        "--at",
+        21,
+        "--format",
+        "pdf",
+        "--format",
+        "svg",
+        "--out",
+        "there",
+    ]
     answer = dyn("plot", "here", *options)
     assert answer.code == 0
     assert drawn == [("function", 5), ("function", 21)]
     assert answer.err == "no state was recorded at iteration 21; the nearest, 20, is shown\n"
-    assert answer.out.split() == [f"there/function-{i}.{kind}" for i in (5, 21) for kind in ("pdf", "svg")]
+    assert answer.out.split() == [
+        f"there/function-{i}.{kind}" for i in (5, 21) for kind in ("pdf", "svg")
+    ]
     assert Path("there/function-5.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -65,19 +82,33 @@ def test_the_animation_comes_alone_unless_panels_are_asked_for(
     assert "1/2" in answer.err
     assert "frames" in answer.err
     assert drawn == []
-    assert dyn("plot", "here", "--animate", "--panel", "loss").out == "here/plots/loss.png\nhere/plots/animation.gif\n"
+    assert (
+        dyn("plot", "here", "--animate", "--panel", "loss").out
+        == "here/plots/loss.png\nhere/plots/animation.gif\n"
+    )
     assert drawn == [("loss", None)]
 
 
 def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
     for k in range(2):
-        dyn("train", "toy.yaml", "--seed", k, "--set", "record.measures=[sharpness, weight_norm]", "--out", f"run{k}")
+        dyn(
+            "train",
+            "toy.yaml",
+            "--seed",
+            k,
+            "--set",
+            "record.measures=[sharpness, weight_norm]",
+            "--out",
+            f"run{k}",
+        )
     dyn("train", "toy.yaml", "--set", "record.measures=[weight_norm]", "--out", "other")
     answer = dyn("plot", "run0", "run1", "--panel", "loss", "--panel", "sharpness", "--json")
     assert (answer.code, answer.err, answer.json["runs"]) == (0, "", ["run0", "run1"])
     assert [Path(file).parent.name for file in answer.json["files"]] == ["plots", "plots"]
     assert len(dyn("plot", "run0", "run1", "--out", "there").out.split()) == 3
-    found = [panel["name"] for panel in dyn("plot", "run0", "other", "run1", "--list", "--json").json]
+    found = [
+        panel["name"] for panel in dyn("plot", "run0", "other", "run1", "--list", "--json").json
+    ]
     assert found == ["loss", "weight_norm"]
     answer = dyn("plot", "run0", "other", "--panel", "sharpness")
     told = "no panel 'sharpness' of all these runs; they have loss, weight_norm"

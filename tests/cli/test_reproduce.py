@@ -22,7 +22,9 @@ IDS = [figure.id for figure in catalogue.figures("boursier2022")]
 
 
 def result(id: str, claims: list[Claim], **more: Any) -> FigureResult:
-    return FigureResult(id, [Path(f"/figures/{id}.pdf")], over_seeds([claims]), [], seconds=1.5, **more)
+    return FigureResult(
+        id, [Path(f"/figures/{id}.pdf")], over_seeds([claims]), [], seconds=1.5, **more
+    )
 
 
 @pytest.fixture
@@ -30,13 +32,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, An
     """What the reproduction of figures was asked for; fig2 fails, fig3 misses a claim, the others are well."""
     calls: list[tuple[list[str], dict[str, Any]]] = []
 
-    def reproduce_figures(ids: Iterable[str], **options: Any) -> Iterator[tuple[str, FigureResult | RunError]]:
+    def reproduce_figures(
+        ids: Iterable[str], **options: Any
+    ) -> Iterator[tuple[str, FigureResult | RunError]]:
         calls.append((list(ids), options))
         for id in calls[-1][0]:
             if id == "boursier2022-fig2":
                 yield id, RunError("the run diverged")
             else:
-                yield id, result(id, [GOOD, *([BAD] if id == "boursier2022-fig3" else [])], numbers={"an angle": 60.0})
+                yield (
+                    id,
+                    result(
+                        id,
+                        [GOOD, *([BAD] if id == "boursier2022-fig3" else [])],
+                        numbers={"an angle": 60.0},
+                    ),
+                )
 
     monkeypatch.setattr(reproduce, "reproduce_figures", reproduce_figures)
     return calls
@@ -46,11 +57,16 @@ Asked = list[tuple[list[str], dict[str, Any]]]
 
 
 def test_a_variant_is_that_of_the_figures_that_have_it(dyn: Dyn, asked: Asked) -> None:
-    having = [figure.id for figure in catalogue.figures("boursier2022") if "flow" in figure.variants]
+    having = [
+        figure.id for figure in catalogue.figures("boursier2022") if "flow" in figure.variants
+    ]
     assert [id.rpartition("fig")[2] for id in having] == ["1", "2", "3", "4", "6", "7"]
     dyn("reproduce", "boursier2022", "--variant", "flow")
     dyn("reproduce", "boursier2022-fig3", "--variant", "flow")
-    assert [(ids, given["variant"]) for ids, given in asked] == [(having, "flow"), (["boursier2022-fig3"], "flow")]
+    assert [(ids, given["variant"]) for ids, given in asked] == [
+        (having, "flow"),
+        (["boursier2022-fig3"], "flow"),
+    ]
 
 
 def test_strict_is_exit_code_5(dyn: Dyn, asked: Asked) -> None:
@@ -71,13 +87,19 @@ def test_several_figures_go_on_past_one_that_fails(dyn: Dyn, asked: Asked) -> No
 
 
 def test_json_is_one_list(dyn: Dyn, asked: Asked) -> None:
-    answer = dyn("reproduce", "boursier2022-fig1", "boursier2022-fig2", "boursier2022-fig3", "--json")
+    answer = dyn(
+        "reproduce", "boursier2022-fig1", "boursier2022-fig2", "boursier2022-fig3", "--json"
+    )
     assert answer.code == 6
     fig1, fig2, fig3 = answer.json
     assert {"figure", "files", "claims", "runs"} <= set(fig1)
     assert fig1["files"] == ["/figures/boursier2022-fig1.pdf"]
     assert set(fig1["claims"][0]) == {field.name for field in dataclasses.fields(Claim)}
-    assert (fig2["figure"], fig2["error"], fig2["files"]) == ("boursier2022-fig2", "the run diverged", [])
+    assert (fig2["figure"], fig2["error"], fig2["files"]) == (
+        "boursier2022-fig2",
+        "the run diverged",
+        [],
+    )
     assert fig3["claims"][1]["measured"] is None
 
 
@@ -86,7 +108,10 @@ def test_a_real_figure(dyn: Dyn, place: Path) -> None:
     assert (answer.code, answer.err) == (0, "")
     (fig2,) = answer.json
     figures = place / "outputs/figures"
-    assert fig2["files"] == [str(figures / "boursier2022-fig2.png"), str(figures / "boursier2022-fig2.json")]
+    assert fig2["files"] == [
+        str(figures / "boursier2022-fig2.png"),
+        str(figures / "boursier2022-fig2.json"),
+    ]
     assert all(Path(file).stat().st_size > 1000 for file in fig2["files"])
     assert {one["verdict"] for one in fig2["claims"]} == {"reproduced"}
     (run,) = fig2["runs"]

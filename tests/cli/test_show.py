@@ -27,9 +27,9 @@ def test_a_run(dyn: Dyn) -> None:
     assert shown["final_loss"] == run.final_loss
     assert shown["config"]["architecture"]["width"] == 8
     assert shown["hash"] == run.hash
-    assert {str(path / name) for name in ("run.json", "losses.npy", "trajectory/hidden_weight.npy")} <= set(
-        shown["files"]
-    )
+    assert {
+        str(path / name) for name in ("run.json", "losses.npy", "trajectory/hidden_weight.npy")
+    } <= set(shown["files"])
     text = dyn("show", path).out
     assert "status      complete\n" in text
     assert "\nsettings\n  name: toy\n" in text

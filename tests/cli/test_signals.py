@@ -23,7 +23,10 @@ CASES: dict[str, dict[str, Any]] = {
     "compiled": {"optimizer": ENDLESS},
     "autograd": {"backend": "torch", "optimizer": ENDLESS},
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7, "rtol": 1e-3}},
-    "gan": {**RUNS["gan"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 7, "iterations": 10**9}},
+    "gan": {
+        **RUNS["gan"],
+        "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 7, "iterations": 10**9},
+    },
 }
 SHAPES = ("--grid", "architecture.width=4,5,6")
 """Jobs that cannot be trained together."""
@@ -32,7 +35,9 @@ LIGHT = {"snapshots": {"kind": "list"}, "loss_every": 10**5, "measures": [], "pa
 
 def config(place: Path, name: str) -> Path:
     file = place / f"{name}.json"
-    file.write_text(json.dumps({**BASE, **CASES[name], "name": name.replace(" ", "-"), "record": LIGHT}))
+    file.write_text(
+        json.dumps({**BASE, **CASES[name], "name": name.replace(" ", "-"), "record": LIGHT})
+    )
     return file
 
 
@@ -43,7 +48,11 @@ def answer(process: subprocess.Popen[str]) -> Answer:
 
 def runs_begun(folder: Path) -> list[Path]:
     """Run directories with a first state."""
-    return sorted(path.parents[1] for path in folder.rglob("trajectory/iterations.npy") if path.stat().st_size > 128)
+    return sorted(
+        path.parents[1]
+        for path in folder.rglob("trajectory/iterations.npy")
+        if path.stat().st_size > 128
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +79,9 @@ def test_training_saves_and_ends(place: Path, name: str, number: int, code: int)
 
 
 def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Path) -> None:
-    process = start(place, "sweep", config(place, "compiled"), *SHAPES, "--workers", 2, "--out", "sweep", "-q")
+    process = start(
+        place, "sweep", config(place, "compiled"), *SHAPES, "--workers", 2, "--out", "sweep", "-q"
+    )
     wait_until(lambda: len(runs_begun(place)) == 2, process)
     workers = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)  # to the parent only: a terminal would tell the workers too
@@ -79,19 +90,27 @@ def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Pat
     assert ended.err == (
         "Error: interrupted; finished jobs are kept, the states of the others are saved: the same command goes on\n"
     )
-    wait_until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers))
+    wait_until(
+        lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers)
+    )
     assert [Run(run).status for run in runs_begun(place)] == ["interrupted"] * 2
-    assert all((run / "checkpoint.npz").exists() and verify_run(run) == [] for run in runs_begun(place))
+    assert all(
+        (run / "checkpoint.npz").exists() and verify_run(run) == [] for run in runs_begun(place)
+    )
 
 
 def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
-    process = start(place, "sweep", config(place, "compiled"), *SHAPES, "--workers", 1, "--out", "sweep", "-q")
+    process = start(
+        place, "sweep", config(place, "compiled"), *SHAPES, "--workers", 1, "--out", "sweep", "-q"
+    )
     wait_until(lambda: bool(runs_begun(place)), process)
     workers = psutil.Process(process.pid).children(recursive=True)
     assert workers
     process.kill()
     process.communicate()
-    wait_until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers))
+    wait_until(
+        lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers)
+    )
     (run,) = runs_begun(place)
     assert Run(run).status == "interrupted"  # saved, and its lock is free
     assert (run / "checkpoint.npz").exists()
@@ -100,7 +119,9 @@ def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
 def test_a_figure_that_is_being_drawn(place: Path) -> None:
     assert answer(start(place, "new", "paper", "mine2026")).code == 0
     module = place / "mine2026/fig1.py"
-    slow = '"""Draw the loss."""\n    Path("drawing").touch()\n    import time\n    time.sleep(1000)'
+    slow = (
+        '"""Draw the loss."""\n    Path("drawing").touch()\n    import time\n    time.sleep(1000)'
+    )
     module.write_text(module.read_text().replace('"""Draw the loss."""', slow))
     process = start(place, "--with", "mine2026", "reproduce", "mine2026-fig1", "--quiet")
     wait_until((place / "drawing").exists, process)

@@ -40,9 +40,15 @@ def test_json(dyn: Dyn, place: Path) -> None:
     assert dyn("sweep", "toy.yaml", "--grid", "architecture.width=2,4", "--json").out == answer.out
 
 
-def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(dyn: Dyn, place: Path) -> None:
-    (place / "sgd.yaml").write_text(CONFIG.replace("kind: gd, lr: 0.01, iterations: 30", "kind: sgd, lr: 1, epochs: 1"))
-    answer = dyn("sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3,4", "--seeds", 2, "--out", "s")
+def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(
+    dyn: Dyn, place: Path
+) -> None:
+    (place / "sgd.yaml").write_text(
+        CONFIG.replace("kind: gd, lr: 0.01, iterations: 30", "kind: sgd, lr: 1, epochs: 1")
+    )
+    answer = dyn(
+        "sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3,4", "--seeds", 2, "--out", "s"
+    )
     assert answer.code == 6
     assert answer.err == (
         "Error: 4 of 6 jobs failed, the first: optimizer.batch_size is 3, the training set has 2 samples\n"
@@ -64,8 +70,9 @@ def test_replicas(dyn: Dyn, place: Path) -> None:
     batch = Path(answer.json["path"]) / "batches" / "000000"
     refused = dyn("plot", batch, "--list")
     assert (refused.code, refused.err) == (
-        7, f"Error: {batch} holds several runs trained together: name one, {batch}:0 to {batch}:4\n",
-    )  # fmt: skip
+        7,
+        f"Error: {batch} holds several runs trained together: name one, {batch}:0 to {batch}:4\n",
+    )
     assert "function" in dyn("plot", f"{batch}:3", "--list").out
     drawn = dyn("plot", f"{batch}:3", "--panel", "loss", "--out", place / "pictures")
     assert Path(drawn.out.strip()).stat().st_size > 5000

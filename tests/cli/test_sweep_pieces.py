@@ -39,10 +39,19 @@ def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
         assert dyn(*sweep).code != 0
     (directory,) = (place / "outputs/sweeps").iterdir()
     shown = dyn("show", directory.name, "--json").json
-    assert (shown["status"], shown["ended"], shown["jobs"], shown["complete"]) == ("unfinished", 12, 18, 12)
+    assert (shown["status"], shown["ended"], shown["jobs"], shown["complete"]) == (
+        "unfinished",
+        12,
+        18,
+        12,
+    )
     assert "12 of 18: 12 complete\n" in dyn("show", directory).out
     (listed,) = dyn("list", "sweeps", "--json").json
-    assert (listed["status"], listed["complete"], listed["path"]) == ("unfinished", 12, str(directory))
+    assert (listed["status"], listed["complete"], listed["path"]) == (
+        "unfinished",
+        12,
+        str(directory),
+    )
     drawn = dyn("plot", directory)
     assert (drawn.code, len(drawn.out.splitlines())) == (0, 3)
     assert "verify" not in dyn("verify", directory).err
@@ -72,12 +81,19 @@ def test_the_section_that_the_handbook_shows(dyn: Dyn, place: Path) -> None:
     assert len(planned) == 25 * 2 * 20
     assert dyn("config", "check", "swept.yaml").out == "swept.yaml: valid\n"
     refused = dyn("train", "swept.yaml")
-    assert (refused.code, "sweep: describes many runs: `dyn sweep swept.yaml` trains them" in refused.err) == (3, True)
+    assert (
+        refused.code,
+        "sweep: describes many runs: `dyn sweep swept.yaml` trains them" in refused.err,
+    ) == (3, True)
     shown = dyn("show", "swept.yaml")
     assert shown.code == 0, shown.err
-    assert shown.out.endswith("  seeds: 20\n# points x seeds: 50 x 20 = 1000 jobs, which `dyn sweep` trains\n")
+    assert shown.out.endswith(
+        "  seeds: 20\n# points x seeds: 50 x 20 = 1000 jobs, which `dyn sweep` trains\n"
+    )
     (place / "again.yaml").write_text(shown.out)
     assert dynamics_cli.plan_sweep("again.yaml").hash == planned.hash
-    (place / "left.yaml").write_text(CONFIG.replace("lr: 0.01, ", "") + "sweep: {grid: {optimizer.lr: [0.5, 1.0]}}\n")
+    (place / "left.yaml").write_text(
+        CONFIG.replace("lr: 0.01, ", "") + "sweep: {grid: {optimizer.lr: [0.5, 1.0]}}\n"
+    )
     left = dyn("show", "left.yaml", "--json").json
     assert (left["optimizer"]["lr"], left["sweep"]) == (0.5, {"grid": {"optimizer.lr": [0.5, 1.0]}})

@@ -47,4 +47,6 @@ def test_a_compiled_training_does_not_import_torch(shell: Dyn) -> None:
     runs = [[*common, *one] for one in ([GD], [GD, *DEEP], [GD, POINTS])]
     plan = json.dumps([[f"--set={change}" for change in run] for run in runs])
     answer = shell(code=TRAINED, input=plan)
-    assert [line for line in answer.out.splitlines() if line.startswith("loaded:")] == ["loaded:"] * 3, answer.err
+    assert [line for line in answer.out.splitlines() if line.startswith("loaded:")] == [
+        "loaded:"
+    ] * 3, answer.err

@@ -20,7 +20,15 @@ def test_prints_the_run_and_its_final_numbers(dyn: Dyn, place: Path) -> None:
     answer = dyn("train", "toy.yaml")
     assert answer.code == 0
     lines = dict(line.split("  ", 1) for line in answer.out.splitlines())
-    assert list(lines) == ["run", "status", "iterations", "final loss", "seconds", "device", "backend"]
+    assert list(lines) == [
+        "run",
+        "status",
+        "iterations",
+        "final loss",
+        "seconds",
+        "device",
+        "backend",
+    ]
     values = {name: value.strip() for name, value in lines.items()}
     run = Run(values["run"])
     assert run.path.parent == Path("outputs/runs")
@@ -30,8 +38,12 @@ def test_prints_the_run_and_its_final_numbers(dyn: Dyn, place: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["outputs", "toy.yaml"]
 
 
-def test_shows_iterations_loss_and_rate_on_stderr(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert dyn("train", "toy.yaml", "--out", "short").err == ""  # a log is told of what takes long only
+def test_shows_iterations_loss_and_rate_on_stderr(
+    dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (
+        dyn("train", "toy.yaml", "--out", "short").err == ""
+    )  # a log is told of what takes long only
     monkeypatch.setattr("dynamics_cli.cli.output.LOG_INTERVAL", 0.0)
     answer = dyn("train", "toy.yaml")
     last = answer.err.replace("\r", "\n").strip().splitlines()[-1]
@@ -47,7 +59,10 @@ def test_json_is_one_document_of_the_contracted_keys(dyn: Dyn, place: Path) -> N
     assert Path(answer.json["path"]).is_absolute()
     assert answer.json["final_loss"] == run.final_loss
     assert answer.json["seconds"] == run.info["seconds"]
-    assert (answer.json["device"], answer.json["backend"]) == (run.info["device"], run.info["backend"])
+    assert (answer.json["device"], answer.json["backend"]) == (
+        run.info["device"],
+        run.info["backend"],
+    )
 
 
 def test_a_finished_run_is_reused(dyn: Dyn) -> None:
@@ -70,9 +85,7 @@ def test_force_trains_again(dyn: Dyn) -> None:
 
 
 def test_classification_reports_accuracies(dyn: Dyn) -> None:
-    test = (
-        "--set=dataset={kind: points, x: [[-1.0], [1.0]], y: [-1, 1], x_test: [[2.0]], y_test: [1], append_bias: true}"
-    )
+    test = "--set=dataset={kind: points, x: [[-1.0], [1.0]], y: [-1, 1], x_test: [[2.0]], y_test: [1], append_bias: true}"
     answer = dyn("train", "toy.yaml", test, "--set", "loss.kind=logistic", "--json")
     assert set(answer.json["measures"]) == {"train_accuracy", "test_accuracy", "test_loss"}
     assert 0 <= answer.json["measures"]["test_accuracy"] <= 1
@@ -88,12 +101,18 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
 
     dyn("train", "toy.yaml", "--out", "here")
     assert would() == ("complete", "reuse the complete run that is there")
-    assert would("--force") == ("complete", "delete the complete run that is there and train from iteration 0")
+    assert would("--force") == (
+        "complete",
+        "delete the complete run that is there and train from iteration 0",
+    )
     another = "refuse: here holds a run of another config: give --out another directory, or --force to replace it"
     assert would("--seed", 1) == ("complete", another)
     with pytest.raises(Interrupted):
         api.train("toy.yaml", out="cut", progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
-    assert dyn("train", "toy.yaml", "--out", "cut", "--dry-run", "--json").json["status"] == "interrupted"
+    assert (
+        dyn("train", "toy.yaml", "--out", "cut", "--dry-run", "--json").json["status"]
+        == "interrupted"
+    )
     unfinished = dyn("train", "toy.yaml", "--out", "cut")
     assert unfinished.code == 2
     assert "--resume continues it, --force starts over" in unfinished.err
@@ -101,8 +120,12 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
         ("--resume", "continue the unfinished run"),
         ("-q", "refuse: cut holds an unfinished run"),
     ):
-        told = dyn("train", "toy.yaml", "--out", "cut", "--dry-run", "--json", option).json["action"]
+        told = dyn("train", "toy.yaml", "--out", "cut", "--dry-run", "--json", option).json[
+            "action"
+        ]
         assert told.startswith(action)
-    assert dyn("train", "toy.yaml", "--out", "cut", "--resume", "--json").json["status"] == "complete"
+    assert (
+        dyn("train", "toy.yaml", "--out", "cut", "--resume", "--json").json["status"] == "complete"
+    )
     with run_lock(place / "here"):
         assert would() == ("complete", "wait for another process that holds the directory")

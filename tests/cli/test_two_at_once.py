@@ -14,14 +14,21 @@ from dynamics_cli.runs.verify import verify_run
 from .conftest import Dyn, environment, start, wait_until
 
 SCRIPT = Path(__file__).with_name("together_script.py")
-LONG = ["--set", "optimizer.iterations=400000", "--set", "record.snapshots={kind: every, interval: 20000}"]
+LONG = [
+    "--set",
+    "optimizer.iterations=400000",
+    "--set",
+    "record.snapshots={kind: every, interval: 20000}",
+]
 REUSED = "this run was finished before and is reused; --force trains it again\n"
 
 
 def together(place: Path, count: int, *arguments: object) -> list[str]:
     """Run commands in `count` processes at once, all of which must end well; return what each of them said."""
     command = [sys.executable, str(SCRIPT), str(count), *map(str, arguments)]
-    done = subprocess.run(command, cwd=place, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=place, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     said = [path.read_text() for path in sorted(place.glob("*.err"))]
     assert set(json.loads(done.stdout)) == {0}, (json.loads(done.stdout), said)
@@ -60,5 +67,7 @@ def test_who_waited_for_a_killed_process_goes_on_where_it_was(place: Path, dyn: 
     assert Run(place / "run").status == "complete"
     assert Run(place / "run").info["resumptions"]
     assert dyn("train", "toy.yaml", *settings, "--out", "whole").code == 0
-    arrays = [{p.name: p.read_bytes() for p in (place / name).rglob("*.npy")} for name in ("run", "whole")]
+    arrays = [
+        {p.name: p.read_bytes() for p in (place / name).rglob("*.npy")} for name in ("run", "whole")
+    ]
     assert arrays[0] == arrays[1]

@@ -17,71 +17,163 @@ REFUSED = [  # command, exit code, a part of the message
     ("list figure", 2, "No such command 'figure'. Did you mean 'figures'?"),
     ("train", 2, "Missing argument 'CONFIG'"),
     ("train toy.yaml --sed 1", 2, "No such option"),
-    ("train toy.yaml --widht 5", 2, "Error: No such option '--widht' (did you mean `--set architecture.width=...`?)\n"),
+    (
+        "train toy.yaml --widht 5",
+        2,
+        "Error: No such option '--widht' (did you mean `--set architecture.width=...`?)\n",
+    ),
     ("train toy.yaml --device gpu", 2, "'gpu' is not one of 'auto', 'cpu', 'cuda'"),
     ("train toy.yaml --seed -1", 2, "-1 is not in the range x>=0"),
-    ("train toy.yaml --resume --force", 2, "--resume continues a run and --force starts over; give one of them"),
-    ("sweep toy.yaml --grid optimizer.lr", 2, "--grid 'optimizer.lr=' must have the form key=v1,v2,... or"),
+    (
+        "train toy.yaml --resume --force",
+        2,
+        "--resume continues a run and --force starts over; give one of them",
+    ),
+    (
+        "sweep toy.yaml --grid optimizer.lr",
+        2,
+        "--grid 'optimizer.lr=' must have the form key=v1,v2,... or",
+    ),
     ("sweep toy.yaml --grid optimizer.rl=1,2", 3, "optimizer.rl: unknown key"),
-    ("sweep toy.yaml --grid optimizer.lr=1,2 --grid optimizer.lr=3,4", 2, "optimizer.lr gets its values twice"),
-    ("sweep toy.yaml --grid architecture.width=5:80:log:6", 3, "; use logint: architecture.width=5:80:logint:6\n"),
+    (
+        "sweep toy.yaml --grid optimizer.lr=1,2 --grid optimizer.lr=3,4",
+        2,
+        "optimizer.lr gets its values twice",
+    ),
+    (
+        "sweep toy.yaml --grid architecture.width=5:80:log:6",
+        3,
+        "; use logint: architecture.width=5:80:logint:6\n",
+    ),
     ("train examples/lazy", 3, "sweep: describes many runs: `dyn sweep examples/lazy` trains them"),
     ("sweep toy.yaml --seeds 0", 2, "0 is not in the range x>=1"),
     (f"sweep toy.yaml --seeds {10**12}", 2, MOST),
     (f"sweep toy.yaml --set sweep.seeds={10**18} --grid architecture.width=2,4,8", 2, MOST),
     ("sweep toy.yaml --shard 4/3", 2, "--shard '4/3' must have the form K/N with K from 1 to N"),
     ("config check toy.yaml --set seed=-1", 3, "--set: seed: must be >= 0, not -1\n"),
-    ("config check toy.yaml --set loss.kind=mine", 3, "; `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads"),
+    (
+        "config check toy.yaml --set loss.kind=mine",
+        3,
+        "; `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads",
+    ),
     ("explain los", 2, "no section or kind 'los' (did you mean 'loss'?)"),
     ("explain los", 2, "`dyn --with PATH`"),
-    ("list runs --status completed", 2, "no status 'completed' (did you mean 'complete'?); there are running, "
-     "complete, interrupted, diverged, failed, damaged\n"),
-    ("list figures --paper boursier2023", 2,
-     "no paper 'boursier2023' (did you mean 'boursier2022'?); `dyn list papers` lists them\n"),
-    ("show nothing", 3, "there is no such file, nor a bundled config of this name; nor is it a run or a sweep\n"),
+    (
+        "list runs --status completed",
+        2,
+        "no status 'completed' (did you mean 'complete'?); there are running, "
+        "complete, interrupted, diverged, failed, damaged\n",
+    ),
+    (
+        "list figures --paper boursier2023",
+        2,
+        "no paper 'boursier2023' (did you mean 'boursier2022'?); `dyn list papers` lists them\n",
+    ),
+    (
+        "show nothing",
+        3,
+        "there is no such file, nor a bundled config of this name; nor is it a run or a sweep\n",
+    ),
     ("plot toy.yaml --list", 7, "toy.yaml is not a run directory (it has no run.json)\n"),
     ("verify", 2, WHAT_TO_CHECK),
     ("verify --all here", 2, WHAT_TO_CHECK),
-    ("verify nothing", 7, "Error: there is no run nothing, neither as a path nor below outputs/runs"),
+    (
+        "verify nothing",
+        7,
+        "Error: there is no run nothing, neither as a path nor below outputs/runs",
+    ),
     ("reproduce", 2, WHICH_FIGURES),
     ("reproduce boursier2022-fig1 --all", 2, WHICH_FIGURES),
     ("reproduce boursier2022 --all", 2, WHICH_FIGURES),
-    ("reproduce --all --variant flwo", 2, "no figure asked for has a variant 'flwo' (`dyn list figures`)"),
-    ("reproduce boursier2022-fig5 --variant flow", 2, "Error: boursier2022-fig5 has no variant 'flow'; it has none\n"),
-    ("reproduce boursier2022-fig4 --variant flwo", 2,
-     "Error: boursier2022-fig4 has no variant 'flwo' (did you mean 'flow'?); it has flow\n"),
-    ("reproduce boursier2022-fgi2", 2, "Error: no figure 'boursier2022-fgi2' (did you mean 'boursier2022-fig2'?)"),
-    ("reproduce mine2026-fig2", 2, "no figure 'mine2026-fig2' (did you mean 'min2024-fig2'?); `dyn list figures`"),
-    ("page nothing", 7, "Error: there is no run nothing, neither as a path nor below outputs/runs; nor is it a sweep"),
-    ("reproduce boursier2022-fig1 fig3", 2, "Error: no figure 'fig3'; `dyn list figures` lists them"),
+    (
+        "reproduce --all --variant flwo",
+        2,
+        "no figure asked for has a variant 'flwo' (`dyn list figures`)",
+    ),
+    (
+        "reproduce boursier2022-fig5 --variant flow",
+        2,
+        "Error: boursier2022-fig5 has no variant 'flow'; it has none\n",
+    ),
+    (
+        "reproduce boursier2022-fig4 --variant flwo",
+        2,
+        "Error: boursier2022-fig4 has no variant 'flwo' (did you mean 'flow'?); it has flow\n",
+    ),
+    (
+        "reproduce boursier2022-fgi2",
+        2,
+        "Error: no figure 'boursier2022-fgi2' (did you mean 'boursier2022-fig2'?)",
+    ),
+    (
+        "reproduce mine2026-fig2",
+        2,
+        "no figure 'mine2026-fig2' (did you mean 'min2024-fig2'?); `dyn list figures`",
+    ),
+    (
+        "page nothing",
+        7,
+        "Error: there is no run nothing, neither as a path nor below outputs/runs; nor is it a sweep",
+    ),
+    (
+        "reproduce boursier2022-fig1 fig3",
+        2,
+        "Error: no figure 'fig3'; `dyn list figures` lists them",
+    ),
     ("reproduce boursir2022", 2, "Error: no figure 'boursir2022' (did you mean 'boursier2022'?)"),
-    ("reproduce boursier2022-fig3 --set optimizer.lrr=1", 3, "--set: optimizer.lrr: unknown key of kind 'gd'"),
+    (
+        "reproduce boursier2022-fig3 --set optimizer.lrr=1",
+        3,
+        "--set: optimizer.lrr: unknown key of kind 'gd'",
+    ),
     (f"reproduce boursier2022-fig5 --seeds {10**12}", 2, "not in the range"),
     ("data fetch mnst", 2, "'mnst' is not one of 'mnist', 'cifar10'"),
     ("data fetch dogs-vs-cats", 2, "'dogs-vs-cats' is not one of 'mnist', 'cifar10'"),
     ("data add mnist nowhere", 2, "Path 'nowhere' does not exist"),
     ("data add mnist .", 3, ": holds no train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
-]  # fmt: skip
+]
 OFFERED = "loss, function, rays, norms, directions, spectrum"
 WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine` with a `config.yaml`
-    ("plot here --panel los", 2, f"Error: no panel 'los' (did you mean 'loss'?); this run offers {OFFERED}\n"),
+    (
+        "plot here --panel los",
+        2,
+        f"Error: no panel 'los' (did you mean 'loss'?); this run offers {OFFERED}\n",
+    ),
     ("plot here --panel loss --panel measures", 2, "Error: this run has no panel 'measures': "),
-    ("plot here --panel function --log x", 2, "the panel 'function' has no axes 'x' that could be logarithmic;"),
+    (
+        "plot here --panel function --log x",
+        2,
+        "the panel 'function' has no axes 'x' that could be logarithmic;",
+    ),
     ("plot here --log z", 2, "is not one of 'x', 'y', 'xy', 'none'"),
     ("plot here --out toy.yaml", 7, "Error: cannot write toy.yaml/loss.png: "),
     ("plot here here --at 3", 2, "go with a single run"),
     ("show here --set seed=1", 2, "--set cannot be used with a run"),
     ("show empty", 7, "Error: empty is not a run directory (it has no run.json)\n"),
-    ("compare here toy-1", 7, "Error: there is no run toy-1, neither as a path nor below outputs/runs\n"),
-    ("train toy.yaml --out here --seed 1", 2,
-     "Error: here holds a run of another config: give --out another directory, or --force to replace it\n"),
-    ("train toy.yaml --out mine --force", 2,
-     "Error: mine is not a run, and holds config.yaml: dyn will not overwrite it\n"),
-]  # fmt: skip
+    (
+        "compare here toy-1",
+        7,
+        "Error: there is no run toy-1, neither as a path nor below outputs/runs\n",
+    ),
+    (
+        "train toy.yaml --out here --seed 1",
+        2,
+        "Error: here holds a run of another config: give --out another directory, or --force to replace it\n",
+    ),
+    (
+        "train toy.yaml --out mine --force",
+        2,
+        "Error: mine is not a run, and holds config.yaml: dyn will not overwrite it\n",
+    ),
+]
 
 
 def files(place: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name != ".lock"}
+    return {
+        path: path.read_bytes()
+        for path in place.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
 
 
 def check(answer: Answer, code: int, told: str) -> None:
@@ -92,7 +184,9 @@ def check(answer: Answer, code: int, told: str) -> None:
 
 
 @pytest.mark.parametrize(("command", "code", "told"), REFUSED)
-def test_refused(command: str, code: int, told: str, dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused(
+    command: str, code: int, told: str, dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DYN_DATA", str(place / "home"))
     before = files(place)
     check(dyn(*shlex.split(command)), code, told)

@@ -24,7 +24,9 @@ def small_evidence(runs: Runs) -> np.ndarray:
 
 
 def small_claims(losses: np.ndarray) -> list[Claim]:
-    return [claim("falls", "The loss falls", "here", expected=at_most(10.0), measured=float(losses[-1]))]
+    return [
+        claim("falls", "The loss falls", "here", expected=at_most(10.0), measured=float(losses[-1]))
+    ]
 
 
 def small_draw(losses: np.ndarray) -> Drawing:
@@ -37,12 +39,21 @@ def small_draw(losses: np.ndarray) -> Drawing:
 def small(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A figure of one run of `toy.yaml`, with a table."""
     figure = Figure(
-        id="small-fig1", title="Small", caption="A caption.", evidence=small_evidence,
-        claims=small_claims, draw=small_draw, configs={"first": str(place / "toy.yaml")},
+        id="small-fig1",
+        title="Small",
+        caption="A caption.",
+        evidence=small_evidence,
+        claims=small_claims,
+        draw=small_draw,
+        configs={"first": str(place / "toy.yaml")},
         table=lambda losses: (["loss"], [[f"{losses[-1]:.3f}"]]),
-    )  # fmt: skip
+    )
     monkeypatch.setattr(reproduce, "load_figure", lambda figure_id: figure)
-    monkeypatch.setattr(catalogue, "find", lambda id_: catalogue.FigureEntry("Small", 1.0, "", id=id_, paper="small"))
+    monkeypatch.setattr(
+        catalogue,
+        "find",
+        lambda id_: catalogue.FigureEntry("Small", 1.0, "", id=id_, paper="small"),
+    )
     return figure.id
 
 
@@ -58,7 +69,11 @@ def flip(file: Path, position: int = -5) -> None:
 
 
 def pictures(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix in (".png", ".pdf")}
+    return {
+        str(path): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in (".png", ".pdf")
+    }
 
 
 def test_runs(dyn: Dyn, two: tuple[Path, Path]) -> None:
@@ -82,7 +97,11 @@ def test_runs(dyn: Dyn, two: tuple[Path, Path]) -> None:
 
 def test_a_figure(dyn: Dyn, drawn: Path) -> None:
     told = json.loads(drawn.read_text())
-    assert list(told["sha256"]) == told["files"] == ["small-fig1.pdf", "small-fig1.png", "small-fig1.csv"]
+    assert (
+        list(told["sha256"])
+        == told["files"]
+        == ["small-fig1.pdf", "small-fig1.png", "small-fig1.csv"]
+    )
     (run,) = told["runs"]
     assert run["path"] == f"../runs/toy-{run['hash'][:10]}"
     answer = dyn("verify", drawn)
@@ -95,7 +114,10 @@ def test_a_figure(dyn: Dyn, drawn: Path) -> None:
     shutil.rmtree(directory)
     assert "this run of the figure is not there any more" in dyn("verify", drawn).out
     dyn("train", "toy.yaml", "--seed", 7, "--out", directory)
-    assert "it holds another run than the one that the figure was drawn from" in dyn("verify", drawn).out
+    assert (
+        "it holds another run than the one that the figure was drawn from"
+        in dyn("verify", drawn).out
+    )
     assert dyn("reproduce", "small-fig1", "--quiet").code == 2  # which does not overwrite it
 
 
@@ -150,7 +172,9 @@ def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path)
     (run,) = (place / "outputs/runs").iterdir()
     before = pictures(place)
     files = [file for file in run.rglob("*") if file.is_file() and not file.name.startswith(".")]
-    drawn_from = [file for file in files if file.suffix != ".npz"]  # no picture is made of a checkpoint
+    drawn_from = [
+        file for file in files if file.suffix != ".npz"
+    ]  # no picture is made of a checkpoint
     assert len(drawn_from) == 2 + 5
     for file in drawn_from:
         data = file.read_bytes()

@@ -46,6 +46,8 @@ def run(count: int, arguments: list[str]) -> list[int]:
 
 
 if __name__ == "__main__":
-    config = load_config("toy.yaml", ["optimizer.iterations=5"])  # compiles, and imports, what there is to compile
+    config = load_config(
+        "toy.yaml", ["optimizer.iterations=5"]
+    )  # compiles, and imports, what there is to compile
     obtain_run(plan_run(config, Path("warm")))
     print(json.dumps(run(int(sys.argv[1]), sys.argv[2:])))

@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, settings
 from dynamics_cli.config import ConfigError, load_config
 
 # the same examples every time: what fails in one run fails in the next
-settings.register_profile("config", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "config", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("config")
 
 BASE: dict[str, Any] = {
@@ -51,7 +53,8 @@ def write(here: Path) -> Callable[..., Path]:
     def write(file: str = "run.yaml", /, text: str = TEXT, **lines: str) -> Path:
         for section, line in lines.items():
             text = "".join(
-                line + "\n" if written.startswith(f"{section}:") else written for written in text.splitlines(True)
+                line + "\n" if written.startswith(f"{section}:") else written
+                for written in text.splitlines(True)
             )
         path = Path(file)
         path.parent.mkdir(parents=True, exist_ok=True)

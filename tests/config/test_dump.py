@@ -16,7 +16,9 @@ def test_a_dumped_config_is_the_same_run(base: dict[str, Any], here: Path) -> No
     (here / "elsewhere/config.yaml").write_text(to_yaml(config), encoding="utf-8")
     again = load_config("elsewhere/config.yaml")
     assert again == config
-    assert run_hash(again, device="cpu", backend="torch") == run_hash(config, device="cpu", backend="torch")
+    assert run_hash(again, device="cpu", backend="torch") == run_hash(
+        config, device="cpu", backend="torch"
+    )
 
 
 def test_the_text(base: dict[str, Any]) -> None:

@@ -22,7 +22,10 @@ def identity(config: RunConfig, device: str = "cpu", backend: str = "torch") -> 
 
 def test_how_it_is_written_does_not_matter(base: dict[str, Any], write: Write) -> None:
     usual = identity(load_config(base))
-    backwards = {key: dict(reversed(v.items())) if isinstance(v, dict) else v for key, v in reversed(base.items())}
+    backwards = {
+        key: dict(reversed(v.items())) if isinstance(v, dict) else v
+        for key, v in reversed(base.items())
+    }
     assert identity(load_config(backwards)) == usual
     respelt = write(
         dataset="dataset: {kind: points, x: [[-5e-1], [2]], y: [-1, 1.00], append_bias: true}",
@@ -40,13 +43,24 @@ def test_how_it_is_written_does_not_matter(base: dict[str, Any], write: Write) -
 @pytest.mark.parametrize(
     "override",
     [
-        "name=other", "seed=1", "dtype=float64", "dataset.x=[[-0.5], [2.0000000000000004]]",
-        "dataset.append_bias=false", "architecture.width=61", "architecture.train_output=false",
-        "initialization.kind=unbalanced", "initialization.scale=1.0000000000000002e-6", "loss.kind=half_mse",
-        "loss.reduction=sum", "optimizer.lr=2e-3", "optimizer.iterations=20001", "optimizer.stop_below=0",
-        "record.loss_every=2", "record.snapshots.ratio=1.1",
+        "name=other",
+        "seed=1",
+        "dtype=float64",
+        "dataset.x=[[-0.5], [2.0000000000000004]]",
+        "dataset.append_bias=false",
+        "architecture.width=61",
+        "architecture.train_output=false",
+        "initialization.kind=unbalanced",
+        "initialization.scale=1.0000000000000002e-6",
+        "loss.kind=half_mse",
+        "loss.reduction=sum",
+        "optimizer.lr=2e-3",
+        "optimizer.iterations=20001",
+        "optimizer.stop_below=0",
+        "record.loss_every=2",
+        "record.snapshots.ratio=1.1",
     ],
-)  # fmt: skip
+)
 def test_every_change_makes_another_run(override: str, base: dict[str, Any]) -> None:
     assert identity(load_config(base, [override])) != identity(load_config(base))
 
@@ -77,12 +91,16 @@ def test_files_count_by_their_contents(write: Write, here: Path) -> None:
     assert identity(one) != identity(two)
 
 
-def test_a_file_that_many_configs_name_is_read_once(write: Write, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_many_configs_name_is_read_once(
+    write: Write, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / "d.csv").write_text("x,y\n1,2\n3,4\n")
     planned = plan_sweep(write(dataset="dataset: {kind: file, path: d.csv}"), seeds=5)
     known = [identity_of([job.config for job in planned], "cpu", "torch"), planned.hash]
     read, digest = [], identity_module._file_hash
-    monkeypatch.setattr(identity_module, "_file_hash", lambda *given: read.append(given) or digest(*given))
+    monkeypatch.setattr(
+        identity_module, "_file_hash", lambda *given: read.append(given) or digest(*given)
+    )
     again = plan_sweep(here / "run.yaml", seeds=5)
     assert [identity_of([job.config for job in again], "cpu", "torch"), again.hash] == known
     assert len(read) == 2

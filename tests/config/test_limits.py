@@ -25,7 +25,9 @@ def test_data_that_are_no_files(write: Write, problems: Problems, here: Path) ->
     for name in ("x" * 300 + ".csv", "none/d.csv"):
         path = write(dataset=f"dataset: {{kind: file, path: {name}}}")
         assert problems(path, check_files_exist=False) == []
-        assert problems(path) == [f"run.yaml:2: dataset.path: there is no file {os.path.normpath(here / name)}"]
+        assert problems(path) == [
+            f"run.yaml:2: dataset.path: there is no file {os.path.normpath(here / name)}"
+        ]
 
 
 def test_many_problems_are_counted(base: dict[str, Any], write: Write, problems: Problems) -> None:

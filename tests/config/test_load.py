@@ -21,90 +21,155 @@ Problems = Callable[..., list[str]]
 
 def test_defaults_are_those_of_the_design(write: Write) -> None:
     config = load_config(write())
-    assert (config.seed, config.device, config.backend, config.dtype) == (0, "auto", "auto", "float32")
+    assert (config.seed, config.device, config.backend, config.dtype) == (
+        0,
+        "auto",
+        "auto",
+        "float32",
+    )
     assert (config.record.snapshots.kind, config.loss.reduction) == ("geometric", "mean")
     assert config.optimizer.stop_below is None
     assert (config.initialization.scale, config.optimizer.lr) == (1e-6, 1e-3)
 
 
 BAD_LINES = [  # what stands in place of the section that it begins with; line, key and message
-    ("optimizer: {kind: gd, lrr: 1, lr: 1, iterations: 2}",
-     "6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, layer_lr, schedule, momentum, "
-     "nesterov, weight_decay, iterations, loss_scaled (did you mean 'lr'?)"),
-    ("loss: {kind: mse}\noptimiser: {}",
-     "6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
-     "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)"),
-    ("loss: {kind: msee}",
-     f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} "
-     "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"),
-    ("architecture: {kind: 2, width: 3}",
-     f"3: architecture.kind: unknown kind 2; allowed are {listing([*general_kinds('architecture')])}; "
-     "`dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others"),
-    ("architecture: {width: 3}",
-     f"3: architecture.kind: is missing; allowed are {listing([*general_kinds('architecture')])}"),
+    (
+        "optimizer: {kind: gd, lrr: 1, lr: 1, iterations: 2}",
+        "6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, layer_lr, schedule, momentum, "
+        "nesterov, weight_decay, iterations, loss_scaled (did you mean 'lr'?)",
+    ),
+    (
+        "loss: {kind: mse}\noptimiser: {}",
+        "6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
+        "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)",
+    ),
+    (
+        "loss: {kind: msee}",
+        f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*general_kinds('loss')])} "
+        "(did you mean 'mse'?); `dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others",
+    ),
+    (
+        "architecture: {kind: 2, width: 3}",
+        f"3: architecture.kind: unknown kind 2; allowed are {listing([*general_kinds('architecture')])}; "
+        "`dyn --with PATH`, or `dyn.use(PATH)` in Python, loads others",
+    ),
+    (
+        "architecture: {width: 3}",
+        f"3: architecture.kind: is missing; allowed are {listing([*general_kinds('architecture')])}",
+    ),
     ("optimizer:\n  kind: gd\n  lr: 0.1", "6: optimizer.iterations: is missing"),
     ("# no loss", "1: loss: is missing"),
     ("loss:", "5: loss: must be a section (a mapping), not empty (null)"),
     ("loss: mse", "5: loss: must be a section (a mapping), not one word (did you mean loss.kind?)"),
-    ("architecture: {kind: two_layer, width: sixty}",
-     "3: architecture.width: must be an integer, not the text 'sixty'"),
-    ("optimizer: {kind: gd, lr: '0.1', iterations: 2}",
-     "6: optimizer.lr: must be a number, not the text '0.1'"),
-    ("optimizer: {kind: gd, lr: true, iterations: 2}", "6: optimizer.lr: must be a number, not true"),
+    (
+        "architecture: {kind: two_layer, width: sixty}",
+        "3: architecture.width: must be an integer, not the text 'sixty'",
+    ),
+    (
+        "optimizer: {kind: gd, lr: '0.1', iterations: 2}",
+        "6: optimizer.lr: must be a number, not the text '0.1'",
+    ),
+    (
+        "optimizer: {kind: gd, lr: true, iterations: 2}",
+        "6: optimizer.lr: must be a number, not true",
+    ),
     ("name: a\nseed: true", "2: seed: must be an integer, not true"),
-    ("dataset: {kind: points, x: [[1]], y: [1], append_bias: 1}",
-     "2: dataset.append_bias: must be true or false, not 1"),
-    ("dataset: {kind: points, x: [[1]], y: [1], append_bias: yes}",
-     "2: dataset.append_bias: must be true or false, not the text 'yes'"),
-    ("name: 2022",
-     "1: name: must be a text, not 2022"),
-    ("name: a/b",
-     "1: name: must match pattern '^[A-Za-z0-9][A-Za-z0-9._-]*$', not the text 'a/b'"),
-    ("optimizer:\n  kind: gd\n  lr: -1e-3\n  iterations: 2", "8: optimizer.lr: must be > 0, not -0.001"),
+    (
+        "dataset: {kind: points, x: [[1]], y: [1], append_bias: 1}",
+        "2: dataset.append_bias: must be true or false, not 1",
+    ),
+    (
+        "dataset: {kind: points, x: [[1]], y: [1], append_bias: yes}",
+        "2: dataset.append_bias: must be true or false, not the text 'yes'",
+    ),
+    ("name: 2022", "1: name: must be a text, not 2022"),
+    ("name: a/b", "1: name: must match pattern '^[A-Za-z0-9][A-Za-z0-9._-]*$', not the text 'a/b'"),
+    (
+        "optimizer:\n  kind: gd\n  lr: -1e-3\n  iterations: 2",
+        "8: optimizer.lr: must be > 0, not -0.001",
+    ),
     ("optimizer: {kind: gd, lr: 0, iterations: 2}", "6: optimizer.lr: must be > 0, not 0"),
-    ("optimizer: {kind: gd, lr: .inf, iterations: 2}", "6: optimizer.lr: must be a finite number, not inf"),
-    ("optimizer: {kind: gd, lr: 1e999, iterations: 2}", "6: optimizer.lr: must be a finite number, not inf"),
+    (
+        "optimizer: {kind: gd, lr: .inf, iterations: 2}",
+        "6: optimizer.lr: must be a finite number, not inf",
+    ),
+    (
+        "optimizer: {kind: gd, lr: 1e999, iterations: 2}",
+        "6: optimizer.lr: must be a finite number, not inf",
+    ),
     ("architecture: {kind: two_layer, width: 0}", "3: architecture.width: must be >= 1, not 0"),
-    ("architecture: {kind: two_layer, width: 1e300}", "3: architecture.width: must be an integer, not 1e+300"),
-    (f"architecture: {{kind: two_layer, width: {10 ** 40}}}",
-     "3: architecture.width: must be < 9223372036854775808, not an integer of many digits"),
+    (
+        "architecture: {kind: two_layer, width: 1e300}",
+        "3: architecture.width: must be an integer, not 1e+300",
+    ),
+    (
+        f"architecture: {{kind: two_layer, width: {10**40}}}",
+        "3: architecture.width: must be < 9223372036854775808, not an integer of many digits",
+    ),
     ("optimizer: {kind: gd, lr: 1, iterations: 0}", "6: optimizer.iterations: must be >= 1, not 0"),
-    ("optimizer: {kind: gd, lr: 1, iterations: 1e3}",
-     "6: optimizer.iterations: must be an integer, not 1000.0"),
-    ("name: a\ndevice: cudaa",
-     "2: device: must be 'auto', 'cpu' or 'cuda', not the text 'cudaa' (did you mean 'cuda'?)"),
-    ("name: a\nrecord: {parameters: some}",
-     "2: record.parameters: must be 'all' or 'none' or a list, not the text 'some'"),
+    (
+        "optimizer: {kind: gd, lr: 1, iterations: 1e3}",
+        "6: optimizer.iterations: must be an integer, not 1000.0",
+    ),
+    (
+        "name: a\ndevice: cudaa",
+        "2: device: must be 'auto', 'cpu' or 'cuda', not the text 'cudaa' (did you mean 'cuda'?)",
+    ),
+    (
+        "name: a\nrecord: {parameters: some}",
+        "2: record.parameters: must be 'all' or 'none' or a list, not the text 'some'",
+    ),
     ("name: a\nrecord: {parameters: [a, 1]}", "2: record.parameters[1]: must be a text, not 1"),
-    ("architecture: {kind: two_layer, width: 2, train: []}",
-     "3: architecture.train: must have at least 1 item, not an empty list"),
+    (
+        "architecture: {kind: two_layer, width: 2, train: []}",
+        "3: architecture.train: must have at least 1 item, not an empty list",
+    ),
     ("loss:\n  kind: mse\n  kind: hinge", "7: loss.kind: duplicate key (first on line 6)"),
     ("loss: {kind: mse}\nloss: {kind: mse}", "6: loss: duplicate key (first on line 5)"),
-    ("loss: !!python/object/apply:os.system ['touch pwned']",
-     "5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: a config holds only plain values"),
-    ("architecture: {kind: two_layer, width: !!python/name:os.system }",
-     "3: architecture.width: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values"),
-    ("dataset:\n  kind: points\n  x: [[1],\n      [.nan]]\n  y: [1, 2]",
-     "5: dataset.x[1][0]: must be a finite number, not nan"),
-    ("dataset:\n  kind: points\n  x: [[1], [2]]\n  y: [1]",
-     "5: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample"),
+    (
+        "loss: !!python/object/apply:os.system ['touch pwned']",
+        "5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: a config holds only plain values",
+    ),
+    (
+        "architecture: {kind: two_layer, width: !!python/name:os.system }",
+        "3: architecture.width: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values",
+    ),
+    (
+        "dataset:\n  kind: points\n  x: [[1],\n      [.nan]]\n  y: [1, 2]",
+        "5: dataset.x[1][0]: must be a finite number, not nan",
+    ),
+    (
+        "dataset:\n  kind: points\n  x: [[1], [2]]\n  y: [1]",
+        "5: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample",
+    ),
     ("dataset: {kind: points, x: [1], y: [1]}", "2: dataset.x[0]: must be a list, not 1"),
-    ("dataset: {kind: file, path: d.csv, test_fraction: 1}",
-     "2: dataset.test_fraction: must be < 1, not 1"),
+    (
+        "dataset: {kind: file, path: d.csv, test_fraction: 1}",
+        "2: dataset.test_fraction: must be < 1, not 1",
+    ),
     ("dataset:\n  kind: file\n  path: none.csv", "4: dataset.path: there is no file HERE/none.csv"),
-    ("initialization: {kind: file, path: none.npz}", "4: initialization.path: there is no file HERE/none.npz"),
-]  # fmt: skip
+    (
+        "initialization: {kind: file, path: none.npz}",
+        "4: initialization.path: there is no file HERE/none.npz",
+    ),
+]
 
 
 @pytest.mark.parametrize(("line", "told"), BAD_LINES)
-def test_one_bad_line_gives_one_message(line: str, told: str, write: Write, problems: Problems, here: Path) -> None:
+def test_one_bad_line_gives_one_message(
+    line: str, told: str, write: Write, problems: Problems, here: Path
+) -> None:
     (here / "d.csv").write_text("1,1\n")
     section = line.partition(":")[0].removeprefix("# no ")
-    assert [text.replace(str(here), "HERE") for text in problems(write(**{section: line}))] == [f"run.yaml:{told}"]
+    assert [text.replace(str(here), "HERE") for text in problems(write(**{section: line}))] == [
+        f"run.yaml:{told}"
+    ]
     assert not (here / "pwned").exists()
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_lines(write: Write, problems: Problems) -> None:
+def test_all_problems_are_told_at_once_in_the_order_of_lines(
+    write: Write, problems: Problems
+) -> None:
     path = write(
         dataset="dataset: {kind: points, x: [[1], [2, 3]], y: [1]}",
         architecture="architecture: {kind: two_layer, width: 0}",
@@ -122,7 +187,9 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines(write: Write, probl
     ]
 
 
-def test_a_mapping_reads_like_a_file(base: dict[str, Any], write: Write, problems: Problems) -> None:
+def test_a_mapping_reads_like_a_file(
+    base: dict[str, Any], write: Write, problems: Problems
+) -> None:
     assert load_config(base) == load_config(write())
     base["optimizer"]["lr"] = -1
     assert problems(base) == ["<config>: optimizer.lr: must be > 0, not -1"]
@@ -176,7 +243,9 @@ def test_snapshots_without_a_kind_are_geometric(write: Write, problems: Problems
     ]
 
 
-def test_kinds_of_one_paper_are_in_no_general_list(base: dict[str, Any], problems: Callable[..., list[str]]) -> None:
+def test_kinds_of_one_paper_are_in_no_general_list(
+    base: dict[str, Any], problems: Callable[..., list[str]]
+) -> None:
     (told,) = problems(base | {"dataset": {"kind": "nosuch"}})
     allowed = told.partition("allowed are ")[2].partition(";")[0]
     assert allowed.count("'") == 20

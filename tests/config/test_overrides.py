@@ -26,7 +26,9 @@ Problems = Callable[..., list[str]]
         ("record.limit_gib=1", "record", "limit_gib", 1.0),
     ],
 )
-def test_values_are_yaml(override: str, section: str, key: str, value: Any, base: dict[str, Any]) -> None:
+def test_values_are_yaml(
+    override: str, section: str, key: str, value: Any, base: dict[str, Any]
+) -> None:
     assert getattr(getattr(load_config(base, [override]), section), key) == value
 
 
@@ -45,7 +47,9 @@ def test_the_order_of_a_kind_and_its_keys_does_not_matter(base: dict[str, Any]) 
 
 def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
     base["record"] = {"snapshots": {"kind": "geometric", "ratio": 2.0, "include": [5]}}
-    snapshots = load_config(base, ["record.snapshots.kind=every", "record.snapshots.interval=10"]).record.snapshots
+    snapshots = load_config(
+        base, ["record.snapshots.kind=every", "record.snapshots.interval=10"]
+    ).record.snapshots
     assert (snapshots.kind, snapshots.interval, snapshots.include) == ("every", 10, [5])
 
 
@@ -61,7 +65,10 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         ("optimizer.lr", "--set: 'optimizer.lr' must have the form section.key=value"),
         ("=3", "--set: '=3' must have the form section.key=value"),
         ("optimizer..lr=3", "--set: 'optimizer..lr=3' must have the form section.key=value"),
-        ("architecture.width.x=3", "--set: architecture.width.x: architecture.width is not a section with keys"),
+        (
+            "architecture.width.x=3",
+            "--set: architecture.width.x: architecture.width is not a section with keys",
+        ),
         ("dataset.x.7=3", "--set: dataset.x.7: dataset.x is not a section with keys"),
         ("loss={kind: mse, kind: mse}", "--set: loss.kind: duplicate key (first on line 1)"),
         (
@@ -69,11 +76,16 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
             "--set: dataset.x: not valid YAML: while parsing a flow sequence, expected ',' or ']', "
             "but got '<stream end>'",
         ),
-        ("dataset.x=[[1],[2],[3]]",
-         "<config>: dataset.y: has 2 labels, but x has 3 samples; there must be one label per sample"),
-        ("dataset.y=[1]", "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample"),
+        (
+            "dataset.x=[[1],[2],[3]]",
+            "<config>: dataset.y: has 2 labels, but x has 3 samples; there must be one label per sample",
+        ),
+        (
+            "dataset.y=[1]",
+            "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refused(override: str, message: str, base: dict[str, Any], problems: Problems) -> None:
     assert problems(base, override) == [message]
 

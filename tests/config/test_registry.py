@@ -110,16 +110,30 @@ class Guess(kinds.Theory, kind="guess"):
         return {}
 """
 KINDS = {
-    "dataset": "circle", "architecture": "plain", "activation": "sine", "initialization": "ones", "loss": "quartic",
-    "optimizer": "momentum", "schedule": "halves", "measure": "largest", "snapshots": "squares", "theory": "guess",
-}  # fmt: skip
+    "dataset": "circle",
+    "architecture": "plain",
+    "activation": "sine",
+    "initialization": "ones",
+    "loss": "quartic",
+    "optimizer": "momentum",
+    "schedule": "halves",
+    "measure": "largest",
+    "snapshots": "squares",
+    "theory": "guess",
+}
 CONFIG: dict[str, Any] = {
-    "name": "outside", "dtype": "float64", "dataset": {"kind": "circle"},
-    "architecture": {"kind": "plain", "width": 3, "activation": "sine"}, "initialization": {"kind": "ones"},
+    "name": "outside",
+    "dtype": "float64",
+    "dataset": {"kind": "circle"},
+    "architecture": {"kind": "plain", "width": 3, "activation": "sine"},
+    "initialization": {"kind": "ones"},
     "loss": {"kind": "quartic"},
     "optimizer": {"kind": "momentum", "lr": 1e-3, "iterations": 10, "schedule": "halves"},
-    "record": {"snapshots": {"kind": "squares"}, "measures": ["largest", {"kind": "largest", "power": 2}]},
-}  # fmt: skip
+    "record": {
+        "snapshots": {"kind": "squares"},
+        "measures": ["largest", {"kind": "largest", "power": 2}],
+    },
+}
 MEASURE = """
 from dynamics_cli.kinds import Measure
 
@@ -163,7 +177,9 @@ def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
     assert "- largest\n" in file.read_text()  # the word, where all is as usual
     sources = registry.foreign_sources(config)
     assert {name.partition(".")[0] for name in sources} == set(KINDS) - {"theory"}
-    assert {(source.origin, *source.files) for source in sources.values()} == {("mine.py", "mine.py")}
+    assert {(source.origin, *source.files) for source in sources.values()} == {
+        ("mine.py", "mine.py")
+    }
 
 
 def test_the_newest_version_of_a_file_counts(tmp_path: Path) -> None:
@@ -172,7 +188,9 @@ def test_the_newest_version_of_a_file_counts(tmp_path: Path) -> None:
         assert number_kind()().measure(None) == number
 
 
-def test_files_named_by_any_kind_are_part_of_the_identity(tmp_path: Path, base: dict[str, Any]) -> None:
+def test_files_named_by_any_kind_are_part_of_the_identity(
+    tmp_path: Path, base: dict[str, Any]
+) -> None:
     text = (
         "from typing import ClassVar\n"
         + MEASURE.format(number=0.0)
@@ -182,7 +200,10 @@ def test_files_named_by_any_kind_are_part_of_the_identity(tmp_path: Path, base: 
     record = {"measures": ["weight_norm", {"kind": "number", "path": "a.txt"}]}
     file = write(tmp_path / "run.yaml", to_yaml(load_config(base)) + "")
     child = write(tmp_path / "deep" / "child.yaml", f"extends: ../{file.name}\nrecord: {record}\n")
-    with pytest.raises(ConfigError, match=r"child.yaml:2: record.measures\[1\].path: there is no file .*/deep/a.txt"):
+    with pytest.raises(
+        ConfigError,
+        match=r"child.yaml:2: record.measures\[1\].path: there is no file .*/deep/a.txt",
+    ):
         load_config(child)
     hashes = []
     for contents in ("one", "two"):
@@ -193,12 +214,14 @@ def test_files_named_by_any_kind_are_part_of_the_identity(tmp_path: Path, base: 
     assert hashes[0] != hashes[1]
 
 
-def test_a_nested_kind_is_checked(tmp_path: Path, base: dict[str, Any], problems: Callable[..., list[str]]) -> None:
-    check = (
-        "    def check(self, sections):\n        yield ('record', 'measures', 0), sections['loss'].kind + ' is odd'\n"
-    )
+def test_a_nested_kind_is_checked(
+    tmp_path: Path, base: dict[str, Any], problems: Callable[..., list[str]]
+) -> None:
+    check = "    def check(self, sections):\n        yield ('record', 'measures', 0), sections['loss'].kind + ' is odd'\n"
     registry.use(write(tmp_path / "mine.py", MEASURE.format(number=0.0) + check))
-    assert problems(base | {"record": {"measures": ["number"]}}) == ["<config>: record.measures[0]: mse is odd"]
+    assert problems(base | {"record": {"measures": ["number"]}}) == [
+        "<config>: record.measures[0]: mse is odd"
+    ]
 
 
 BROKEN = {
@@ -216,12 +239,20 @@ BROKEN = {
         "    def value(self, z):\n        return z\n    def derivative(self, z):\n        return 2\n",
         "TypeError: activation.kind 'half' defines derivative, which dyn derives from the formula$",
     ),
-    "a kind of no section": ("from dynamics_cli.kinds import Kind\nclass Lost(Kind, kind='lost'): ...\n",
-     r"mine.py, line \d+: TypeError: Lost belongs to no section"),
-    "an error": ("1 / 0\n", r"it cannot be imported: mine.py, line \d+: ZeroDivisionError: division by zero$"),
-    "an exit": ("import sys\nsys.exit(3)\n", r"it cannot be imported: mine.py, line \d+: SystemExit: 3$"),
+    "a kind of no section": (
+        "from dynamics_cli.kinds import Kind\nclass Lost(Kind, kind='lost'): ...\n",
+        r"mine.py, line \d+: TypeError: Lost belongs to no section",
+    ),
+    "an error": (
+        "1 / 0\n",
+        r"it cannot be imported: mine.py, line \d+: ZeroDivisionError: division by zero$",
+    ),
+    "an exit": (
+        "import sys\nsys.exit(3)\n",
+        r"it cannot be imported: mine.py, line \d+: SystemExit: 3$",
+    ),
     "no Python": ("class\n", r"it cannot be imported: SyntaxError: .*\(mine.py, line \d+\)$"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -240,14 +271,19 @@ def test_files_that_cannot_be_used(what: str, tmp_path: Path) -> None:
 
 def test_a_kind_without_a_source_has_no_identity(hash_of: Callable[..., str]) -> None:
     exec(MEASURE.format(number=1.0), {"__name__": "typed_into_a_console"})
-    with pytest.raises(InputError, match="Number has no source that can be read.*write it to a file"):
+    with pytest.raises(
+        InputError, match="Number has no source that can be read.*write it to a file"
+    ):
         hash_of("number")
 
 
 PACKAGE = {
-    "__init__.py": "print('hello')\nfrom .main import x\n", "main.py": "x = 1\n", "figure.py": "1 / 0\n",
-    "kinds.py": "from local_pkg import deep\nimport numpy\n" + MEASURE.format(number=1.0), "deep/__init__.py": "",
-}  # fmt: skip
+    "__init__.py": "print('hello')\nfrom .main import x\n",
+    "main.py": "x = 1\n",
+    "figure.py": "1 / 0\n",
+    "kinds.py": "from local_pkg import deep\nimport numpy\n" + MEASURE.format(number=1.0),
+    "deep/__init__.py": "",
+}
 
 
 @pytest.mark.parametrize("way", ["folder", "entry point"])
@@ -261,17 +297,24 @@ def test_a_package_brings_its_module_of_kinds(
         registry.use(tmp_path / "local_pkg")
     else:
         monkeypatch.syspath_prepend(str(tmp_path))
-        monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint("mine", "local_pkg", group)])
+        monkeypatch.setattr(
+            registry, "entry_points", lambda group: [EntryPoint("mine", "local_pkg", group)]
+        )
         registry.installed_packages.cache_clear()
     assert number_kind().__module__ == "local_pkg.kinds"
     (source,) = registry.foreign_sources(number_kind()()).values()
-    assert (source.origin, sorted(source.files)) == ("local_pkg", sorted(f"local_pkg/{name}" for name in PACKAGE))
+    assert (source.origin, sorted(source.files)) == (
+        "local_pkg",
+        sorted(f"local_pkg/{name}" for name in PACKAGE),
+    )
     if way == "folder":
         usual = hash_of("number")
         write(tmp_path / "local_pkg" / "main.py", "x = 2\n")
         write(
             tmp_path / "local_pkg" / "kinds.py",
-            PACKAGE["kinds.py"].replace("1.0", "x").replace("numpy", "numpy\nfrom local_pkg import x"),
+            PACKAGE["kinds.py"]
+            .replace("1.0", "x")
+            .replace("numpy", "numpy\nfrom local_pkg import x"),
         )
         registry.use(tmp_path / "local_pkg")
         assert number_kind()().measure(None) == 2
@@ -280,7 +323,10 @@ def test_a_package_brings_its_module_of_kinds(
 
 def test_a_recorded_config_is_read_without_its_kinds(tmp_path: Path) -> None:
     strange = CONFIG | {"loss": {"kind": "quartic", "reduction": "sum", "more": {"a": [1.5, None]}}}
-    with pytest.raises(ConfigError, match=r"unknown kind 'circle'.*`dyn --with PATH`, or `dyn.use\(PATH\)` in Python"):
+    with pytest.raises(
+        ConfigError,
+        match=r"unknown kind 'circle'.*`dyn --with PATH`, or `dyn.use\(PATH\)` in Python",
+    ):
         load_config(strange)
     config = load_config(strange, lenient=True)
     assert (config.loss, config.record.loss_every) == (strange["loss"], None)
@@ -296,12 +342,18 @@ def test_a_broken_package_is_reported_once_and_hides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     taking = MEASURE.format(number=1.0).replace('"number"', '"weight_norm"')
-    texts = {"broken": "\nraise RuntimeError('no luck')\n", "taking": taking, "good": MEASURE.format(number=1.0)}
+    texts = {
+        "broken": "\nraise RuntimeError('no luck')\n",
+        "taking": taking,
+        "good": MEASURE.format(number=1.0),
+    }
     for name, text in texts.items():
         write(tmp_path / f"local_{name}.py", f"print('hello'){text}")
     monkeypatch.syspath_prepend(str(tmp_path))
     points = [EntryPoint(name, f"local_{name}", registry.GROUP) for name in texts]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
+    monkeypatch.setattr(
+        registry, "entry_points", lambda group: points if group == registry.GROUP else []
+    )
     registry.installed_packages.cache_clear()
     for _ in range(2):
         assert registry.find_kind("measure", "number") is not None
@@ -311,5 +363,9 @@ def test_a_broken_package_is_reported_once_and_hides_nothing(
     broken, taken = told.err.replace("hello\n", "").splitlines()
     why = "it cannot be imported: local_broken.py, line 2: RuntimeError: no luck"
     assert broken == f"dyn: the package local_broken is left out: {why}"
-    assert taken.startswith("dyn: the package local_taking is left out: measure.kind 'weight_norm' is taken: ")
-    assert registry.get_kind("measure", "weight_norm").__module__ == "dynamics_cli.recording.measures"
+    assert taken.startswith(
+        "dyn: the package local_taking is left out: measure.kind 'weight_norm' is taken: "
+    )
+    assert (
+        registry.get_kind("measure", "weight_norm").__module__ == "dynamics_cli.recording.measures"
+    )

@@ -19,7 +19,9 @@ from dynamics_cli.datasets.files.mnist import FILES, MNIST, Bytes, values_of
 def build_subset(directory: Path, path: Path) -> None:
     """Write the subset from the directory of MNIST's four IDX files, gzipped or not."""
     chosen: dict[str, dict[int, Bytes]] = {}
-    contents = {file.name: values_of(file.read(MNIST.find(file, directory))) for file in MNIST.files}
+    contents = {
+        file.name: values_of(file.read(MNIST.find(file, directory))) for file in MNIST.files
+    }
     for part, count in (("train", 1000), ("test", 200)):
         images, labels = (contents[name] for name in FILES[part])
         chosen[part] = {digit: images[labels == digit][:count] for digit in range(10)}
@@ -39,7 +41,9 @@ def write_subset(path: Path, images: Mapping[str, Mapping[int, Bytes]]) -> None:
 
 def _write(archive: zipfile.ZipFile, name: str, array: Bytes) -> None:
     content = io.BytesIO()
-    np.lib.format.write_array(content, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    np.lib.format.write_array(
+        content, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False
+    )
     entry = zipfile.ZipInfo(f"{name}.npy")  # dated 1980, so that no date is in the file
     entry.create_system = 3  # as Unix says it, on any system
     archive.writestr(entry, content.getvalue())

@@ -16,7 +16,9 @@ def file_dataset(path, **settings):
 
 
 def test_points_with_bias():
-    config = Points(x=[[-0.5], [2.0]], y=[-1.0, 1.0], x_test=[[3.0]], y_test=[2.0], append_bias=True)
+    config = Points(
+        x=[[-0.5], [2.0]], y=[-1.0, 1.0], x_test=[[3.0]], y_test=[2.0], append_bias=True
+    )
     data = config.load(Streams(0))
     np.testing.assert_array_equal(data.x, [[-0.5, 1], [2, 1]])
     np.testing.assert_array_equal(data.x_test, [[3, 1]])
@@ -24,13 +26,21 @@ def test_points_with_bias():
 
 
 def test_npz_with_held_out_part(tmp_path):
-    np.savez(tmp_path / "d.npz", x=np.eye(3), y=np.arange(3), x_test=np.ones((1, 3)), y_test=np.array([[5.0]]))
+    np.savez(
+        tmp_path / "d.npz",
+        x=np.eye(3),
+        y=np.arange(3),
+        x_test=np.ones((1, 3)),
+        y_test=np.array([[5.0]]),
+    )
     data = file_dataset(tmp_path / "d.npz")
     np.testing.assert_array_equal(data.x, np.eye(3))
     np.testing.assert_array_equal(data.y_test, [5.0])
 
 
-@pytest.mark.parametrize("text", ["a,b,y\n1,2,3\n4,5,6\n", "1,2,3\r\n4,5,6", "\ufeff1, 2,3\n\n4,5 ,6\n"])
+@pytest.mark.parametrize(
+    "text", ["a,b,y\n1,2,3\n4,5,6\n", "1,2,3\r\n4,5,6", "\ufeff1, 2,3\n\n4,5 ,6\n"]
+)
 def test_csv(tmp_path, text):
     (tmp_path / "d.csv").write_text(text, encoding="utf-8")
     data = file_dataset(tmp_path / "d.csv", append_bias=True)
@@ -47,9 +57,13 @@ def test_held_out_fractions_and_vector_labels(tmp_path):
     assert not np.array_equal(split.y_test, other.y_test)
     (tmp_path / "v.csv").write_text("1,2,3,4\n5,6,7,8\n")
     np.testing.assert_array_equal(file_dataset(tmp_path / "v.csv", outputs=2).y, [[3, 4], [7, 8]])
-    np.savez(tmp_path / "v.npz", x=np.eye(3), y=np.eye(3), x_test=np.ones((1, 3)), y_test=np.ones((1, 3)))
+    np.savez(
+        tmp_path / "v.npz", x=np.eye(3), y=np.eye(3), x_test=np.ones((1, 3)), y_test=np.ones((1, 3))
+    )
     assert file_dataset(tmp_path / "v.npz").y_test.shape == (1, 3)
-    with pytest.raises(InputError, match=r"holds x_test and y_test: leave dataset\.test_fraction out"):
+    with pytest.raises(
+        InputError, match=r"holds x_test and y_test: leave dataset\.test_fraction out"
+    ):
         file_dataset(tmp_path / "v.npz", test_fraction=0.5)
 
 
@@ -83,11 +97,20 @@ TWO = {"x": np.ones((2, 1)), "y": np.ones(2)}
     ("arrays", "message"),
     [
         ({}, "no array 'x'; the file holds nothing"),
-        ({f"a{k}": k for k in range(20)}, "the file holds a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, ..."),
+        (
+            {f"a{k}": k for k in range(20)},
+            "the file holds a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, ...",
+        ),
         ({"x": np.ones((3, 2))}, "no array 'y'; the file holds x"),
         ({"x": np.ones((3, 2)), "y": np.ones(4)}, "x has 3 samples but .*y has 4"),
-        ({"x": np.ones((3, 2, 1)), "y": np.ones(3)}, r"x must have shape \(samples, dimensions\), not \(3, 2, 1\)"),
-        ({"x": np.ones((3, 2)), "y": np.ones((3, 2, 1))}, r"one label or vector per sample; its shape is \(3, 2, 1\)"),
+        (
+            {"x": np.ones((3, 2, 1)), "y": np.ones(3)},
+            r"x must have shape \(samples, dimensions\), not \(3, 2, 1\)",
+        ),
+        (
+            {"x": np.ones((3, 2)), "y": np.ones((3, 2, 1))},
+            r"one label or vector per sample; its shape is \(3, 2, 1\)",
+        ),
         ({"x": np.ones((0, 2)), "y": np.ones(0)}, "x is empty"),
         ({"x": np.array([["a"]]), "y": np.ones(1)}, "x holds <U1, numbers are needed"),
         ({"x": np.full((2, 1), np.nan), "y": np.ones(2)}, r"x holds nan at \(0, 0\)"),
@@ -102,7 +125,9 @@ def test_bad_npz(tmp_path, arrays, message):
         file_dataset(tmp_path / "d.npz")
 
 
-@pytest.mark.parametrize("damage", [lambda d: b"no zip", lambda d: d[:-30], lambda d: d[:200] + b"xxxx" + d[204:]])
+@pytest.mark.parametrize(
+    "damage", [lambda d: b"no zip", lambda d: d[:-30], lambda d: d[:200] + b"xxxx" + d[204:]]
+)
 def test_damaged_and_missing_files(damage, tmp_path):
     np.savez(tmp_path / "a.npz", x=np.arange(50.0), y=np.arange(50.0))
     (tmp_path / "a.npz").write_bytes(damage((tmp_path / "a.npz").read_bytes()))
@@ -116,9 +141,13 @@ def test_damaged_and_missing_files(damage, tmp_path):
 
 
 def test_streams_are_independent():
-    draws = {name: stream(3, name).standard_normal(4) for name in ("data", "initialization", "batches")}
+    draws = {
+        name: stream(3, name).standard_normal(4) for name in ("data", "initialization", "batches")
+    }
     assert len({tuple(d) for d in draws.values()}) == 3
-    np.testing.assert_array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 5).random(3))
+    np.testing.assert_array_equal(
+        stream(3, "batches", 5).random(3), stream(3, "batches", 5).random(3)
+    )
     assert not np.array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 6).random(3))
 
 
@@ -148,7 +177,10 @@ def test_replaced_labels_are_uniform_classes_of_the_share_asked_for(labels):
     np.testing.assert_array_equal(data.x, plain.x)
     np.testing.assert_array_equal(data.y_test, plain.y_test)
     np.testing.assert_array_equal(data.y[~data.replaced], plain.y[~data.replaced])
-    drawn, true = (y.argmax(1) if labels == "one_hot" else y for y in (data.y[data.replaced], plain.y[data.replaced]))
+    drawn, true = (
+        y.argmax(1) if labels == "one_hot" else y
+        for y in (data.y[data.replaced], plain.y[data.replaced])
+    )
     assert np.bincount(drawn.astype(int), minlength=31).max() <= 16  # 6.2 of each class on average
     assert len(np.unique(drawn)) == 31
     assert 0 < np.mean(drawn == true) < 0.1  # 1 / p by chance

@@ -14,13 +14,22 @@ import pytest
 from PIL import Image
 
 from dynamics_cli import add_data
-from dynamics_cli.datasets.files.dogs_vs_cats import MAX_BYTES, add_dogs_vs_cats, find_images, read_images
+from dynamics_cli.datasets.files.dogs_vs_cats import (
+    MAX_BYTES,
+    add_dogs_vs_cats,
+    find_images,
+    read_images,
+)
 from dynamics_cli.datasets.images import DogsVsCats
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Streams
 
 
-def jpeg(colour: tuple[int, int, int] = (200, 100, 50), size: tuple[int, int] = (40, 30), kind: str = "JPEG") -> bytes:
+def jpeg(
+    colour: tuple[int, int, int] = (200, 100, 50),
+    size: tuple[int, int] = (40, 30),
+    kind: str = "JPEG",
+) -> bytes:
     content = io.BytesIO()
     Image.new("RGB", size, colour).save(content, kind)
     return content.getvalue()
@@ -47,7 +56,10 @@ def folder_of(path: Path, contents: Mapping[str, bytes]) -> Path:
 
 def test_archives_and_folders_are_checked_remembered_and_read(tmp_path: Path) -> None:
     contents = pets(cats=12) | {"._cat.0.jpg": b"left by a system", "notes.txt": b""}
-    archive, bare = zip_of(tmp_path / "train.zip", contents), zip_of(tmp_path / "bare.zip", contents, "")
+    archive, bare = (
+        zip_of(tmp_path / "train.zip", contents),
+        zip_of(tmp_path / "bare.zip", contents, ""),
+    )
     folder = folder_of(tmp_path / "out" / "train", contents)
     seen: list[tuple[int, int]] = []
     assert add_dogs_vs_cats(archive, lambda *news: seen.append(news)) == archive
@@ -66,14 +78,22 @@ def test_archives_and_folders_are_checked_remembered_and_read(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"no picture", "is not a JPEG"), (jpeg(kind="PNG"), "is not a JPEG"), (b"", "is not a JPEG"),
-        (jpeg()[:-100], "truncated"), (jpeg(size=(3000, 2000)), "3000 x 2000 pixels are too many"),
+        (b"no picture", "is not a JPEG"),
+        (jpeg(kind="PNG"), "is not a JPEG"),
+        (b"", "is not a JPEG"),
+        (jpeg()[:-100], "truncated"),
+        (jpeg(size=(3000, 2000)), "3000 x 2000 pixels are too many"),
         (bytes(MAX_BYTES + 1), f"more than {MAX_BYTES} bytes"),
     ],
-)  # fmt: skip
-def test_a_broken_image_is_named_and_nothing_remembered(content: bytes, told: str, tmp_path: Path) -> None:
+)
+def test_a_broken_image_is_named_and_nothing_remembered(
+    content: bytes, told: str, tmp_path: Path
+) -> None:
     contents = pets() | {"cat.2.jpg": content}
-    for path in (zip_of(tmp_path / "train.zip", contents), folder_of(tmp_path / "folder", contents)):
+    for path in (
+        zip_of(tmp_path / "train.zip", contents),
+        folder_of(tmp_path / "folder", contents),
+    ):
         with pytest.raises(InputError, match=rf"{path}: cat.2.jpg .*(?i:{told})"):
             add_data("dogs-vs-cats", path)
     with pytest.raises(DataMissingError, match="`dyn data add dogs-vs-cats PATH`"):
@@ -86,30 +106,44 @@ def test_a_broken_image_is_named_and_nothing_remembered(content: bytes, told: st
         (pets(), lambda data: data[:-100], "neither a folder nor a complete zip archive"),
         (pets(), lambda data: data.replace(data[60:70], bytes(10), 1), "cat.0.jpg cannot be used"),
         (pets(dogs=0), lambda data: data, "of both classes: Kaggle's train.zip does"),
-        ({"train.zip": b"", "../cat.0.jpg": jpeg()}, lambda data: data, "of both classes: Kaggle's train.zip does"),
+        (
+            {"train.zip": b"", "../cat.0.jpg": jpeg()},
+            lambda data: data,
+            "of both classes: Kaggle's train.zip does",
+        ),
     ],
 )
-def test_other_archives_are_refused(contents: dict[str, bytes], damage, told: str, tmp_path: Path) -> None:
+def test_other_archives_are_refused(
+    contents: dict[str, bytes], damage, told: str, tmp_path: Path
+) -> None:
     path = zip_of(tmp_path / "train.zip", contents)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError, match=told):
         add_dogs_vs_cats(path)
 
 
-def test_images_that_changed_or_are_gone_or_others_or_too_many_are_told(tmp_path: Path, monkeypatch) -> None:
+def test_images_that_changed_or_are_gone_or_others_or_too_many_are_told(
+    tmp_path: Path, monkeypatch
+) -> None:
     folder = folder_of(tmp_path / "train", pets())
     add_dogs_vs_cats(folder)
     key = find_images()[1]
-    with pytest.raises(InputError, match=f"names other images than those added, whose SHA-256 is {key}"):
+    with pytest.raises(
+        InputError, match=f"names other images than those added, whose SHA-256 is {key}"
+    ):
         DogsVsCats(images="0" * 64).load(Streams(0))
-    with pytest.raises(InputError, match=r"test_fraction 0.01 of 3 images of a class leaves a part empty"):
+    with pytest.raises(
+        InputError, match=r"test_fraction 0.01 of 3 images of a class leaves a part empty"
+    ):
         DogsVsCats(size=4, test_fraction=0.01).load(Streams(0))
     with monkeypatch.context() as patch:
         patch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
         with pytest.raises(InputError, match="6 x 16 numbers need about"):
             DogsVsCats(size=4).load(Streams(0))
     (folder / "cat.1.jpg").write_bytes(jpeg((9, 9, 9)))
-    with pytest.raises(InputError, match="has changed since it was added; `dyn data add dogs-vs-cats PATH`"):
+    with pytest.raises(
+        InputError, match="has changed since it was added; `dyn data add dogs-vs-cats PATH`"
+    ):
         DogsVsCats(images=key).load(Streams(0))
     folder.rename(tmp_path / "elsewhere")
     with pytest.raises(DataMissingError, match="are no longer at .*train; download train.zip"):
@@ -127,9 +161,16 @@ def test_rows_are_planes_of_colours_from_0_to_1_split_by_class(light: bool, tmp_
     assert (data.x.shape, data.x_test.shape, data.x.dtype) == ((9, 48), (3, 48), np.float32)
     assert (sorted(data.y), sorted(data.y_test)) == ([-1.0] * 6 + [1.0] * 3, [-1.0, -1.0, 1.0])
     np.testing.assert_array_equal(resolved.load(Streams(0)).x_test, data.x_test)
-    assert any(not np.array_equal(resolved.load(Streams(seed)).x_test, data.x_test) for seed in (1, 2, 3))
+    assert any(
+        not np.array_equal(resolved.load(Streams(seed)).x_test, data.x_test) for seed in (1, 2, 3)
+    )
     if light:
-        assert data.x[data.y > 0].max() <= np.float32(127 / 255) < np.float32(128 / 255) <= data.x[data.y < 0].min()
+        assert (
+            data.x[data.y > 0].max()
+            <= np.float32(127 / 255)
+            < np.float32(128 / 255)
+            <= data.x[data.y < 0].min()
+        )
         return
     expected = {tuple((np.moveaxis(image, -1, 0) / np.float32(255)).ravel()) for image in images}
     assert {tuple(row) for row in np.concatenate([data.x, data.x_test])} == expected

@@ -38,5 +38,6 @@ def test_clusters_are_labelled_by_their_place_alone() -> None:
     assert (x[:, 4] == 1).all()
     fresh = section.fresh(FreshStreams(1, 3), 50)
     np.testing.assert_array_equal(
-        [of_place[p] for p in np.linalg.norm(fresh.x[:, None, :2] - centres, axis=2).argmin(1)], [{y} for y in fresh.y]
+        [of_place[p] for p in np.linalg.norm(fresh.x[:, None, :2] - centres, axis=2).argmin(1)],
+        [{y} for y in fresh.y],
     )

@@ -29,13 +29,19 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 """pooch leaves the answers of failed requests open."""
 RNG = np.random.default_rng(0)
 BATCHES = {
-    name: np.column_stack([np.repeat(np.arange(10)[::-1], 2), RNG.integers(0, 256, (20, 3072))]).astype(np.uint8)
-    for names in cifar10.MEMBERS.values() for name in names
-}  # fmt: skip
+    name: np.column_stack(
+        [np.repeat(np.arange(10)[::-1], 2), RNG.integers(0, 256, (20, 3072))]
+    ).astype(np.uint8)
+    for names in cifar10.MEMBERS.values()
+    for name in names
+}
 DIGITS = {
-    name: RNG.integers(0, 256, (n, 28, 28), dtype=np.uint8) if "images" in name else np.arange(n, dtype=np.uint8) % 10
-    for part, n in (("train", 60), ("test", 20)) for name in mnist.FILES[part]
-}  # fmt: skip
+    name: RNG.integers(0, 256, (n, 28, 28), dtype=np.uint8)
+    if "images" in name
+    else np.arange(n, dtype=np.uint8) % 10
+    for part, n in (("train", 60), ("test", 20))
+    for name in mnist.FILES[part]
+}
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -56,11 +62,17 @@ def original(name: str, contents: bytes, page: bytes) -> Original:
     return Original(name, hashlib.sha256(contents).hexdigest(), len(contents), page != contents)
 
 
-CONTENTS = {name: idx(array) for name, array in DIGITS.items()} | {cifar10.CIFAR10.files[0].name: tar(BATCHES)}
-PAGES = {
-    f"{name}.gz" if "idx" in name else name: gzip.compress(c) if "idx" in name else c for name, c in CONTENTS.items()
+CONTENTS = {name: idx(array) for name, array in DIGITS.items()} | {
+    cifar10.CIFAR10.files[0].name: tar(BATCHES)
 }
-ORIGINALS = [original(name, c, page) for (name, c), page in zip(CONTENTS.items(), PAGES.values(), strict=True)]
+PAGES = {
+    f"{name}.gz" if "idx" in name else name: gzip.compress(c) if "idx" in name else c
+    for name, c in CONTENTS.items()
+}
+ORIGINALS = [
+    original(name, c, page)
+    for (name, c), page in zip(CONTENTS.items(), PAGES.values(), strict=True)
+]
 
 
 @pytest.fixture
@@ -95,7 +107,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, byt
 @pytest.fixture(autouse=True)
 def small(server: tuple[str, dict[str, bytes], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the published files by small ones on a local server."""
-    sets = replace(mnist.MNIST, files=ORIGINALS[:4], url=server[0]), replace(cifar10.CIFAR10, files=ORIGINALS[4:])
+    sets = (
+        replace(mnist.MNIST, files=ORIGINALS[:4], url=server[0]),
+        replace(cifar10.CIFAR10, files=ORIGINALS[4:]),
+    )
     monkeypatch.setattr(mnist, "MNIST", sets[0])
     monkeypatch.setattr(cifar10, "CIFAR10", replace(sets[1], url=server[0]))
 
@@ -136,7 +151,9 @@ def test_another_page_is_refused(page: bytes | None, told: str, name: str, serve
     assert list(one.directory.iterdir()) == []
 
 
-def test_a_server_that_is_down_and_a_disk_that_is_full(server: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_down_and_a_disk_that_is_full(
+    server: tuple, monkeypatch: pytest.MonkeyPatch
+) -> None:
     down = replace(mnist.MNIST, url="http://127.0.0.1:9")
     with pytest.raises(DataMissingError, match="Connection refused"):
         down.fetch()
@@ -157,10 +174,14 @@ def test_a_server_that_is_down_and_a_disk_that_is_full(server: tuple, monkeypatc
 def test_files_of_a_user_are_added(served: bool, name: str, tmp_path: Path) -> None:
     one = published(name)
     for file in one.files:
-        kept, contents = (file.served, PAGES[file.served]) if served else (file.name, CONTENTS[file.name])
+        kept, contents = (
+            (file.served, PAGES[file.served]) if served else (file.name, CONTENTS[file.name])
+        )
         (tmp_path / kept).write_bytes(contents)
     assert add_data(name, tmp_path) == one.directory
-    assert one.read([file.name for file in one.files]) == [CONTENTS[file.name] for file in one.files]
+    assert one.read([file.name for file in one.files]) == [
+        CONTENTS[file.name] for file in one.files
+    ]
     if name == "cifar10":
         assert add_data(name, tmp_path / one.files[0].name) == one.directory
 
@@ -168,12 +189,14 @@ def test_files_of_a_user_are_added(served: bool, name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda data: data[:-1] + b"\7", "its contents do not match"), (lambda data: b"", "do not match"),
+        (lambda data: data[:-1] + b"\7", "its contents do not match"),
+        (lambda data: b"", "do not match"),
         (lambda data: gzip.compress(data)[:-9], "Compressed file ended"),
         (lambda data: gzip.compress(data)[:-8] + bytes(8), "CRC check failed"),
-        (lambda data: gzip.compress(bytes(2**26)), "do not match"), (None, "holds no t10k-labels-idx1-ubyte or"),
+        (lambda data: gzip.compress(bytes(2**26)), "do not match"),
+        (None, "holds no t10k-labels-idx1-ubyte or"),
     ],
-)  # fmt: skip
+)
 def test_damaged_files_are_not_added(damage, told: str, tmp_path: Path, data_home: Path) -> None:
     for name, contents in list(CONTENTS.items())[:3]:
         (tmp_path / name).write_bytes(contents)
@@ -186,7 +209,10 @@ def test_damaged_files_are_not_added(damage, told: str, tmp_path: Path, data_hom
 
 
 def test_files_that_are_lost_or_damaged_are_told(data_home: Path) -> None:
-    with pytest.raises(DataMissingError, match="MNIST is not in .*`dyn data fetch mnist`.*`dyn data add mnist PATH`"):
+    with pytest.raises(
+        DataMissingError,
+        match="MNIST is not in .*`dyn data fetch mnist`.*`dyn data add mnist PATH`",
+    ):
         mnist.load_mnist("full", "train")
     kept = fetch_data("mnist") / mnist.FILES["test"][0]
     kept.write_bytes(kept.read_bytes()[:-1] + b"x")
@@ -205,7 +231,9 @@ def test_classes_of_cifar10() -> None:
         images.Cifar10(per_class=11).samples(Streams(0))
 
 
-def test_the_subset_is_what_was_built(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_subset_is_what_was_built(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("DYN_DATA", str(tmp_path / "home"))
     build_subset(shared / "mnist", tmp_path / "again.npz")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.phuong2021.datasets.orthogonally_separable import OrthogonallySeparable
+from dynamics_cli._bundled.experiments.phuong2021.datasets.orthogonally_separable import (
+    OrthogonallySeparable,
+)
 
 from dynamics_cli.datasets.separable import Gaussians
 from dynamics_cli.errors import InputError
@@ -32,7 +34,9 @@ def test_a_fixed_draw_with_an_outlier_is_the_recipe_of_the_notes():
     r = np.random.default_rng(91)
     positive = 0.5 * r.standard_normal((50, 2)) + (0, 3)
     negative = 0.5 * r.standard_normal((50, 2)) - (0, 3)
-    config = Gaussians(per_class=50, mean=[0.0, 3.0], deviation=0.5, outliers=[[7.52, -2.74]], draw=91)
+    config = Gaussians(
+        per_class=50, mean=[0.0, 3.0], deviation=0.5, outliers=[[7.52, -2.74]], draw=91
+    )
     for seed in (0, 5):
         data = config.load(Streams(seed))
         np.testing.assert_allclose(data.x, np.concatenate([positive, [[7.52, -2.74]], negative]))

@@ -21,33 +21,52 @@ STREAMS = Streams(2)
 
 
 def test_a_teacher_labels_by_its_own_network() -> None:
-    section = Teacher(n=5, dim=3, architecture={"kind": "two_layer", "width": 2}, n_test=4, noise=0.5, scale=2.0)
+    section = Teacher(
+        n=5, dim=3, architecture={"kind": "two_layer", "width": 2}, n_test=4, noise=0.5, scale=2.0
+    )
     data, weights = section.samples(STREAMS), section.weights(STREAMS)
     W, a = weights["hidden_weight"], weights["output_weight"]
     np.testing.assert_allclose(data.y_test, np.maximum(data.x_test @ W.T, 0) @ a)
     assert 0.1 < np.std(data.y - np.maximum(data.x @ W.T, 0) @ a) < 1.5
-    assert set(np.sign(section.model_copy(update={"sign": True, "noise": 0.0}).samples(STREAMS).y)) <= {-1.0, 1.0}
+    assert set(
+        np.sign(section.model_copy(update={"sign": True, "noise": 0.0}).samples(STREAMS).y)
+    ) <= {-1.0, 1.0}
 
 
 def test_a_teacher_takes_an_initialization_as_networks_do() -> None:
     net = {"kind": "fully_connected", "widths": [300], "bias": False, "activation": "erf"}
     config = {
-        "name": "student", "dataset": {"kind": "teacher", "n": 400, "dim": 5, "architecture": net}, "architecture": net,
-        "initialization": {"kind": "unbalanced", "scale": 1.0}, "loss": {"kind": "mse"},
+        "name": "student",
+        "dataset": {"kind": "teacher", "n": 400, "dim": 5, "architecture": net},
+        "architecture": net,
+        "initialization": {"kind": "unbalanced", "scale": 1.0},
+        "loss": {"kind": "mse"},
         "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }  # fmt: skip
-    plain, given = load_config(config), load_config(config, ["dataset.initialization={kind: unbalanced, scale: 0.5}"])
+    }
+    plain, given = (
+        load_config(config),
+        load_config(config, ["dataset.initialization={kind: unbalanced, scale: 0.5}"]),
+    )
     assert load_config(to_plain(given)) == given
     half = load_config(config, ["dataset.scale=0.5"])
-    np.testing.assert_array_equal(*(build_problem(one).dataset.y for one in (given, half)))  # draw for draw
+    np.testing.assert_array_equal(
+        *(build_problem(one).dataset.y for one in (given, half))
+    )  # draw for draw
     weights = given.dataset.weights(STREAMS)
-    assert not np.allclose(weights["weight_1"], 0.5 * build_problem(plain).initial_parameters()["weight_1"])
-    drawn = load_config(config, ["dataset.initialization={kind: default_scaled, factor: 2.0, only: [weight_2]}"])
+    assert not np.allclose(
+        weights["weight_1"], 0.5 * build_problem(plain).initial_parameters()["weight_1"]
+    )
+    drawn = load_config(
+        config, ["dataset.initialization={kind: default_scaled, factor: 2.0, only: [weight_2]}"]
+    )
     bound = [np.abs(one).max() for one in drawn.dataset.weights(STREAMS).values()]
     np.testing.assert_allclose(bound, [1 / np.sqrt(5), 2 / np.sqrt(300)], rtol=0.02)
     fresh = given.dataset.fresh(FreshStreams(STREAMS.seed, 7), 3)
     np.testing.assert_allclose(fresh.y, given.dataset.architecture.function(weights)(fresh.x))
-    linear = ["dataset.initialization={kind: decoupled, scale: 0.1}", "dataset.architecture.activation=linear"]
+    linear = [
+        "dataset.initialization={kind: decoupled, scale: 0.1}",
+        "dataset.architecture.activation=linear",
+    ]
     of_data = load_config(config, linear).dataset
     with pytest.raises(InputError, match="cannot depend on x"):
         of_data.weights(STREAMS)
@@ -62,11 +81,22 @@ def test_the_draws_of_a_script_after_torch_manual_seed() -> None:
     shape = {"kind": "fully_connected", "widths": [40], "outputs": 2, "activation": "tanh"}
     start = {"kind": "default_scaled", "factor": 2.0, "generator": "torch", "seed": 5}
     config = {
-        "name": "t", "seed": 5, "architecture": shape, "initialization": start, "loss": {"kind": "mse"},
-        "dataset": {"kind": "teacher", "n": 30, "dim": 3, "n_test": 20, "generator": "torch", "architecture": shape,
-                    "initialization": {"kind": "default_scaled"}},
+        "name": "t",
+        "seed": 5,
+        "architecture": shape,
+        "initialization": start,
+        "loss": {"kind": "mse"},
+        "dataset": {
+            "kind": "teacher",
+            "n": 30,
+            "dim": 3,
+            "n_test": 20,
+            "generator": "torch",
+            "architecture": shape,
+            "initialization": {"kind": "default_scaled"},
+        },
         "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }  # fmt: skip
+    }
     problem = build_problem(load_config(config))
     data = problem.dataset
     np.testing.assert_array_equal(data.x, x)
@@ -95,7 +125,9 @@ def test_a_linear_map_has_the_singular_values_asked_for() -> None:
 def test_modular_arithmetic(operation: str, table: int) -> None:
     # 4 op 6 modulo 7: 10 = 3, -2 = 5, 24 = 3
     expected = {"add": 3, "subtract": 5, "multiply": 3}[operation]
-    data = ModularArithmetic(p=7, operation=operation, train_fraction=0.4, labels="classes").samples(STREAMS)
+    data = ModularArithmetic(
+        p=7, operation=operation, train_fraction=0.4, labels="classes"
+    ).samples(STREAMS)
     x, y = np.concatenate([data.x, data.x_test]), np.concatenate([data.y, data.y_test])
     assert (len(data.x), len(x)) == (20, 49)
     assert len(np.unique(x, axis=0)) == 49
@@ -129,7 +161,13 @@ def test_whitened_inputs_have_unit_covariance() -> None:
 
 
 def test_classes_become_vectors_of_one_for_square_losses() -> None:
-    digits = {"kind": "mnist", "source": "subset", "per_class": 2, "test_per_class": 1, "one_hot": True}
+    digits = {
+        "kind": "mnist",
+        "source": "subset",
+        "per_class": 2,
+        "test_per_class": 1,
+        "one_hot": True,
+    }
     section, plain = Mnist(**digits), Mnist(**{**digits, "one_hot": None})
     for name in ("y", "y_test"):
         classes = getattr(plain.samples(STREAMS), name).astype(int)
@@ -138,10 +176,13 @@ def test_classes_become_vectors_of_one_for_square_losses() -> None:
         with pytest.raises(InputError, match=r"class numbers 0, 1, \.\.\."):
             Points(x=[[1.0], [2.0]], y=y, one_hot=True).samples(STREAMS)
     config = {
-        "name": "m", "dataset": {**digits, "one_hot": None}, "loss": {"kind": "mse"},
+        "name": "m",
+        "dataset": {**digits, "one_hot": None},
+        "loss": {"kind": "mse"},
         "architecture": {"kind": "fully_connected", "widths": [3], "outputs": 10},
-        "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }  # fmt: skip
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }
     with pytest.raises(InputError, match=r"dataset\.one_hot: true makes them"):
         build_problem(load_config(config))
     assert build_problem(load_config(config, ["dataset.one_hot=true"])).dataset.y.shape == (20, 10)

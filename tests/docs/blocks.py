@@ -59,10 +59,23 @@ for line in sys.stdin:
 
 def pages(root: Path = ROOT) -> dict[str, Path]:
     """Return the handwritten pages, README and all that git does not ignore below `docs`, by name."""
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "README.md", "docs/*.md"]
-    names = subprocess.run(listed, cwd=root, capture_output=True, text=True, check=True).stdout.split()
+    listed = [
+        "git",
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "README.md",
+        "docs/*.md",
+    ]
+    names = subprocess.run(
+        listed, cwd=root, capture_output=True, text=True, check=True
+    ).stdout.split()
     found = sorted({root / name for name in names if (root / name).exists()})
-    return {path.relative_to(root).with_suffix("").as_posix().removeprefix("docs/"): path for path in found}
+    return {
+        path.relative_to(root).with_suffix("").as_posix().removeprefix("docs/"): path
+        for path in found
+    }
 
 
 def check_options(text: str) -> None:
@@ -106,7 +119,11 @@ class Page:
     def __init__(self, path: Path, folder: Path) -> None:
         self.path, self.home, self.state = path, folder / "home", folder / "state"
         self.home.mkdir(parents=True)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("DYN_", "PYTEST", "COLUMNS"))}
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("DYN_", "PYTEST", "COLUMNS"))
+        }
         found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         own = {"XDG_DATA_HOME": str(folder / "data"), "MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
         self.environment = {**kept, **own, "PATH": found, "PWD": str(self.home)}
@@ -132,7 +149,11 @@ class Page:
 
     def evaluate(self, example: Example) -> str | None:
         """Run a block; return what is wrong with it."""
-        lexemes, text, language = example.region.lexemes, example.parsed, example.region.lexemes["arguments"].strip()
+        lexemes, text, language = (
+            example.region.lexemes,
+            example.parsed,
+            example.region.lexemes["arguments"].strip(),
+        )
         printed, self.printed = self.printed, None
         if lexemes.get("directive") == "literalinclude":
             text, language = (self.path.parent / language).read_text(encoding="utf-8"), "text"
@@ -150,7 +171,9 @@ class Page:
         if language == "text" and printed is not None:
             adjoins = not example.document.text[printed[0] : example.region.start].strip()
             return difference(text, printed[1]) if adjoins else None
-        if language == "text" or (language == "bash" and self.path.stem in ("README", "index")):  # CI runs the latter
+        if language == "text" or (
+            language == "bash" and self.path.stem in ("README", "index")
+        ):  # CI runs the latter
             return None
         raise SybilFailure(example, f"a block of language {language!r} without a caption")
 
@@ -172,9 +195,15 @@ class Page:
             script = SCRIPT.format(f"{command} {marks.get('in short:', '')}")
             done = subprocess.run(
                 ["bash", "-o", "pipefail", "-c", script, "bash", str(self.state)],
-                cwd=self.home, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, timeout=SECONDS, encoding="utf-8", check=False,
-            )  # fmt: skip
+                cwd=self.home,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=SECONDS,
+                encoding="utf-8",
+                check=False,
+            )
             if done.returncode != int(marks.get("exit code", 0)):
                 return f"`{command}` ends with exit code {done.returncode}:\n{done.stdout}"
             if expected.strip() and (told := difference(expected, done.stdout)):
@@ -185,9 +214,13 @@ class Page:
         """Run a block in the namespace of the page; return its traceback where it fails."""
         if self.python is None:
             self.python = subprocess.Popen(
-                [sys.executable, "-c", PYTHON], cwd=self.home, env=self.environment,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
-            )  # fmt: skip
+                [sys.executable, "-c", PYTHON],
+                cwd=self.home,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+            )
         assert self.python.stdin is not None
         assert self.python.stdout is not None
         self.python.stdin.write(json.dumps(["\n" * example.line + text, self.path.name]) + "\n")
@@ -201,7 +234,9 @@ class Page:
         """Check that a part of a config is valid in the plain config."""
         plain, part = self.home / ".plain.yaml", self.home / ".part.yaml"
         plain.write_text(PLAIN, encoding="utf-8")
-        extends = "" if re.search(r"^extends:", text, re.MULTILINE) else f"\nextends: {plain.name}\n"
+        extends = (
+            "" if re.search(r"^extends:", text, re.MULTILINE) else f"\nextends: {plain.name}\n"
+        )
         part.write_text(text + extends, encoding="utf-8")
         try:
             load_sweep(part)

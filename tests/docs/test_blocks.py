@@ -49,7 +49,9 @@ GOOD = {
 @pytest.mark.parametrize("text", GOOD.values(), ids=GOOD)
 def test_true_pages_pass(text: str, tmp_path: Path) -> None:
     page = run(text, tmp_path)
-    assert shutil.which("dyn", path=page.environment["PATH"]) == str(Path(sys.executable).parent / "dyn")
+    assert shutil.which("dyn", path=page.environment["PATH"]) == str(
+        Path(sys.executable).parent / "dyn"
+    )
     assert not [key for key in page.environment if key.startswith("DYN_")]
 
 
@@ -57,7 +59,10 @@ BAD = {
     "exit code": ("\n```console\n$ false\n```", "line 2.*\n`false` ends with exit code 1"),
     "in a pipe": ("```console\n$ false | true\n```", "exit code 1"),
     "output": ("```console\n$ true\n$ echo a\nb\n```", r"`echo a`\nExpected:\n *b\nGot:\n *a"),
-    "option": ("```console\n$ dyn sweep a.yaml --dusk x  # needs a GPU\n```", "No such option.*--dusk"),
+    "option": (
+        "```console\n$ dyn sweep a.yaml --dusk x  # needs a GPU\n```",
+        "No such option.*--dusk",
+    ),
     "no command": ("```console\ndyn list\n```", "begins with"),
     "python": ("\n\n```python\nx = 1\n1 / 0\n```", "line 5(.*\n)*.*ZeroDivisionError"),
     "python prints": ("```python\nprint(1)\n```\n```text\n2\n```", r"Expected:\n *2\nGot:\n *1"),

@@ -15,7 +15,14 @@ import pytest
 from dynamics_cli._bundled.experiments.index import PAPERS
 
 from dynamics_cli.reproduction.audit import read_audit
-from dynamics_cli.reproduction.document import AUDIT, SEEDS, figures_in, read_document, seeds_of, sha256
+from dynamics_cli.reproduction.document import (
+    AUDIT,
+    SEEDS,
+    figures_in,
+    read_document,
+    seeds_of,
+    sha256,
+)
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 from tests.experiments.helpers import unfalsified
@@ -63,7 +70,9 @@ def test_nothing_else_is_there_and_it_is_small() -> None:
 @pytest.mark.parametrize("file", sorted(FIGURES.glob("*.json")), ids=lambda file: file.name)
 def test_no_document_names_the_machine(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
-    assert not re.search(r"(?<![\w|)])/(tmp|home|root|work|usr|var|mnt|data|Users)\b|[A-Z]:\\\\|://", text)
+    assert not re.search(
+        r"(?<![\w|)])/(tmp|home|root|work|usr|var|mnt|data|Users)\b|[A-Z]:\\\\|://", text
+    )
     assert "platform" not in json.loads(text).get("provenance", {})
 
 
@@ -73,20 +82,30 @@ def test_an_audit_has_the_claims_of_its_figure(file: Path, papers: ModuleType) -
     figure = file.name.removesuffix(f"{AUDIT}.json")
     assert audit is not None
     assert audit.figure == figure
-    assert papers.belongs(audit, read_document(FIGURES / f"{figure}.json")), f"stale: dyn audit {figure}, import again"
+    assert papers.belongs(audit, read_document(FIGURES / f"{figure}.json")), (
+        f"stale: dyn audit {figure}, import again"
+    )
     assert unfalsified(audit) == set()
 
 
 @pytest.mark.parametrize("file", sorted(FIGURES.glob(f"*{SEEDS}.json")), ids=lambda file: file.name)
 def test_claims_over_seeds_are_those_of_their_figure(file: Path) -> None:
     figure = FIGURES / file.name.replace(SEEDS, "")
-    assert seeds_of(figure, read_document(figure)), f"stale: dyn reproduce {figure.stem} --seeds 10, import both again"
+    assert seeds_of(figure, read_document(figure)), (
+        f"stale: dyn reproduce {figure.stem} --seeds 10, import both again"
+    )
 
 
-def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(papers: ModuleType) -> None:
+def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(
+    papers: ModuleType,
+) -> None:
     figure, quoted = "", 0
-    for line in (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+    for line in (
+        (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8").splitlines()
+    ):
+        cells = (
+            [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        )
         if cells and (heading := re.fullmatch(r"claim of `([\w-]+)`", cells[0])):
             figure = heading[1]
         elif not cells:
@@ -95,7 +114,8 @@ def test_numbers_quoted_by_the_page_of_verdicts_are_those_of_the_figures(papers:
             document = read_document(FIGURES / f"{figure}.json")
             said = [(papers.number(one["measured"]), one["verdict"]) for one in document["claims"]]
             assert any(
-                (float(cells[2]), cells[3].removesuffix(" (theory)")) == (float(f"{float(value):.3g}"), verdict)
+                (float(cells[2]), cells[3].removesuffix(" (theory)"))
+                == (float(f"{float(value):.3g}"), verdict)
                 for value, verdict in said
             ), line
             quoted += 1
@@ -108,7 +128,12 @@ def test_pages_hold_every_claim_and_their_tables_are_even(papers: ModuleType) ->
         page = papers.paper_page(key, entry, made)
         assert page.startswith(f"# {entry.title}")
         for figure in entry.figures:
-            section = re.split(r"^\([\w-]+\)=$", page.partition(f"({figure})=\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+            section = re.split(
+                r"^\([\w-]+\)=$",
+                page.partition(f"({figure})=\n")[2],
+                maxsplit=1,
+                flags=re.MULTILINE,
+            )[0]
             assert section
             for one in papers.claims_of(made[figure]) if figure in made else ():
                 assert f"[`{one.first.id}`]{{.below}}" in section
@@ -141,19 +166,32 @@ def change(file: Path, **entries: Any) -> None:
 
 def test_an_import_of_what_is_committed_changes_nothing(papers: ModuleType, folder: Path) -> None:
     assert list(papers.import_figures(folder)) == []
-    assert {file.name for file in papers.FIGURES.iterdir()} == {file.name for file in folder.glob("[!.]*")}
-    assert all(file.read_bytes() == (folder / file.name).read_bytes() for file in papers.FIGURES.iterdir())
+    assert {file.name for file in papers.FIGURES.iterdir()} == {
+        file.name for file in folder.glob("[!.]*")
+    }
+    assert all(
+        file.read_bytes() == (folder / file.name).read_bytes() for file in papers.FIGURES.iterdir()
+    )
 
 
 def test_an_import_leaves_out_what_only_the_machine_knows(papers: ModuleType, folder: Path) -> None:
     file = folder / "boursier2022-fig2.json"
     document = read_document(file)
     (folder / "boursier2022-fig2.pdf").write_bytes(b"%PDF")
-    digests = {**document["sha256"], "boursier2022-fig2.pdf": sha256(folder / "boursier2022-fig2.pdf")}
-    provenance = {**document["provenance"], "platform": "Linux-6.1-host", "obtained": [{"seconds": 0.5}]}
+    digests = {
+        **document["sha256"],
+        "boursier2022-fig2.pdf": sha256(folder / "boursier2022-fig2.pdf"),
+    }
+    provenance = {
+        **document["provenance"],
+        "platform": "Linux-6.1-host",
+        "obtained": [{"seconds": 0.5}],
+    }
     change(file, files=list(digests), sha256=digests, provenance=provenance)
     audit = read_sealed(folder / "boursier2022-fig2.audit.json")
-    audit["nulls"][0]["reason"] = "RunError: /tmp/out/runs/it diverged; everything up to it is kept. Try less"
+    audit["nulls"][0]["reason"] = (
+        "RunError: /tmp/out/runs/it diverged; everything up to it is kept. Try less"
+    )
     (folder / "boursier2022-fig2.audit.json").write_bytes(seal(audit))
     assert list(papers.import_figures(folder)) == []
     assert read_document(papers.FIGURES / file.name) == document
@@ -162,13 +200,17 @@ def test_an_import_leaves_out_what_only_the_machine_knows(papers: ModuleType, fo
     assert kept.outcomes[0].reason == "RunError: it diverged"
 
 
-def test_an_import_refuses_an_edited_document_and_leaves_out_what_is_stale(papers: ModuleType, folder: Path) -> None:
+def test_an_import_refuses_an_edited_document_and_leaves_out_what_is_stale(
+    papers: ModuleType, folder: Path
+) -> None:
     file = folder / "boursier2022-fig2.json"
     change(file, claims=read_document(file)["claims"][1:-2])
     lines = list(papers.import_figures(folder))
     assert len(lines) == 2
     assert all("stale" in line for line in lines)
-    assert not any((papers.FIGURES / f"boursier2022-fig2{what}.json").exists() for what in (AUDIT, SEEDS))
+    assert not any(
+        (papers.FIGURES / f"boursier2022-fig2{what}.json").exists() for what in (AUDIT, SEEDS)
+    )
     file.write_text(file.read_text().replace("orthogonal", "parallel"))
     with pytest.raises(CorruptRunError, match="checksum"):
         list(papers.import_figures(folder))

@@ -22,7 +22,12 @@ pytest.importorskip("sphinx")
 
 pytestmark = pytest.mark.docs
 DOCS = Path(__file__).parents[2] / "docs"
-KINDS = [(section, row["kind"]) for section in SECTIONS for row in dyn.list_kinds(section) if row["from"] == "dyn"]
+KINDS = [
+    (section, row["kind"])
+    for section in SECTIONS
+    for row in dyn.list_kinds(section)
+    if row["from"] == "dyn"
+]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +84,8 @@ def test_a_page_says_what_dyn_explain_says(pages: Path) -> None:
 
 def test_every_command_has_its_place() -> None:
     shown = re.findall(
-        r"\.\. click:: (\S+)\n   :prog: dyn (\S+)\n   :nested: full", (DOCS / "reference/commands.md").read_text()
+        r"\.\. click:: (\S+)\n   :prog: dyn (\S+)\n   :nested: full",
+        (DOCS / "reference/commands.md").read_text(),
     )
     assert {name: place for place, name in shown} == COMMANDS
 
@@ -90,12 +96,23 @@ def test_every_function_and_every_base_class_has_its_place() -> None:
     assert sorted(functions) == [name for name in dir(dyn) if name != "__version__"]
     classes = set(re.findall(r"autoclass:: (?:[\w.]+\.)?(\w+)\n", page))
     of_sections = {next(iter(_base(section))) for section in SECTIONS}
-    assert classes >= of_sections | {"Run", "Sweep", "Table", "FigureResult", "Audit", "State", "Problem", "Samples"}
+    assert classes >= of_sections | {
+        "Run",
+        "Sweep",
+        "Table",
+        "FigureResult",
+        "Audit",
+        "State",
+        "Problem",
+        "Samples",
+    }
 
 
 def _base(section: str) -> Iterator[str]:
     cls = get_kind(section, next(name for of, name in KINDS if of == section))
-    yield next(one.__name__ for one in reversed(cls.__mro__) if getattr(one, "section", "") == section)
+    yield next(
+        one.__name__ for one in reversed(cls.__mro__) if getattr(one, "section", "") == section
+    )
 
 
 def named(page: str) -> set[str]:
@@ -109,9 +126,13 @@ SMALL = {"optimizer.iterations": 50, "record.measures": ["weight_norm"]}
 
 def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
     run = dyn.train("boursier2022/orthogonal", SMALL, out=tmp_path / "run")
-    names = {path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()}
+    names = {
+        path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()
+    }
     generic = {re.sub(r"^(measures)/.*", r"\1/<measure>.npy", name) for name in names}
-    generic = {re.sub(r"^trajectory/(?!iterations).*", "trajectory/<weight>.npy", name) for name in generic}
+    generic = {
+        re.sub(r"^trajectory/(?!iterations).*", "trajectory/<weight>.npy", name) for name in generic
+    }
     known = named("run-files.md")
     assert generic <= known
     assert {"trajectory/<weight>.npy", "measures/<measure>.npy", "losses.npy"} <= generic
@@ -120,7 +141,10 @@ def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
     assert (T, run.losses.dtype) == (51, "float64")
     assert run.parameters["hidden_weight"].shape == (K, 60, 2)
     assert run.parameters["hidden_weight"].dtype == run.config.dtype
-    assert (run.measures["weight_norm"].shape, run.measures["weight_norm"].dtype) == ((K,), "float64")
+    assert (run.measures["weight_norm"].shape, run.measures["weight_norm"].dtype) == (
+        (K,),
+        "float64",
+    )
     from dynamics_cli.runs.store.layout import LOCK, RUN_FILES
 
     files = {name.partition(".")[0] for name in (*RUN_FILES, LOCK)}
@@ -128,9 +152,16 @@ def test_files_of_a_run_are_those_of_the_page(tmp_path: Path) -> None:
 
 
 def test_files_of_a_sweep_are_those_of_the_page(tmp_path: Path) -> None:
-    changes = {"let": {}, "grid": {"initialization.scale": [1e-3, 1e-2], "architecture.width": [5, 6]}}
-    sweep = dyn.sweep("boursier2022/orthogonal", changes["grid"], overrides=SMALL, out=tmp_path / "sweep", seeds=1)
-    top = {path.name if path.is_file() else f"{path.name}/<number>/" for path in sweep.path.iterdir()}
+    changes = {
+        "let": {},
+        "grid": {"initialization.scale": [1e-3, 1e-2], "architecture.width": [5, 6]},
+    }
+    sweep = dyn.sweep(
+        "boursier2022/orthogonal", changes["grid"], overrides=SMALL, out=tmp_path / "sweep", seeds=1
+    )
+    top = {
+        path.name if path.is_file() else f"{path.name}/<number>/" for path in sweep.path.iterdir()
+    }
     known = named("run-files.md")
     assert top <= known
     assert json.loads((sweep.path / "sweep.json").read_text()).keys() <= known
@@ -141,7 +172,9 @@ def test_files_of_a_sweep_are_those_of_the_page(tmp_path: Path) -> None:
     assert settings <= set(header)
 
 
-def test_json_of_a_figure_is_that_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_of_a_figure_is_that_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     known = named("figure-json.md")
     dyn.reproduce("boursier2022-fig2", seeds=4, formats=["png"])

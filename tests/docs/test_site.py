@@ -26,10 +26,16 @@ MOST_SECONDS = 300.0
 """Of a processor: other programs on the machine do not count."""
 SIZES = {"wide": (1400, 900), "phone": (400, 800)}
 SHOWN = [
-    "index.html", "tutorials/first-figure.html", "how-to/sweeps.html", "reference/commands.html",
-    "reference/kinds/measure/sharpness.html", "papers/index.html", "papers/cohen2021.html",
-    "explanation/how-a-run-flows.html", "explanation/speed.html",
-]  # fmt: skip
+    "index.html",
+    "tutorials/first-figure.html",
+    "how-to/sweeps.html",
+    "reference/commands.html",
+    "reference/kinds/measure/sharpness.html",
+    "papers/index.html",
+    "papers/cohen2021.html",
+    "explanation/how-a-run-flows.html",
+    "explanation/speed.html",
+]
 """A page of each part, and those with the widest tables and the diagram."""
 
 pytestmark = [
@@ -59,7 +65,9 @@ class Html(HTMLParser):
         self.equations += tag == "math"
         if tag == "a" and "href" in of:
             self.links.append(of["href"])
-        if tag == "link" and not {"next", "prev", "index", "search", "genindex", "canonical"} & set(of["rel"].split()):
+        if tag == "link" and not {"next", "prev", "index", "search", "genindex", "canonical"} & set(
+            of["rel"].split()
+        ):
             self.loaded.append(of["href"])
         if tag in ("script", "img", "iframe", "source", "video") and "src" in of:
             self.loaded.append(of["src"])
@@ -72,8 +80,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the built site."""
     out = tmp_path_factory.mktemp("site")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(out / "doctrees")]
-    done = subprocess.run([*command, str(DOCS), str(out / "html")], capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-d",
+        str(out / "doctrees"),
+    ]
+    done = subprocess.run(
+        [*command, str(DOCS), str(out / "html")], capture_output=True, text=True, check=False
+    )
     if done.returncode or done.stderr:
         pytest.fail(f"the handbook does not build without warnings:\n{done.stderr}", pytrace=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -119,17 +138,32 @@ def test_every_link_and_anchor_inside_resolves(pages: Mapping[Path, Html], site:
 
 def test_pages_load_nothing_from_elsewhere(pages: Mapping[Path, Html], site: Path) -> None:
     loaded = [(file, address) for file, page in pages.items() for address in page.loaded]
-    assert [(str(file.relative_to(site)), address) for file, address in loaded if is_outside(address)] == []
-    inside = {resolved(address, file)[0] for file, address in loaded if not address.startswith("data:")}
+    assert [
+        (str(file.relative_to(site)), address) for file, address in loaded if is_outside(address)
+    ] == []
+    inside = {
+        resolved(address, file)[0] for file, address in loaded if not address.startswith("data:")
+    }
     assert sorted(str(file) for file in inside if not file.is_file()) == []
     for style in site.rglob("*.css"):
-        assert re.findall(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//[^)]*", style.read_text(encoding="utf-8")) == []
+        assert (
+            re.findall(
+                r"(?:url\(|@import)\s*['\"]?(?:https?:)?//[^)]*", style.read_text(encoding="utf-8")
+            )
+            == []
+        )
 
 
-def test_pictures_have_texts_and_equations_are_mathml(pages: Mapping[Path, Html], site: Path) -> None:
-    assert {str(file.relative_to(site)): page.silent for file, page in pages.items() if page.silent} == {}
+def test_pictures_have_texts_and_equations_are_mathml(
+    pages: Mapping[Path, Html], site: Path
+) -> None:
+    assert {
+        str(file.relative_to(site)): page.silent for file, page in pages.items() if page.silent
+    } == {}
     assert sum(page.equations for page in pages.values()) > LEAST_PAGES
-    assert [file for file in pages if re.search(r"\\\(|\\\[|class=\"math notranslate", file.read_text())] == []
+    assert [
+        file for file in pages if re.search(r"\\\(|\\\[|class=\"math notranslate", file.read_text())
+    ] == []
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
@@ -142,7 +176,9 @@ def test_links_of_texts_beside_the_handbook_resolve(name: str) -> None:
             path, _, anchor = link.partition("#")
             target = ROOT / path if path else ROOT / name
             assert target.exists(), link
-            headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.M) if anchor else []
+            headings = (
+                re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.M) if anchor else []
+            )
             assert not anchor or anchor in {slug(one) for one in headings}, link
 
 
@@ -167,7 +203,9 @@ def tab(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:  # noqa:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("tab", [(size, scheme) for size in SIZES for scheme in ("light", "dark")], indirect=True)
+@pytest.mark.parametrize(
+    "tab", [(size, scheme) for size in SIZES for scheme in ("light", "dark")], indirect=True
+)
 def test_pages_fit_and_have_no_serious_faults(tab: Any, site: Path) -> None:
     """Nothing is wider than the window; axe finds neither low contrast nor other faults, in light and dark."""
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -193,7 +231,11 @@ def test_every_page_fits_a_phone(tab: Any, pages: Mapping[Path, Html]) -> None:
     wider = []
     for file in pages:
         tab.goto(file.as_uri(), wait_until="domcontentloaded")
-        wider += [file.name] if tab.evaluate("document.documentElement.scrollWidth > window.innerWidth") else []
+        wider += (
+            [file.name]
+            if tab.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+            else []
+        )
     assert wider == []
 
 
@@ -201,7 +243,9 @@ def test_every_page_fits_a_phone(tab: Any, pages: Mapping[Path, Html]) -> None:
 def test_search_works_from_the_disk(tab: Any, site: Path) -> None:
     tab.goto((site / "search.html").as_uri() + "?q=sharpness")
     tab.wait_for_selector("#search-results li a", timeout=20_000)
-    links = tab.locator("#search-results li a").evaluate_all("links => links.map(link => link.href)")
+    links = tab.locator("#search-results li a").evaluate_all(
+        "links => links.map(link => link.href)"
+    )
     assert any("sharpness" in link for link in links)
 
 
@@ -212,4 +256,6 @@ def test_keyboard_reaches_the_content(tab: Any, site: Path) -> None:
     assert tab.evaluate("document.activeElement.getAttribute('href')") == "#furo-main-content"
     tab.keyboard.press("Enter")
     tab.keyboard.press("Tab")
-    assert tab.evaluate("document.querySelector('#furo-main-content').contains(document.activeElement)")
+    assert tab.evaluate(
+        "document.querySelector('#furo-main-content').contains(document.activeElement)"
+    )

@@ -35,7 +35,9 @@ def test_an_error_of_a_product_is_raised_and_nan_stays() -> None:
 
 
 def test_eigenvalues_beyond_the_space_of_the_start() -> None:
-    values, vectors, _ = largest_eigenvalues(lambda v: np.arange(9.0) * v, np.eye(9)[3] + np.eye(9)[5], 4)
+    values, vectors, _ = largest_eigenvalues(
+        lambda v: np.arange(9.0) * v, np.eye(9)[3] + np.eye(9)[5], 4
+    )
     np.testing.assert_allclose(values, [8, 7, 6, 5], atol=1e-12)
     np.testing.assert_allclose(np.abs(vectors), np.eye(9)[:, [8, 7, 6, 5]], atol=1e-6)
 
@@ -65,7 +67,9 @@ def test_inputs_by_columns_are_those_by_rows() -> None:
     products = []
     for order in ("C", "F"):
         problem = problem_of("tanh")
-        problem = replace(problem, dataset=replace(problem.dataset, x=np.array(problem.dataset.x, order=order)))
+        problem = replace(
+            problem, dataset=replace(problem.dataset, x=np.array(problem.dataset.x, order=order))
+        )
         derivatives = derivatives_of(moved(problem))
         products.append(derivatives.hessian_product(np.ones(derivatives.size)))
     np.testing.assert_array_equal(*products)

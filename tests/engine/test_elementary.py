@@ -57,9 +57,25 @@ def arguments(name: str, real: Any, count: int) -> np.ndarray:
     rng, info = np.random.default_rng(0), np.finfo(real)
     low, high = CASES[name][3 if real is np.float32 else 4]
     scales = rng.uniform(np.log2(float(info.smallest_subnormal)), np.log2(float(info.max)), count)
-    near = np.array([0.5, 0.55, 0.75, 1, np.sqrt(0.5), np.sqrt(2), np.log(2) / 4, np.log(2) / 2, np.log(2) * 1.5])
-    near = np.concatenate([near, 2 * near, 1 + near, [float(info.tiny), float(info.smallest_subnormal)]]).astype(real)
-    near = np.concatenate([near, np.nextafter(near, real(0)), np.nextafter(near, real(4)), [info.max]])
+    near = np.array(
+        [
+            0.5,
+            0.55,
+            0.75,
+            1,
+            np.sqrt(0.5),
+            np.sqrt(2),
+            np.log(2) / 4,
+            np.log(2) / 2,
+            np.log(2) * 1.5,
+        ]
+    )
+    near = np.concatenate(
+        [near, 2 * near, 1 + near, [float(info.tiny), float(info.smallest_subnormal)]]
+    ).astype(real)
+    near = np.concatenate(
+        [near, np.nextafter(near, real(0)), np.nextafter(near, real(4)), [info.max]]
+    )
     parts = [rng.uniform(low, high, 2 * count), rng.uniform(-2, 2, count)]
     x = np.concatenate([*parts, 2.0**scales * rng.choice([-1, 1], count)]).astype(real)
     x = np.concatenate([x, near, -near])
@@ -73,14 +89,21 @@ def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np
     found = np.empty(len(x))
     for i, (value, argument) in enumerate(zip(values.tolist(), x.tolist(), strict=True)):
         # beyond, functions are constant, linear or out of range, and mpmath takes long
-        varies = exact in (CASES["log"][0], *PERIODIC)  # sympy, once imported, replaces those of `mp`
+        varies = exact in (
+            CASES["log"][0],
+            *PERIODIC,
+        )  # sympy, once imported, replaces those of `mp`
         true = exact(mp.mpf(argument if varies else min(max(argument, -800.0), 800.0)))
         if exact is CASES["softplus"][0] and argument > 800:
             true = mp.mpf(argument)
         lowest = -1 if exact in PERIODIC else int(info.minexp)
         unit = mp.ldexp(1, max(mp.mag(true) - 1 if true else -5000, lowest) - info.nmant)
         if abs(true) >= mp.mpf(float(info.max)) + unit / 2 or np.isinf(value):
-            found[i] = 0.0 if np.isinf(value) and abs(true) >= mp.mpf(float(info.max)) - 4 * unit else np.inf
+            found[i] = (
+                0.0
+                if np.isinf(value) and abs(true) >= mp.mpf(float(info.max)) - 4 * unit
+                else np.inf
+            )
         else:
             found[i] = abs(mp.mpf(value) - true) / unit
     return found
@@ -136,14 +159,18 @@ def test_flags_of_the_caller_and_the_place_in_a_vector_change_no_bit(name: str, 
     np.testing.assert_array_equal([applied(name, x[i : i + 1])[0] for i in range(len(x))], expected)
 
 
-@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="names of x86 instructions")
+@pytest.mark.skipif(
+    platform.machine().lower() not in ("x86_64", "amd64"), reason="names of x86 instructions"
+)
 @NAMES
 @TYPES
 def test_loops_vectorise(name: str, real: Any) -> None:
     applied(name, np.ones(1, dtype=real))
     compiled = loop(name, *CALLER["fastmath"])
     width = 32 if real is np.float32 else 64
-    assembly = next(text for types, text in compiled.inspect_asm().items() if types[0].dtype.bitwidth == width)
+    assembly = next(
+        text for types, text in compiled.inspect_asm().items() if types[0].dtype.bitwidth == width
+    )
     letter = "s" if real is np.float32 else "d"
     assert re.search(rf"\bv?mulp{letter}\b|\bvfmadd\d+p{letter}\b", assembly)
     assert not re.search(r"cvts[sd]2s[sd]|cvtps2pd|cvtpd2ps", assembly)

@@ -24,7 +24,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "torch.utils._pytree": ("tree_map", "instruments.py", "recording/derivatives.py"),
 }
 """Module of another package -> what is taken from it, and the modules that take it."""
-IMPORTED = re.compile(r"^ *(?:from|import) (numba\.(?:core|np)[\w.]*|(?!dynamics_cli)\w[\w.]*\._[\w.]+)", re.MULTILINE)
+IMPORTED = re.compile(
+    r"^ *(?:from|import) (numba\.(?:core|np)[\w.]*|(?!dynamics_cli)\w[\w.]*\._[\w.]+)", re.MULTILINE
+)
 ASKED = re.compile(r"\b(?:torch|np|scipy)\.(?:\w+\.)*_[a-z]\w*")
 
 
@@ -39,7 +41,11 @@ def test_a_private_part_is_there(module: str) -> None:
 
 
 def test_each_stands_where_it_is_named() -> None:
-    sources = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in ROOT.rglob("*.py")}
+    sources = {
+        str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in ROOT.rglob("*.py")
+    }
     found = {(part, file) for file, source in sources.items() for part in IMPORTED.findall(source)}
     assert found == {(module, file) for module, (_, *files) in PARTS.items() for file in files}
-    assert [part for source in sources.values() for part in ASKED.findall(source) if part not in PARTS] == []
+    assert [
+        part for source in sources.values() for part in ASKED.findall(source) if part not in PARTS
+    ] == []

@@ -32,7 +32,9 @@ def test_products_of_every_size(dtype: str) -> None:
         bound = 2 * K * eps * (abs(A.astype(np.float64)) @ abs(B.astype(np.float64)) + abs(row))
         assert np.all(abs(multiplied(A, B) - exact) <= bound)
         assert np.all(abs(multiplied(A, B, row) - exact - row) <= bound)
-        np.testing.assert_array_equal(multiplied(np.ascontiguousarray(A.T), B, turned=True), multiplied(A, B))
+        np.testing.assert_array_equal(
+            multiplied(np.ascontiguousarray(A.T), B, turned=True), multiplied(A, B)
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -41,7 +43,9 @@ def test_bits_do_not_depend_on_how_rows_and_columns_are_cut(dtype: str) -> None:
     A, B = rng.standard_normal((200, 30)).astype(dtype), rng.standard_normal((30, 77)).astype(dtype)
     whole = multiplied(A, B)
     for first, last in ((0, 1), (3, 10), (50, 199)):
-        np.testing.assert_array_equal(multiplied(np.ascontiguousarray(A[first:last]), B), whole[first:last])
+        np.testing.assert_array_equal(
+            multiplied(np.ascontiguousarray(A[first:last]), B), whole[first:last]
+        )
         columns = np.ascontiguousarray(B[:, first % 77 : first % 77 + 9])
         np.testing.assert_array_equal(multiplied(A, columns), whole[:, first % 77 : first % 77 + 9])
 

@@ -74,7 +74,11 @@ def unfalsified(audit: Audit) -> set[str]:
 
     A claim fails under each null of `MUST_FAIL` and under a null beside `untrained`, or says why it must hold.
     """
-    further = [outcome.held for outcome in audit.outcomes if outcome.null != "untrained" and outcome.held]
-    asked = [claim.id for claim in audit.claims if not claim.always and claim.verdict == "reproduced"]
+    further = [
+        outcome.held for outcome in audit.outcomes if outcome.null != "untrained" and outcome.held
+    ]
+    asked = [
+        claim.id for claim in audit.claims if not claim.always and claim.verdict == "reproduced"
+    ]
     never = [key for key in asked if all(held[key] for held in further)]
     return {*never, *(key for null in MUST_FAIL for key in audit.survivors(null))}

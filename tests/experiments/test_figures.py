@@ -21,9 +21,19 @@ if not DOCUMENTS.is_dir():
     pytest.skip("a source archive comes without docs/figures", allow_module_level=True)
 QUICK = 3.0
 """Most seconds of figures that are made by default."""
-SLOW = {"chizat2019-scaling", "cohen2021-momentum", "cohen2021-taylor", "gromov2023-ipr", "gromov2023-phases",
-        "min2024-fig8", "saxe2014-fig3", "saxe2014-fig4", "saxe2014-fig6a", "saxe2014-silent-alignment",
-        "woodworth2020-fig3"}  # fmt: skip
+SLOW = {
+    "chizat2019-scaling",
+    "cohen2021-momentum",
+    "cohen2021-taylor",
+    "gromov2023-ipr",
+    "gromov2023-phases",
+    "min2024-fig8",
+    "saxe2014-fig3",
+    "saxe2014-fig4",
+    "saxe2014-fig6a",
+    "saxe2014-silent-alignment",
+    "woodworth2020-fig3",
+}
 """Such figures whose runs take longer where nothing is compiled yet."""
 SAME = 2e-3
 """Largest difference of a number that is measured again, over the number or an end of its interval.
@@ -33,10 +43,17 @@ last digits, and training enlarges that: to 5e-4 at most in eleven figures that 
 for a generic processor on a single thread. Most intervals are 1 % wide or wider.
 """
 UNSTABLE = {
-    "chizat2020-margin": 0.02, "cohen2021": 0.2, "doshi2023": 0.2, "gromov2023": 0.2, "liu2023-mnist": 0.2,
-    "phuong2021-fig3": 0.2, "phuong2021-fig4": 0.2, "tachet2018-table2": 0.2, "tachet2018-fig5-gan": math.inf,
+    "chizat2020-margin": 0.02,
+    "cohen2021": 0.2,
+    "doshi2023": 0.2,
+    "gromov2023": 0.2,
+    "liu2023-mnist": 0.2,
+    "phuong2021-fig3": 0.2,
+    "phuong2021-fig4": 0.2,
+    "tachet2018-table2": 0.2,
+    "tachet2018-fig5-gan": math.inf,
     "zhang2025-features": 0.05,
-}  # fmt: skip
+}
 """Beginnings of ids -> the same for figures whose training enlarges last digits without end: steps at the edge of
 stability, grokking, deep networks of single precision. There the other kernels gave up to 0.1, and the same verdicts;
 of the GAN even the covered modes depend on the number of threads (see its notes), and the search for the largest margin
@@ -47,16 +64,22 @@ ABSENT = {"tachet2018-table2"}
 
 def _marked(figure_id: str, seconds: float, *more: str) -> object:
     quick = seconds <= QUICK and figure_id not in SLOW
-    return pytest.param(figure_id, *more, marks=() if quick else pytest.mark.long, id="-".join([figure_id, *more]))
+    return pytest.param(
+        figure_id, *more, marks=() if quick else pytest.mark.long, id="-".join([figure_id, *more])
+    )
 
 
-@pytest.mark.parametrize("figure_id", [_marked(one.id, one.seconds) for one in figures() if one.id not in ABSENT])
+@pytest.mark.parametrize(
+    "figure_id", [_marked(one.id, one.seconds) for one in figures() if one.id not in ABSENT]
+)
 def test_claims_are_those_committed_and_the_picture_is_drawn(figure_id: str) -> None:
     figure = load_figure(figure_id)
     evidence = evidence_of(figure)
     claims = figure.claims(evidence)
     committed = json.loads((DOCUMENTS / f"{figure_id}.json").read_text())["claims"]
-    tolerance = next((share for name, share in UNSTABLE.items() if figure_id.startswith(name)), SAME)
+    tolerance = next(
+        (share for name, share in UNSTABLE.items() if figure_id.startswith(name)), SAME
+    )
     found = differences(committed, [one.as_dict() for one in claims], tolerance)
     assert not found, f"stale: dyn reproduce {figure_id}, and import again ({'; '.join(found)})"
     if figure.numbers is not None:
@@ -102,15 +125,35 @@ def test_a_variant_has_the_claims_of_its_figure(figure_id: str, variant: str) ->
     check_pure(figure, evidence)
 
 
-DIGITS = ("dataset.per_class=100", "dataset.test_per_class=50", "optimizer.epochs=3", "record.snapshots.interval=200")
-FEW = ("dataset.per_class=10", "dataset.test_per_class=2", "optimizer.epochs=2", "optimizer.batch_size=10")
+DIGITS = (
+    "dataset.per_class=100",
+    "dataset.test_per_class=50",
+    "optimizer.epochs=3",
+    "record.snapshots.interval=200",
+)
+FEW = (
+    "dataset.per_class=10",
+    "dataset.test_per_class=2",
+    "optimizer.epochs=2",
+    "optimizer.batch_size=10",
+)
 SIXTY = ("dataset.per_class=60", "optimizer.iterations=3000")
-GAN = ("architecture.generator_widths=[16]", "architecture.discriminator_widths=[16]", "initialization.only=null",
-       "optimizer.iterations=20", "record.snapshots.interval=10")  # fmt: skip
+GAN = (
+    "architecture.generator_widths=[16]",
+    "architecture.discriminator_widths=[16]",
+    "initialization.only=null",
+    "optimizer.iterations=20",
+    "record.snapshots.interval=10",
+)
 STEPS = ("optimizer.iterations=40",)
 SHORTER = {
     "cohen2021-taylor": STEPS,
-    "gromov2023-ipr": ("optimizer.iterations=20", "optimizer.lr=0.05", "dataset.p=7", "architecture.outputs=7"),
+    "gromov2023-ipr": (
+        "optimizer.iterations=20",
+        "optimizer.lr=0.05",
+        "dataset.p=7",
+        "architecture.outputs=7",
+    ),
     **{f"min2024-fig{k}": SIXTY for k in (5, 10, 11)},
     "min2024-fig13": ("dataset.per_class=60", "optimizer.batch_size=20"),
     "phuong2021-fig1": ("optimizer.epochs=1",),

@@ -33,7 +33,9 @@ def used_configs() -> set[Path]:
         used |= {CONFIGS / one.config for wanted in chosen for one in wanted.values()}
     for path in list(used):
         parent = [
-            line.split(":", 1)[1].strip() for line in path.read_text().splitlines() if line.startswith("extends:")
+            line.split(":", 1)[1].strip()
+            for line in path.read_text().splitlines()
+            if line.startswith("extends:")
         ]
         used |= {path.parent / name for name in parent}
     return used
@@ -53,11 +55,15 @@ def test_every_entry_loads_and_says_what_it_is(figure_id: str) -> None:
 @pytest.mark.parametrize("figure_id", IDS)
 @pytest.mark.parametrize("preset", ["default", "full"])
 @pytest.mark.parametrize("first_seed", [True, False])
-def test_every_config_that_a_figure_names_is_valid(figure_id: str, preset: str, first_seed: bool) -> None:
+def test_every_config_that_a_figure_names_is_valid(
+    figure_id: str, preset: str, first_seed: bool
+) -> None:
     figure = load_figure(figure_id)
     for one in (figure, *(figure.as_variant(name) for name in figure.variants)):
         chosen = list(one.wanted(preset, first_seed=first_seed).values())
-        for wanted in chosen[:: 1 + len(chosen) // 40]:  # of hundreds that differ in numbers alone, some
+        for wanted in chosen[
+            :: 1 + len(chosen) // 40
+        ]:  # of hundreds that differ in numbers alone, some
             config = load_config(CONFIGS / wanted.config, wanted.overrides, seed=7)
             assert config.seed == 7
 
@@ -83,10 +89,18 @@ def test_every_figure_module_is_in_the_index() -> None:
     for folder in (ROOT / "experiments").iterdir():
         for path in folder.glob("*.py") if folder.is_dir() else ():
             assigned = [
-                node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign | ast.AnnAssign)
+                node
+                for node in ast.parse(path.read_text()).body
+                if isinstance(node, ast.Assign | ast.AnnAssign)
             ]
-            targets = [one for node in assigned for one in getattr(node, "targets", [getattr(node, "target", None)])]
-            holds_figure = any(getattr(target, "id", "") in {"FIGURE", "FIGURES"} for target in targets)
+            targets = [
+                one
+                for node in assigned
+                for one in getattr(node, "targets", [getattr(node, "target", None)])
+            ]
+            holds_figure = any(
+                getattr(target, "id", "") in {"FIGURE", "FIGURES"} for target in targets
+            )
             assert holds_figure == ((folder.name, path.stem) in MODULES), path
 
 
@@ -101,4 +115,8 @@ def test_the_citation_file_names_every_paper() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == __version__
     titles = {re.sub(r"\W", "", one["title"].lower()) for one in citation["references"]}
-    assert [key for key, paper in papers().items() if re.sub(r"\W", "", paper.title.lower()) not in titles] == []
+    assert [
+        key
+        for key, paper in papers().items()
+        if re.sub(r"\W", "", paper.title.lower()) not in titles
+    ] == []

@@ -14,7 +14,13 @@ import numpy as np
 def npy(header: str, data: bytes = b"", version: tuple[int, int] = (1, 0)) -> bytes:
     """Return a `.npy` file with any text as its header."""
     text = header.encode("latin-1", "replace")
-    return b"\x93NUMPY" + bytes(version) + struct.pack("<H" if version == (1, 0) else "<I", len(text)) + text + data
+    return (
+        b"\x93NUMPY"
+        + bytes(version)
+        + struct.pack("<H" if version == (1, 0) else "<I", len(text))
+        + text
+        + data
+    )
 
 
 def of(array: np.ndarray, **more: Any) -> bytes:
@@ -34,7 +40,9 @@ def archive(contents: dict[str, bytes], packing: int = zipfile.ZIP_STORED) -> by
 
 def bomb(factor: int = 64) -> bytes:
     """Return an archive of some hundred kB whose array takes `factor` MiB."""
-    header = npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({factor * 2**17 // 4}, 4), }}\n")
+    header = npy(
+        f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({factor * 2**17 // 4}, 4), }}\n"
+    )
     return archive({"x.npy": header + bytes(factor * 2**20), "y.npy": Y}, zipfile.ZIP_DEFLATED)
 
 
@@ -42,20 +50,57 @@ X, Y = of(np.eye(3)), of(np.arange(3.0))
 GOOD = [
     archive({"x.npy": X, "y.npy": Y}),
     archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_DEFLATED),
-    archive({"x.npy": of(np.asfortranarray(np.ones((2, 3), ">f4"))), "y.npy": of(np.array([1, 2], "u1"))}),
+    archive(
+        {
+            "x.npy": of(np.asfortranarray(np.ones((2, 3), ">f4"))),
+            "y.npy": of(np.array([1, 2], "u1")),
+        }
+    ),
 ]
-SHAPES = ["[3, 3]", "(-3, 3)", "(True, 9)", "(9223372036854775807, 9)", "(0, 10**9)", f"({'9' * 5000},)", "(3L, 3L)"]
-DTYPES = ["'|O'", "'f99'", "[('a', '<f8')]", "('<f8', (2**30,))", "[]", "'<M8[ns]'", "'<U100000000'", "'|V0'", "3"]
+SHAPES = [
+    "[3, 3]",
+    "(-3, 3)",
+    "(True, 9)",
+    "(9223372036854775807, 9)",
+    "(0, 10**9)",
+    f"({'9' * 5000},)",
+    "(3L, 3L)",
+]
+DTYPES = [
+    "'|O'",
+    "'f99'",
+    "[('a', '<f8')]",
+    "('<f8', (2**30,))",
+    "[]",
+    "'<M8[ns]'",
+    "'<U100000000'",
+    "'|V0'",
+    "3",
+]
 HEADERS = [
-    "", "{", "[]", "x" * 9000, "(" * 9000, "{'descr': '<f8', 'fortran_order': 1, 'shape': (3, 3)}", "'\\N{", "\t\n {1:",
+    "",
+    "{",
+    "[]",
+    "x" * 9000,
+    "(" * 9000,
+    "{'descr': '<f8', 'fortran_order': 1, 'shape': (3, 3)}",
+    "'\\N{",
+    "\t\n {1:",
     *(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}" for shape in SHAPES),
     *(f"{{'descr': {dtype}, 'fortran_order': False, 'shape': (3, 3)}}" for dtype in DTYPES),
-]  # fmt: skip
+]
 """Headers of arrays that NumPy did not write."""
 ODD = [
-    b"", b"PK", b"PK\5\6" + bytes(18), X, archive({}), archive({"x.npy": b"no array", "y.npy": Y}),
+    b"",
+    b"PK",
+    b"PK\5\6" + bytes(18),
+    X,
+    archive({}),
+    archive({"x.npy": b"no array", "y.npy": Y}),
     archive({"x.npy": of(np.array([[{}]], dtype=object), allow_pickle=True), "y.npy": Y}),
-    archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_LZMA), archive({"x.npy": X[:-1], "y.npy": Y}),
-    archive({f"{k}.npy": b"" for k in range(5000)}), bomb(),
+    archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_LZMA),
+    archive({"x.npy": X[:-1], "y.npy": Y}),
+    archive({f"{k}.npy": b"" for k in range(5000)}),
+    bomb(),
     *(archive({"x.npy": npy(header, bytes(72)), "y.npy": Y}) for header in HEADERS),
-]  # fmt: skip
+]

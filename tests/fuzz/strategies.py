@@ -13,23 +13,83 @@ from hypothesis import strategies as st
 from dynamics_cli.kinds import RunConfig, all_kinds
 
 SCALARS = [
-    "1e999999", "-1e-999999", "9" * 5000, "0x" + "f" * 10_000, "0." + "3" * 10_000, "0b101", "012", "1_000", "1:30",
-    "9223372036854775808", ".inf", ".nan", "+.e3", "..", "~", "yes", "=", "<<", "2022-01-31", "''", "[]", "{}",
-    "[[]]", '"\\0"', '"\\ud800"', '"\\N{DASH}"', "\u0661\u0662", "\U0001f600", "../../etc/passwd", "/dev/zero",
-    "$(touch pwned)", "{{7*7}}", "%s%n", "*", "&a", "*a", "!!binary aGVsbG8=", "!!set {a, b}", "!!omap [a: 1]",
-    "!!int x", "!local 3", "!", "!!seq {a: 1}", "? 1", "- 1", "|\n  x", "# x", "@x", "%x",
-]  # fmt: skip
+    "1e999999",
+    "-1e-999999",
+    "9" * 5000,
+    "0x" + "f" * 10_000,
+    "0." + "3" * 10_000,
+    "0b101",
+    "012",
+    "1_000",
+    "1:30",
+    "9223372036854775808",
+    ".inf",
+    ".nan",
+    "+.e3",
+    "..",
+    "~",
+    "yes",
+    "=",
+    "<<",
+    "2022-01-31",
+    "''",
+    "[]",
+    "{}",
+    "[[]]",
+    '"\\0"',
+    '"\\ud800"',
+    '"\\N{DASH}"',
+    "\u0661\u0662",
+    "\U0001f600",
+    "../../etc/passwd",
+    "/dev/zero",
+    "$(touch pwned)",
+    "{{7*7}}",
+    "%s%n",
+    "*",
+    "&a",
+    "*a",
+    "!!binary aGVsbG8=",
+    "!!set {a, b}",
+    "!!omap [a: 1]",
+    "!!int x",
+    "!local 3",
+    "!",
+    "!!seq {a: 1}",
+    "? 1",
+    "- 1",
+    "|\n  x",
+    "# x",
+    "@x",
+    "%x",
+]
 """Written where a value belongs."""
 BYTES = [
-    b"\0", b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\t", b"\x1b", b"\x85",
-    b"\x7f", bytes(8), (2**31).to_bytes(4, "little"), (2**63).to_bytes(8, "big"), b"\xff" * 8,
-]  # fmt: skip
+    b"\0",
+    b"\xff",
+    b"\xc3\x28",
+    b"\xed\xa0\x80",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\r",
+    b"\t",
+    b"\x1b",
+    b"\x85",
+    b"\x7f",
+    bytes(8),
+    (2**31).to_bytes(4, "little"),
+    (2**63).to_bytes(8, "big"),
+    b"\xff" * 8,
+]
 """Bytes that readers stumble over, and integers that count or measure something."""
 
 
 @st.composite
 def damaged(
-    draw: st.DrawFn, whole: Sequence[bytes] | st.SearchStrategy[bytes], snippets: Sequence[bytes] = BYTES, most: int = 4
+    draw: st.DrawFn,
+    whole: Sequence[bytes] | st.SearchStrategy[bytes],
+    snippets: Sequence[bytes] = BYTES,
+    most: int = 4,
 ) -> bytes:
     """Draw bytes of `whole` with some pieces lost, doubled, moved, cut off, overwritten or put in."""
     data = draw(whole if isinstance(whole, st.SearchStrategy) else st.sampled_from(whole))
@@ -43,8 +103,19 @@ def damaged(
 
 NUMBERS = [0, 1, 2, 3, 10, 100, 10**6, 10**12, 2**31, 2**53, 2**63 - 1]
 FRACTIONS = [1e-12, 1e-3, 0.1, 0.5, 0.99, 1.0, 1.05, 10.0, 1e9, 1e300, *NUMBERS]
-TEXTS = ["a", "toy-1", "hidden_weight", "output_weight", "weight_1", "d.csv", "weights.npz", "weight_norm"]
-ANYTHING = st.sampled_from([None, True, [], {}, "", -1, 1e400, "x" * 100, "\0", [[]], {"kind": "x"}, *SCALARS[9:]])
+TEXTS = [
+    "a",
+    "toy-1",
+    "hidden_weight",
+    "output_weight",
+    "weight_1",
+    "d.csv",
+    "weights.npz",
+    "weight_norm",
+]
+ANYTHING = st.sampled_from(
+    [None, True, [], {}, "", -1, 1e400, "x" * 100, "\0", [[]], {"kind": "x"}, *SCALARS[9:]]
+)
 _schema = cache(lambda cls: cls.model_json_schema())
 
 
@@ -77,32 +148,53 @@ def grown(draw: st.DrawFn, node: dict[str, Any] | None = None, *, wild: bool = T
             keys = [key for key in given if key in required or key == "kind" or _one_in(draw, 4)]
             found = {key: draw(grown(given[key], wild=wild)) for key in keys}
             return found | (
-                {draw(st.sampled_from(["extends", "kindd", "", "<<"])): 1} if wild and _one_in(draw, 100) else {}
+                {draw(st.sampled_from(["extends", "kindd", "", "<<"])): 1}
+                if wild and _one_in(draw, 100)
+                else {}
             )
         case "array":
             least, most = node.get("minItems", 0), node.get("maxItems", 3)
-            return draw(st.lists(grown(node["items"], wild=wild), min_size=least, max_size=max(least, min(most, 3))))
+            return draw(
+                st.lists(
+                    grown(node["items"], wild=wild),
+                    min_size=least,
+                    max_size=max(least, min(most, 3)),
+                )
+            )
         case "integer" | "number" as kind:
-            fitting = [number for number in (NUMBERS if kind == "integer" else FRACTIONS) if _fits(number, node)]
+            fitting = [
+                number
+                for number in (NUMBERS if kind == "integer" else FRACTIONS)
+                if _fits(number, node)
+            ]
             small = [number for number in fitting if number <= 10] or fitting
-            return draw(st.sampled_from(small) | st.sampled_from(fitting) if fitting else st.integers(0, 9))
+            return draw(
+                st.sampled_from(small) | st.sampled_from(fitting) if fitting else st.integers(0, 9)
+            )
         case "boolean":
             return draw(st.booleans())
         case "string":
-            named = st.from_regex(node["pattern"], fullmatch=True) if "pattern" in node else st.text(max_size=20)
+            named = (
+                st.from_regex(node["pattern"], fullmatch=True)
+                if "pattern" in node
+                else st.text(max_size=20)
+            )
             return draw(named if _one_in(draw, 10) else st.sampled_from(TEXTS))
     return None
 
 
 def _fits(number: float, node: dict[str, Any]) -> bool:
-    return (
-        node.get("minimum", number) <= number <= node.get("maximum", number)
-        and node.get("exclusiveMinimum", number - 1) < number < node.get("exclusiveMaximum", number + 1)
-    )  # fmt: skip
+    return node.get("minimum", number) <= number <= node.get("maximum", number) and node.get(
+        "exclusiveMinimum", number - 1
+    ) < number < node.get("exclusiveMaximum", number + 1)
 
 
 @st.composite
 def written(draw: st.DrawFn) -> bytes:
     """Draw a config as YAML or JSON."""
-    write = draw(st.sampled_from([json.dumps, yaml.safe_dump, lambda data: yaml.safe_dump(data, default_style='"')]))
+    write = draw(
+        st.sampled_from(
+            [json.dumps, yaml.safe_dump, lambda data: yaml.safe_dump(data, default_style='"')]
+        )
+    )
     return str(write(draw(grown()))).encode(errors="surrogatepass")

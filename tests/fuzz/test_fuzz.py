@@ -29,7 +29,9 @@ T = TypeVar("T")
 counts = pytest.mark.parametrize("count", [60, pytest.param(20_000, marks=pytest.mark.long)])
 
 
-def attack(cases: st.SearchStrategy[T], odd: Iterable[T], count: int, look: Callable[[T], object]) -> None:
+def attack(
+    cases: st.SearchStrategy[T], odd: Iterable[T], count: int, look: Callable[[T], object]
+) -> None:
     """Look at the odd cases and at so many that are drawn; some are accepted, and some are refused in one message."""
     answers = Counter[bool]()
 
@@ -50,7 +52,11 @@ def attack(cases: st.SearchStrategy[T], odd: Iterable[T], count: int, look: Call
     for case in odd:
         answered(case)
     many = settings(
-        max_examples=count, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
     )
     many(given(cases)(answered))()
     assert min(answers[True], answers[False]) >= 5, answers
@@ -68,9 +74,19 @@ def test_configs(count: int, tmp_path: Path) -> None:
 
     scalars = [f" {text} ".encode(errors="surrogatepass") for text in SCALARS]
     whole = [CONFIG.encode(), *(path.read_bytes() for path in bundled_configs().values())]
-    data = damaged(whole, [*BYTES, *scalars, b"\n- ", b"{", b": ", b"---\n"]) | written() | damaged(written(), most=2)
+    data = (
+        damaged(whole, [*BYTES, *scalars, b"\n- ", b"{", b": ", b"---\n"])
+        | written()
+        | damaged(written(), most=2)
+    )
     odd = [CONFIG.replace("0.01", text).encode(errors="surrogatepass") for text in SCALARS]
-    odd += [CONFIG.encode() * 2, b"extends: config.yaml\n" + whole[0], b"a: " + b"[" * 10_000, b"? " * 9000, *whole[:6]]
+    odd += [
+        CONFIG.encode() * 2,
+        b"extends: config.yaml\n" + whole[0],
+        b"a: " + b"[" * 10_000,
+        b"? " * 9000,
+        *whole[:6],
+    ]
     attack(data, [*odd, CONFIG.encode("utf-16"), bytes(10**6)], count, look)
 
 
@@ -94,7 +110,9 @@ def test_archives_of_arrays(count: int, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
     packings = st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
     inside = st.builds(
-        lambda x, packing: arrays.archive({"x.npy": x, "y.npy": arrays.Y}, packing), damaged([arrays.X]), packings
+        lambda x, packing: arrays.archive({"x.npy": x, "y.npy": arrays.Y}, packing),
+        damaged([arrays.X]),
+        packings,
     )
     attack(
         damaged(arrays.GOOD) | inside,
@@ -105,17 +123,42 @@ def test_archives_of_arrays(count: int, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 TABLES = [
-    b"a,b,y\n1,2,3\n4,5,6\n", b"1,2,3\r\n4,5,6", "\ufeff1, 2,3\n\n4,5 ,6\n".encode(), b'"1","2"\n"3","4"\n',
-    b"x;y\n1;2\n", b"1e-3\t2\n",
-]  # fmt: skip
+    b"a,b,y\n1,2,3\n4,5,6\n",
+    b"1,2,3\r\n4,5,6",
+    "\ufeff1, 2,3\n\n4,5 ,6\n".encode(),
+    b'"1","2"\n"3","4"\n',
+    b"x;y\n1;2\n",
+    b"1e-3\t2\n",
+]
 ODD_TABLES = [
-    b"", b"\n", b",,\n,,\n", b"1,2\0\n", b'1,"2', b"x" * 200_000, b"1," * 100_000 + b"1\n", b"9" * 100_000 + b",1\n",
-    "1\u2028,2\n3,4\n".encode(), b"0x1,2\n", b"nan,1\n", b"1e999,1\n", "1,2".encode("utf-16"), b"x,y\nx,y\n",
-    b"=1+1,@x\n", b"1,2\n3\n",
-]  # fmt: skip
+    b"",
+    b"\n",
+    b",,\n,,\n",
+    b"1,2\0\n",
+    b'1,"2',
+    b"x" * 200_000,
+    b"1," * 100_000 + b"1\n",
+    b"9" * 100_000 + b",1\n",
+    "1\u2028,2\n3,4\n".encode(),
+    b"0x1,2\n",
+    b"nan,1\n",
+    b"1e999,1\n",
+    "1,2".encode("utf-16"),
+    b"x,y\nx,y\n",
+    b"=1+1,@x\n",
+    b"1,2\n3\n",
+]
 
 
 @counts
 def test_tables(count: int, tmp_path: Path) -> None:
-    snippets = [*BYTES, *(f",{text},".encode(errors="replace") for text in [*SCALARS, "", "\n", '"', ";", "\t", "nan"])]
-    attack(damaged(TABLES, snippets), [*TABLES, *ODD_TABLES], count, samples_in(tmp_path / "data.csv"))
+    snippets = [
+        *BYTES,
+        *(
+            f",{text},".encode(errors="replace")
+            for text in [*SCALARS, "", "\n", '"', ";", "\t", "nan"]
+        ),
+    ]
+    attack(
+        damaged(TABLES, snippets), [*TABLES, *ODD_TABLES], count, samples_in(tmp_path / "data.csv")
+    )

@@ -26,7 +26,12 @@ def weights(initialization, *, seed=0, shapes=SHAPES, input_dim=2, architecture=
 
 @pytest.mark.parametrize(
     ("divide_by", "divisor"),
-    [("none", 1), ("sqrt_width", 4000**0.5), ("sqrt_dim", 2**0.5), ("sqrt_width_times_dim", 8000**0.5)],
+    [
+        ("none", 1),
+        ("sqrt_width", 4000**0.5),
+        ("sqrt_dim", 2**0.5),
+        ("sqrt_width_times_dim", 8000**0.5),
+    ],
 )
 @pytest.mark.parametrize("scale", [0.5, 1e-20])
 def test_balanced(divide_by, divisor, scale):
@@ -39,7 +44,9 @@ def test_balanced(divide_by, divisor, scale):
 
 @pytest.mark.parametrize("kind", ["balanced", "unbalanced"])
 def test_fixed_output_values(kind):
-    halves = weights({"kind": kind, "scale": 1.0, "output_value": 0.25, "output_signs": "halves"})["output_weight"]
+    halves = weights({"kind": kind, "scale": 1.0, "output_value": 0.25, "output_signs": "halves"})[
+        "output_weight"
+    ]
     np.testing.assert_array_equal(halves, np.repeat([0.25, -0.25], 2000))
     random = weights({"kind": kind, "scale": 1.0, "output_value": 0.25})["output_weight"]
     assert set(random) == {0.25, -0.25}
@@ -50,7 +57,12 @@ def test_default_scaled_is_the_law_of_torch_linear():
     architecture = {"kind": "fully_connected", "widths": [50], "outputs": 1}
     shapes = {"weight_1": (50, 9), "bias_1": (50,), "weight_2": (1, 50), "bias_2": (1,)}
     w = weights({"kind": "default_scaled", "factor": 2.0}, shapes=shapes, architecture=architecture)
-    for name, bound in {"weight_1": 2 / 3, "bias_1": 2 / 3, "weight_2": 2 / 50**0.5, "bias_2": 2 / 50**0.5}.items():
+    for name, bound in {
+        "weight_1": 2 / 3,
+        "bias_1": 2 / 3,
+        "weight_2": 2 / 50**0.5,
+        "bias_2": 2 / 50**0.5,
+    }.items():
         assert np.abs(w[name]).max() <= bound
     assert w["weight_1"].std() == pytest.approx(2 / 3 / 3**0.5, rel=0.1)
     two_layer = weights({"kind": "default_scaled"})
@@ -59,7 +71,11 @@ def test_default_scaled_is_the_law_of_torch_linear():
 
 def test_seeds_give_other_weights_and_the_same_seed_the_same():
     section = {"kind": "balanced", "scale": 1.0}
-    first, again, other = weights(section, seed=1), weights(section, seed=1), weights(section, seed=2)
+    first, again, other = (
+        weights(section, seed=1),
+        weights(section, seed=1),
+        weights(section, seed=2),
+    )
     np.testing.assert_array_equal(first["hidden_weight"], again["hidden_weight"])
     assert not np.array_equal(first["hidden_weight"], other["hidden_weight"])
 
@@ -82,17 +98,32 @@ def test_file_with_bias_and_suffix(tmp_path):
 W, A = np.ones((2, 3)), np.ones(2)
 
 
-@pytest.mark.parametrize(("arrays", "message"), [
-    ({"hidden_weight": W}, "no array 'output_weight'; the file holds hidden_weight"),
-    ({"hidden_weight": np.ones((5, 3)), "output_weight": np.ones(5)},
-     r"hidden_weight gives shape \(5, 3\), the network needs \(2, 3\)"),
-    ({"hidden_weight": np.nan * W, "output_weight": A}, "hidden_weight holds values that are not finite"),
-    ({"hidden_weight": np.ones((2, 2)), "hidden_bias": np.ones(3), "output_weight": A},
-     r"hidden_bias has shape \(3,\), \(2,\) is needed"),
-    ({"hidden_weight": np.array([["a"] * 3] * 2), "output_weight": A}, "hidden_weight holds <U1, numbers are needed"),
-    ({"hidden_weight": np.array([{"a": 1}], dtype=object), "output_weight": A},
-     "not a readable .npz file of plain arrays"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"hidden_weight": W}, "no array 'output_weight'; the file holds hidden_weight"),
+        (
+            {"hidden_weight": np.ones((5, 3)), "output_weight": np.ones(5)},
+            r"hidden_weight gives shape \(5, 3\), the network needs \(2, 3\)",
+        ),
+        (
+            {"hidden_weight": np.nan * W, "output_weight": A},
+            "hidden_weight holds values that are not finite",
+        ),
+        (
+            {"hidden_weight": np.ones((2, 2)), "hidden_bias": np.ones(3), "output_weight": A},
+            r"hidden_bias has shape \(3,\), \(2,\) is needed",
+        ),
+        (
+            {"hidden_weight": np.array([["a"] * 3] * 2), "output_weight": A},
+            "hidden_weight holds <U1, numbers are needed",
+        ),
+        (
+            {"hidden_weight": np.array([{"a": 1}], dtype=object), "output_weight": A},
+            "not a readable .npz file of plain arrays",
+        ),
+    ],
+)
 def test_bad_files(tmp_path, arrays, message):
     np.savez(tmp_path / "w.npz", **arrays)
     with pytest.raises(InputError, match=message):

@@ -14,7 +14,10 @@ from dynamics_cli.kinds import Activation, Loss, Minibatch, all_kinds, formulas
 from dynamics_cli.kinds.formulas import EACH, NotAFormulaError, symbol
 
 UNARY = ("exp", "expm1", "log1p", "sqrt", "tanh", "erf", "sigmoid", "softplus", "abs", "sin", "cos")
-BUNDLED = [cls(slope=0.3) if name == "leaky_relu" else cls() for name, cls in all_kinds("activation").items()]
+BUNDLED = [
+    cls(slope=0.3) if name == "leaky_relu" else cls()
+    for name, cls in all_kinds("activation").items()
+]
 LOSSES = [cls() for cls in all_kinds("loss").values()]
 
 
@@ -46,7 +49,11 @@ def test_derivatives_of_random_formulas_are_those_of_autograd(seed: int) -> None
     slope, bend = formulas.along(traced, {at: 1.0}), None
     bend = formulas.along(slope, {at: 1.0})
     (first,) = torch.autograd.grad(value.sum(), tensor, create_graph=True)
-    second = torch.autograd.grad(first.sum(), tensor)[0] if first.requires_grad else torch.zeros_like(tensor)
+    second = (
+        torch.autograd.grad(first.sum(), tensor)[0]
+        if first.requires_grad
+        else torch.zeros_like(tensor)
+    )
     found = formulas.evaluated([traced, slope, formulas.gradient(traced, at), bend], {"z": z})
     for ours, theirs in zip(found, (value, first, first, second), strict=True):
         np.testing.assert_allclose(ours + 0 * z, theirs.detach().numpy(), rtol=1e-9, atol=1e-9)
@@ -56,13 +63,20 @@ def test_derivatives_of_random_formulas_are_those_of_autograd(seed: int) -> None
 @pytest.mark.parametrize("sigma", BUNDLED, ids=lambda sigma: sigma.kind)
 def test_compiled_activations_are_those_of_numpy(sigma: Activation, dtype: str) -> None:
     z = np.random.default_rng(0).uniform(-4, 4, 101).astype(dtype)
-    unit, arrays = activation_unit(sigma, np.dtype(dtype), 2), [z.copy(), np.empty_like(z), np.empty_like(z)]
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)(unit.native.address)
+    unit, arrays = (
+        activation_unit(sigma, np.dtype(dtype), 2),
+        [z.copy(), np.empty_like(z), np.empty_like(z)],
+    )
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)(
+        unit.native.address
+    )
     function(*(one.ctypes.data for one in arrays), len(z), unit.numbers.ctypes.data)
     exact = z.astype(np.float64)
     expected = [np.asarray(sigma.value(exact)), sigma.derivative(exact), sigma.derivative(exact, 2)]
     for ours, theirs in zip(arrays, expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=40 * np.finfo(dtype).eps, atol=20 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(
+            ours, theirs, rtol=40 * np.finfo(dtype).eps, atol=20 * np.finfo(dtype).eps
+        )
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
@@ -70,14 +84,22 @@ def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss)
     rng, n = np.random.default_rng(1), 50
     C = 3 if loss.many_outputs or loss.vector_labels else 1
     f, v = 2 * rng.standard_normal((n, C)), rng.standard_normal((n, C))
-    labels = rng.standard_normal((n, C)) if loss.labels == "real" else rng.choice([-1.0, 1.0], (n, C))
+    labels = (
+        rng.standard_normal((n, C)) if loss.labels == "real" else rng.choice([-1.0, 1.0], (n, C))
+    )
     labels = rng.integers(0, C, n) if loss.labels == "classes" else labels
     at = torch.from_numpy(f).requires_grad_()
     values = loss.values(at, torch.from_numpy(labels))
     (slope,) = torch.autograd.grad(0.5 * values.sum(), at, create_graph=True)
-    bent = torch.autograd.grad((slope * torch.from_numpy(v)).sum(), at)[0] if slope.requires_grad else 0 * at
+    bent = (
+        torch.autograd.grad((slope * torch.from_numpy(v)).sum(), at)[0]
+        if slope.requires_grad
+        else 0 * at
+    )
     for h, y in ((f, labels), (at.detach(), torch.from_numpy(labels))):
-        np.testing.assert_allclose(0.5 * loss.derivatives(h, y), slope.detach().numpy(), rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(
+            0.5 * loss.derivatives(h, y), slope.detach().numpy(), rtol=1e-13, atol=1e-15
+        )
     delta, out, given = np.empty_like(f), np.empty_like(f), labels.astype(np.float64)
     of_loss, of_curvature = loss_unit(loss, f.dtype), loss_curvature_unit(loss, f.dtype)
     f_at, y_at, v_at, numbers = (array.ctypes.data for array in (f, given, v, of_loss.numbers))

@@ -16,11 +16,18 @@ from dynamics_cli.losses.squared import HalfMse, Mse
 LOSSES: dict[str, Any] = all_kinds("loss")
 
 
-@pytest.mark.parametrize(("loss", "h", "y", "value"), [
-    (Mse(), 3.0, 1.0, 4.0), (HalfMse(), 3.0, 1.0, 2.0), (Logistic(), 0.0, 1.0, np.log(2)),
-    (Logistic(), 2.0, -1.0, np.log1p(np.exp(2))), (Exponential(), 2.0, 1.0, np.exp(-2)),
-    (Hinge(), 0.25, 1.0, 0.75), (Hinge(), 2.0, 1.0, 0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("loss", "h", "y", "value"),
+    [
+        (Mse(), 3.0, 1.0, 4.0),
+        (HalfMse(), 3.0, 1.0, 2.0),
+        (Logistic(), 0.0, 1.0, np.log(2)),
+        (Logistic(), 2.0, -1.0, np.log1p(np.exp(2))),
+        (Exponential(), 2.0, 1.0, np.exp(-2)),
+        (Hinge(), 0.25, 1.0, 0.75),
+        (Hinge(), 2.0, 1.0, 0.0),
+    ],
+)
 def test_values(loss, h, y, value):
     assert loss.values(np.array([h]), np.array([y]))[0] == pytest.approx(value, rel=1e-15)
 

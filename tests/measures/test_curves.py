@@ -43,7 +43,12 @@ def test_plateaus_of_a_noisy_curve_agree_with_brute_force():
     values = np.repeat([1.0, 0.6, 0.2], 40) * np.exp(rng.normal(0, 0.02, 120))
     found = find_plateaus(np.arange(120), values, relative_tolerance=0.1, minimum_fraction=0.1)
     longest = max(
-        ((i, j) for i in range(120) for j in range(i, 120) if values[i : j + 1].max() <= 1.1 * values[i : j + 1].min()),
+        (
+            (i, j)
+            for i in range(120)
+            for j in range(i, 120)
+            if values[i : j + 1].max() <= 1.1 * values[i : j + 1].min()
+        ),
         key=lambda pair: pair[1] - pair[0],
     )
     assert max(found, key=lambda p: p.length).length == longest[1] - longest[0]

@@ -19,7 +19,7 @@ from dynamics_cli.theory.sphere_flow import sphere_flow
 
 ONES = np.ones((3, 2))
 X, Y, W, A = np.eye(3), np.arange(3.0), np.full((4, 3), 0.3), np.ones(4)
-# fmt: off
+
 CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: cluster_directions(ONES, signs=[1, 1]), ValueError, "2 signs for 3 neurons"),
     (lambda: first_below([0, 1, 2], [1.0, 2.0], 0.5), ValueError, "3 iterations but 2 losses"),
@@ -36,10 +36,11 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: sphere_flow(X, Y, W, A, [-1.0]), ValueError, "ascend"),
     (lambda: sphere_flow(X, Y, 0 * W, A, [1.0]), ValueError, "no direction"),
 ]
-# fmt: on
 
 
 @pytest.mark.parametrize(("call", "error", "told"), CALLS, ids=[told for *_, told in CALLS])
-def test_arguments_that_make_no_sense(call: Callable[[], Any], error: type[Exception], told: str) -> None:
+def test_arguments_that_make_no_sense(
+    call: Callable[[], Any], error: type[Exception], told: str
+) -> None:
     with pytest.raises(error, match=told):
         call()

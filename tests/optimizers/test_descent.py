@@ -15,9 +15,14 @@ from tests.training.problems import assert_chunks_are_invisible, random_problem
 
 DEEP = {"kind": "fully_connected", "widths": [5, 4], "activation": "tanh"}
 COSINE = {"kind": "cosine", "warm_up": 50}
-SGD, ADAM, ADAMW, RMSPROP = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop
+SGD, ADAM, ADAMW, RMSPROP = (
+    torch.optim.SGD,
+    torch.optim.Adam,
+    torch.optim.AdamW,
+    torch.optim.RMSprop,
+)
 NESTEROV: dict[str, Any] = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
-# fmt: off
+
 TORCH: list[tuple[dict[str, Any], type[torch.optim.Optimizer], dict[str, Any]]] = [
     ({"kind": "gd"}, SGD, {}),
     ({"kind": "gd", "momentum": 0.9}, SGD, {"momentum": 0.9}),
@@ -27,30 +32,46 @@ TORCH: list[tuple[dict[str, Any], type[torch.optim.Optimizer], dict[str, Any]]] 
     ({"kind": "sgd", **NESTEROV, "batch_size": 2}, SGD, NESTEROV),
     ({"kind": "adam", "weight_decay": 0.1}, ADAM, {"weight_decay": 0.1, "fused": True}),
     ({"kind": "adamw"}, ADAMW, {"fused": True}),
-    ({"kind": "adamw", "weight_decay": 0.3, "batch_size": 4}, ADAMW, {"weight_decay": 0.3, "fused": True}),
+    (
+        {"kind": "adamw", "weight_decay": 0.3, "batch_size": 4},
+        ADAMW,
+        {"weight_decay": 0.3, "fused": True},
+    ),
     ({"kind": "rmsprop"}, RMSPROP, {}),
-    ({"kind": "rmsprop", "decay": 0.9, "momentum": 0.5, "weight_decay": 0.1}, RMSPROP,
-     {"alpha": 0.9, "momentum": 0.5, "weight_decay": 0.1}),
+    (
+        {"kind": "rmsprop", "decay": 0.9, "momentum": 0.5, "weight_decay": 0.1},
+        RMSPROP,
+        {"alpha": 0.9, "momentum": 0.5, "weight_decay": 0.1},
+    ),
 ]
 OTHERS: list[dict[str, Any]] = [
-    {"kind": "sgd", "momentum": 0.5, "batch_size": 2}, {"kind": "group_rmsprop"}, {"kind": "muon"},
+    {"kind": "sgd", "momentum": 0.5, "batch_size": 2},
+    {"kind": "group_rmsprop"},
+    {"kind": "muon"},
     {"kind": "muon", "nesterov": False, "weight_decay": 0.1, "batch_size": 3},
 ]
-# fmt: on
 
 
-def stepper_of(optimizer: dict[str, Any], iterations: int = 1000, **settings: Any) -> tuple[Stepper, Problem]:
+def stepper_of(
+    optimizer: dict[str, Any], iterations: int = 1000, **settings: Any
+) -> tuple[Stepper, Problem]:
     own = {"initialization": {"kind": "default_scaled"}, "architecture": DEEP, "backend": "torch"}
     settings = {**own, **settings}
     one = random_problem(optimizer={"lr": 0.01, "iterations": iterations, **optimizer}, **settings)
     return build_stepper([one], choose([one])), one
 
 
-def by_hand(problem: Problem, dtype: torch.dtype) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
+def by_hand(
+    problem: Problem, dtype: torch.dtype
+) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
     model = problem.config.architecture.build(problem.dataset.d).to(dtype)
     weights = problem.initial_parameters()
     model.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in weights.items()})
-    return model, torch.from_numpy(problem.dataset.x).to(dtype), torch.from_numpy(problem.dataset.y).to(dtype)
+    return (
+        model,
+        torch.from_numpy(problem.dataset.x).to(dtype),
+        torch.from_numpy(problem.dataset.y).to(dtype),
+    )
 
 
 @pytest.mark.parametrize("steps", [40, pytest.param(1000, marks=pytest.mark.long)])
@@ -59,7 +80,9 @@ def by_hand(problem: Problem, dtype: torch.dtype) -> tuple[torch.nn.Module, torc
 def test_the_updates_of_torch_optim(
     optimizer: dict[str, Any], cls: Any, settings: dict[str, Any], dtype: str, steps: int
 ) -> None:
-    if cls is RMSPROP and "momentum" in settings:  # whose steps of one size near a minimum enlarge rounding without end
+    if (
+        cls is RMSPROP and "momentum" in settings
+    ):  # whose steps of one size near a minimum enlarge rounding without end
         steps = min(steps, 100)
     ours, problem = stepper_of(optimizer, dtype=dtype)
     ours.advance(steps)
@@ -73,9 +96,13 @@ def test_the_updates_of_torch_optim(
         problem.loss.total(model(x[chosen]), y[chosen]).backward()
         theirs.param_groups[0]["lr"] = config.step_size(i, 1000)
         theirs.step()
-    rounding = 40 * steps * float(np.finfo(dtype).eps)  # which Adam amplifies where gradients are small
+    rounding = (
+        40 * steps * float(np.finfo(dtype).eps)
+    )  # which Adam amplifies where gradients are small
     for name, weights in model.named_parameters():
-        np.testing.assert_allclose(ours.parameters()[name], weights.detach().numpy(), rtol=0, atol=rounding)
+        np.testing.assert_allclose(
+            ours.parameters()[name], weights.detach().numpy(), rtol=0, atol=rounding
+        )
 
 
 def reference(problem: Problem, step: Any, iterations: int) -> dict[str, np.ndarray]:
@@ -114,16 +141,22 @@ def muon(old: list[np.ndarray]) -> Any:
         return (max(1.0, len(rows) / rows.shape[1]) ** 0.5 * (U * s) @ V).reshape(b.shape)
 
     def step(_: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
-        old[:] = [0.95 * b + g for b, g in zip(old or [0.0] * len(gradients), gradients, strict=True)]
+        old[:] = [
+            0.95 * b + g for b, g in zip(old or [0.0] * len(gradients), gradients, strict=True)
+        ]
         return [0.01 * orthogonal(g + 0.95 * b) for b, g in zip(old, gradients, strict=True)]
 
     return step
 
 
-@pytest.mark.parametrize(("optimizer", "step"), [
-    ({"kind": "group_rmsprop", "decay": 0.9}, normalised(0.9)),
-    ({"kind": "muon"}, muon([])),
-], ids=lambda value: value["kind"] if isinstance(value, dict) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("optimizer", "step"),
+    [
+        ({"kind": "group_rmsprop", "decay": 0.9}, normalised(0.9)),
+        ({"kind": "muon"}, muon([])),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
+)
 def test_updates_by_their_formulas(optimizer: dict[str, Any], step: Any) -> None:
     ours, problem = stepper_of(optimizer, 60)
     ours.advance(60)
@@ -131,6 +164,8 @@ def test_updates_by_their_formulas(optimizer: dict[str, Any], step: Any) -> None
         np.testing.assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("optimizer", [*(first for first, *_ in TORCH), *OTHERS], ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(
+    "optimizer", [*(first for first, *_ in TORCH), *OTHERS], ids=lambda value: str(value)[:60]
+)
 def test_every_optimizer_goes_on_with_the_same_bits(optimizer: dict[str, Any]) -> None:
     assert_chunks_are_invisible(lambda: stepper_of(optimizer, 30)[0], 30)

@@ -18,13 +18,20 @@ POINTS: dict[str, Any] = {
     "initialization": {"kind": "balanced", "scale": 0.01},
     "loss": {"kind": "mse"},
     "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 600},
-    "record": {"snapshots": {"kind": "geometric", "ratio": 1.3}, "measures": ["weight_norm", "kernel_alignment"]},
+    "record": {
+        "snapshots": {"kind": "geometric", "ratio": 1.3},
+        "measures": ["weight_norm", "kernel_alignment"],
+    },
     "backend": "compiled",
 }
 PLANE: dict[str, Any] = {
     **POINTS,
     "name": "plane",
-    "dataset": {"kind": "points", "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]], "y": [1, 1, -1, -1]},
+    "dataset": {
+        "kind": "points",
+        "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]],
+        "y": [1, 1, -1, -1],
+    },
     "loss": {"kind": "logistic"},
     "record": {"snapshots": {"kind": "geometric", "ratio": 2.0}, "measures": ["train_accuracy"]},
 }
@@ -50,7 +57,12 @@ def points(outputs: Path) -> Any:
 def swept(outputs: Path) -> Any:
     """A sweep of 3 x 2 settings and 2 seeds, some of whose jobs diverge."""
     grid = {"optimizer.lr": [0.01, 0.02, 1e6], "architecture.width": [2, 4]}
-    return dyn.sweep(POINTS, grid, seeds=2, overrides={"optimizer.iterations": 40, "record.measures": ["weight_norm"]})
+    return dyn.sweep(
+        POINTS,
+        grid,
+        seeds=2,
+        overrides={"optimizer.iterations": 40, "record.measures": ["weight_norm"]},
+    )
 
 
 @pytest.fixture(scope="session")

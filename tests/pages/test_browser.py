@@ -47,9 +47,13 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
 
     yield open_page
     for tab, file, asked, said in opened:
-        assert {url.partition("#")[0] for url in asked if not url.startswith("data:image/")} == {file.as_uri()}
+        assert {url.partition("#")[0] for url in asked if not url.startswith("data:image/")} == {
+            file.as_uri()
+        }
         assert said == []
-        tab.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+        tab.evaluate(
+            files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+        )
         found = tab.evaluate("axe.run()")
         assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
         tab.close()
@@ -87,18 +91,29 @@ def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, poin
     slider = tab.get_by_role("slider", name="State of training")
     slider.focus()
     before = {kind: pixels(tab, kind) for kind in ("function", "rays")}
-    for keys, k in ((["ArrowLeft"] * 3, last - 3), (["Home"], 0), (["ArrowRight"] * 4, 4), (["End"], last)):
+    for keys, k in (
+        (["ArrowLeft"] * 3, last - 3),
+        (["Home"], 0),
+        (["ArrowRight"] * 4, 4),
+        (["End"], last),
+    ):
         for one in keys:
             tab.keyboard.press(one)
         assert row(tab, "iteration") == steps[k]
         named = {name.replace("_", " "): values[k] for name, values in points.measures.items()}
         named |= {"loss": points.losses[steps[k]]}
-        assert {name: row(tab, name) for name in named} == pytest.approx(named, rel=6e-3)  # three digits
+        assert {name: row(tab, name) for name in named} == pytest.approx(
+            named, rel=6e-3
+        )  # three digits
         assert slider.get_attribute("aria-valuetext").startswith(f"iteration {steps[k]},")
         for kind, former in before.items():
             assert (pixels(tab, kind) == former) == (k == last), (kind, k)
-    marks = tab.evaluate("[...document.querySelectorAll('.mark')].map((mark) => mark.style.transform)")
-    assert len(marks) == 7  # the loss, two measures, norms, directions, singular values, stable rank
+    marks = tab.evaluate(
+        "[...document.querySelectorAll('.mark')].map((mark) => mark.style.transform)"
+    )
+    assert (
+        len(marks) == 7
+    )  # the loss, two measures, norms, directions, singular values, stable rank
     assert all(marks)
     tab.get_by_role("button", name="first state").click()
     tab.get_by_role("button", name="next state").click()
@@ -158,7 +173,9 @@ def test_decision_regions_are_those_of_the_network(show: Show, outputs: Path) ->
         across = (x[0] - window[0]) / (window[1] - window[0]) * box["width"]
         down = (window[3] - x[1]) / (window[3] - window[2]) * box["height"]
         red, _, blue = picture.getpixel((round(across), round(down)))
-        assert (blue > red) == (run.network(-1)(np.array([x]))[0] > 0), x  # violet where positive, red where negative
+        assert (blue > red) == (run.network(-1)(np.array([x]))[0] > 0), (
+            x
+        )  # violet where positive, red where negative
 
 
 def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
@@ -192,7 +209,9 @@ def test_jobs_are_sorted(size: str, show: Show, swept: Any) -> None:
     tab = show(dyn.page(swept), size)
     rows = Sweep(swept.path).rows
     tab.get_by_role("button", name="weight_norm", exact=True).click()
-    finite = sorted((row for row in rows if np.isfinite(row["weight_norm"])), key=lambda row: row["weight_norm"])
+    finite = sorted(
+        (row for row in rows if np.isfinite(row["weight_norm"])), key=lambda row: row["weight_norm"]
+    )
     assert jobs(tab)[: len(finite)] == [str(row["job"]) for row in finite]
     tab.get_by_role("button", name="weight_norm").click()
     assert jobs(tab)[: len(finite)] == [str(row["job"]) for row in finite[::-1]]
@@ -219,7 +238,9 @@ def test_curves_are_saved(show: Show, points: Run, tmp_path: Path) -> None:
 
 def test_figures_and_papers(show: Show, figure: Any) -> None:
     tab = show(dyn.page("boursier2022"))
-    assert tab.evaluate("[...document.images].every((image) => image.complete && image.naturalWidth > 500)")
+    assert tab.evaluate(
+        "[...document.images].every((image) => image.complete && image.naturalWidth > 500)"
+    )
     assert tab.locator("table.claims tbody tr").count() == len(figure.claims)
 
 
@@ -234,16 +255,34 @@ def test_sizes_and_colours(size: str, scheme: str, show: Show, points: Run, tmp_
     assert len(tab.screenshot()) > 10000
 
 
-def test_hostile_names_and_values_are_texts(show: Show, figure: Any, points: Run, tmp_path: Path) -> None:
+def test_hostile_names_and_values_are_texts(
+    show: Show, figure: Any, points: Run, tmp_path: Path
+) -> None:
     about = {
-        "figure": HOSTILE, "title": HOSTILE, "caption": HOSTILE * 10 + "x" * 10**7,
-        "claims": [{**figure.claims[0].as_dict(), "statement": HOSTILE, "source": HOSTILE, "measured": None}],
-        "numbers": {HOSTILE: 1.0}, "overrides": [HOSTILE], "seeds": 1, "provenance": {HOSTILE: HOSTILE},
-    }  # fmt: skip
+        "figure": HOSTILE,
+        "title": HOSTILE,
+        "caption": HOSTILE * 10 + "x" * 10**7,
+        "claims": [
+            {
+                **figure.claims[0].as_dict(),
+                "statement": HOSTILE,
+                "source": HOSTILE,
+                "measured": None,
+            }
+        ],
+        "numbers": {HOSTILE: 1.0},
+        "overrides": [HOSTILE],
+        "seeds": 1,
+        "provenance": {HOSTILE: HOSTILE},
+    }
     file = write_document(tmp_path / "hostile.json", about, [], figure.runs)
     page = dyn.page(file)
     line = page.curve([0.0, 1.0, 2.0], [np.nan, np.inf, -np.inf], HOSTILE, **LOOK)
-    page.body.append(page.panel("chart", HOSTILE, HOSTILE, lines=[line], log={"x": True, "y": True}, label=HOSTILE))
+    page.body.append(
+        page.panel(
+            "chart", HOSTILE, HOSTILE, lines=[line], log={"x": True, "y": True}, label=HOSTILE
+        )
+    )
     tab = show(page)
     assert tab.title() == "hostile"
     assert tab.evaluate("document.querySelectorAll('img, script[src]').length") == 0

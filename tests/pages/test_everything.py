@@ -40,46 +40,74 @@ FITTED: dict[str, Any] = {
 Cell = Mapping[str, Any]
 Configs = Mapping[str, Callable[[], Any]]
 CELLS = [dict(zip(FACTORS, values, strict=True)) for values in product(*FACTORS.values())]
-FEW = [dict(zip(FACTORS, values, strict=True)) for values in (
-    (1, "convolutional", "cross_entropy", "classes"), (2, "diagonal_linear", "half_mse", "scalar"),
-    (3, "fully_connected", "mse", "vector"), (2, "residual", "exponential", "classes"),
-    (1, "transformer", "hinge", "classes"), (2, "two_layer", "logistic", "classes"), (1, "two_layer", "mse", "scalar"),
-)]  # fmt: skip
+FEW = [
+    dict(zip(FACTORS, values, strict=True))
+    for values in (
+        (1, "convolutional", "cross_entropy", "classes"),
+        (2, "diagonal_linear", "half_mse", "scalar"),
+        (3, "fully_connected", "mse", "vector"),
+        (2, "residual", "exponential", "classes"),
+        (1, "transformer", "hinge", "classes"),
+        (2, "two_layer", "logistic", "classes"),
+        (1, "two_layer", "mse", "scalar"),
+    )
+]
 """Every value of every factor, where there is a network for it."""
 
 
 def config_of(cell: Cell, folder: Path) -> dict[str, Any]:
     """Return the config of a cell: the example of its architecture on 6 points and 3 held-out ones."""
     d, loss = cell["inputs"], all_kinds("loss")[cell["loss"]]
-    architecture, turn = all_kinds("architecture")[cell["architecture"]], list(all_kinds("activation").items())
+    architecture, turn = (
+        all_kinds("architecture")[cell["architecture"]],
+        list(all_kinds("activation").items()),
+    )
     config: dict[str, Any] = yaml.safe_load(example(architecture))
     rng = np.random.default_rng(d)
     classes = np.arange(9) % (2 if loss.labels == "signs" else 3)
-    y = {"scalar": rng.standard_normal(9), "vector": rng.standard_normal((9, 2)),
-         "classes": 2.0 * classes - 1 if loss.labels == "signs" else classes}[cell["labels"]]  # fmt: skip
+    y = {
+        "scalar": rng.standard_normal(9),
+        "vector": rng.standard_normal((9, 2)),
+        "classes": 2.0 * classes - 1 if loss.labels == "signs" else classes,
+    }[cell["labels"]]
     x, file = rng.standard_normal((9, d)), folder / f"{d}-{cell['labels']}-{loss.labels}.npz"
     np.savez(file, x=x[:6], y=y[:6], x_test=x[6:], y_test=y[6:])
     network = config["architecture"] | FITTED.get(cell["architecture"], lambda d: {})(d)
     if "activation" in architecture.model_fields:  # each in turn
         name, activation = turn[CELLS.index(cell) % len(turn)]
         network["activation"] = yaml.safe_load(activation.example or f"{{kind: {name}}}")
-    outputs = {"scalar": None, "vector": 2, "classes": 3 if loss.many_outputs else 1}[cell["labels"]]
+    outputs = {"scalar": None, "vector": 2, "classes": 3 if loss.many_outputs else 1}[
+        cell["labels"]
+    ]
     network.pop("outputs", None)
     if outputs is not None and "outputs" in architecture.model_fields:
         network["outputs"] = outputs
-    config |= {"name": "cell", "dataset": {"kind": "file", "path": str(file)}, "architecture": network}
-    config |= {"loss": {"kind": cell["loss"]}, "record": {"snapshots": {"kind": "every", "interval": 1}}}
+    config |= {
+        "name": "cell",
+        "dataset": {"kind": "file", "path": str(file)},
+        "architecture": network,
+    }
+    config |= {
+        "loss": {"kind": cell["loss"]},
+        "record": {"snapshots": {"kind": "every", "interval": 1}},
+    }
     return {**config, "optimizer": {**config["optimizer"], "iterations": 4}}
 
 
 def shortened(config: Any) -> Any:
     """Return a config that ends after four iterations and records each of them, its grid left out."""
     loaded = dyn.load_config(config, {"sweep": None}, check_files_exist=False)
-    short = {"points": 4, "until": 0.1} if "points" in type(loaded.optimizer).model_fields else {"iterations": 4}
+    short = (
+        {"points": 4, "until": 0.1}
+        if "points" in type(loaded.optimizer).model_fields
+        else {"iterations": 4}
+    )
     if getattr(loaded.optimizer, "epochs", None):
         short["epochs"] = None
     changes = {f"optimizer.{key}": value for key, value in short.items()}
-    return dyn.load_config(config, {"sweep": None, "record.snapshots": {"kind": "every", "interval": 1}, **changes})
+    return dyn.load_config(
+        config, {"sweep": None, "record.snapshots": {"kind": "every", "interval": 1}, **changes}
+    )
 
 
 def look_at(run: Run, seen: set[Any] | None = None) -> None:
@@ -95,14 +123,18 @@ def look_at(run: Run, seen: set[Any] | None = None) -> None:
             if seen is None or name not in seen:
                 figure.draw_without_rendering()
             assert figure.axes
-            assert all(axes.has_data() or axes.texts or not axes.axison for axes in figure.axes), name
+            assert all(axes.has_data() or axes.texts or not axes.axison for axes in figure.axes), (
+                name
+            )
         if seen is not None:
             seen.add(name)
     html = dyn.page(run).html()
     assert len(described(html)["panels"]) > 1 or not run.parameters
     for panel in described(html)["panels"]:
         lines = panel.get("lines", ())
-        assert not lines or any(np.isfinite(unpacked(html, line["y"])).any() for line in lines), lines
+        assert not lines or any(np.isfinite(unpacked(html, line["y"])).any() for line in lines), (
+            lines
+        )
 
 
 def pairs(cell: Cell) -> set[Any]:
@@ -124,7 +156,10 @@ def looked_at(configs: Configs, folder: Path, seen: set[Any] | None = None) -> t
     for k, (name, config) in enumerate(configs.items()):
         try:
             run = dyn.train(config(), out=folder / str(k))
-        except (InputError, DataMissingError):  # such labels have no such loss; some data must be got first
+        except (
+            InputError,
+            DataMissingError,
+        ):  # such labels have no such loss; some data must be got first
             refused += 1
             continue
         try:
@@ -174,11 +209,18 @@ def test_pairs_of_the_grid_have_panels_and_pages(tmp_path: Path) -> None:
 
 def test_what_the_grid_found(tmp_path: Path) -> None:
     """Inputs that are no points of a plane; one output that is asked for by its number."""
-    (tmp_path / "e.yaml").write_text(example(all_kinds("dataset")["matrix_completion"]), encoding="utf-8")
+    (tmp_path / "e.yaml").write_text(
+        example(all_kinds("dataset")["matrix_completion"]), encoding="utf-8"
+    )
     entries = shortened(tmp_path / "e.yaml")
-    one = config_of({"inputs": 2, "architecture": "two_layer", "loss": "mse", "labels": "scalar"}, tmp_path)
+    one = config_of(
+        {"inputs": 2, "architecture": "two_layer", "loss": "mse", "labels": "scalar"}, tmp_path
+    )
     one["architecture"]["outputs"] = 1
-    assert looked_at({"entries": lambda: entries, "one": lambda: one}, tmp_path, {"spectrum"}) == (2, 0)
+    assert looked_at({"entries": lambda: entries, "one": lambda: one}, tmp_path, {"spectrum"}) == (
+        2,
+        0,
+    )
 
 
 @pytest.mark.long
@@ -191,6 +233,8 @@ def test_every_example_has_panels_and_a_page(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_every_bundled_config_has_panels_and_a_page(tmp_path: Path) -> None:
-    drawn, refused = looked_at({name: partial(shortened, file) for name, file in bundled_configs().items()}, tmp_path)
+    drawn, refused = looked_at(
+        {name: partial(shortened, file) for name, file in bundled_configs().items()}, tmp_path
+    )
     print(f"{drawn} bundled configs drawn, {refused} without their data")
     assert (drawn + refused, refused <= 8) == (len(bundled_configs()), True)

@@ -32,7 +32,9 @@ ASSETS = Path(make.__file__).parent / "assets"
 
 
 def described(html: str) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json" id="described">(.*?)</script>', html, re.DOTALL)
+    found = re.search(
+        r'<script type="application/json" id="described">(.*?)</script>', html, re.DOTALL
+    )
     assert found is not None
     document: dict[str, Any] = json.loads(found[1])
     return document
@@ -49,13 +51,19 @@ def unpacked(html: str, stored: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 def panels(html: str, kind: str) -> list[dict[str, Any]]:
     """Return the charts of a page, or the scenes of a name."""
-    return [panel for panel in described(html)["panels"] if kind in (panel["kind"], panel.get("name"))]
+    return [
+        panel for panel in described(html)["panels"] if kind in (panel["kind"], panel.get("name"))
+    ]
 
 
 def rows(html: str, kind: str, role: str, state: int) -> np.ndarray[Any, Any]:
     """Return the rows of a state of the layer of a scene that draws a role."""
     (panel,) = panels(html, kind)
-    layer = next(layer for layer in panel["layers"] if role in layer["colors"] and layer["form"] != "segments")
+    layer = next(
+        layer
+        for layer in panel["layers"]
+        if role in layer["colors"] and layer["form"] != "segments"
+    )
     counts = unpacked(html, layer["counts"])
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(int)
     k = state if layer["moves"] else 0
@@ -73,13 +81,19 @@ def test_curves_and_states_are_those_of_the_run_to_the_last_bit(points: Run) -> 
     np.testing.assert_array_equal(measured["weight norm"], points.measures["weight_norm"])
     np.testing.assert_array_equal(measured["loss"], points.losses[points.snapshot_iterations])
     x, values = rows(html, "function", "function", 5).T
-    W, a = (np.asarray(points.parameters[name][5], float) for name in ("hidden_weight", "output_weight"))
+    W, a = (
+        np.asarray(points.parameters[name][5], float) for name in ("hidden_weight", "output_weight")
+    )
     by_hand = np.maximum(np.outer(x, W[:, 0]) + W[:, 1], 0) @ a
     np.testing.assert_allclose(values, by_hand, rtol=1e-5, atol=1e-9)
-    np.testing.assert_array_equal(rows(html, "rays", "positive", 5)[:, :2], points.parameters["hidden_weight"][5])
+    np.testing.assert_array_equal(
+        rows(html, "rays", "positive", 5)[:, :2], points.parameters["hidden_weight"][5]
+    )
 
 
-def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(document, "MOST_POINTS", 2**14)
     page = Page("long", "long")
     rng = np.random.default_rng(0)
@@ -104,8 +118,15 @@ def test_the_policy_names_the_script_and_the_style_and_allows_nothing_else(point
     (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
     allowed = dict(part.split(" ", 1) for part in policy.replace("&#x27;", "'").split("; "))
     for name, text in (("script-src", script), ("style-src", style)):
-        assert allowed[name] == f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-    assert (allowed["default-src"], allowed["img-src"], "unsafe" in policy) == ("'none'", "data:", False)
+        assert (
+            allowed[name]
+            == f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        )
+    assert (allowed["default-src"], allowed["img-src"], "unsafe" in policy) == (
+        "'none'",
+        "data:",
+        False,
+    )
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
     assert len(Page("empty", "empty").html()) <= 300_000
 
@@ -124,7 +145,9 @@ def test_texts_are_escaped_and_cut() -> None:
     assert shown("x" * 10**7) == f"{'x' * 2000}… (10,000,000 characters)"
     assert shown("\udcff") == "\\udcff"
     page = Page(HOSTILE, HOSTILE)
-    page.body.append(page.panel("chart", HOSTILE, HOSTILE, lines=[page.curve([0.0], [np.nan], HOSTILE, **LOOK)]))
+    page.body.append(
+        page.panel("chart", HOSTILE, HOSTILE, lines=[page.curve([0.0], [np.nan], HOSTILE, **LOOK)])
+    )
     html = page.html()
     assert html.count("</script>") == len(re.findall("<script[ >]", html)) == 4
     assert "<img" not in html
@@ -141,7 +164,9 @@ def test_a_run_that_diverged_and_one_that_recorded_nothing_have_pages(outputs: P
     assert [panel["kind"] for panel in described(dyn.page(bare).html())["panels"]] == ["chart"]
 
 
-def test_theory_and_levels_stand_beside_the_curves(points: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_theory_and_levels_stand_beside_the_curves(
+    points: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     curve = Curve("norm", np.arange(3.0), np.ones((3, 1)), np.full((3, 1), 7.0))
     flat = SimpleNamespace(name="flat", curves={"norm": curve}, violated=[])
     monkeypatch.setattr("dynamics_cli.pages.run.predictions", lambda run: [flat])
@@ -170,7 +195,10 @@ def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
     html = dyn.page(run).html()
     lines = [line["name"] for chart in panels(html, "chart") for line in chart["lines"]]
     shown = [one["name"] for one in described(html)["states"]["numbers"]]
-    for name, columns in (("hessian trace by block", ["first", "last"]), ("kernel eigenvalues", ["1", "2", "3", "4"])):
+    for name, columns in (
+        ("hessian trace by block", ["first", "last"]),
+        ("kernel eigenvalues", ["1", "2", "3", "4"]),
+    ):
         for column in columns:
             assert column in lines
             assert f"{name} {column}" in shown
@@ -179,8 +207,13 @@ def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
     assert (accuracy["log"]["y"], accuracy["reach"]) == (False, [0.5, 1.0])
     assert "<figcaption>many, 20 of 30 numbers</figcaption>" in html
     assert "<figcaption>lost</figcaption><p>No finite value is recorded.</p>" in html
-    beside = dyn.page(run, dyn.train(PLANE, changes, measures=["test_loss", "test_accuracy"])).html()
-    assert sorted(re.findall("<figcaption>(held-out [^<]*)<", beside)) == ["held-out accuracy", "held-out loss"]
+    beside = dyn.page(
+        run, dyn.train(PLANE, changes, measures=["test_loss", "test_accuracy"])
+    ).html()
+    assert sorted(re.findall("<figcaption>(held-out [^<]*)<", beside)) == [
+        "held-out accuracy",
+        "held-out loss",
+    ]
 
 
 def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
@@ -191,10 +224,18 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
         values = unpacked(html, column["at"])
         if not column["words"]:
             cells = [row[column["name"]] for row in rows]
-            np.testing.assert_array_equal(values, [np.nan if cell is None else cell for cell in cells])
-    assert panel["chosen"] == {"x": "optimizer.lr", "y": "architecture.width", "colour": "weight_norm"}
+            np.testing.assert_array_equal(
+                values, [np.nan if cell is None else cell for cell in cells]
+            )
+    assert panel["chosen"] == {
+        "x": "optimizer.lr",
+        "y": "architecture.width",
+        "colour": "weight_norm",
+    }
     status = next(column for column in panel["columns"] if column["name"] == "status")
-    assert [status["words"][int(k)] for k in unpacked(html, status["at"])] == [row["status"] for row in rows]
+    assert [status["words"][int(k)] for k in unpacked(html, status["at"])] == [
+        row["status"] for row in rows
+    ]
     assert set(status["words"]) == {"complete", "diverged"}
     final, *_, curves = panels(html, "chart")
     assert (final["label"], curves["label"]) == ("optimizer.lr", "iteration")
@@ -215,7 +256,11 @@ def test_a_figure_has_every_claim_its_picture_and_its_command(figure: Any, outpu
     assert f"data:image/png;base64,{base64.b64encode(picture).decode()}" in html
     assert "<code>dyn reproduce boursier2022-fig2</code>" in html
     assert dyn.page(figure).html() == html
-    dyn.sweep({**POINTS, "name": "boursier2022-swept"}, {"optimizer.lr": [1, 2]}, overrides={"optimizer.iterations": 2})
+    dyn.sweep(
+        {**POINTS, "name": "boursier2022-swept"},
+        {"optimizer.lr": [1, 2]},
+        overrides={"optimizer.iterations": 2},
+    )
     paper = dyn.page("boursier2022").html()  # a sweep's name that begins so is no obstacle
     assert "<code>dyn reproduce boursier2022-fig3</code>" in paper  # not reproduced here yet
     with pytest.raises(UsageError, match="a figure and a paper have a page each"):
@@ -224,8 +269,12 @@ def test_a_figure_has_every_claim_its_picture_and_its_command(figure: Any, outpu
 
 def test_a_picture_that_was_changed_is_not_shown(figure: Any, tmp_path: Path) -> None:
     for file in figure.files:
-        (tmp_path / file.name).write_bytes(file.read_bytes() + (b"x" if file.suffix == ".png" else b""))
-    with pytest.raises(RunError, match="not what was written with its JSON .*dyn reproduce boursier2022-fig2"):
+        (tmp_path / file.name).write_bytes(
+            file.read_bytes() + (b"x" if file.suffix == ".png" else b"")
+        )
+    with pytest.raises(
+        RunError, match="not what was written with its JSON .*dyn reproduce boursier2022-fig2"
+    ):
         dyn.page(tmp_path / "boursier2022-fig2.json")
 
 
@@ -233,13 +282,19 @@ def test_the_command(points: Run, tmp_path: Path) -> None:
     file = tmp_path / "p.html"
     done = CliRunner().invoke(main, ["page", str(points.path), "-o", str(file), "--json"])
     assert json.loads(done.stdout) == {"file": str(file), "bytes": file.stat().st_size}
-    assert CliRunner().invoke(main, ["page", points.path.name]).stdout.endswith(f"pages/{points.path.name}.html\n")
+    assert (
+        CliRunner()
+        .invoke(main, ["page", points.path.name])
+        .stdout.endswith(f"pages/{points.path.name}.html\n")
+    )
     for wrong in (["page"], ["page", "latest", "--all"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2
 
 
 def test_the_library_is_the_one_that_is_noted() -> None:
-    noted = dict(re.findall(r"`(uplot[\w.]+)` \| `([0-9a-f]{64})`", (ASSETS / "README.md").read_text()))
+    noted = dict(
+        re.findall(r"`(uplot[\w.]+)` \| `([0-9a-f]{64})`", (ASSETS / "README.md").read_text())
+    )
     assert set(noted) == {"uplot.min.js", "uplot.min.css", "uplot.LICENSE"}
     for name, digest in noted.items():
         assert hashlib.sha256((ASSETS / name).read_bytes()).hexdigest() == digest

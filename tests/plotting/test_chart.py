@@ -26,12 +26,23 @@ def words(axes: Any) -> list[str]:
     return [text.get_text() for text in axes.texts]
 
 
-@pytest.mark.parametrize(("values", "scale"), [
-    ([1.0, 0.5, 0.06], "linear"), ([1.0, 0.5, 0.04], "log"), ([1.0, 1e-9, 0.0], "log"), ([1.0, 0.9, 0.0], "linear"),
-    ([1.0, np.nan, 1e-4, np.inf], "log"), ([1.0, -1e-3], "linear"), ([0.0, 0.0], "linear"), ([np.nan], "linear"),
-    ([], "linear"),
-])  # fmt: skip
-def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(values: list[float], scale: str) -> None:
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([1.0, 0.5, 0.06], "linear"),
+        ([1.0, 0.5, 0.04], "log"),
+        ([1.0, 1e-9, 0.0], "log"),
+        ([1.0, 0.9, 0.0], "linear"),
+        ([1.0, np.nan, 1e-4, np.inf], "log"),
+        ([1.0, -1e-3], "linear"),
+        ([0.0, 0.0], "linear"),
+        ([np.nan], "linear"),
+        ([], "linear"),
+    ],
+)
+def test_a_log_axis_needs_positive_values_over_a_factor_of_twenty(
+    values: list[float], scale: str
+) -> None:
     line = Line(x=np.arange(len(values)), y=values)
     assert Chart(lines=[line], ylabel="y").log_y == (scale == "log")
 
@@ -40,10 +51,14 @@ def test_what_is_over_at_once_is_drawn_over_log_time() -> None:
     early, late = 1 + np.exp(-T / 5), 10 + 0.05 * T / 1000
 
     def scale(*curves: Any, x: Any = T) -> str:
-        return "log" if Chart(lines=[Line(x=x, y=y) for y in curves], ylabel="y").log_x else "linear"
+        return (
+            "log" if Chart(lines=[Line(x=x, y=y) for y in curves], ylabel="y").log_x else "linear"
+        )
 
     assert scale(early) == "log"
-    assert scale(np.exp(-T / 300)) == scale(np.exp(-T / 5)) == "linear"  # its logarithm falls at a steady pace
+    assert (
+        scale(np.exp(-T / 300)) == scale(np.exp(-T / 5)) == "linear"
+    )  # its logarithm falls at a steady pace
     assert scale(np.ones(1000)) == "linear"
     assert scale(np.stack([early, late], axis=1)) == "log"  # columns count by their variation
     assert scale(early, late, late) == "linear"  # curves count alike
@@ -64,10 +79,15 @@ def test_curve_plateaus_and_labels() -> None:
     assert words(axes) == ["0.5", "0.1"]
 
 
-@pytest.mark.parametrize(("plateaus", "log", "scale"), [
-    ([(1.0, 0, 300)], None, "log"), ([(1.0, 0, 300), (0.5, 400, 700)], None, "linear"),
-    ([(1.0, 0, 300), (0.5, 400, 700)], "y", "log"), ([(1.0, 0, 300), (1e-3, 400, 700)], None, "log"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("plateaus", "log", "scale"),
+    [
+        ([(1.0, 0, 300)], None, "log"),
+        ([(1.0, 0, 300), (0.5, 400, 700)], None, "linear"),
+        ([(1.0, 0, 300), (0.5, 400, 700)], "y", "log"),
+        ([(1.0, 0, 300), (1e-3, 400, 700)], None, "log"),
+    ],
+)
 def test_a_log_axis_does_not_hide_plateaus(plateaus: Any, log: Any, scale: str) -> None:
     line = Line(x=T, y=np.exp(-T / 50.0))
     axes, _ = drawn(line, plateaus=[Level(*one) for one in plateaus], log=log)
@@ -78,13 +98,18 @@ def test_a_log_axis_does_not_hide_plateaus(plateaus: Any, log: Any, scale: str) 
 @pytest.mark.parametrize("log", ["x", "y", "xy", "none", None])
 @pytest.mark.parametrize("m", [0, 1, 3])
 def test_degenerate_curves_are_drawn(y: list[float], log: Any, m: int) -> None:
-    axes, _ = drawn(Line(x=[0, 1], y=np.repeat(np.array(y)[:, None], m, axis=1)), Line(x=[], y=[]), log=log)
+    axes, _ = drawn(
+        Line(x=[0, 1], y=np.repeat(np.array(y)[:, None], m, axis=1)), Line(x=[], y=[]), log=log
+    )
     assert axes.get_xlim()[0] < axes.get_xlim()[1]
     assert axes.get_ylim()[0] < axes.get_ylim()[1]
 
 
 def test_several_charts_have_letters_and_one_legend_where_they_have_the_same_lines() -> None:
-    chart = Chart(lines=[Line(x=[0, 5], y=[1.0, 2.0], name="a"), Line(x=[0, 5], y=[1, 2], **look(9))], ylabel="y")
+    chart = Chart(
+        lines=[Line(x=[0, 5], y=[1.0, 2.0], name="a"), Line(x=[0, 5], y=[1, 2], **look(9))],
+        ylabel="y",
+    )
     figure = draw_charts([chart] * 4, 3)
     assert [axes.get_title(loc="left")[:3] for axes in figure.axes] == ["(a)", "(b)", "(c)", "(d)"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a"]

@@ -8,11 +8,20 @@ from hypothesis.extra import numpy as hnp
 
 from dynamics_cli.plotting.time_axis import decimate
 
-VALUES = hnp.arrays(np.float64, st.integers(1, 400), elements=st.floats(-1e6, 1e6) | st.just(np.nan) | st.just(np.inf))
+VALUES = hnp.arrays(
+    np.float64,
+    st.integers(1, 400),
+    elements=st.floats(-1e6, 1e6) | st.just(np.nan) | st.just(np.inf),
+)
 
 
 @settings(deadline=None, max_examples=150)
-@given(y=VALUES, columns=st.integers(1, 20), log=st.sampled_from([False, True, None]), seed=st.integers(0, 99))
+@given(
+    y=VALUES,
+    columns=st.integers(1, 20),
+    log=st.sampled_from([False, True, None]),
+    seed=st.integers(0, 99),
+)
 def test_extremes_endpoints_and_gaps_of_every_column_survive(y, columns, log, seed):
     x = np.sort(np.random.default_rng(seed).integers(0, 500, len(y))).astype(float)
     kept_x, kept_y = decimate(x, y, columns=columns, log=log)
@@ -22,7 +31,10 @@ def test_extremes_endpoints_and_gaps_of_every_column_survive(y, columns, log, se
     assert kept_x[-1] == x[-1]
     assert np.array_equal(kept_y[[0, -1]], y[[0, -1]], equal_nan=True)
     finite, kept_finite = y[np.isfinite(y)], kept_y[np.isfinite(kept_y)]
-    assert len(finite) == 0 or (finite.min(), finite.max()) == (kept_finite.min(), kept_finite.max())
+    assert len(finite) == 0 or (finite.min(), finite.max()) == (
+        kept_finite.min(),
+        kept_finite.max(),
+    )
     assert np.isfinite(y).all() == np.isfinite(kept_y).all()
     pairs = set(zip(x.tolist(), np.nan_to_num(y, nan=7e7).tolist(), strict=True))
     assert pairs >= set(zip(kept_x.tolist(), np.nan_to_num(kept_y, nan=7e7).tolist(), strict=True))
@@ -35,9 +47,14 @@ def test_log_columns_keep_the_start():
     assert len(kept_x) <= 1200
 
 
-@pytest.mark.parametrize(("x", "y", "message"), [
-    ([0, 1], [0], "same length"), ([1, 0], [0, 0], "must not decrease"), ([0, np.nan], [0, 0], "must be finite"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ([0, 1], [0], "same length"),
+        ([1, 0], [0, 0], "must not decrease"),
+        ([0, np.nan], [0, 0], "must be finite"),
+    ],
+)
 def test_bad_curves_are_refused(x, y, message):
     with pytest.raises(ValueError, match=message):
         decimate(x, y)

@@ -9,7 +9,17 @@ import pytest
 
 from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, default_window, line_scene
 from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
-from dynamics_cli.plotting.scene import ZERO, DrawnScene, Role, Scene, SceneLayer, draw_scene, fixed, levels, tint
+from dynamics_cli.plotting.scene import (
+    ZERO,
+    DrawnScene,
+    Role,
+    Scene,
+    SceneLayer,
+    draw_scene,
+    fixed,
+    levels,
+    tint,
+)
 from dynamics_cli.plotting.style import MARKER, PALETTE, new_figure
 
 X, Y = np.array([-0.5, 2.0]), np.array([-1.0, 1.0])
@@ -35,7 +45,11 @@ def line(*states: LineNetwork, x: Any = X, y: Any = Y, frame: Frame = FRAME) -> 
 
 def lines(panel: DrawnScene) -> dict[str, Any]:
     assert panel.right is not None
-    return dict(zip(("stars", "function", "data"), sorted(panel.right.lines, key=len_of_marker), strict=True))
+    return dict(
+        zip(
+            ("stars", "function", "data"), sorted(panel.right.lines, key=len_of_marker), strict=True
+        )
+    )
 
 
 def len_of_marker(artist: Any) -> int:
@@ -43,7 +57,10 @@ def len_of_marker(artist: Any) -> int:
 
 
 def test_data_function_and_stars_are_where_they_belong() -> None:
-    kinks, outputs = np.array([-0.5, 0.123456, 2.0, 9.0, np.inf, np.nan]), np.array([0.4, -0.3, 0.1, 1.0, 1.0, 0.0])
+    kinks, outputs = (
+        np.array([-0.5, 0.123456, 2.0, 9.0, np.inf, np.nan]),
+        np.array([0.4, -0.3, 0.1, 1.0, 1.0, 0.0]),
+    )
     panel = drawn(line(LineNetwork(relu, kinks, outputs)))
     found = lines(panel)
     assert np.array_equal(found["data"].get_xydata(), np.column_stack([X, Y]))
@@ -52,7 +69,9 @@ def test_data_function_and_stars_are_where_they_belong() -> None:
     stars = found["stars"].get_xydata()
     assert np.array_equal(stars[:3], np.column_stack([kinks[:3], outputs[:3]]))
     assert np.isnan(stars[3:]).all()
-    colors = [found[name].get_markerfacecolor() for name in ("data", "stars")] + [found["function"].get_color()]
+    colors = [found[name].get_markerfacecolor() for name in ("data", "stars")] + [
+        found["function"].get_color()
+    ]
     assert colors == [PALETTE.data, PALETTE.neurons, PALETTE.function]
     assert panel.axes.get_xlabel() == "input $x$  (3 \N{BLACK STAR} outside)"
     assert panel.right is not None
@@ -61,7 +80,11 @@ def test_data_function_and_stars_are_where_they_belong() -> None:
     assert 0.123456 in grid  # the function is evaluated at its kinks
     assert np.array_equal(values, relu(grid))
     assert panel.axes.get_xlim() == (-1.125, 2.625)
-    assert [handle.get_label() for handle in panel.handles] == ["data", r"estimated function $h_\theta$", "neurons"]
+    assert [handle.get_label() for handle in panel.handles] == [
+        "data",
+        r"estimated function $h_\theta$",
+        "neurons",
+    ]
 
 
 def test_another_state_moves_the_artists_and_nothing_else() -> None:
@@ -77,12 +100,15 @@ def test_another_state_moves_the_artists_and_nothing_else() -> None:
     assert panel.axes.get_xlabel() == "input $x$"
 
 
-@pytest.mark.parametrize(("x", "y", "kinks", "outputs"), [
-    ([1.0], [2.0], [], []),
-    ([], [], [np.nan], [0.0]),
-    ([0.0, np.nan], [1.0, np.inf], [0.0, 0.0], [0.0, 0.0]),
-    ([-1.0, 1.0], [0.0, 0.0], [0.0], [np.inf]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("x", "y", "kinks", "outputs"),
+    [
+        ([1.0], [2.0], [], []),
+        ([], [], [np.nan], [0.0]),
+        ([0.0, np.nan], [1.0, np.inf], [0.0, 0.0], [0.0, 0.0]),
+        ([-1.0, 1.0], [0.0, 0.0], [0.0], [np.inf]),
+    ],
+)
 def test_degenerate_input_is_drawn(x: Any, y: Any, kinks: Any, outputs: Any) -> None:
     net = LineNetwork(lambda t: np.full_like(t, np.nan), np.array(kinks), np.array(outputs))
     assert drawn(line(net, x=x, y=y)).axes.get_ylim() == (-2, 2)
@@ -91,13 +117,23 @@ def test_degenerate_input_is_drawn(x: Any, y: Any, kinks: Any, outputs: Any) -> 
 def test_rays_go_from_the_origin_to_the_weights_by_sign() -> None:
     data = RaysData(np.array([[3.0, 0.0], [0.0, -2.0], [0.0, 0.0]]), np.array([1, -1, 1]))
     panel = drawn(rays_scene(lambda _: W, lambda _: SIGNS, 1.0, data=data))
-    tips = {line.get_markerfacecolor(): line.get_xydata() for line in panel.axes.lines if line.get_marker() == MARKER}
-    for sign, color, rays in zip((1, -1), (PALETTE.positive, PALETTE.negative), panel.axes.collections, strict=False):
+    tips = {
+        line.get_markerfacecolor(): line.get_xydata()
+        for line in panel.axes.lines
+        if line.get_marker() == MARKER
+    }
+    for sign, color, rays in zip(
+        (1, -1), (PALETTE.positive, PALETTE.negative), panel.axes.collections, strict=False
+    ):
         segments = np.array(rays.get_segments())
         assert np.array_equal(segments[:, 0], np.zeros((2, 2)))
         assert np.array_equal(segments[:, 1], W[sign == SIGNS])
         assert np.array_equal(tips[color][:, :2], W[sign == SIGNS])
-    rim = {line.get_marker(): line.get_xydata().tolist() for line in panel.axes.lines if len(line.get_xdata()) == 1}
+    rim = {
+        line.get_marker(): line.get_xydata().tolist()
+        for line in panel.axes.lines
+        if len(line.get_xdata()) == 1
+    }
     assert rim == {"^": [pytest.approx([1.12, 0.0])], "v": [pytest.approx([0.0, -1.12])]}
     assert panel.axes.get_aspect() == 1.0
     assert panel.axes.get_xlim() == pytest.approx((-1.22, 1.22))
@@ -115,8 +151,14 @@ def test_pixels_have_the_colours_of_their_signs_or_classes() -> None:
     assert pixels[0, 1] == pytest.approx(tint(PALETTE.negative, 0.6))
     assert pixels[1, 0] == pytest.approx(np.ones(3))
     assert [handle.get_label() for handle in panel.handles] == ["above", "below", "zero"]
-    classes = SceneLayer(form="classes", roles=[Role(f"series-{c}", str(c)) for c in range(9)], shade=(0.5, 0.0),
-                         at=fixed(np.array([[8, 1]], np.uint8)))  # fmt: skip
+    classes = SceneLayer(
+        form="classes",
+        roles=[Role(f"series-{c}", str(c)) for c in range(9)],
+        shade=(0.5, 0.0),
+        at=fixed(np.array([[8, 1]], np.uint8)),
+    )
     panel = drawn(Scene(layers=[classes], **about))
-    assert np.asarray(panel.axes.images[0].get_array())[0, 0] == pytest.approx(tint(PALETTE.series[1], 0.5))
+    assert np.asarray(panel.axes.images[0].get_array())[0, 0] == pytest.approx(
+        tint(PALETTE.series[1], 0.5)
+    )
     assert [handle.get_label() for handle in panel.handles] == ["1", "8"]

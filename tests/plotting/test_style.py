@@ -18,15 +18,29 @@ ROOT = Path(__file__).resolve().parents[2]
 FORMATS = ("pdf", "png", "svg")
 
 # Machado et al. 2009, severity 1
-DEUTERANOPIA = [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
-PROTANOPIA = [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+DEUTERANOPIA = [
+    [0.367322, 0.860646, -0.227968],
+    [0.280085, 0.672501, 0.047413],
+    [-0.011820, 0.042940, 0.968881],
+]
+PROTANOPIA = [
+    [0.152286, 1.052583, -0.204868],
+    [0.114503, 0.786281, 0.099216],
+    [-0.003882, -0.048116, 1.051998],
+]
 
 
 def figure_of_rays():
     figure, axes = new_figure(2)
-    weights, signs, data = np.array([[1.0, 0.5], [-1.0, 0.0]]), np.array([1.0, -1.0]), RaysData(np.array([[1.0, 0.0]]))
+    weights, signs, data = (
+        np.array([[1.0, 0.5], [-1.0, 0.0]]),
+        np.array([1.0, -1.0]),
+        RaysData(np.array([[1.0, 0.0]])),
+    )
     draw_scene(axes[0], rays_scene(lambda _: weights, lambda _: signs, 1.5, data=data), 0)
-    draw_chart(axes[1], Chart(lines=[Line(x=[0, 1, 2], y=[1.0, 0.5, 0.25])], ylabel="loss", log="y"))
+    draw_chart(
+        axes[1], Chart(lines=[Line(x=[0, 1, 2], y=[1.0, 0.5, 0.25])], ylabel="loss", log="y")
+    )
     return figure
 
 
@@ -63,7 +77,8 @@ def test_settle_fixes_a_layout_that_keeps_everything_inside_the_figure():
 
 def test_an_unknown_format_is_a_usage_error_before_anything_is_written(tmp_path):
     with pytest.raises(
-        UsageError, match=r"no picture format 'pgn': choose from pdf, png, svg \(did you mean 'png'\?\)"
+        UsageError,
+        match=r"no picture format 'pgn': choose from pdf, png, svg \(did you mean 'png'\?\)",
     ):
         save(figure_of_rays(), tmp_path / "f", ["pdf", "pgn"])
     assert list(tmp_path.iterdir()) == []
@@ -96,5 +111,8 @@ def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch)
     ],
 )
 def test_colours_that_meet_stay_apart_for_colour_blind_eyes(matrix, first, second):
-    seen = [np.clip(np.asarray(matrix) @ np.asarray(to_rgb(getattr(PALETTE, role))), 0, 1) for role in (first, second)]
+    seen = [
+        np.clip(np.asarray(matrix) @ np.asarray(to_rgb(getattr(PALETTE, role))), 0, 1)
+        for role in (first, second)
+    ]
     assert np.linalg.norm(seen[0] - seen[1]) > 0.25

@@ -35,7 +35,9 @@ def test_log_time_shows_iteration_zero():
     assert axes[1].get_xscale() == "log"
 
 
-@pytest.mark.parametrize("values", [[], [np.nan], [0.0, 0.0], [3.0], [1e-300, 1e300], [-2.0, -1.0], [5e-324]])
+@pytest.mark.parametrize(
+    "values", [[], [np.nan], [0.0, 0.0], [3.0], [1e-300, 1e300], [-2.0, -1.0], [5e-324]]
+)
 @pytest.mark.parametrize("log", [True, False])
 def test_any_values_give_proper_limits(values, log):
     figure, axes = new_figure()

@@ -19,34 +19,71 @@ from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of
 from tests.kinds import cases
 
-REGRESSION = {"kind": "linear_map", "inputs": 5, "outputs": 3, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
+REGRESSION = {
+    "kind": "linear_map",
+    "inputs": 5,
+    "outputs": 3,
+    "singular_values": [2.0, 1.0],
+    "n": 9,
+    "noise": 0.5,
+}
 POINTS = {**cases.POINTS, "append_bias": True}
 CLASSES = POINTS | {"y": [0.0, 2.0, 1.0]}
-# fmt: off
+
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "two layers": (POINTS, {"kind": "two_layer", "width": 4}, "mse"),
-    "leaky, logistic": (POINTS, {"kind": "two_layer", "width": 4, "activation": "leaky_relu", "slope": 0.2},
-                        "logistic"),
+    "leaky, logistic": (
+        POINTS,
+        {"kind": "two_layer", "width": 4, "activation": "leaky_relu", "slope": 0.2},
+        "logistic",
+    ),
     "linear vectors": (
-        REGRESSION, {"kind": "fully_connected", "widths": [4], "activation": "linear", "outputs": 3}, "mse"),
+        REGRESSION,
+        {"kind": "fully_connected", "widths": [4], "activation": "linear", "outputs": 3},
+        "mse",
+    ),
     "tanh": (POINTS, {"kind": "fully_connected", "widths": [4, 3, 5], "activation": "tanh"}, "mse"),
     "deep ReLU": (POINTS, {"kind": "fully_connected", "widths": [4, 3]}, "half_mse"),
     "centred": (
-        REGRESSION, {"kind": "fully_connected", "widths": [4, 5], "outputs": 3, "output_scale": 3.0, "centered": True},
-        "mse"),
+        REGRESSION,
+        {
+            "kind": "fully_connected",
+            "widths": [4, 5],
+            "outputs": 3,
+            "output_scale": 3.0,
+            "centered": True,
+        },
+        "mse",
+    ),
     "linear model": (POINTS, {"kind": "fully_connected", "widths": []}, "logistic"),
     "softmax": (CLASSES, {"kind": "fully_connected", "widths": [6], "outputs": 3}, "cross_entropy"),
-    "frozen": (POINTS, {"kind": "fully_connected", "widths": [4, 3], "train": ["weight_2", "bias_3"]}, "mse"),
-    "fixed outputs": (POINTS, {"kind": "two_layer", "width": 5, "train_output": False, "output_scale": 0.5},
-                      "logistic"),
+    "frozen": (
+        POINTS,
+        {"kind": "fully_connected", "widths": [4, 3], "train": ["weight_2", "bias_3"]},
+        "mse",
+    ),
+    "fixed outputs": (
+        POINTS,
+        {"kind": "two_layer", "width": 5, "train_output": False, "output_scale": 0.5},
+        "logistic",
+    ),
     "vectors": (REGRESSION, {"kind": "two_layer", "width": 4, "outputs": 3}, "half_mse"),
     "diagonal": (POINTS, {"kind": "diagonal_linear", "depth": 3}, "mse"),
     "residual": (POINTS, {"kind": "residual", "width": 3, "depth": 3}, "mse"),
     "transformer": (
-        CLASSES, {"kind": "transformer", "tokens": 3, "width": 4, "heads": 2, "mlp_width": 3, "activation": "gelu",
-                  "outputs": 3}, "cross_entropy"),
+        CLASSES,
+        {
+            "kind": "transformer",
+            "tokens": 3,
+            "width": 4,
+            "heads": 2,
+            "mlp_width": 3,
+            "activation": "gelu",
+            "outputs": 3,
+        },
+        "cross_entropy",
+    ),
 }
-# fmt: on
 
 
 def problem_of(case: str) -> Problem:
@@ -55,7 +92,11 @@ def problem_of(case: str) -> Problem:
     deep = {"kind": "default_scaled", "factor": 1.5}
     start = unit if architecture["kind"] in ("two_layer", "diagonal_linear") else deep
     return cases.problem_of(
-        seed=3, dataset=dataset, architecture=architecture, initialization=start, loss={"kind": loss}
+        seed=3,
+        dataset=dataset,
+        architecture=architecture,
+        initialization=start,
+        loss={"kind": loss},
     )
 
 
@@ -73,7 +114,10 @@ def moved(problem: Problem, seed: int = 0) -> State:
     """Return a state whose trained weights are not those of the start."""
     start, rng = problem.initial_parameters(), np.random.default_rng(seed)
     names = derivatives_of(State(problem, start, lambda: start, 0)).names
-    now = {name: value + 0.3 * rng.standard_normal(value.shape) * (name in names) for name, value in start.items()}
+    now = {
+        name: value + 0.3 * rng.standard_normal(value.shape) * (name in names)
+        for name, value in start.items()
+    }
     return State(problem, now, lambda: start, 7)
 
 
@@ -88,7 +132,9 @@ class Reference:
         y = problem.dataset.y
         self.y = torch.from_numpy(y.astype(np.int64) if problem.loss.labels == "classes" else y)
         self.loss_kind = problem.loss
-        self.fixed = {name: torch.from_numpy(np.array(value)) for name, value in state.parameters.items()}
+        self.fixed = {
+            name: torch.from_numpy(np.array(value)) for name, value in state.parameters.items()
+        }
         self.names, self.shapes = names, problem.shapes
         self.theta = torch.cat([self.fixed[name].flatten() for name in names])
 
@@ -111,17 +157,25 @@ class Reference:
 def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     state = moved(problem_of(case))
     derivatives = derivatives_of(state)
-    assert isinstance(derivatives, ByAutograd if case in ("diagonal", "residual", "transformer") else ByEngine)
+    assert isinstance(
+        derivatives, ByAutograd if case in ("diagonal", "residual", "transformer") else ByEngine
+    )
     reference = Reference(state, derivatives.names)
-    np.testing.assert_allclose(derivatives.gradient(), torch.func.grad(reference.loss)(reference.theta), atol=1e-12)
+    np.testing.assert_allclose(
+        derivatives.gradient(), torch.func.grad(reference.loss)(reference.theta), atol=1e-12
+    )
     H = torch.func.hessian(reference.loss)(reference.theta).numpy()
     np.testing.assert_allclose(derivatives.hessian(), H, atol=1e-11)
     J = torch.func.jacrev(reference.f)(reference.theta).reshape(-1, len(reference.theta)).numpy()
     n, u = state.problem.dataset.n, np.random.default_rng(5).standard_normal(len(J))
     np.testing.assert_allclose(derivatives.kernel(n), J @ J.T, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(derivatives.kernel_product(n)(u), J @ (J.T @ u), rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(
+        derivatives.kernel_product(n)(u), J @ (J.T @ u), rtol=1e-10, atol=1e-11
+    )
     each = torch.func.jacrev(reference.each)(reference.theta).numpy()
-    np.testing.assert_allclose(derivatives.squared_gradients(), (each**2).sum(1), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(
+        derivatives.squared_gradients(), (each**2).sum(1), rtol=1e-10, atol=1e-13
+    )
 
     kinds = ["sharpness", "hessian_trace", "gauss_newton", "gradient_norm", "gradient_noise"]
     measured = {kind: instrument(kind).measure(state) for kind in kinds}
@@ -133,7 +187,9 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     weight = state.problem.loss.sample_weight(n) * n
     assert measured["sharpness"] == pytest.approx(np.linalg.eigvalsh(H)[-1], rel=1e-6, abs=1e-9)
     assert measured["hessian_trace"] == pytest.approx(np.trace(H), rel=1e-9, abs=1e-10)
-    assert measured["gauss_newton"] == pytest.approx(np.linalg.eigvalsh(J.T @ blocks @ J)[-1], rel=1e-8)
+    assert measured["gauss_newton"] == pytest.approx(
+        np.linalg.eigvalsh(J.T @ blocks @ J)[-1], rel=1e-8
+    )
     assert measured["gradient_norm"] == pytest.approx(np.linalg.norm(g), rel=1e-10)
     noise = (each**2).sum(1).mean() - np.sum((g / weight) ** 2)
     assert measured["gradient_noise"] == pytest.approx(noise, rel=1e-9, abs=1e-12)
@@ -146,9 +202,14 @@ def curvature_of_loss(problem: Problem, h: Any) -> Any:
     loss, y = problem.loss, torch.from_numpy(problem.loss.numbered(problem.dataset.y))
 
     def of_sample(at: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        return loss.values((at if y.ndim == 2 or loss.many_outputs else at[0])[None], label[None]).sum()
+        return loss.values(
+            (at if y.ndim == 2 or loss.many_outputs else at[0])[None], label[None]
+        ).sum()
 
-    curvatures = [torch.func.hessian(of_sample)(*sample) for sample in zip(torch.from_numpy(h), y, strict=True)]
+    curvatures = [
+        torch.func.hessian(of_sample)(*sample)
+        for sample in zip(torch.from_numpy(h), y, strict=True)
+    ]
     return torch.stack(curvatures).numpy() * loss.sample_weight(len(h))
 
 
@@ -173,7 +234,11 @@ def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
     A = rng.standard_normal((60, 60))
     A = A + A.T
     values, vectors = np.linalg.eigh(A)
-    for start in (rng.standard_normal(60), vectors[:, 0], vectors[:, -1] + 1e-3 * rng.standard_normal(60)):
+    for start in (
+        rng.standard_normal(60),
+        vectors[:, 0],
+        vectors[:, -1] + 1e-3 * rng.standard_normal(60),
+    ):
         found, directions, residual = largest_eigenvalues(lambda v: A @ v, start, k)
         assert residual <= 1e-6
         if not np.array_equal(start, vectors[:, 0]):  # an eigenvector spans no more than itself
@@ -184,13 +249,22 @@ def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
-        ("sharpness", {}), ("sharpness", {"top": 3}), ("hessian_spectrum", {}),
-        ("spectral_density", {"steps": 3}), ("gauss_newton", {}), ("hessian_trace", {}), ("kernel_eigenvalues", {}),
+        ("sharpness", {}),
+        ("sharpness", {"top": 3}),
+        ("hessian_spectrum", {}),
+        ("spectral_density", {"steps": 3}),
+        ("gauss_newton", {}),
+        ("hessian_trace", {}),
+        ("kernel_eigenvalues", {}),
     ],
-)  # fmt: skip
-def test_where_the_second_derivatives_are_not_finite_nothing_is_measured(kind: str, settings: dict[str, Any]) -> None:
+)
+def test_where_the_second_derivatives_are_not_finite_nothing_is_measured(
+    kind: str, settings: dict[str, Any]
+) -> None:
     problem = problem_of("two layers")
-    state = start_of(problem, **{name: np.full(shape, 1e250) for name, shape in problem.shapes.items()})
+    state = start_of(
+        problem, **{name: np.full(shape, 1e250) for name, shape in problem.shapes.items()}
+    )
     with np.errstate(all="ignore"):
         assert np.isnan(instrument(kind, **settings).measure(state)).all()
 
@@ -230,7 +304,9 @@ def along(W: Any, v: Any) -> Any:
 
 def gaps(state: State) -> Any:
     """Return the margins of classes."""
-    rows = zip(state.network(state.problem.dataset.x), state.problem.dataset.y.astype(int), strict=True)
+    rows = zip(
+        state.network(state.problem.dataset.x), state.problem.dataset.y.astype(int), strict=True
+    )
     return [h[c] - max(np.delete(h, c)) for h, c in rows]
 
 
@@ -239,50 +315,99 @@ def signed(state: State) -> Any:
 
 
 U = np.eye(2, 3)
-# fmt: off
+
 # case, kind, its keys, expected value from the state, the weights and the initial weights
 MEASURED: list[tuple[str, str, dict[str, Any], Callable[[State, Any, Any], Any]]] = [
     ("two layers", "kernel_distance", {}, lambda s, w, w_0: 1 - cosine(kernel(s), kernel(s.first))),
-    ("two layers", "kernel_alignment", {},
-     lambda s, w, w_0: cosine(kernel(s), np.outer(s.problem.dataset.y, s.problem.dataset.y))),
-    ("two layers", "kernel_eigenvalues", {"top": 4},
-     lambda s, w, w_0: [*np.linalg.eigvalsh(kernel(s))[::-1], np.nan]),
-    ("centred", "kernel_eigenvalues", {"count": 2, "top": 6},
-     lambda s, w, w_0: np.linalg.eigvalsh(kernel(s)[:6, :6])[::-1]),
+    (
+        "two layers",
+        "kernel_alignment",
+        {},
+        lambda s, w, w_0: cosine(kernel(s), np.outer(s.problem.dataset.y, s.problem.dataset.y)),
+    ),
+    (
+        "two layers",
+        "kernel_eigenvalues",
+        {"top": 4},
+        lambda s, w, w_0: [*np.linalg.eigvalsh(kernel(s))[::-1], np.nan],
+    ),
+    (
+        "centred",
+        "kernel_eigenvalues",
+        {"count": 2, "top": 6},
+        lambda s, w, w_0: np.linalg.eigvalsh(kernel(s)[:6, :6])[::-1],
+    ),
     ("linear vectors", "distance", {}, lambda s, w, w_0: size(w[name] - w_0[name] for name in w)),
-    ("linear vectors", "distance", {"layer": "weight_1", "relative": True},
-     lambda s, w, w_0: np.linalg.norm(w["weight_1"] - w_0["weight_1"]) / np.linalg.norm(w_0["weight_1"])),
-    ("linear vectors", "singular_values", {"layer": "end_to_end", "top": 4},
-     lambda s, w, w_0: [*spectrum(w["weight_2"] @ w["weight_1"]), np.nan]),
-    ("linear vectors", "balancedness", {},
-     lambda s, w, w_0: [np.linalg.norm(w["weight_2"].T @ w["weight_2"] - w["weight_1"] @ w["weight_1"].T)]),
+    (
+        "linear vectors",
+        "distance",
+        {"layer": "weight_1", "relative": True},
+        lambda s, w, w_0: (
+            np.linalg.norm(w["weight_1"] - w_0["weight_1"]) / np.linalg.norm(w_0["weight_1"])
+        ),
+    ),
+    (
+        "linear vectors",
+        "singular_values",
+        {"layer": "end_to_end", "top": 4},
+        lambda s, w, w_0: [*spectrum(w["weight_2"] @ w["weight_1"]), np.nan],
+    ),
+    (
+        "linear vectors",
+        "balancedness",
+        {},
+        lambda s, w, w_0: [
+            np.linalg.norm(w["weight_2"].T @ w["weight_2"] - w["weight_1"] @ w["weight_1"].T)
+        ],
+    ),
     ("linear vectors", "predictor", {}, lambda s, w, w_0: (w["weight_2"] @ w["weight_1"]).ravel()),
     ("diagonal", "predictor", {}, lambda s, w, w_0: w["u"] ** 3 - w["v"] ** 3),
-    ("two layers", "activation_flips", {},
-     lambda s, w, w_0: np.mean(np.not_equal(*(z > 0 for z in features_by_hand(s))))),
-    ("two layers", "alignment", {"directions": (2 * U).tolist()}, lambda s, w, w_0: along(w["hidden_weight"], U)),
+    (
+        "two layers",
+        "activation_flips",
+        {},
+        lambda s, w, w_0: np.mean(np.not_equal(*(z > 0 for z in features_by_hand(s)))),
+    ),
+    (
+        "two layers",
+        "alignment",
+        {"directions": (2 * U).tolist()},
+        lambda s, w, w_0: along(w["hidden_weight"], U),
+    ),
     ("leaky, logistic", "margin", {}, lambda s, w, w_0: np.min(signed(s))),
     ("softmax", "margin", {}, lambda s, w, w_0: min(gaps(s))),
 ]
-# fmt: on
 
 
 @pytest.mark.parametrize(("case", "kind", "settings", "expected"), MEASURED)
-def test_measures_by_their_formulas(case: str, kind: str, settings: dict[str, Any], expected: Any) -> None:
+def test_measures_by_their_formulas(
+    case: str, kind: str, settings: dict[str, Any], expected: Any
+) -> None:
     state = moved(problem_of(case))
     if kind in ("activation_flips", "alignment") and case == "two layers":
-        state.parameters["hidden_weight"][0] = [0.0, 0.0, -5.0]  # dead: the bias outweighs everything
+        state.parameters["hidden_weight"][0] = [
+            0.0,
+            0.0,
+            -5.0,
+        ]  # dead: the bias outweighs everything
     measure = instrument(kind, **settings)
     assert measure.offered(state.problem)
     by_hand = expected(state, state.parameters, state.start)
-    np.testing.assert_allclose(measure.measure(state), by_hand, rtol=1e-7, atol=1e-10 * ("count" in settings))
+    np.testing.assert_allclose(
+        measure.measure(state), by_hand, rtol=1e-7, atol=1e-10 * ("count" in settings)
+    )
 
 
-@pytest.mark.parametrize(("case", "kind", "settings"), [
-    ("tanh", "predictor", {}),
-    *(("linear model", kind, {}) for kind in ("activation_flips", "balancedness")),
-])  # fmt: skip
-def test_measures_that_a_network_does_not_have(case: str, kind: str, settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("case", "kind", "settings"),
+    [
+        ("tanh", "predictor", {}),
+        *(("linear model", kind, {}) for kind in ("activation_flips", "balancedness")),
+    ],
+)
+def test_measures_that_a_network_does_not_have(
+    case: str, kind: str, settings: dict[str, Any]
+) -> None:
     assert not instrument(kind, **settings).offered(problem_of(case))
 
 
@@ -310,7 +435,10 @@ def test_a_periodic_neuron_has_all_its_power_in_one_frequency() -> None:
 
 CLASSIFIED = {
     "logistic": (POINTS, {"kind": "two_layer", "width": 4}),
-    "cross_entropy": (CLASSES | {"y": [0.0, 2.0, 2.0]}, {"kind": "two_layer", "width": 4, "outputs": 3}),
+    "cross_entropy": (
+        CLASSES | {"y": [0.0, 2.0, 2.0]},
+        {"kind": "two_layer", "width": 4, "outputs": 3},
+    ),
     "mse": (
         {"kind": "linear_map", "inputs": 3, "outputs": 2, "singular_values": [1.0], "n": 3},
         {"kind": "two_layer", "width": 4, "outputs": 2},
@@ -329,14 +457,19 @@ def test_losses_and_accuracies(loss: str) -> None:
     labels = y.argmax(1) if y.ndim == 2 else y
     told = h.argmax(1) if h.ndim == 2 else np.sign(h)
     for part, x in (("train", slice(None)), ("test", slice(2))):
-        for what, numbers in (("loss", state.problem.loss.values(h, y)[x]), ("accuracy", (told == labels)[x])):
+        for what, numbers in (
+            ("loss", state.problem.loss.values(h, y)[x]),
+            ("accuracy", (told == labels)[x]),
+        ):
             assert instrument(f"{part}_{what}").measure(state) == pytest.approx(np.mean(numbers))
 
 
 def test_losses_and_accuracies_of_kept_and_replaced_labels() -> None:
     dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.8, "replaced_labels": 0.3}
     architecture = {"kind": "two_layer", "width": 6, "outputs": 5}
-    state = moved(cases.problem_of(dataset=dataset, architecture=architecture, loss={"kind": "mse"}))
+    state = moved(
+        cases.problem_of(dataset=dataset, architecture=architecture, loss={"kind": "mse"})
+    )
     data = state.problem.dataset
     h = state.network(data.x)
     told = {"loss": ((h - data.y) ** 2).sum(1), "accuracy": h.argmax(1) == data.y.argmax(1)}
@@ -347,7 +480,9 @@ def test_losses_and_accuracies_of_kept_and_replaced_labels() -> None:
         assert measure.name == f"train_{what}_by_replaced"
         assert measure.offered(state.problem)
         assert not instrument(f"test_{what}", by_replaced=True).offered(state.problem)
-    whole = cases.problem_of(dataset={**dataset, "replaced_labels": None}, architecture=architecture)
+    whole = cases.problem_of(
+        dataset={**dataset, "replaced_labels": None}, architecture=architecture
+    )
     assert not instrument("train_loss", by_replaced=True).offered(whole)
 
 
@@ -364,10 +499,14 @@ def test_losses_and_accuracies_of_kept_and_replaced_labels() -> None:
         ({"kind": "gd", "layer_lr": {"output_weight": 0.5}}, None),
     ],
 )
-def test_the_threshold_is_where_a_quadratic_diverges(optimizer: dict[str, object], bound: float | None) -> None:
+def test_the_threshold_is_where_a_quadratic_diverges(
+    optimizer: dict[str, object], bound: float | None
+) -> None:
     """A network `a w x` with `a` fixed is a quadratic of curvature `2 (a x)^2`: just above the bound it grows."""
     found = instrument("sharpness").bound(dict(load_config(base_of(optimizer))))
-    assert (None if found is None else found[1]) == (None if bound is None else pytest.approx(bound))
+    assert (None if found is None else found[1]) == (
+        None if bound is None else pytest.approx(bound)
+    )
     if bound is not None:
         for share, grows in ((0.97, False), (1.03, True)):
             x = np.sqrt(share * bound / 2)
@@ -378,7 +517,12 @@ def test_the_threshold_is_where_a_quadratic_diverges(optimizer: dict[str, object
 def base_of(optimizer: dict[str, object], x: float = 1.0) -> dict[str, Any]:
     return cases.config_of(
         dataset={"kind": "points", "x": [[x]], "y": [0.0]},
-        architecture={"kind": "two_layer", "width": 1, "activation": "linear", "train_output": False},
+        architecture={
+            "kind": "two_layer",
+            "width": 1,
+            "activation": "linear",
+            "train_output": False,
+        },
         initialization={"kind": "values", "hidden_weight": [[1.0]], "output_weight": [1.0]},
         optimizer={"iterations": 300, **optimizer},
     )

@@ -27,17 +27,35 @@ LOSSES = {
 def both(request: pytest.FixtureRequest) -> tuple[State, Any, Any, float]:
     """A state, and its Hessian and Gauss-Newton matrix as operators of a network that is written down here."""
     kind = request.param
-    dataset = {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
+    dataset = {
+        "kind": "linear_map",
+        "inputs": 4,
+        "outputs": 3,
+        "singular_values": [2.0, 1.0],
+        "n": 9,
+        "noise": 0.5,
+    }
     rng = np.random.default_rng(0)
-    classes = {"kind": "points", "x": rng.standard_normal((9, 4)).tolist(), "y": [float(k % 3) for k in range(9)]}
+    classes = {
+        "kind": "points",
+        "x": rng.standard_normal((9, 4)).tolist(),
+        "y": [float(k % 3) for k in range(9)],
+    }
     problem = problem_of(
         dataset=dataset if kind == "mse" else classes,
-        architecture={"kind": "fully_connected", "widths": [6, 5], "activation": "tanh", "outputs": 3},
+        architecture={
+            "kind": "fully_connected",
+            "widths": [6, 5],
+            "activation": "tanh",
+            "outputs": 3,
+        },
         initialization={"kind": "default_scaled", "factor": 2.0},
         loss={"kind": kind},
     )
     start = problem.initial_parameters()
-    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
+    model = nn.Sequential(
+        nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)
+    ).double()
     with torch.no_grad():
         for layer, module in enumerate(module for module in model if isinstance(module, nn.Linear)):
             module.weight.copy_(torch.from_numpy(start[f"weight_{layer + 1}"]))
@@ -46,7 +64,9 @@ def both(request: pytest.FixtureRequest) -> tuple[State, Any, Any, float]:
     y = problem.dataset.y if kind == "mse" else problem.dataset.y.astype(np.int64)
     data = [(torch.from_numpy(problem.dataset.x), torch.from_numpy(y))]
     weights = list(model.parameters())
-    operators = [cls(model, loss, weights, data) for cls in (HessianLinearOperator, GGNLinearOperator)]
+    operators = [
+        cls(model, loss, weights, data) for cls in (HessianLinearOperator, GGNLinearOperator)
+    ]
     return State(problem, start, lambda: start, 0), *operators, factor
 
 
@@ -67,7 +87,10 @@ def test_eigenvalues_and_traces(both: tuple[State, Any, Any, float]) -> None:
     np.testing.assert_allclose(measured("hessian_spectrum"), values, atol=1e-10)
     assert measured("hessian_trace") == pytest.approx(np.trace(H), rel=1e-9)
     torch.manual_seed(0)
-    theirs, ours = factor * float(hutchinson_trace(hessian, 50)), measured("hessian_trace", probes=2000)
+    theirs, ours = (
+        factor * float(hutchinson_trace(hessian, 50)),
+        measured("hessian_trace", probes=2000),
+    )
     assert ours == pytest.approx(np.trace(H), rel=0.05)
     assert theirs == pytest.approx(ours, rel=0.3)
     assert measured("gauss_newton") == pytest.approx(np.linalg.eigvalsh(G)[-1], rel=1e-8)
@@ -78,13 +101,22 @@ def test_products_with_both_matrices(both: tuple[State, Any, Any, float], kind: 
     state, hessian, ggn, factor = both
     own = derivatives_of(state)
     assert isinstance(own, ByEngine)
-    mine, v = own if kind is ByEngine else ByAutograd(state), np.random.default_rng(1).standard_normal(hessian.shape[1])
+    mine, v = (
+        own if kind is ByEngine else ByAutograd(state),
+        np.random.default_rng(1).standard_normal(hessian.shape[1]),
+    )
     for product, operator in ((mine.hessian_product, hessian), (mine.gauss_newton_product, ggn)):
-        np.testing.assert_array_equal(product(np.stack([v, -v], 1)[:, 0]), product(v))  # a column of a matrix
-        np.testing.assert_allclose(product(v), factor * (operator @ torch.from_numpy(v)).numpy(), atol=1e-10)
+        np.testing.assert_array_equal(
+            product(np.stack([v, -v], 1)[:, 0]), product(v)
+        )  # a column of a matrix
+        np.testing.assert_allclose(
+            product(v), factor * (operator @ torch.from_numpy(v)).numpy(), atol=1e-10
+        )
 
 
-def test_the_quadrature_of_a_start_and_the_density_of_all(both: tuple[State, Any, Any, float]) -> None:
+def test_the_quadrature_of_a_start_and_the_density_of_all(
+    both: tuple[State, Any, Any, float],
+) -> None:
     state, hessian, _, factor = both
     product, P = derivatives_of(state).hessian_product, hessian.shape[1]
     torch.manual_seed(3)
@@ -92,7 +124,9 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(both: tuple[State, Any
     torch.manual_seed(3)
     nodes, vectors = fast_lanczos(hessian, 8)
     rule = quadrature(product, start, 8)
-    np.testing.assert_allclose(rule, [factor * nodes.numpy(), vectors.numpy()[0] ** 2], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        rule, [factor * nodes.numpy(), vectors.numpy()[0] ** 2], rtol=1e-6, atol=1e-9
+    )
 
     H = factor * dense(hessian)
     v = start / np.linalg.norm(start)
@@ -102,8 +136,12 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(both: tuple[State, Any
 
     values = np.linalg.eigvalsh(H)
     at, width = np.linspace(values[0], values[-1], 40), 0.05 * np.ptp(values)
-    exact = np.exp(-(((at[:, None] - values) / width) ** 2) / 2).mean(1) / width / np.sqrt(2 * np.pi)
-    units = np.stack([quadrature(product, one, P) for one in np.eye(P)])  # the mean over a basis is the whole trace
+    exact = (
+        np.exp(-(((at[:, None] - values) / width) ** 2) / 2).mean(1) / width / np.sqrt(2 * np.pi)
+    )
+    units = np.stack(
+        [quadrature(product, one, P) for one in np.eye(P)]
+    )  # the mean over a basis is the whole trace
     np.testing.assert_allclose(density(units, at, width), exact, rtol=1e-6)
     found = get_kind("measure", "spectral_density")(probes=200, steps=30).measure(state)
     assert found.shape == (200, 2, 30)

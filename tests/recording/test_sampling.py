@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.lau2023.theory.learning_coefficient import dln_learning_coefficient
+from dynamics_cli._bundled.experiments.lau2023.theory.learning_coefficient import (
+    dln_learning_coefficient,
+)
 
 from dynamics_cli import api
 from dynamics_cli.errors import InputError
@@ -16,7 +18,14 @@ from dynamics_cli.kinds import State
 from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.recording.sampling import split_r_hat
 from tests.kinds import cases
-from tests.recording.test_instruments import CASES, Reference, instrument, moved, problem_of, start_of
+from tests.recording.test_instruments import (
+    CASES,
+    Reference,
+    instrument,
+    moved,
+    problem_of,
+    start_of,
+)
 
 LINEAR = {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [2.0, 1.0]}
 
@@ -37,9 +46,20 @@ def test_on_a_linear_model_the_estimate_is_the_expectation_of_its_chains(
     batch_size: int | None, reduction: str
 ) -> None:
     network = {"kind": "fully_connected", "widths": [], "outputs": 3, "bias": False}
-    problem = cases.problem_of(dataset=LINEAR, architecture=network, initialization={"kind": "lecun"},
-                               loss={"kind": "mse", "reduction": reduction})  # fmt: skip
-    keys: dict[str, Any] = {"nbeta": 300.0, "gamma": 5.0, "step": 1e-5, "burn_in": 500, "draws": 500, "chains": 60}
+    problem = cases.problem_of(
+        dataset=LINEAR,
+        architecture=network,
+        initialization={"kind": "lecun"},
+        loss={"kind": "mse", "reduction": reduction},
+    )
+    keys: dict[str, Any] = {
+        "nbeta": 300.0,
+        "gamma": 5.0,
+        "step": 1e-5,
+        "burn_in": 500,
+        "draws": 500,
+        "chains": 60,
+    }
     state = moved(problem)
     mean, spread, _ = instrument("llc", labels="own", batch_size=batch_size, **keys).measure(state)  # type: ignore[misc]
     H = derivatives_of(state).hessian() / (1 if reduction == "mean" else problem.dataset.n)
@@ -61,7 +81,9 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("rank", "sizes", "coefficient", "multiplicity"), EXACT)
-def test_exact_coefficients(rank: int, sizes: tuple[int, ...], coefficient: float, multiplicity: int) -> None:
+def test_exact_coefficients(
+    rank: int, sizes: tuple[int, ...], coefficient: float, multiplicity: int
+) -> None:
     assert dln_learning_coefficient(rank, sizes) == (coefficient, multiplicity)
 
 
@@ -71,18 +93,40 @@ def test_impossible_ranks_are_refused() -> None:
             dln_learning_coefficient(rank, sizes)
 
 
-@pytest.mark.parametrize(("sizes", "rank"), [((4, 6, 3), 3), ((5, 5, 5), 1), ((4, 3, 3, 4), 2), ((3, 8, 3), 0)])
-def test_estimates_at_balanced_weights_are_the_exact_coefficients(sizes: tuple[int, ...], rank: int) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "rank"), [((4, 6, 3), 3), ((5, 5, 5), 1), ((4, 3, 3, 4), 2), ((3, 8, 3), 0)]
+)
+def test_estimates_at_balanced_weights_are_the_exact_coefficients(
+    sizes: tuple[int, ...], rank: int
+) -> None:
     values = [1.0] * max(rank, 1)
-    data = {"kind": "linear_map", "inputs": sizes[0], "outputs": sizes[-1], "singular_values": values}
-    net = {"kind": "fully_connected", "widths": list(sizes[1:-1]), "outputs": sizes[-1], "activation": "linear",
-           "bias": False}  # fmt: skip
-    problem = cases.problem_of(dataset=data, architecture=net, initialization={"kind": "decoupled", "scale": 1.0})
+    data = {
+        "kind": "linear_map",
+        "inputs": sizes[0],
+        "outputs": sizes[-1],
+        "singular_values": values,
+    }
+    net = {
+        "kind": "fully_connected",
+        "widths": list(sizes[1:-1]),
+        "outputs": sizes[-1],
+        "activation": "linear",
+        "bias": False,
+    }
+    problem = cases.problem_of(
+        dataset=data, architecture=net, initialization={"kind": "decoupled", "scale": 1.0}
+    )
     weights = problem.initial_parameters()
     if rank == 0:
         weights = {name: 0 * W for name, W in weights.items()}
     state = State(problem, weights, lambda: weights, 0)
-    keys: dict[str, Any] = {"nbeta": 1086.0, "gamma": 3.0, "step": 1.2e-5, "burn_in": 6000, "draws": 6000}
+    keys: dict[str, Any] = {
+        "nbeta": 1086.0,
+        "gamma": 3.0,
+        "step": 1.2e-5,
+        "burn_in": 6000,
+        "draws": 6000,
+    }
     mean, spread, r_hat = instrument("llc", labels="own", chains=8, **keys).measure(state)  # type: ignore[misc]
     exact = dln_learning_coefficient(rank, sizes)[0]
     assert abs(mean - exact) < 0.1 * exact
@@ -94,10 +138,23 @@ def test_estimates_at_balanced_weights_are_the_exact_coefficients(sizes: tuple[i
 def test_the_default_relaxes_flat_directions(sizes: tuple[int, ...]) -> None:
     """Of 300 steps of burn-in and 300 draws the second would come out 14 % low, the first with R-hat 1.27."""
     rank = min(2, *sizes)
-    data = {"kind": "linear_map", "inputs": sizes[0], "outputs": sizes[-1], "singular_values": [1.0] * rank, "n": 100}
-    net = {"kind": "fully_connected", "widths": list(sizes[1:-1]), "outputs": sizes[-1], "activation": "linear",
-           "bias": False}  # fmt: skip
-    problem = cases.problem_of(dataset=data, architecture=net, initialization={"kind": "decoupled", "scale": 1.0})
+    data = {
+        "kind": "linear_map",
+        "inputs": sizes[0],
+        "outputs": sizes[-1],
+        "singular_values": [1.0] * rank,
+        "n": 100,
+    }
+    net = {
+        "kind": "fully_connected",
+        "widths": list(sizes[1:-1]),
+        "outputs": sizes[-1],
+        "activation": "linear",
+        "bias": False,
+    }
+    problem = cases.problem_of(
+        dataset=data, architecture=net, initialization={"kind": "decoupled", "scale": 1.0}
+    )
     mean, _, r_hat = instrument("llc", labels="own").measure(start_of(problem))  # type: ignore[misc]
     assert mean == pytest.approx(dln_learning_coefficient(rank, sizes)[0], rel=0.06)
     assert 1 < r_hat < 1.05
@@ -129,7 +186,9 @@ def test_the_potential_is_that_of_automatic_differentiation(case: str) -> None:
     rows = rng.integers(n, size=(3, 2))
     mean_weight = problem.loss.sample_weight(n) * n
     for chosen in (None, rows):
-        losses, gradients = derivatives.potential(n if chosen is None else 2, problem.dataset.y)(w, chosen)
+        losses, gradients = derivatives.potential(n if chosen is None else 2, problem.dataset.y)(
+            w, chosen
+        )
         for k in range(3):
             theta = torch.from_numpy(w[k])
             each = reference.each(theta).numpy()
@@ -137,8 +196,14 @@ def test_the_potential_is_that_of_automatic_differentiation(case: str) -> None:
             assert losses[k] == pytest.approx(each[picked].mean(), rel=1e-9)
             J = torch.func.jacrev(reference.each)(theta).numpy()
             np.testing.assert_allclose(gradients[k], J[picked].mean(0), atol=1e-10)
-    np.testing.assert_allclose(derivatives.gradient(), mean_weight * derivatives.potential(n, problem.dataset.y)(
-        derivatives.weights(state.parameters)[None], None)[1][0], atol=1e-10)  # fmt: skip
+    np.testing.assert_allclose(
+        derivatives.gradient(),
+        mean_weight
+        * derivatives.potential(n, problem.dataset.y)(
+            derivatives.weights(state.parameters)[None], None
+        )[1][0],
+        atol=1e-10,
+    )
 
 
 def test_a_trace_has_the_numbers_of_all_steps_and_chains() -> None:
@@ -146,7 +211,9 @@ def test_a_trace_has_the_numbers_of_all_steps_and_chains() -> None:
     trace = np.asarray(instrument("llc", trace=True, **keys).measure(state))
     mean, spread, r_hat = instrument("llc", **keys).measure(state)  # type: ignore[misc]
     assert trace.shape == (20, 2)
-    np.testing.assert_allclose([trace.mean(), trace.mean(0).std(ddof=1), split_r_hat(trace)], [mean, spread, r_hat])
+    np.testing.assert_allclose(
+        [trace.mean(), trace.mean(0).std(ddof=1), split_r_hat(trace)], [mean, spread, r_hat]
+    )
     assert instrument("llc", trace=True, **keys).name == "llc_trace"
     with pytest.raises(InputError, match="llc.trace needs llc.draws"):
         instrument("llc", trace=True).offered(state.problem)
@@ -160,11 +227,20 @@ def test_a_run_records_several(tmp_path: Path) -> None:
     sampler = {"kind": "llc", "nbeta": 500.0, "burn_in": 50, "draws": 50, "chains": 2}
     config = cases.config_of(
         dataset={**LINEAR, "outputs": 4},
-        architecture={"kind": "fully_connected", "widths": [4], "outputs": 4, "activation": "linear", "bias": False},
-        initialization={"kind": "unbalanced", "scale": 0.1}, loss={"kind": "mse"},
+        architecture={
+            "kind": "fully_connected",
+            "widths": [4],
+            "outputs": 4,
+            "activation": "linear",
+            "bias": False,
+        },
+        initialization={"kind": "unbalanced", "scale": 0.1},
+        loss={"kind": "mse"},
         optimizer={"lr": 0.05, "iterations": 300},
-        record={"measures": [{**sampler, "labels": "own"}, {**sampler, "tag": "cold", "nbeta": 5000.0}],
-                "snapshots": {"kind": "every", "interval": 100}},
-    )  # fmt: skip
+        record={
+            "measures": [{**sampler, "labels": "own"}, {**sampler, "tag": "cold", "nbeta": 5000.0}],
+            "snapshots": {"kind": "every", "interval": 100},
+        },
+    )
     run = api.train(config, out=tmp_path / "run")
     assert run.measures["llc"].shape == run.measures["llc_cold"].shape == (4, 3)

@@ -26,23 +26,31 @@ def _figure(evidence, **changes) -> Figure:  # type: ignore[no-untyped-def]
     """Return a figure of one run whose first claim needs training, and whose second holds for any network."""
 
     def claims(loss: float) -> list[object]:
-        held = claim("shape", "it has weights", "here", at_most(1e9), 0.0, always="every network has weights")
+        held = claim(
+            "shape", "it has weights", "here", at_most(1e9), 0.0, always="every network has weights"
+        )
         return [claim("fitted", "the loss falls", "here", at_most(1e-3), loss), held]
 
-    return Figure("boursier2022-fig2", "", evidence, claims, lambda _: None, configs=ORTHOGONAL, **changes)  # type: ignore[arg-type, return-value]
+    return Figure(
+        "boursier2022-fig2", "", evidence, claims, lambda _: None, configs=ORTHOGONAL, **changes
+    )  # type: ignore[arg-type, return-value]
 
 
 def _final_loss(runs):  # type: ignore[no-untyped-def]
     return float(runs["net"].losses[-1])
 
 
-def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_fail_under_nulls_or_say_why_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     own = {"short": ("optimizer.iterations=10",)}
     monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss, nulls=own))
     found = audit.audit("any", nulls=["untrained", "early", "short"])
     held = {one.null: dict(one.held) for one in found.outcomes}
-    assert held == {key: {"fitted": False, "shape": True} for key in ("untrained", "early", "short")}
+    assert held == {
+        key: {"fitted": False, "shape": True} for key in ("untrained", "early", "short")
+    }
     assert found.survivors("untrained") == []  # the claim that holds says why
     assert figures_in(tmp_path / "figures") == []
     assert audit.read_audit(tmp_path / "figures" / "boursier2022-fig2.audit.json") == found
@@ -50,7 +58,9 @@ def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pyt
         audit.audit("any", nulls=["untraned"])
 
 
-def test_settings_and_presets_are_those_of_the_audited_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_and_presets_are_those_of_the_audited_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     full = {"full": {"net": Wanted(ORTHOGONAL["net"], ("optimizer.iterations=30",))}}
     lengths: list[int] = []
@@ -67,11 +77,16 @@ def test_settings_and_presets_are_those_of_the_audited_runs(tmp_path: Path, monk
         audit.audit("any", preset="fall")
 
 
-def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_fails_untrained_and_under_a_further_null(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss))
     assert unfalsified(audit.audit("any", nulls=["untrained", "early"])) == set()
-    held = {"untrained": {"a": True, "b": False, "c": True}, "early": {"a": False, "b": True, "c": True}}
+    held = {
+        "untrained": {"a": True, "b": False, "c": True},
+        "early": {"a": False, "b": True, "c": True},
+    }
     claims = [claim(key, "text", "here", at_most(1.0), 0.0) for key in "abc"]
     outcomes = [audit.NullOutcome(null, one) for null, one in held.items()]
     assert unfalsified(audit.Audit("any", claims, outcomes)) == {"a", "b", "c"}
@@ -88,19 +103,25 @@ def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkey
         ("liu2023/student.yaml", "decay", "weight_decay", 1e12),
     ],
 )
-def test_nulls_change_steps_lengths_and_times(config: str, null: str, key: str, share: float) -> None:
+def test_nulls_change_steps_lengths_and_times(
+    config: str, null: str, key: str, share: float
+) -> None:
     before = load_config(CONFIGS / config)
     after = load_config(CONFIGS / config, audit.NULLS[null](before))
-    assert getattr(after.optimizer, key) == pytest.approx(share * getattr(before.optimizer, key), rel=1e-9)
+    assert getattr(after.optimizer, key) == pytest.approx(
+        share * getattr(before.optimizer, key), rel=1e-9
+    )
 
 
 def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
     linear = audit.NULLS["linear"](load_config(CONFIGS / ORTHOGONAL["net"]))
     assert load_config(CONFIGS / ORTHOGONAL["net"], linear).architecture.activation.kind == "linear"
     path = CONFIGS / ORTHOGONAL["net"]
-    rules = ["{kind: sgd, lr: 0.1, weight_decay: 0.5, iterations: 20}",
-             "{kind: rmsprop, lr: 1e-3, weight_decay: 0.5, iterations: 20}",
-             "{kind: adamw, lr: 0.01, weight_decay: 5.0, iterations: 20}"]  # fmt: skip
+    rules = [
+        "{kind: sgd, lr: 0.1, weight_decay: 0.5, iterations: 20}",
+        "{kind: rmsprop, lr: 1e-3, weight_decay: 0.5, iterations: 20}",
+        "{kind: adamw, lr: 0.01, weight_decay: 5.0, iterations: 20}",
+    ]
     for k, rule in enumerate(rules):
         changes = [f"optimizer={rule}", "initialization.scale=1.0"]
         alone = audit.NULLS["decay"](load_config(path, changes))
@@ -108,14 +129,22 @@ def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:
         for values in run.parameters.values():
             before, after = values[0], values[-1]
             step = {0: 0.1 * 0.5, 2: 0.01 * 5.0}.get(k)  # lr lambda
-            expected = before * (1 - step) ** 20 if step else before - np.sign(before) * np.abs(before - after)
+            expected = (
+                before * (1 - step) ** 20
+                if step
+                else before - np.sign(before) * np.abs(before - after)
+            )
             np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-6)
             assert step or (np.abs(before - after)[np.abs(before) > 0.1] > 0.01).all()
 
 
-def test_the_command_prints_a_table_and_is_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_a_table_and_is_strict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
-    done = CliRunner().invoke(main, ["audit", "boursier2022-fig2", "--null", "untrained", "--strict"])
+    done = CliRunner().invoke(
+        main, ["audit", "boursier2022-fig2", "--null", "untrained", "--strict"]
+    )
     assert "both-fitted" in done.stdout
     held = [line.split()[0] for line in done.stdout.splitlines() if "HOLDS" in line]
     assert (done.exit_code == 5) == bool(held)

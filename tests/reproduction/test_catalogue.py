@@ -34,7 +34,9 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
         claims=lambda found: [],
         draw=lambda found: pytest.fail("not drawn here"),
     )
-    entry = PaperEntry("Title", "Authors", "Venue", {"other2030-fig1": FigureEntry("A figure", 1, "other_paper")})
+    entry = PaperEntry(
+        "Title", "Authors", "Venue", {"other2030-fig1": FigureEntry("A figure", 1, "other_paper")}
+    )
     module.PAPER, module.FIGURE = entry, figure  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "other_paper", module)
     offer(monkeypatch, "other2030", "other_paper")
@@ -53,12 +55,19 @@ def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
     assert list(catalogue.papers())[-1] == "other2030"
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
-    assert catalogue.load_figure("other2030-fig1") == replace(plugin.FIGURE, title="A figure", module="other_paper")
+    assert catalogue.load_figure("other2030-fig1") == replace(
+        plugin.FIGURE, title="A figure", module="other_paper"
+    )
 
 
-def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_module_may_hold_several_figures(
+    plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(plugin, "FIGURE")
-    figures = {id_: Figure(id_, "c", {}, dict, lambda found: [], pytest.fail) for id_ in ("other2030-fig1", "x")}
+    figures = {
+        id_: Figure(id_, "c", {}, dict, lambda found: [], pytest.fail)
+        for id_ in ("other2030-fig1", "x")
+    }
     monkeypatch.setattr(plugin, "FIGURES", figures, raising=False)
     assert catalogue.load_figure("other2030-fig1") == replace(
         figures["other2030-fig1"], title="A figure", module="other_paper"
@@ -69,13 +78,16 @@ def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypat
 
 
 @pytest.mark.parametrize("what", ["no paper", "a key that is taken"])
-def test_a_package_that_is_refused(what: str, plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_refused(
+    what: str, plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if what == "no paper":
         plugin.PAPER = "nonsense"  # type: ignore[attr-defined]
     else:
         offer(monkeypatch, "boursier2022", "other_paper")
     with pytest.raises(
-        InputError, match="other_paper: (PAPER is no PaperEntry|there is a paper 'boursier2022' already)"
+        InputError,
+        match="other_paper: (PAPER is no PaperEntry|there is a paper 'boursier2022' already)",
     ):
         catalogue.papers()
     assert catalogue.load_figure("boursier2022-fig3").id == "boursier2022-fig3"
@@ -83,13 +95,19 @@ def test_a_package_that_is_refused(what: str, plugin: types.ModuleType, monkeypa
 
 FAILING = {
     "fig1.py": ("    at_50 =", "    1 / 0\n    at_50 =", "fig1.py, line 16: ZeroDivisionError"),
-    "the figure's import": ("from dynamics_cli", "import nosuch\nfrom dynamics_cli", "fig1.py, line 5: ModuleNotFound"),
+    "the figure's import": (
+        "from dynamics_cli",
+        "import nosuch\nfrom dynamics_cli",
+        "fig1.py, line 5: ModuleNotFound",
+    ),
 }
 
 
 @pytest.mark.usefixtures("kinds_as_before")
 @pytest.mark.parametrize("what", FAILING)
-def test_an_error_in_a_paper_names_its_line(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_a_paper_names_its_line(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
     before, after, told = FAILING[what]
     new_paper("mine2026", tmp_path)

@@ -58,7 +58,10 @@ def test_a_range_holds_inside_and_not_outside(
 def judged(document: dict[str, Any]) -> list[str]:
     """Return the verdicts that a program comes to which knows nothing but the JSON of a claim."""
     each = document.get("per_seed", [document])
-    return [("" if _fits(one["low"], one["high"], one["measured"]) else "not ") + "reproduced" for one in each]
+    return [
+        ("" if _fits(one["low"], one["high"], one["measured"]) else "not ") + "reproduced"
+        for one in each
+    ]
 
 
 def _fits(low: float | None, high: float | None, measured: float | None) -> bool:
@@ -71,15 +74,23 @@ numbers = st.floats() | st.integers(-3, 3)
 
 
 @given(
-    st.sampled_from([around, at_least, at_most, more_than, less_than, exactly, lambda x: near(x, 0.1)])
+    st.sampled_from(
+        [around, at_least, at_most, more_than, less_than, exactly, lambda x: near(x, 0.1)]
+    )
     | st.builds(lambda width: lambda x: Interval(x, x + width), st.floats(0, 3)),
-    st.lists(st.tuples(numbers, st.sampled_from([0.0, 5e-324, -1e-12, 0.1, math.inf]) | numbers), min_size=1),
+    st.lists(
+        st.tuples(numbers, st.sampled_from([0.0, 5e-324, -1e-12, 0.1, math.inf]) | numbers),
+        min_size=1,
+    ),
 )
 def test_claims_are_judged_again_from_their_json_alone(
     expecting: Callable[[float], Interval], seeds: list[tuple[float, float]]
 ) -> None:
     """Each seed may expect another number, close to the one measured."""
-    told = [[make(make.__name__, "s", "t", expecting(x), x + d) for make in (claim, theory)] for x, d in seeds]
+    told = [
+        [make(make.__name__, "s", "t", expecting(x), x + d) for make in (claim, theory)]
+        for x, d in seeds
+    ]
     for one in over_seeds(told):
         document = json.loads(seal(one.as_dict()))
         assert judged(document) == [of_seed.verdict for of_seed in one.each]

@@ -38,7 +38,9 @@ def test_replicas_are_one_run_whose_networks_are_those_of_the_seeds(config: str)
     for name, values in one.run.parameters.items():
         assert np.isfinite(values[-1]).all()
         for k, single in enumerate(alone):
-            np.testing.assert_allclose(values[-1][k], single.run.parameters[name][-1], rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(
+                values[-1][k], single.run.parameters[name][-1], rtol=1e-12, atol=1e-14
+            )
     assert RunSource().obtain({"many": Wanted(config, (), 3)})[0].reused
     forced = RunSource(force=True)
     assert not forced.obtain({"many": Wanted(config, (), 3)})[0].reused
@@ -54,5 +56,7 @@ def test_replicas_of_other_seeds_are_other_networks(config: str) -> None:
         runs[one.role].append(one)
     assert [one.seed for one in runs["many"]] == [5, 8, 11]
     assert [one.seed for one in runs["one"]] == [5, 8, 11]  # sets of seeds share none
-    starts = np.concatenate([one.run.parameters["hidden_weight"][0] for one in runs["many"]])  # (9, m, d)
+    starts = np.concatenate(
+        [one.run.parameters["hidden_weight"][0] for one in runs["many"]]
+    )  # (9, m, d)
     assert len(np.unique(starts[:, 0, 0])) == 9

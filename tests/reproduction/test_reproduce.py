@@ -39,7 +39,9 @@ optimizer: {kind: gd, lr: 0.01, iterations: 50}
 def small_claims(losses: dict[str, float]) -> list[Claim]:
     return [
         claim("falls", "The loss falls", "here", expected=at_most(10.0), measured=losses["first"]),
-        claim("second", "So does the other", "here", expected=at_most(10.0), measured=losses["second"]),
+        claim(
+            "second", "So does the other", "here", expected=at_most(10.0), measured=losses["second"]
+        ),
     ]
 
 
@@ -71,7 +73,10 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figu
             "evidence": small_evidence,
             "claims": small_claims,
             "draw": small_draw,
-            "configs": {"first": str(config), "second": Wanted(str(config), ("optimizer.iterations=20",))},
+            "configs": {
+                "first": str(config),
+                "second": Wanted(str(config), ("optimizer.iterations=20",)),
+            },
         }
         figure = Figure(**(fields | changes))
         monkeypatch.setattr(module, "load_figure", lambda figure_id: figure)
@@ -87,9 +92,13 @@ def test_files_and_json(outputs: Path) -> None:
     folder = (outputs / "figures").absolute()
     assert result.files == [folder / f"small-fig1.{end}" for end in ("pdf", "png", "json")]
     assert all(path.stat().st_size > 0 for path in result.files)
-    assert sorted(path.name for path in folder.glob("[!.]*")) == sorted(path.name for path in result.files)
+    assert sorted(path.name for path in folder.glob("[!.]*")) == sorted(
+        path.name for path in result.files
+    )
     told = json.loads(result.files[-1].read_text())
-    assert {key: told[key] for key in ("figure", "paper", "title", "caption", "preset", "overrides")} == {
+    assert {
+        key: told[key] for key in ("figure", "paper", "title", "caption", "preset", "overrides")
+    } == {
         "figure": "small-fig1",
         "paper": "small",
         "title": "Small",
@@ -109,7 +118,9 @@ def test_files_and_json(outputs: Path) -> None:
     assert second["overrides"] == ["optimizer.iterations=20"]
     assert len(first["hash"]) == len(second["hash"]) == 64
     assert first["hash"] != second["hash"]
-    assert Run(folder / first["path"]).hash == first["hash"]  # relative: both are below the root of outputs
+    assert (
+        Run(folder / first["path"]).hash == first["hash"]
+    )  # relative: both are below the root of outputs
     assert result.reproduced
 
 
@@ -141,16 +152,25 @@ def test_runs_are_reused_and_force_trains_again() -> None:
     assert [one.measured for one in again.claims] == [one.measured for one in first.claims]
 
 
-def test_a_run_that_names_files_of_a_moved_checkout_is_reused(small: Callable[..., Figure], tmp_path: Path) -> None:
+def test_a_run_that_names_files_of_a_moved_checkout_is_reused(
+    small: Callable[..., Figure], tmp_path: Path
+) -> None:
     folders, figures = [tmp_path / "before", tmp_path / "after"], []
     data = CONFIG[CONFIG.index("dataset:") : CONFIG.index("architecture:")]
     for folder in folders:
         folder.mkdir()
         (folder / "points.csv").write_text("x,y\n-0.5,-1\n1.5,2\n")
-        (folder / "small.yaml").write_text(CONFIG.replace(data, "dataset: {kind: file, path: points.csv}\n"))
-        figures.append(lambda folder=folder: small(
-            configs=dict.fromkeys(("first", "second"), str(folder / "small.yaml")),
-            evidence=lambda runs: {role: float(run.dataset().y.sum()) for role, run in runs.items()}))  # fmt: skip
+        (folder / "small.yaml").write_text(
+            CONFIG.replace(data, "dataset: {kind: file, path: points.csv}\n")
+        )
+        figures.append(
+            lambda folder=folder: small(
+                configs=dict.fromkeys(("first", "second"), str(folder / "small.yaml")),
+                evidence=lambda runs: {
+                    role: float(run.dataset().y.sum()) for role, run in runs.items()
+                },
+            )
+        )
     figures[0]()
     first = drawn("small-fig1")
     shutil.rmtree(folders[0])
@@ -161,7 +181,9 @@ def test_a_run_that_names_files_of_a_moved_checkout_is_reused(small: Callable[..
 
 
 @pytest.mark.usefixtures("small")
-def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_runs_of_several_figures_are_trained_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alone = drawn("small-fig1")
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "other"))
     monkeypatch.setattr(train, "LONG_WORK", -1.0)
@@ -180,14 +202,19 @@ def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, m
     assert seen == [("long runs", 1), ("long runs", 2)]
     assert isinstance(result, FigureResult)
     assert isinstance(again, FigureResult)
-    assert [[run.reused for run in one.runs] for one in (result, again)] == [[False, False], [True, True]]
+    assert [[run.reused for run in one.runs] for one in (result, again)] == [
+        [False, False],
+        [True, True],
+    ]
     assert [one.measured for one in result.claims] == [one.measured for one in alone.claims]
 
 
 @pytest.mark.usefixtures("small")
 def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
     result = drawn("small-fig1", seeds=4)
-    assert [(run.role, run.seed) for run in result.runs] == [(r, s) for s in (5, 6, 7, 8) for r in ("first", "second")]
+    assert [(run.role, run.seed) for run in result.runs] == [
+        (r, s) for s in (5, 6, 7, 8) for r in ("first", "second")
+    ]
     assert [run.run.config.seed for run in result.runs] == [5, 5, 6, 6, 7, 7, 8, 8]
     falls = result.over_seeds[0]
     values = [one.measured for one in falls.each]
@@ -203,16 +230,22 @@ def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
     shutil.rmtree(result.runs[-1].run.path)
     assert [found.file for found in verify_figure(result.files[-1])] == [result.runs[-1].run.path]
     of_one = drawn("small-fig1")
-    assert seeds_of(of_one.files[-1], document) == result.over_seeds  # as they were: it is the same figure
+    assert (
+        seeds_of(of_one.files[-1], document) == result.over_seeds
+    )  # as they were: it is the same figure
     other = {**document, "claims": document["claims"][:1]}
     assert seeds_of(of_one.files[-1], other) == []
     result.files[-2].write_bytes(b"{}")
     assert result.files[-2] in [found.file for found in verify_figure(result.files[-1])]
 
 
-def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure], tmp_path: Path) -> None:
+def test_a_variant_is_the_same_figure_of_other_runs(
+    small: Callable[..., Figure], tmp_path: Path
+) -> None:
     flow, drawn = tmp_path / "flow.yaml", tmp_path / "drawn.yaml"
-    flow.write_text(CONFIG.replace("{kind: gd, lr: 0.01, iterations: 50}", "{kind: gradient_flow, until: 0.5}"))
+    flow.write_text(
+        CONFIG.replace("{kind: gd, lr: 0.01, iterations: 50}", "{kind: gradient_flow, until: 0.5}")
+    )
     drawn.write_text(CONFIG.replace("small", "drawn"))
     variant = Variant("on the flow", "The flow.", {"first": str(flow)}, {"first": str(drawn)})
     figure = small(variants={"flow": variant}, presets={"full": {"third": str(flow)}})
@@ -231,14 +264,18 @@ def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure]
     assert (told["figure"], told["paper"]) == ("small-fig1-flow", "small")
     assert (told["title"], told["caption"]) == ("Small, on the flow", "A caption. The flow.")
     plain = reproduce("small-fig1")  # beside it, not over it
-    assert [path.name for path in plain.files] == [f"small-fig1.{end}" for end in ("pdf", "png", "json")]
+    assert [path.name for path in plain.files] == [
+        f"small-fig1.{end}" for end in ("pdf", "png", "json")
+    ]
     # one path: near its end the two losses differ by the order of step times curvature
     assert plain.claims[0].measured == pytest.approx(result.claims[0].measured, rel=0.5)
     assert plain.claims[0].measured != result.claims[0].measured
     assert figure.as_variant("flow").variants == {}
     names = [name for name, _ in reproduce_figures(["small-fig1"], variant="flow")]
     assert names == ["small-fig1-flow"]
-    with pytest.raises(UsageError, match=r"small-fig1 has no variant 'flwo' \(did you mean 'flow'\?\); it has flow"):
+    with pytest.raises(
+        UsageError, match=r"small-fig1 has no variant 'flwo' \(did you mean 'flow'\?\); it has flow"
+    ):
         reproduce("small-fig1", variant="flwo")
 
 

@@ -26,7 +26,12 @@ def config() -> RunConfig:
     return RunConfig.model_validate(
         {
             "name": "toy",
-            "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
+            "dataset": {
+                "kind": "points",
+                "x": [[-0.5], [2.0]],
+                "y": [-1.0, 1.0],
+                "append_bias": True,
+            },
             "architecture": {"kind": "two_layer", "width": 4},
             "initialization": {"kind": "balanced", "scale": 1e-3},
             "loss": {"kind": "mse"},
@@ -36,7 +41,10 @@ def config() -> RunConfig:
 
 
 def append_snapshot(
-    writer: RunWriter, i: int, parameters: Mapping[str, np.ndarray], measures: Mapping[str, ArrayLike] | None = None
+    writer: RunWriter,
+    i: int,
+    parameters: Mapping[str, np.ndarray],
+    measures: Mapping[str, ArrayLike] | None = None,
 ) -> None:
     """Record one state."""
     numbers = {name: np.asarray([value], np.float64) for name, value in (measures or {}).items()}
@@ -59,11 +67,22 @@ class Toy:
     @classmethod
     def snapshot(cls, writer: RunWriter, i: int) -> None:
         weights = cls.weights(i)
-        append_snapshot(writer, i, {"hidden_weight": weights, "output_weight": weights[:, 0]}, {"norm": cls.loss(i)})
+        append_snapshot(
+            writer,
+            i,
+            {"hidden_weight": weights, "output_weight": weights[:, 0]},
+            {"norm": cls.loss(i)},
+        )
 
     @classmethod
-    def train(cls, directory: Path, config: RunConfig, resume: bool = False, stop: int | None = None) -> None:
-        writer = RunWriter.reopen(directory) if resume else RunWriter.create(directory, config, {"hash": "abc"})
+    def train(
+        cls, directory: Path, config: RunConfig, resume: bool = False, stop: int | None = None
+    ) -> None:
+        writer = (
+            RunWriter.reopen(directory)
+            if resume
+            else RunWriter.create(directory, config, {"hash": "abc"})
+        )
         i = writer.resumed_at
         if not writer.resumed:
             cls.snapshot(writer, 0)

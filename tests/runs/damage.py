@@ -22,7 +22,9 @@ def flip(data: bytes, at: int, bit: int = 0) -> bytes:
 
 
 DAMAGES: dict[str, Damage] = {
-    "a bit of the contents": lambda data, other: flip(data, 130 if data.startswith(b"\x93NUMPY") else -5),
+    "a bit of the contents": lambda data, other: flip(
+        data, 130 if data.startswith(b"\x93NUMPY") else -5
+    ),
     "a bit of the header": lambda data, other: flip(data, 20, 2),
     "cut in half": lambda data, other: data[: len(data) // 2],
     "empty": lambda data, other: b"",
@@ -56,7 +58,10 @@ def damaged(file: Path, damage: str, other: Path) -> Iterator[None]:
 
 def arrays_of(directory: Path) -> dict[str, bytes]:
     """Return the bytes of all arrays below a directory, by path."""
-    return {str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*.npy"))}
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*.npy"))
+    }
 
 
 def reseal(path: Path, **entries: object) -> None:

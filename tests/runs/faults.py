@@ -12,9 +12,16 @@ import pytest
 from dynamics_cli.runs.store import files
 
 CHANGING = (
-    "create", "open_update", "write_at", "truncate", "replace", "make_directory", "remove_tree", "sync",
+    "create",
+    "open_update",
+    "write_at",
+    "truncate",
+    "replace",
+    "make_directory",
+    "remove_tree",
+    "sync",
     "sync_directory",
-)  # fmt: skip
+)
 """The primitives of `runs/store/files.py` that change something."""
 
 
@@ -82,7 +89,9 @@ class Disk:
                 self._contents[os.fstat(args[0].fileno()).st_ino] = Path(args[0].name).read_bytes()
             elif name == "sync_directory":
                 inside = [path for path in args[0].iterdir() if path.name != ".lock"]
-                self._names[args[0]] = {p.name: None if p.is_dir() else p.stat().st_ino for p in inside}
+                self._names[args[0]] = {
+                    p.name: None if p.is_dir() else p.stat().st_ino for p in inside
+                }
             else:
                 return real(*args)
             return None

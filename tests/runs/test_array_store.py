@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.store.arrays import ArrayWriter, Header, check_array, decode_header, map_array
+from dynamics_cli.runs.store.arrays import (
+    ArrayWriter,
+    Header,
+    check_array,
+    decode_header,
+    map_array,
+)
 
 SHAPES = [(), (3,), (4, 2)]
 
@@ -23,7 +29,9 @@ def append(writer: ArrayWriter, rows: np.ndarray) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "float16"])
-def test_numpy_reads_the_rows_that_count(tmp_path: Path, shape: tuple[int, ...], dtype: str) -> None:
+def test_numpy_reads_the_rows_that_count(
+    tmp_path: Path, shape: tuple[int, ...], dtype: str
+) -> None:
     path = tmp_path / "w.npy"
     writer, offsets = ArrayWriter(path, shape, dtype), set()
     for n in range(5):
@@ -48,7 +56,14 @@ def test_header_length_does_not_depend_on_the_number_of_rows(rows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "rows", [np.zeros((2, 3)), np.zeros((2, 2), np.float32), np.zeros(2), np.zeros((1, 2, 1)), np.zeros((2, 2), object)]
+    "rows",
+    [
+        np.zeros((2, 3)),
+        np.zeros((2, 2), np.float32),
+        np.zeros(2),
+        np.zeros((1, 2, 1)),
+        np.zeros((2, 2), object),
+    ],
 )
 def test_rows_of_another_shape_or_dtype_are_refused(tmp_path: Path, rows: np.ndarray) -> None:
     writer = ArrayWriter(tmp_path / "w.npy", (2,), "float64")
@@ -56,8 +71,12 @@ def test_rows_of_another_shape_or_dtype_are_refused(tmp_path: Path, rows: np.nda
         writer.append(rows)
 
 
-@pytest.mark.parametrize(("shape", "dtype"), [((), object), ((0,), "f8"), ((2,), "U4"), ((2,), "c16")])
-def test_rows_that_cannot_be_stored_are_refused(tmp_path: Path, shape: tuple[int, ...], dtype: object) -> None:
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((), object), ((0,), "f8"), ((2,), "U4"), ((2,), "c16")]
+)
+def test_rows_that_cannot_be_stored_are_refused(
+    tmp_path: Path, shape: tuple[int, ...], dtype: object
+) -> None:
     with pytest.raises(ValueError, match="cannot store rows"):
         ArrayWriter(tmp_path / "w.npy", shape, dtype)  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
@@ -68,7 +87,9 @@ def test_non_contiguous_rows_and_empty_blocks(tmp_path: Path) -> None:
     writer = ArrayWriter(tmp_path / "w.npy", (3,), "float64")
     for block in (base[:0, :3], base[::2, ::2], np.asfortranarray(base[:, 3:])):
         append(writer, block)
-    np.testing.assert_array_equal(np.load(tmp_path / "w.npy"), np.vstack([base[::2, ::2], base[:, 3:]]))
+    np.testing.assert_array_equal(
+        np.load(tmp_path / "w.npy"), np.vstack([base[::2, ::2], base[:, 3:]])
+    )
 
 
 def test_reading_refuses_files_that_are_not_ours(tmp_path: Path) -> None:

@@ -37,11 +37,21 @@ from tests.training.kill_script import end_of, forked
 
 CONFIG = {
     "name": "bits",
-    "dataset": {"kind": "points", "x": [[-0.5], [2.0], [1.0]], "y": [-1, 1, 1], "append_bias": True},
+    "dataset": {
+        "kind": "points",
+        "x": [[-0.5], [2.0], [1.0]],
+        "y": [-1, 1, 1],
+        "append_bias": True,
+    },
     "architecture": {"kind": "two_layer", "width": 3},
     "initialization": {"kind": "balanced", "scale": 0.5},
     "loss": {"kind": "logistic"},
-    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 40, "loss_scaled": True},  # which has times of its own
+    "optimizer": {
+        "kind": "gd",
+        "lr": 0.1,
+        "iterations": 40,
+        "loss_scaled": True,
+    },  # which has times of its own
     "record": {"snapshots": {"kind": "every", "interval": 10}, "measures": ["train_accuracy"]},
 }
 T = TypeVar("T")
@@ -57,7 +67,9 @@ def train(directory: Path, seed: int = 0, *, killed: bool = False, **options: An
             raise Killed
 
     with suppress(Killed):
-        obtain_run(plan_run(load_config(CONFIG, seed=seed), directory), progress=progress, **options)
+        obtain_run(
+            plan_run(load_config(CONFIG, seed=seed), directory), progress=progress, **options
+        )
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -94,7 +106,9 @@ def check_beginning(run: Path, whole: Path) -> None:
     found.check_all()
     for name in found.array_names:
         array = np.load(run / f"{name}.npy")
-        np.testing.assert_array_equal(found._read(name), np.load(whole / f"{name}.npy")[: len(found._read(name))])
+        np.testing.assert_array_equal(
+            found._read(name), np.load(whole / f"{name}.npy")[: len(found._read(name))]
+        )
         assert len(array) >= len(found._read(name))  # NumPy alone reads these rows, or more
     assert found.iterations <= expected.iterations
 
@@ -123,9 +137,12 @@ def sampled(cases: list[T], sample: int | None) -> list[T]:
 
 
 FAILURES = [
-    ("before", errno.ENOSPC), ("before", errno.EIO), ("before", errno.EROFS), ("half", errno.ENOSPC),
+    ("before", errno.ENOSPC),
+    ("before", errno.EIO),
+    ("before", errno.EROFS),
+    ("half", errno.ENOSPC),
     ("after", errno.EIO),
-]  # fmt: skip
+]
 some = pytest.mark.parametrize("sample", [25, pytest.param(None, marks=pytest.mark.long)])
 
 
@@ -137,12 +154,19 @@ def test_every_change_fails_once(
     train(in_memory / "counted")
     names = list(faults.changes)
     assert set(names) <= set(CHANGING)
-    cases = [(at, *how) for at in range(len(names)) for how in FAILURES if how[0] != "half" or names[at] == "write_at"]
+    cases = [
+        (at, *how)
+        for at in range(len(names))
+        for how in FAILURES
+        if how[0] != "half" or names[at] == "write_at"
+    ]
     ends = Counter[str]()
     for at, when, code in sampled(cases, sample):
         run = in_memory / "run"
         faults.plan(at, when, code)
-        with pytest.raises(RunError, match=r"disk full while writing|cannot write|continue with --resume") as caught:
+        with pytest.raises(
+            RunError, match=r"disk full while writing|cannot write|continue with --resume"
+        ) as caught:
             train(run)
         assert (caught.value.exit_code, str(caught.value).count("\n")) == (7, 0)
         faults.plan(-1)
@@ -153,12 +177,16 @@ def test_every_change_fails_once(
             ends["not begun"] += 1
         go_on(run, runs["complete"])
         shutil.rmtree(run)
-    print(f"{sum(ends.values())} failures at {len(names)} changes; read before going on: {dict(ends)}")
+    print(
+        f"{sum(ends.values())} failures at {len(names)} changes; read before going on: {dict(ends)}"
+    )
     assert ends["interrupted"] > len(cases) / 2 or sample
 
 
 @pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.long)])
-def test_power_cuts(in_memory: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+def test_power_cuts(
+    in_memory: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
     """The power is cut at a change, and everything is lost that was not synced."""
     reached, cut_at = Counter[int](), 0
     saved, checkpoint = list[int](), RunWriter.checkpoint
@@ -188,7 +216,9 @@ def test_power_cuts(in_memory: Path, runs: dict[str, Path], monkeypatch: pytest.
         shutil.rmtree(run)
         shutil.rmtree(left)
         cut_at += step
-    print(f"{cut_at // step} power cuts; iteration to which the run was safe -> cuts: {dict(reached)}")
+    print(
+        f"{cut_at // step} power cuts; iteration to which the run was safe -> cuts: {dict(reached)}"
+    )
     assert len(reached) >= 5
 
 
@@ -204,7 +234,8 @@ def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> N
         os.setuid(nobody)
         plan = plan_run(load_config(CONFIG), run)
         with pytest.raises(
-            RunError, match=r"cannot write .*Permission denied; what was saved is kept; continue with --resume"
+            RunError,
+            match=r"cannot write .*Permission denied; what was saved is kept; continue with --resume",
         ):
             obtain_run(plan, progress=lambda reached, loss: run.chmod(0o500))
         check_beginning(run, runs["complete"])
@@ -219,8 +250,16 @@ def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> N
 
 # Damaged files.
 
-SUM, JSON, EDITED = "it does not fit its checksum", "it is not valid JSON", "it is not the config with which the run"
-HEADER, READ, ROWS = "its header is not one that dyn writes", "it cannot be read", "its rows do not fit their checksum"
+SUM, JSON, EDITED = (
+    "it does not fit its checksum",
+    "it is not valid JSON",
+    "it is not the config with which the run",
+)
+HEADER, READ, ROWS = (
+    "its header is not one that dyn writes",
+    "it cannot be read",
+    "its rows do not fit their checksum",
+)
 TOLD = {  # damage -> message of verify about run.json, config.yaml, a checkpoint, an array
     "a bit of the contents": (SUM, EDITED, SUM, ROWS),
     "a bit of the header": (SUM, EDITED, SUM, HEADER),
@@ -274,7 +313,9 @@ def outcome(run: Path, file: Path, expected: dict[str, Any]) -> str:
         return "refused"
     assert found.keys() == expected.keys()
     for key, value in expected.items():
-        np.testing.assert_array_equal(found[key], value, err_msg=f"{file}: other numbers, unnoticed")
+        np.testing.assert_array_equal(
+            found[key], value, err_msg=f"{file}: other numbers, unnoticed"
+        )
     return "not needed"
 
 
@@ -286,9 +327,10 @@ def test_a_damaged_file_is_told(runs: dict[str, Path], state: str, damage: str) 
     for file in files_of(run):
         kind = {"run.json": 0, "config.yaml": 1}.get(file.name, 2 if file.suffix == ".npz" else 3)
         told, other = TOLD[damage][kind], runs[f"{state}-other"] / file.relative_to(run)
-        if kind == 3 and ((damage, state) == ("a byte more", "killed") or (
-            damage == "of another run" and same_in_both(file, other)
-        )):  # fmt: skip
+        if kind == 3 and (
+            (damage, state) == ("a byte more", "killed")
+            or (damage == "of another run" and same_in_both(file, other))
+        ):
             told = ""  # behind the rows that count; or no other number
         with damaged(file, damage, other):
             found = verify_run(run)
@@ -329,11 +371,19 @@ def test_a_flipped_bit_is_told(runs: dict[str, Path], count: int) -> None:
     assert counts["refused"] > 0.8 * count
 
 
-def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
     counts, run = Counter[str](), tmp_path / "run"
     for file in files_of(runs["killed"]):
         name = file.relative_to(runs["killed"])
-        for damage in ("a bit of the contents", "cut in half", "a byte more", "deleted", "of another run"):
+        for damage in (
+            "a bit of the contents",
+            "cut in half",
+            "a byte more",
+            "deleted",
+            "of another run",
+        ):
             shutil.rmtree(run, ignore_errors=True)
             shutil.copytree(runs["killed"], run)
             contents = DAMAGES[damage](file.read_bytes(), runs["killed-other"] / name)
@@ -356,7 +406,10 @@ def test_arrays_of_another_run(runs: dict[str, Path], tmp_path: Path) -> None:
         run = shutil.copytree(runs[state], tmp_path / state)
         for file in files_of(runs[state])[:]:
             if file.suffix != ".json" and file.name != "config.yaml":
-                shutil.copy(runs[f"{state}-other"] / file.relative_to(runs[state]), run / file.relative_to(runs[state]))
+                shutil.copy(
+                    runs[f"{state}-other"] / file.relative_to(runs[state]),
+                    run / file.relative_to(runs[state]),
+                )
         assert what in {found.problem.partition(" (")[0] for found in verify_run(run)}
         with pytest.raises(CorruptRunError, match=what):
             read(run)
@@ -380,6 +433,8 @@ def test_nothing_but_the_checkpoint_counts_rows(runs: dict[str, Path], tmp_path:
 def test_writers_of_one_run_take_turns(in_memory: Path, runs: dict[str, Path]) -> None:
     run = in_memory / "run"
     pids = [forked(lambda: train(run), in_memory / f"said-{k}") for k in range(4)]
-    assert [end_of(pid) for pid in pids] == [0] * 4, [path.read_text() for path in in_memory.glob("said-*")]
+    assert [end_of(pid) for pid in pids] == [0] * 4, [
+        path.read_text() for path in in_memory.glob("said-*")
+    ]
     assert arrays_of(run) == arrays_of(runs["complete"])
     assert "resumptions" not in Run(run).info  # the first trains, the others take its run

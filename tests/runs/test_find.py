@@ -30,7 +30,12 @@ def root(tmp_path: Path, config: RunConfig, toy: Any) -> Path:
 
 def test_runs_are_summed_up(root: Path, toy: Any) -> None:
     a, b, d = map(summarize, runs_below(root))
-    assert (a["path"], a["name"], a["status"], a["iterations"]) == (root / "a", "toy", "complete", toy.last)
+    assert (a["path"], a["name"], a["status"], a["iterations"]) == (
+        root / "a",
+        "toy",
+        "complete",
+        toy.last,
+    )
     assert a["final_loss"] == toy.loss(toy.last)
     assert a["size"] == sum(p.stat().st_size for p in (root / "a").rglob("*") if p.is_file())
     assert abs(a["modified"] - time.time()) < 60

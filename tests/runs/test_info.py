@@ -22,7 +22,13 @@ INFO = {"status": "complete", "config_sha256": "0", "final_loss": 0.1, "messages
 
 
 def test_round_trip_and_non_finite_numbers(tmp_path: Path) -> None:
-    numbers = {"nan": math.nan, "inf": [math.inf, np.float32(2)], "n": np.int64(3), "path": Path("x"), "t": (1,)}
+    numbers = {
+        "nan": math.nan,
+        "inf": [math.inf, np.float32(2)],
+        "n": np.int64(3),
+        "path": Path("x"),
+        "t": (1,),
+    }
     write_info(tmp_path, INFO | numbers)
     expected = INFO | {"format": 1, "nan": None, "inf": [None, 2.0], "n": 3, "path": "x", "t": [1]}
     assert read_info(tmp_path) == expected
@@ -51,7 +57,9 @@ def test_directories_that_are_not_runs(tmp_path: Path) -> None:
         read_info(tmp_path)
     (tmp_path / "config.yaml").write_text("name: theirs\n")
     assert not is_run(tmp_path)
-    (tmp_path / "config.yaml").write_text("# The resolved config of this run directory, written by dyn.\nname: x\n")
+    (tmp_path / "config.yaml").write_text(
+        "# The resolved config of this run directory, written by dyn.\nname: x\n"
+    )
     assert is_run(tmp_path)
     with pytest.raises(NotARunError, match="half copied or half deleted"):
         read_info(tmp_path)
@@ -77,7 +85,9 @@ def test_the_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def git(*command: str) -> str:
         identity = ["-c", "user.name=n", "-c", "user.email=e"]
-        done = subprocess.run(["git", *identity, *command], cwd=tmp_path, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", *identity, *command], cwd=tmp_path, check=True, capture_output=True, text=True
+        )
         return done.stdout.strip()
 
     git("init", "-q")

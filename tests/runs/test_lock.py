@@ -39,11 +39,17 @@ def test_the_lock_makes_the_directory_and_is_dropped(
 
 def test_another_process_is_refused_or_waited_for(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
-    with pytest.raises(LockedRunError, match="is in use by another process"), run_lock(tmp_path, wait=False):
+    with (
+        pytest.raises(LockedRunError, match="is in use by another process"),
+        run_lock(tmp_path, wait=False),
+    ):
         pass
     told: list[str] = []
     threading.Timer(0.8, process.communicate, ["\n"]).start()

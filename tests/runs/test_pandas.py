@@ -18,7 +18,10 @@ from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.directory import Sweep
 from tests.kinds.cases import config_of
 
-RECORD = {"snapshots": {"kind": "every", "interval": 2}, "measures": ["weight_norm", "balancedness"]}
+RECORD = {
+    "snapshots": {"kind": "every", "interval": 2},
+    "measures": ["weight_norm", "balancedness"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +67,15 @@ def test_the_csv_file_of_a_sweep_is_never_read(tmp_path: Path) -> None:
 def test_no_command_reads_a_damaged_sweep(tmp_path: Path) -> None:
     sweep = dyn.sweep(config_of(), {"seed": [0, 1]}, out=tmp_path / "sweep").path
     (sweep / "sweep.json").write_text("")
-    for command in (["verify", sweep], ["plot", sweep], ["show", sweep],
-                    ["show", f"{sweep}:0"], ["page", sweep, "-o", tmp_path / "p.html"]):  # fmt: skip
+    for command in (
+        ["verify", sweep],
+        ["plot", sweep],
+        ["show", sweep],
+        ["show", f"{sweep}:0"],
+        ["page", sweep, "-o", tmp_path / "p.html"],
+    ):
         done = CliRunner().invoke(main, [*map(str, command)])
         assert (done.exit_code, "Traceback" in done.stderr) == (7, False), command
-        assert command[0] == "verify" or re.fullmatch(r"Error: \S+/sweep/\S+ is damaged: .*\n", done.stderr)
+        assert command[0] == "verify" or re.fullmatch(
+            r"Error: \S+/sweep/\S+ is damaged: .*\n", done.stderr
+        )

@@ -15,7 +15,9 @@ from dynamics_cli.runs.writer import RunWriter
 from tests.runs.conftest import append_snapshot
 
 STEPS = [0, 1, 2, 3]
-LOSSES = np.array([[4.0, 8.0], [2.0, 4.0], [1.0, 2.0], [1.0, 1.0]])  # (L, R); replica 0 halts at iteration 2
+LOSSES = np.array(
+    [[4.0, 8.0], [2.0, 4.0], [1.0, 2.0], [1.0, 1.0]]
+)  # (L, R); replica 0 halts at iteration 2
 WEIGHTS = np.arange(32, dtype=np.float32).reshape(2, 2, 4, 2)  # (K, R, m, d)
 
 
@@ -29,9 +31,14 @@ def together(tmp_path: Path, config: RunConfig) -> Path:
     for k, step in enumerate((0, 3)):
         append_snapshot(writer, step, {"hidden_weight": WEIGHTS[k]}, {"norm": [k, 10.0 * k]})
     writer.finish(
-        "complete", iterations=3, final_loss=1.0, seconds=0.1,
-        replica_losses=[1.0, None], replica_iterations=[2, 3], replica_statuses=["complete", "diverged"],
-    )  # fmt: skip
+        "complete",
+        iterations=3,
+        final_loss=1.0,
+        seconds=0.1,
+        replica_losses=[1.0, None],
+        replica_iterations=[2, 3],
+        replica_statuses=["complete", "diverged"],
+    )
     return directory
 
 
@@ -64,7 +71,9 @@ def test_a_single_run_holds_no_replicas(together: Path, finished: Path) -> None:
 
 
 def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> None:
-    writer = RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}, {"seed": 7}]})
+    writer = RunWriter.create(
+        tmp_path / "run", config, {"hash": "abc", "replicas": [{}, {"seed": 7}]}
+    )
     nothing, _ = replicas_of(Run(tmp_path / "run"))
     assert (len(nothing.losses), len(nothing.loss_iterations), nothing.iterations) == (0, 0, 0)
     writer.append_losses(STEPS, LOSSES)

@@ -42,7 +42,9 @@ def test_states(finished: Path, toy: Any) -> None:
     for i, iteration in enumerate(toy.snapshots):
         state = run.state(i)
         np.testing.assert_array_equal(state["hidden_weight"], toy.weights(iteration))
-        np.testing.assert_array_equal(run.state(i - len(toy.snapshots))["output_weight"], toy.weights(iteration)[:, 0])
+        np.testing.assert_array_equal(
+            run.state(i - len(toy.snapshots))["output_weight"], toy.weights(iteration)[:, 0]
+        )
         assert state["hidden_weight"].flags.writeable
     for i in (6, -7):
         with pytest.raises(RunError, match=f"has 6 snapshots, none with index {i}"):
@@ -64,7 +66,9 @@ def test_network_and_dataset(finished: Path, toy: Any) -> None:
     np.testing.assert_allclose(run.network(-1)(data.x), expected, rtol=1e-12)
     with pytest.raises(UsageError, match=r"inputs have 1 columns.* adds the constant 1 of"):
         run.network(-1)(data.x[:, :1])
-    with pytest.raises(UsageError, match=r"inputs have 3 columns, this network takes another number of them"):
+    with pytest.raises(
+        UsageError, match=r"inputs have 3 columns, this network takes another number of them"
+    ):
         run.network(-1)(np.zeros((2, 3)))
     with pytest.raises(UsageError, match=r"the shape \(2,\), a network takes \(samples, columns\)"):
         run.network(-1)(np.zeros(2))
@@ -76,7 +80,9 @@ def test_an_unfinished_run_reads_as_its_checkpoint_counts(unfinished: Path, toy:
     assert math.isnan(run.final_loss)
     np.testing.assert_array_equal(run.losses, [toy.loss(i) for i in range(6)])
     assert run.snapshot_iterations.tolist() == [0, 3, 6]
-    np.testing.assert_array_equal(run.parameters["hidden_weight"], [toy.weights(i) for i in (0, 3, 6)])
+    np.testing.assert_array_equal(
+        run.parameters["hidden_weight"], [toy.weights(i) for i in (0, 3, 6)]
+    )
     with run_lock(unfinished):
         assert Run(unfinished).status == "running"
 
@@ -84,7 +90,12 @@ def test_an_unfinished_run_reads_as_its_checkpoint_counts(unfinished: Path, toy:
 def test_a_reader_sees_one_moment(tmp_path: Path, config: RunConfig, toy: Any) -> None:
     writer = RunWriter.create(tmp_path / "run", config)
     empty = Run(tmp_path / "run")
-    assert (empty.iterations, len(empty.losses), len(empty.loss_iterations), len(empty.parameters)) == (0, 0, 0, 0)
+    assert (
+        empty.iterations,
+        len(empty.losses),
+        len(empty.loss_iterations),
+        len(empty.parameters),
+    ) == (0, 0, 0, 0)
     assert empty.losses.dtype == np.float64
     with pytest.raises(RunError, match="no snapshots yet"):
         empty.index_of(0)
@@ -102,7 +113,9 @@ def test_a_reader_sees_one_moment(tmp_path: Path, config: RunConfig, toy: Any) -
     assert Run(tmp_path / "run").snapshot_iterations.tolist() == [0, 1]
 
 
-def test_a_reader_who_meets_a_run_that_is_started_over_says_so(finished: Path, config: RunConfig, toy: Any) -> None:
+def test_a_reader_who_meets_a_run_that_is_started_over_says_so(
+    finished: Path, config: RunConfig, toy: Any
+) -> None:
     told = f"another process is writing {finished}"
     before = Run(finished)
     with run_lock(finished):

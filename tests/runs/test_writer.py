@@ -26,16 +26,27 @@ from tests.runs.faults import Faults
 def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
     found = sorted(str(p.relative_to(finished)) for p in finished.rglob("*") if p.is_file())
     assert found == [
-        "config.yaml", "loss_iterations.npy", "losses.npy", "measures/norm.npy", "run.json",
-        "trajectory/hidden_weight.npy", "trajectory/iterations.npy", "trajectory/output_weight.npy",
-    ]  # fmt: skip
+        "config.yaml",
+        "loss_iterations.npy",
+        "losses.npy",
+        "measures/norm.npy",
+        "run.json",
+        "trajectory/hidden_weight.npy",
+        "trajectory/iterations.npy",
+        "trajectory/output_weight.npy",
+    ]
     weights = np.load(finished / "trajectory" / "hidden_weight.npy", mmap_mode="r")
     assert weights.dtype == np.float32
     np.testing.assert_array_equal(weights, np.stack([toy.weights(i) for i in toy.snapshots]))
-    np.testing.assert_array_equal(np.load(finished / "losses.npy"), [toy.loss(i) for i in range(toy.last + 1)])
+    np.testing.assert_array_equal(
+        np.load(finished / "losses.npy"), [toy.loss(i) for i in range(toy.last + 1)]
+    )
     info = read_info(finished)
     assert (info["status"], info["hash"], info["dtype"]) == ("complete", "abc", "float32")
-    assert (info["rows"]["losses"], info["rows"]["trajectory/hidden_weight"]) == (toy.last + 1, len(toy.snapshots))
+    assert (info["rows"]["losses"], info["rows"]["trajectory/hidden_weight"]) == (
+        toy.last + 1,
+        len(toy.snapshots),
+    )
     assert verify_run(finished) == []
 
 
@@ -74,14 +85,18 @@ def test_resuming_where_nothing_is_to_be_resumed(finished: Path, tmp_path: Path)
         RunWriter.reopen(tmp_path / "missing")
 
 
-def test_a_directory_in_use_for_something_is_refused(tmp_path: Path, finished: Path, config: RunConfig) -> None:
+def test_a_directory_in_use_for_something_is_refused(
+    tmp_path: Path, finished: Path, config: RunConfig
+) -> None:
     with pytest.raises(UsageError, match="--resume to continue it or --force to start over"):
         RunWriter.create(finished, config)
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "config.yaml").write_text("name: mine\n")
     (foreign / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match=r"is not a run, and holds config\.yaml: dyn will not overwrite it"):
+    with pytest.raises(
+        UsageError, match=r"is not a run, and holds config\.yaml: dyn will not overwrite it"
+    ):
         RunWriter.create(foreign, config)
     with pytest.raises(UsageError, match="is not a run"):
         clear_run(foreign)
@@ -93,7 +108,9 @@ def test_a_directory_in_use_for_something_is_refused(tmp_path: Path, finished: P
         RunWriter.create(foreign / "notes.txt", config)
 
 
-def test_force_empties_a_run_and_keeps_the_rest(finished: Path, config: RunConfig, toy: Any, tmp_path: Path) -> None:
+def test_force_empties_a_run_and_keeps_the_rest(
+    finished: Path, config: RunConfig, toy: Any, tmp_path: Path
+) -> None:
     (finished / ".lock").write_text("")
     (finished / "notes.txt").write_text("mine")
     outside = tmp_path / "outside"
@@ -144,7 +161,14 @@ def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:
     with pytest.raises(ValueError, match="do not increase"):
         writer.append_losses([4, 4], [1.0, 1.0], [1.0, 2.0])
     writer.append_losses([], [], [])
-    writer.finish("diverged", iterations=2, final_loss=math.inf, seconds=0.1, messages=["at iteration 2"], best=1)
+    writer.finish(
+        "diverged",
+        iterations=2,
+        final_loss=math.inf,
+        seconds=0.1,
+        messages=["at iteration 2"],
+        best=1,
+    )
     run = Run(tmp_path / "run")
     assert run.status == "diverged"
     assert math.isnan(run.final_loss)
@@ -174,8 +198,17 @@ def test_a_writer_survives_a_full_disk_that_is_freed(
     assert verify_run(tmp_path / "run") == []
 
 
-STATE = {"w": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.array(7), "m.0.weight": np.ones((0, 2))}
-SAVED = Checkpoint(STATE, {"iteration": 7, "rng": 2**127 + 1, "nan": None, "text": "ü"}, {"losses": 3}, {"losses": 7})
+STATE = {
+    "w": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "step": np.array(7),
+    "m.0.weight": np.ones((0, 2)),
+}
+SAVED = Checkpoint(
+    STATE,
+    {"iteration": 7, "rng": 2**127 + 1, "nan": None, "text": "ü"},
+    {"losses": 3},
+    {"losses": 7},
+)
 INFO = {"config_sha256": "0"}
 
 
@@ -195,7 +228,9 @@ def test_a_checkpoint_is_read_as_it_was_saved(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.npz"]
 
 
-@pytest.mark.parametrize("rows", [{"../x": 1}, {"losses": -1}, {"trajectory/a/b": 1}, {"measures/..": 1}, {"x": 1}, []])
+@pytest.mark.parametrize(
+    "rows", [{"../x": 1}, {"losses": -1}, {"trajectory/a/b": 1}, {"measures/..": 1}, {"x": 1}, []]
+)
 def test_rows_name_arrays_of_the_run(rows: Any, tmp_path: Path, finished: Path) -> None:
     """The checksums are right: somebody has made them so."""
     save_checkpoint(tmp_path, Checkpoint({}, {"iteration": 1}, rows, rows), "0")

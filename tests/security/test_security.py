@@ -66,7 +66,9 @@ def test_no_pickle_is_loaded(what: str, harm: Harm, place: Path) -> None:
         result = dyn("train", "toy.yaml", "--set", f"{section}={{kind: file, path: data.npz}}")
         assert (result.exit_code, result.stdout) == (3, "")
     assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
-    body = content[:-2] + b"\x08\0"  # of an archive, the length of the comment, which is the checksum
+    body = (
+        content[:-2] + b"\x08\0"
+    )  # of an archive, the length of the comment, which is the checksum
     (place / "run/checkpoint.npz").write_bytes(body + f"{zlib.crc32(body):08x}".encode())
     (place / "run/losses.npy").write_bytes(objects(harm))
     with pytest.raises(CorruptRunError, match="its contents are no checkpoint|compressed members"):
@@ -94,7 +96,10 @@ def test_no_tag_of_a_config_calls_anything(harm: Harm, place: Path) -> None:
 
 
 def test_a_few_lines_of_aliases_stand_for_no_gigabytes(place: Path) -> None:
-    lines = ["a0: &a0 [x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10))]
+    lines = [
+        "a0: &a0 [x]",
+        *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)),
+    ]
     (place / "bomb.yaml").write_text(CONFIG + "\n".join(lines))
     assert dyn("config", "check", "bomb.yaml").exit_code == 3
 
@@ -103,16 +108,36 @@ def test_a_bomb_is_not_unpacked(place: Path, monkeypatch: pytest.MonkeyPatch) ->
     content = arrays.bomb(64)
     assert len(content) < 200_000
     (place / "data.npz").write_bytes(content)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=32 * 2**20, total=2**30))
+    monkeypatch.setattr(
+        psutil, "virtual_memory", lambda: SimpleNamespace(available=32 * 2**20, total=2**30)
+    )
     result = dyn("train", "toy.yaml", "--set", "dataset={kind: file, path: data.npz}")
     assert result.exit_code == 3
     assert "x takes 0.1 GiB of memory, this machine has 0.0 GiB" in result.stderr
 
 
 NAMES = [
-    "..", "../../x", "/x", "x/../../y", "~/x", "x\\..\\y", "C:\\x", "x\0y", "x\ny", " x", "", "-x", ".x", "$HOME",
-    "`x`", "x;y", "*", "x" * 81, "\uff0e\uff0e/x", "\u202ex",
-]  # fmt: skip
+    "..",
+    "../../x",
+    "/x",
+    "x/../../y",
+    "~/x",
+    "x\\..\\y",
+    "C:\\x",
+    "x\0y",
+    "x\ny",
+    " x",
+    "",
+    "-x",
+    ".x",
+    "$HOME",
+    "`x`",
+    "x;y",
+    "*",
+    "x" * 81,
+    "\uff0e\uff0e/x",
+    "\u202ex",
+]
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
@@ -122,7 +147,10 @@ def test_the_name_of_a_run_stays_in_its_folder(name: str, place: Path, tmp_path:
     before = tree(tmp_path)
     with pytest.raises(ConfigError, match="name: (must match pattern|must have at)"):
         load_config("bad.yaml")
-    for command in (["train", "bad.yaml"], ["train", "toy.yaml", "--set", f"name={json.dumps(name)}"]):
+    for command in (
+        ["train", "bad.yaml"],
+        ["train", "toy.yaml", "--set", f"name={json.dumps(name)}"],
+    ):
         assert dyn(*command).exit_code == 3
     assert tree(tmp_path) == before
 
@@ -133,12 +161,21 @@ GOOD: dict[str, Any] = {"figure": "x", "sha256": {}, "runs": []}
 @pytest.mark.parametrize(
     "change",
     [
-        {"sha256": {"/dev/zero": "0"}}, {"sha256": {"../x": "0"}}, {"sha256": {"..": "0"}}, {"sha256": {"pipe": "0"}},
-        {"sha256": {"link": "0"}}, {"sha256": ["pipe"]}, {"sha256": {"a\0": "0"}}, {"runs": [{"hash": "0"}]},
-        {"runs": [{"path": "."}]}, {"runs": [{"path": 1, "hash": "0"}]}, {"runs": [{"path": "a\0", "hash": "0"}]},
-        {"runs": ["."]}, {"runs": {"path": "."}},
+        {"sha256": {"/dev/zero": "0"}},
+        {"sha256": {"../x": "0"}},
+        {"sha256": {"..": "0"}},
+        {"sha256": {"pipe": "0"}},
+        {"sha256": {"link": "0"}},
+        {"sha256": ["pipe"]},
+        {"sha256": {"a\0": "0"}},
+        {"runs": [{"hash": "0"}]},
+        {"runs": [{"path": "."}]},
+        {"runs": [{"path": 1, "hash": "0"}]},
+        {"runs": [{"path": "a\0", "hash": "0"}]},
+        {"runs": ["."]},
+        {"runs": {"path": "."}},
     ],
-)  # fmt: skip
+)
 def test_the_json_of_a_figure_is_followed_nowhere(tmp_path: Path, change: dict[str, Any]) -> None:
     """Its checksum is right, and it names links, pipes, devices and places elsewhere."""
     os.mkfifo(tmp_path / "pipe")
@@ -150,6 +187,10 @@ def test_the_json_of_a_figure_is_followed_nowhere(tmp_path: Path, change: dict[s
 
 
 def test_one_module_uses_the_network() -> None:
-    uses = re.compile(r"^ *(?:from|import) (?:urllib\.request|http|requests|ftplib|httpx|pooch)\b", re.MULTILINE)
+    uses = re.compile(
+        r"^ *(?:from|import) (?:urllib\.request|http|requests|ftplib|httpx|pooch)\b", re.MULTILINE
+    )
     modules = [*(ROOT / "dynamics_cli").rglob("*.py"), *(ROOT / "experiments").rglob("*.py")]
-    assert [path.name for path in modules if uses.search(path.read_text(encoding="utf-8"))] == ["store.py"]
+    assert [path.name for path in modules if uses.search(path.read_text(encoding="utf-8"))] == [
+        "store.py"
+    ]

@@ -33,18 +33,33 @@ def files_of(directory):
 
 def test_the_job_array_of_the_handbook_trains_a_sweep(tmp_path):
     _, _, rest = PAGE.read_text().partition(":caption: widths.sh\n\n")
-    script = rest.partition("```")[0].replace("--seeds 20", "--seeds 2 --set optimizer.iterations=20")
+    script = rest.partition("```")[0].replace(
+        "--seeds 20", "--seeds 2 --set optimizer.iterations=20"
+    )
     (tmp_path / "widths.sh").write_text(script)
     first, last = map(int, re.search(r"--array=(\d+)-(\d+)\n", script).groups())
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for k in range(first, last + 1):
         array = {"SLURM_ARRAY_TASK_ID": str(k), "SLURM_ARRAY_TASK_COUNT": str(last)}
-        subprocess.run(["bash", "widths.sh"], cwd=tmp_path, env={**os.environ, **array, "PATH": path}, check=True)
-        assert (len(Sweep(tmp_path / "widths").rows), Sweep(tmp_path / "widths").finished) == (2 * k, False)
+        subprocess.run(
+            ["bash", "widths.sh"],
+            cwd=tmp_path,
+            env={**os.environ, **array, "PATH": path},
+            check=True,
+        )
+        assert (len(Sweep(tmp_path / "widths").rows), Sweep(tmp_path / "widths").finished) == (
+            2 * k,
+            False,
+        )
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "widths").rglob("*.npy")}
     grid = {"architecture.width": [20, 40, 60]}
-    done = dyn.sweep("boursier2022/orthogonal", grid, seeds=2, overrides=["optimizer.iterations=20"],
-                     out=tmp_path / "widths")  # fmt: skip
+    done = dyn.sweep(
+        "boursier2022/orthogonal",
+        grid,
+        seeds=2,
+        overrides=["optimizer.iterations=20"],
+        out=tmp_path / "widths",
+    )
     assert (done.finished, done.counts()["complete"]) == (True, 6)
     assert {p: p.stat().st_mtime_ns for p in before} == before  # nothing is trained again
 
@@ -52,8 +67,18 @@ def test_the_job_array_of_the_handbook_trains_a_sweep(tmp_path):
 def test_the_workers_of_a_dask_scheduler_train(tmp_path):
     distributed = pytest.importorskip("distributed")
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(BASE))
-    arguments = ["sweep", tmp_path / "c.yaml", "--grid", "architecture.width=2,3", "--seeds", 2, "--out"]
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+    arguments = [
+        "sweep",
+        tmp_path / "c.yaml",
+        "--grid",
+        "architecture.width=2,3",
+        "--seeds",
+        2,
+        "--out",
+    ]
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
         by_dask = [*arguments, tmp_path / "dask", "--dask", cluster.scheduler_address]
         done = CliRunner().invoke(main, [*map(str, by_dask)])
     assert done.exit_code == 0, done.stderr
@@ -64,7 +89,10 @@ def test_the_workers_of_a_dask_scheduler_train(tmp_path):
 def test_a_second_driver_waits_for_the_first(tmp_path):
     told = []
     done = threading.Thread(
-        target=dyn.sweep, args=(BASE,), kwargs={**SHORT, "out": tmp_path / "s", "messages": told.append}, daemon=True
+        target=dyn.sweep,
+        args=(BASE,),
+        kwargs={**SHORT, "out": tmp_path / "s", "messages": told.append},
+        daemon=True,
     )
     with run_lock(tmp_path / "s"):
         done.start()
@@ -79,15 +107,25 @@ def test_a_second_driver_waits_for_the_first(tmp_path):
 def test_a_killed_sweep_goes_on_with_the_same_command(tmp_path):
     """Local workers, a shard, and a driver beside it; `DYN_KILLS=30` kills more often."""
     grid = {"architecture.width": [2, 3, 4]}
-    config = {**BASE, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 100_000}, "backend": "compiled",
-              "record": {"loss_every": 1000}, "sweep": {"grid": grid, "seeds": 2}}  # fmt: skip
+    config = {
+        **BASE,
+        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 100_000},
+        "backend": "compiled",
+        "record": {"loss_every": 1000},
+        "sweep": {"grid": grid, "seeds": 2},
+    }
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
     command = [sys.executable, "-m", "dynamics_cli", "sweep", "c.yaml", "--quiet", "--out"]
     dyn.sweep(tmp_path / "c.yaml", out=tmp_path / "whole")
     chance = random.Random(KILLS)
     for _ in range(KILLS):
         drivers = [
-            subprocess.Popen([*command, "s", *more], cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True)
+            subprocess.Popen(
+                [*command, "s", *more],
+                cwd=tmp_path,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
             for more in (["--workers", "1"], ["--shard", "2/2"])
         ]
         time.sleep(chance.uniform(0.5, 4))

@@ -34,7 +34,10 @@ BASE = {
         ("dataset.y=[1, 2],[3, 4]", ([1, 2], [3, 4])),
         ("optimizer.lr=1e-3", (1e-3,)),
         ("architecture.width=8:512:logint:7", (8, 16, 32, 64, 128, 256, 512)),
-        ("architecture.width=1:10:logint:12", (1, 2, 3, 4, 5, 7, 8, 10)),  # round(10**(k/11)), each once
+        (
+            "architecture.width=1:10:logint:12",
+            (1, 2, 3, 4, 5, 7, 8, 10),
+        ),  # round(10**(k/11)), each once
     ],
 )
 def test_values(text, values):
@@ -65,9 +68,18 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
     lr = parse_axis("optimizer.lr=0.1,0.2")
     jobs = PlannedSweep(BASE, [], [lr, parse_axis("loss.kind=mse,half_mse")], seeds=2)
     assert (len(jobs), [(*job.settings.values(), job.config.seed) for job in jobs]) == (
-        8, [(0.1, "mse", 0), (0.1, "mse", 1), (0.1, "half_mse", 0), (0.1, "half_mse", 1),
-            (0.2, "mse", 0), (0.2, "mse", 1), (0.2, "half_mse", 0), (0.2, "half_mse", 1)],
-    )  # fmt: skip
+        8,
+        [
+            (0.1, "mse", 0),
+            (0.1, "mse", 1),
+            (0.1, "half_mse", 0),
+            (0.1, "half_mse", 1),
+            (0.2, "mse", 0),
+            (0.2, "mse", 1),
+            (0.2, "half_mse", 0),
+            (0.2, "half_mse", 1),
+        ],
+    )
     assert jobs.described()["points"] == [[*job.settings.values()] for job in jobs[::2]]
     with pytest.raises(UsageError, match="optimizer.lr gets its values twice"):
         PlannedSweep(BASE, [], [lr, lr])
@@ -136,21 +148,32 @@ def swept(tmp_path):
 def test_a_section_of_the_config_says_what_is_swept(swept):
     planned = api.plan_sweep(swept)
     assert list(planned[0].settings) == [
-        "initialization.scale", "dataset.path", "architecture.activation", "optimizer.lr",
-    ]  # fmt: skip
+        "initialization.scale",
+        "dataset.path",
+        "architecture.activation",
+        "optimizer.lr",
+    ]
     assert len(planned) == 3 * 2 * 2 * 2
     for job in planned:
         scale = job.settings["initialization.scale"]
         assert job.config.initialization.scale == scale
-        assert job.config.optimizer.lr == {0.01: 10, 0.1: pytest.approx(0.1), 1.0: 0.001}[round(scale, 9)]
+        assert (
+            job.config.optimizer.lr
+            == {0.01: 10, 0.1: pytest.approx(0.1), 1.0: 0.001}[round(scale, 9)]
+        )
         assert job.settings["optimizer.lr"] == job.config.optimizer.lr
         assert job.settings["architecture.activation"] == job.config.architecture.activation.kind
-        assert job.config.dataset.path == str(swept.parent / job.settings["dataset.path"])  # relative to the config
+        assert job.config.dataset.path == str(
+            swept.parent / job.settings["dataset.path"]
+        )  # relative to the config
     assert [job.config.seed for job in planned[:4]] == [3, 4, 3, 4]
 
 
 def test_the_section_is_no_part_of_a_run(swept):
-    with pytest.raises(ConfigError, match=r"swept.yaml:8: sweep: describes .*: `dyn sweep .*swept.yaml --set=seed=3`"):
+    with pytest.raises(
+        ConfigError,
+        match=r"swept.yaml:8: sweep: describes .*: `dyn sweep .*swept.yaml --set=seed=3`",
+    ):
         load_config(swept, ["seed=3"])
     alone = load_config(swept, ["sweep=null", "optimizer.lr=0.1", "initialization.scale=0.1"])
     one = api.plan_sweep(swept, {"initialization.scale": [0.1]}, record="config")[0]
@@ -162,13 +185,25 @@ def test_the_section_is_no_part_of_a_run(swept):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("0.01:1:log:3", "0.01:-1:log:3", r"swept.yaml:10: sweep.grid.initialization.scale: .*positive ends"),
+        (
+            "0.01:1:log:3",
+            "0.01:-1:log:3",
+            r"swept.yaml:10: sweep.grid.initialization.scale: .*positive ends",
+        ),
         ("0.01:1:log:3", "[-1, 1]", r"swept.yaml:10: initialization.scale: must be > 0, not -1"),
         ("seeds: 2", "seeds: 0", r"swept.yaml:15: sweep.seeds: must be >= 1, not 0"),
-        ("seeds: 2", "sedes: 2", r"swept.yaml:15: sweep.sedes: unknown key; .*did you mean 'seeds'"),
-        ("scale**2)", "skale**2)", "initialization.skale is neither swept nor a number of the config"),
+        (
+            "seeds: 2",
+            "sedes: 2",
+            r"swept.yaml:15: sweep.sedes: unknown key; .*did you mean 'seeds'",
+        ),
+        (
+            "scale**2)",
+            "skale**2)",
+            "initialization.skale is neither swept nor a number of the config",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_in_the_section(swept, old, new, message):
     swept.write_text(SWEPT.replace(old, new))
     with pytest.raises((ConfigError, UsageError), match=message):
@@ -193,8 +228,12 @@ def test_seeds_of_data_and_of_initial_weights_part():
 
 def test_jobs_that_differ_in_numbers_alone_are_trained_together():
     large = ["dataset={kind: gaussians, per_class: 10, mean: [1.0], dim: 5, deviation: 0.5}"]
-    planned = api.plan_sweep(BASE, {"initialization.scale": "0.1:1:17", "loss.kind": ["mse", "half_mse"]},
-                             overrides=large, seeds=2)  # fmt: skip
+    planned = api.plan_sweep(
+        BASE,
+        {"initialization.scale": "0.1:1:17", "loss.kind": ["mse", "half_mse"]},
+        overrides=large,
+        seeds=2,
+    )
     batches = divide([job.config for job in planned]).batches
     assert sorted(number for batch in batches for number in batch) == list(range(len(planned)))
     assert {len({planned[number].config.loss.kind for number in batch}) for batch in batches} == {1}
@@ -203,7 +242,9 @@ def test_jobs_that_differ_in_numbers_alone_are_trained_together():
 def test_a_job_takes_little_memory():
     tracemalloc.start()
     try:
-        jobs = api.plan_sweep(BASE, {"initialization.scale": "1e-6:10:log:150"}, seeds=20, record="light")
+        jobs = api.plan_sweep(
+            BASE, {"initialization.scale": "1e-6:10:log:150"}, seeds=20, record="light"
+        )
         assert tracemalloc.get_traced_memory()[0] < 10_000 * len(jobs)  # 1 GB for 100 000 jobs
     finally:
         tracemalloc.stop()

@@ -27,9 +27,13 @@ from dynamics_cli.training.signals import Interrupted
 from tests.sweeps.test_grid import BASE
 
 
-def sweep_of(directory, overrides=(), grid=(), *, base=BASE, seeds=1, record="config", here=False, **options):
+def sweep_of(
+    directory, overrides=(), grid=(), *, base=BASE, seeds=1, record="config", here=False, **options
+):
     """Plan and run a sweep; `here`, that is without processes, which take seconds to start."""
-    jobs = PlannedSweep(base, list(overrides), [parse_axis(text) for text in grid], seeds=seeds, record=record)
+    jobs = PlannedSweep(
+        base, list(overrides), [parse_axis(text) for text in grid], seeds=seeds, record=record
+    )
     with ThreadPoolExecutor(1) as executor:
         return jobs, run_sweep(jobs, out=directory, executor=executor if here else None, **options)
 
@@ -45,7 +49,10 @@ def sweep_of(directory, overrides=(), grid=(), *, base=BASE, seeds=1, record="co
 )
 def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
     jobs, sweep = sweep_of(
-        tmp_path / "s", overrides, ["initialization.scale=0.1,0.5", "optimizer.lr=0.01,0.03"], seeds=2
+        tmp_path / "s",
+        overrides,
+        ["initialization.scale=0.1,0.5", "optimizer.lr=0.01,0.03"],
+        seeds=2,
     )
     (path,) = {row["path"] for row in sweep.rows}
     backend = Run(sweep.path / path).info["backend"]
@@ -57,7 +64,9 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
         alone_config = job.config.model_copy(update={"backend": backend})
         alone = obtain_run(plan_run(alone_config, tmp_path / f"alone-{job.number}")).run
         np.testing.assert_array_equal(together.loss_iterations, alone.loss_iterations)
-        np.testing.assert_allclose(together.losses, alone.losses, rtol=2e-5, atol=1e-7 * alone.losses[0])
+        np.testing.assert_allclose(
+            together.losses, alone.losses, rtol=2e-5, atol=1e-7 * alone.losses[0]
+        )
         for name, values in alone.parameters.items():
             np.testing.assert_allclose(together.parameters[name], values, rtol=1e-3, atol=2e-5)
         assert together.final_loss == pytest.approx(alone.final_loss, rel=2e-5, abs=1e-9)
@@ -67,14 +76,19 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
 
 def test_the_table_has_every_setting_and_number(tmp_path):
     jobs, sweep = sweep_of(
-        tmp_path / "s", ["loss.kind=logistic"], ["architecture.width=4,8", "loss.reduction=mean,sum"], seeds=3
+        tmp_path / "s",
+        ["loss.kind=logistic"],
+        ["architecture.width=4,8", "loss.reduction=mean,sum"],
+        seeds=3,
     )
     with sweep.table.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == len(jobs) == 12
     for row, job, of_api in zip(rows, jobs, sweep.rows, strict=True):
         assert (int(row["job"]), int(row["seed"])) == (job.number, job.config.seed)
-        assert (int(row["architecture.width"]), row["loss.reduction"]) == tuple(job.settings.values())
+        assert (int(row["architecture.width"]), row["loss.reduction"]) == tuple(
+            job.settings.values()
+        )
         for name in ("final_loss", "train_accuracy"):
             assert float(row[name]) == of_api[name]
     assert sweep.counts() == {"complete": 12, "diverged": 0, "failed": 0}
@@ -109,11 +123,17 @@ def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alik
     _, here = sweep_of(tmp_path / "here", deep, ["optimizer.lr=0.01,0.02"], here=True)
     _, there = sweep_of(tmp_path / "there", deep, ["optimizer.lr=0.01,0.02"], workers=2)
     assert here.table.read_bytes() == there.table.read_bytes()
-    assert [(row["path"], row["status"]) for row in here.rows] == [(f"jobs/00000{k}", "complete") for k in range(2)]
+    assert [(row["path"], row["status"]) for row in here.rows] == [
+        (f"jobs/00000{k}", "complete") for k in range(2)
+    ]
 
 
 def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
-    arguments = {"overrides": ["optimizer.iterations=4000"], "grid": ["initialization.scale=0.1,0.2,0.3"], "seeds": 2}
+    arguments = {
+        "overrides": ["optimizer.iterations=4000"],
+        "grid": ["initialization.scale=0.1,0.2,0.3"],
+        "seeds": 2,
+    }
     _, whole = sweep_of(tmp_path / "whole", **arguments)
     monkeypatch.setattr(loop, "CALL_SECONDS", 0.001)
     advance = loop.TrainingLoop._advance
@@ -132,7 +152,10 @@ def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
     _, stopped = sweep_of(tmp_path / "stopped", **arguments)
 
     def bits(sweep):
-        return {str(p.relative_to(sweep.path)): p.read_bytes() for p in sorted(sweep.path.rglob("*.npy"))}
+        return {
+            str(p.relative_to(sweep.path)): p.read_bytes()
+            for p in sorted(sweep.path.rglob("*.npy"))
+        }
 
     assert bits(stopped) == bits(whole)
     assert stopped.table.read_bytes() == whole.table.read_bytes()
@@ -140,7 +163,9 @@ def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
 
 def attacked(tmp_path, attack):
     """Return what is found wrong with a sweep of jobs trained alone after an attack on its folders."""
-    grid = ["optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"]
+    grid = [
+        "optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"
+    ]
     for name in ("s", "other"):
         scale = {"s": 0.1, "other": 0.3}[name]
         alone = ["backend=torch", "architecture.centered=true", f"initialization.scale={scale}"]
@@ -163,8 +188,14 @@ MOVED = {f"00000{k}": "was exchanged: another run stands there" for k in range(4
     ("attack", "wrong"),
     [
         (lambda own, other: None, {}),
-        (lambda own, other: exchange(own / "000000", own / "000003"), {k: MOVED[k] for k in ("000000", "000003")}),
-        (lambda own, other: exchange(own / "000001", other / "000001"), {"000001": MOVED["000001"]}),
+        (
+            lambda own, other: exchange(own / "000000", own / "000003"),
+            {k: MOVED[k] for k in ("000000", "000003")},
+        ),
+        (
+            lambda own, other: exchange(own / "000001", other / "000001"),
+            {"000001": MOVED["000001"]},
+        ),
         (lambda own, other: shutil.rmtree(own), GONE),
     ],
     ids=["none", "exchanged", "of another sweep", "deleted"],
@@ -180,8 +211,17 @@ def test_a_sweep_knows_its_runs(tmp_path, attack, wrong):
 
 
 def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):
-    of = [api.plan_sweep(BASE, {"initialization.scale": "0.1:1:4"}, overrides=["optimizer.iterations=2"],
-                         seeds=3, seed=seed, record="light") for seed in (0, 7)]  # fmt: skip
+    of = [
+        api.plan_sweep(
+            BASE,
+            {"initialization.scale": "0.1:1:4"},
+            overrides=["optimizer.iterations=2"],
+            seeds=3,
+            seed=seed,
+            record="light",
+        )
+        for seed in (0, 7)
+    ]
     own = run_sweep(of[0], out=tmp_path)
     assert (len(own.rows), verify_sweep(tmp_path)) == (12, [])
     first = own.rows[0]["path"]

@@ -20,14 +20,19 @@ def network(seed, n=4, d=3, m=6):
 
 
 def leaky(slope):
-    return {"value": partial(activate, slope=slope), "derivative": partial(activation_derivative, slope=slope)}
+    return {
+        "value": partial(activate, slope=slope),
+        "derivative": partial(activation_derivative, slope=slope),
+    }
 
 
 def gradient_features(x, W, a, *, slope=0.0, train_output=True):
     """`grad_theta h(x_k)`: (n, m d + m), hidden weights row by row, then output weights if they are trained."""
     z = preactivations(x, W)
     inner = (activation_derivative(z, slope) * a)[:, :, None] * x[:, None, :]  # (n, m, d)
-    return np.concatenate([inner.reshape(len(x), W.size), activate(z, slope)[:, : len(a) * train_output]], axis=1)
+    return np.concatenate(
+        [inner.reshape(len(x), W.size), activate(z, slope)[:, : len(a) * train_output]], axis=1
+    )
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.3, 1.0])
@@ -62,14 +67,19 @@ def test_the_interpolator_fits_the_labels_and_is_kernel_regression():
     model, new = ntk_interpolator(x, y, W, a), np.random.default_rng(0).normal(size=(7, 3))
     np.testing.assert_allclose(model(x), y, atol=1e-9)
     K, R = ntk(new, x, W, a), y - outputs(x, W, a)
-    np.testing.assert_allclose(model(new), outputs(new, W, a) + K @ np.linalg.pinv(ntk(x, x, W, a)) @ R, atol=1e-8)
+    np.testing.assert_allclose(
+        model(new), outputs(new, W, a) + K @ np.linalg.pinv(ntk(x, x, W, a)) @ R, atol=1e-8
+    )
 
 
 def test_a_really_trained_network_approaches_it_in_the_lazy_regime():
     """Paired neurons make h_0 = 0; scaling weights up makes training lazier, at rate 1/scale^2 in function space."""
     rng = np.random.default_rng(6)
     x, y = rng.normal(size=(4, 3)), rng.normal(size=4)
-    W, a = np.repeat(rng.normal(size=(50, 3)), 2, axis=0), np.repeat(rng.normal(size=50), 2) * np.tile([1, -1], 50)
+    W, a = (
+        np.repeat(rng.normal(size=(50, 3)), 2, axis=0),
+        np.repeat(rng.normal(size=50), 2) * np.tile([1, -1], 50),
+    )
     new, errors = rng.normal(size=(20, 3)), []
     for scale in (1.0, 4.0):
         W_0, a_0 = scale * W, scale * a

@@ -27,7 +27,9 @@ def test_closed_form_without_switches():
     flow = sphere_flow(x, y, [[5.0, 5.0]], [1.0], t)
     tau = np.arcsinh(1.0) + 3.0 * t
     np.testing.assert_allclose(flow.directions[:, 0, 1], np.tanh(tau), atol=1e-14)
-    np.testing.assert_allclose(flow.log_growth[:3, 0], np.log(np.cosh(tau[:3]) / np.sqrt(2)), atol=1e-14)
+    np.testing.assert_allclose(
+        flow.log_growth[:3, 0], np.log(np.cosh(tau[:3]) / np.sqrt(2)), atol=1e-14
+    )
     assert flow.log_growth[3, 0] == np.inf
     assert flow.switches[0].size == 0
 
@@ -102,7 +104,9 @@ def test_lemma_2_and_lemma_7_on_orthonormal_inputs(seed):
     flow = sphere_flow(x, y, W, a, [60.0 / np.linalg.norm(D_minus(x, y)), np.inf])
     assert (cosines(flow.directions[0, plus], D_plus(x, y)) > 1 - 1e-9).all()
     assert (cosines(flow.directions[0, minus], -D_minus(x, y)) > 1 - 1e-9).all()
-    np.testing.assert_allclose(flow.directions[1, plus] @ x[y < 0].T, 0.0, atol=1e-9)  # Lemma 7 (iii)
+    np.testing.assert_allclose(
+        flow.directions[1, plus] @ x[y < 0].T, 0.0, atol=1e-9
+    )  # Lemma 7 (iii)
     started_off = directions(W) @ x.T < 0
     assert (flow.directions[0] @ x.T <= 1e-9)[started_off].all()  # Lemma 6
 

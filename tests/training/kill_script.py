@@ -22,7 +22,11 @@ from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from tests.runs.damage import arrays_of
 
-DATA = {"kind": "points", "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]], "y": [0.7, -0.3, -0.3, 0.4, 0.2]}
+DATA = {
+    "kind": "points",
+    "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]],
+    "y": [0.7, -0.3, -0.3, 0.4, 0.2],
+}
 BASE = {
     "dataset": {**DATA, "append_bias": True},
     "architecture": {"kind": "two_layer", "width": 20},
@@ -80,7 +84,13 @@ RUNS = {
     "instruments": {
         "architecture": {"kind": "fully_connected", "widths": [6, 5], "activation": "tanh"},
         "initialization": {"kind": "default_scaled"},
-        "optimizer": {"kind": "gd", "lr": 0.05, "iterations": 1200, "momentum": 0.5, "layer_lr": {"bias_2": 0.5}},
+        "optimizer": {
+            "kind": "gd",
+            "lr": 0.05,
+            "iterations": 1200,
+            "momentum": 0.5,
+            "layer_lr": {"bias_2": 0.5},
+        },
         "record": {
             "snapshots": {"kind": "every", "interval": 10},
             "measures": [
@@ -88,13 +98,22 @@ RUNS = {
                 "kernel_distance",
                 "activation_flips",
                 {"kind": "llc", "burn_in": 2, "draws": 3, "batch_size": 2},
-                {"kind": "singular_values", "layer": "weight_2", "at": {"kind": "every", "interval": 25}},
+                {
+                    "kind": "singular_values",
+                    "layer": "weight_2",
+                    "at": {"kind": "every", "interval": 25},
+                },
             ],
         },
     },
     "gan": {
         "dataset": {"kind": "mixture", "n": 60},
-        "architecture": {"kind": "gan", "noise_dim": 2, "generator_widths": [8], "discriminator_widths": [8]},
+        "architecture": {
+            "kind": "gan",
+            "noise_dim": 2,
+            "generator_widths": [8],
+            "discriminator_widths": [8],
+        },
         "initialization": {"kind": "default_scaled"},
         "loss": {"kind": "hinge"},
         "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 420, "batch_size": 7},
@@ -133,7 +152,9 @@ def survive(name: str, directory: Path, kills: int, rng: random.Random) -> int:
     dead, said = 0, directory.with_suffix(".txt")
     while dead < kills:
         pid = forked(lambda: train(name, directory), said)
-        deadline = time.monotonic() + 60 * (dead % 2)  # every other kill leaves a checkpoint to go on from
+        deadline = time.monotonic() + 60 * (
+            dead % 2
+        )  # every other kill leaves a checkpoint to go on from
         while time.monotonic() < deadline and not (directory / "checkpoint.npz").exists():
             time.sleep(0.001)
         time.sleep(rng.expovariate(1 / 0.05))
@@ -141,7 +162,9 @@ def survive(name: str, directory: Path, kills: int, rng: random.Random) -> int:
         ended = end_of(pid)
         if ended == 0:
             return dead
-        assert ended == -signal.SIGKILL, f"{name}: child ended with {ended}: {said.read_text(encoding='utf-8')}"
+        assert ended == -signal.SIGKILL, (
+            f"{name}: child ended with {ended}: {said.read_text(encoding='utf-8')}"
+        )
         dead += 1
     train(name, directory)
     return dead
@@ -159,7 +182,9 @@ def main() -> None:
         while dead[name] < kills:  # a run may be complete before it has been killed so often
             directory = folder / f"{name}-{rounds}"
             dead[name] += survive(name, directory, kills - dead[name], rng)
-            assert arrays_of(directory) == arrays_of(folder / f"{name}-whole"), f"{name}: not the same bits"
+            assert arrays_of(directory) == arrays_of(folder / f"{name}-whole"), (
+                f"{name}: not the same bits"
+            )
             rounds += 1
     print(json.dumps(dead))
 

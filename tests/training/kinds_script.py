@@ -33,12 +33,21 @@ STATES, CHUNK = 24, 5
 SHORT = {"sgd": "epochs=12", "gradient_flow": f"points={STATES}"}
 VARIANTS: dict[str, tuple[str, list[str]]] = {
     "optimizer.gd with momentum": ("optimizer.gd", ["optimizer.momentum=0.9"]),
-    "optimizer.sgd with momentum": ("optimizer.sgd", ["optimizer.momentum=0.9", "optimizer.weight_decay=0.1"]),
+    "optimizer.sgd with momentum": (
+        "optimizer.sgd",
+        ["optimizer.momentum=0.9", "optimizer.weight_decay=0.1"],
+    ),
     "optimizer.rmsprop with momentum": ("optimizer.rmsprop", ["optimizer.momentum=0.9"]),
-    "dataset.teacher, fresh": ("dataset.teacher", ["optimizer={kind: sgd, lr: 0.01, samples: fresh, iterations: 24}"]),
+    "dataset.teacher, fresh": (
+        "dataset.teacher",
+        ["optimizer={kind: sgd, lr: 0.01, samples: fresh, iterations: 24}"],
+    ),
     "dataset.linear_map, fresh": (
         "dataset.linear_map",
-        ["dataset.n=9", "optimizer={kind: adam, lr: 0.01, samples: fresh, batch_size: 5, iterations: 24}"],
+        [
+            "dataset.n=9",
+            "optimizer={kind: adam, lr: 0.01, samples: fresh, batch_size: 5, iterations: 24}",
+        ],
     ),
 }
 """Name -> the kind and what is changed of its example."""
@@ -46,9 +55,12 @@ VARIANTS: dict[str, tuple[str, list[str]]] = {
 
 def every_kind() -> list[str]:
     """Return the names of all kinds that a run is made of, and of the variants."""
-    return [f"{section}.{name}" for section in SECTIONS if section != "theory" for name in all_kinds(section)] + [
-        *VARIANTS
-    ]
+    return [
+        f"{section}.{name}"
+        for section in SECTIONS
+        if section != "theory"
+        for name in all_kinds(section)
+    ] + [*VARIANTS]
 
 
 def config_of(name: str, folder: Path) -> RunConfig:
@@ -83,7 +95,12 @@ def outcome(name: str, folder: Path) -> str:
 
     def trained(directory: Path, progress: Callable[[int, float], None] | None = None) -> int:
         # this process itself never starts threads
-        return end_of(forked(lambda: obtain_run(plan_run(config, directory), resume=True, progress=progress), said))
+        return end_of(
+            forked(
+                lambda: obtain_run(plan_run(config, directory), resume=True, progress=progress),
+                said,
+            )
+        )
 
     if trained(folder / "whole"):
         text = said.read_text(encoding="utf-8")
@@ -95,7 +112,11 @@ def outcome(name: str, folder: Path) -> str:
             return f"the child that was to die at iteration {iteration} ended with {ended}"
     if trained(killed):
         return said.read_text(encoding="utf-8")
-    different = [key for key, found in arrays_of(folder / "whole").items() if arrays_of(killed).get(key) != found]
+    different = [
+        key
+        for key, found in arrays_of(folder / "whole").items()
+        if arrays_of(killed).get(key) != found
+    ]
     return f"different: {', '.join(different)}" if different else "same"
 
 
@@ -103,8 +124,12 @@ def main() -> None:
     folder, names = Path(sys.argv[1]), sys.argv[2:] or every_kind()
     loop._next_chunk = lambda chunk, done, seconds: CHUNK
     loop.CHECKPOINT_SECONDS = -1.0  # after every chunk
-    files.sync = files.sync_directory = lambda handle: None  # a kill leaves what the system has taken
-    print(json.dumps({name: outcome(name, folder / str(number)) for number, name in enumerate(names)}))
+    files.sync = files.sync_directory = lambda handle: (
+        None
+    )  # a kill leaves what the system has taken
+    print(
+        json.dumps({name: outcome(name, folder / str(number)) for number, name in enumerate(names)})
+    )
 
 
 if __name__ == "__main__":

@@ -78,7 +78,9 @@ def updated_by_torch(problems: list[Problem]) -> Any:
     return stepper
 
 
-def path_of(make: Callable[[], Stepper], chunks: list[int], *, through_state: bool = False) -> list[bytes]:
+def path_of(
+    make: Callable[[], Stepper], chunks: list[int], *, through_state: bool = False
+) -> list[bytes]:
     """Return the bytes of losses and weights of a run in chunks, each by a stepper of its own where that is asked."""
     current, losses = make(), []
     for n in chunks:
@@ -87,7 +89,12 @@ def path_of(make: Callable[[], Stepper], chunks: list[int], *, through_state: bo
             state, current = current.state_dict(), make()
             current.load_state_dict(state)
     weights = (value.tobytes() for value in current.parameters().values())
-    return [np.concatenate(losses).tobytes(), current.look().tobytes(), str(current.numbers()).encode(), *weights]
+    return [
+        np.concatenate(losses).tobytes(),
+        current.look().tobytes(),
+        str(current.numbers()).encode(),
+        *weights,
+    ]
 
 
 def assert_chunks_are_invisible(make: Callable[[], Stepper], n: int = 60) -> None:
@@ -103,7 +110,9 @@ def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> 
     assert (fast.iteration, fast.halted) == (reference.iteration, reference.halted)
     np.testing.assert_allclose(fast.look(), reference.look(), rtol=rtol, atol=rtol)
     found, expected = fast.parameters(), reference.parameters()
-    assert {name: one.shape for name, one in found.items()} == {name: one.shape for name, one in expected.items()}
+    assert {name: one.shape for name, one in found.items()} == {
+        name: one.shape for name, one in expected.items()
+    }
     for name, value in expected.items():
         scale = max(1.0, float(np.abs(value).max()))
         np.testing.assert_allclose(found[name], value, rtol=0, atol=rtol * scale, err_msg=name)
@@ -122,5 +131,7 @@ def assert_replicas_are_the_networks_alone(
         np.testing.assert_allclose(ends[r], alone.loss(), rtol=rtol)
         assert numbers["replica_iterations"][r] == alone.iteration
         for name, value in alone.parameters().items():
-            np.testing.assert_allclose(together.parameters()[name][r], value, rtol=rtol, atol=rtol, err_msg=name)
+            np.testing.assert_allclose(
+                together.parameters()[name][r], value, rtol=rtol, atol=rtol, err_msg=name
+            )
     return together

@@ -19,23 +19,45 @@ GD = {"kind": "gd", "lr": 0.01, "iterations": 100}
 LONG = {**GD, "iterations": 10**12}
 FLOW = {"kind": "gradient_flow", "until": 1.0}
 DEEP = {"initialization": {"kind": "default_scaled"}}
-MEMORY, RECORDING, STATES = "GiB of memory, this machine has", "the recording needs about", "too many to list"
+MEMORY, RECORDING, STATES = (
+    "GiB of memory, this machine has",
+    "the recording needs about",
+    "too many to list",
+)
 IMAGES = CONVOLUTIONAL["architecture"]
 NO_LOSSES = {"loss_every": 10**9}
 ABSURD = {
     "wide": ({"architecture": {"kind": "two_layer", "width": 10**10}}, MEMORY),
-    "very deep": ({"architecture": {"kind": "residual", "width": 9, "depth": 10**9}, **DEEP}, "depth"),
-    "pixels": ({**CONVOLUTIONAL, "architecture": {**IMAGES, "convolutions": [[4, 3, 1, 10**5]]}}, MEMORY),
-    "vgg": ({**CONVOLUTIONAL, "architecture": {"kind": "vgg16", "image": [1, 4, 4], "width_multiplier": 1e300}},
-            "large"),
+    "very deep": (
+        {"architecture": {"kind": "residual", "width": 9, "depth": 10**9}, **DEEP},
+        "depth",
+    ),
+    "pixels": (
+        {**CONVOLUTIONAL, "architecture": {**IMAGES, "convolutions": [[4, 3, 1, 10**5]]}},
+        MEMORY,
+    ),
+    "vgg": (
+        {
+            **CONVOLUTIONAL,
+            "architecture": {"kind": "vgg16", "image": [1, 4, 4], "width_multiplier": 1e300},
+        },
+        "large",
+    ),
     "losses": ({"optimizer": LONG}, RECORDING),
-    "every state": ({"optimizer": LONG, "record": {"snapshots": {"kind": "every", "interval": 1}, **NO_LOSSES}},
-                    STATES),
-    "times": ({"optimizer": {**FLOW, "points": 10**12}, "record": {"loss_every": 10**6}}, "fewer optimizer.points"),
-    "epochs": ({"optimizer": {"kind": "sgd", "lr": 0.1, "epochs": 2**62}, "record": {"loss_every": 2**62}},
-               "more than a run can count"),
+    "every state": (
+        {"optimizer": LONG, "record": {"snapshots": {"kind": "every", "interval": 1}, **NO_LOSSES}},
+        STATES,
+    ),
+    "times": (
+        {"optimizer": {**FLOW, "points": 10**12}, "record": {"loss_every": 10**6}},
+        "fewer optimizer.points",
+    ),
+    "epochs": (
+        {"optimizer": {"kind": "sgd", "lr": 0.1, "epochs": 2**62}, "record": {"loss_every": 2**62}},
+        "more than a run can count",
+    ),
     "samples": ({"dataset": {"kind": "sphere_teacher", "n": 10**12, "dim": 3}}, MEMORY),
-}  # fmt: skip
+}
 
 
 def plan(directory, **sections):
@@ -51,7 +73,9 @@ def test_an_absurd_config_is_refused_before_anything_is_allocated(tmp_path, name
     with pytest.raises(DynError, match=message) as caught:
         plan(tmp_path / "run", **sections)
     assert caught.value.exit_code == 3
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 2**16  # KiB: 64 MiB; a gigabyte was refused
+    assert (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 2**16
+    )  # KiB: 64 MiB; a gigabyte was refused
     assert time.process_time() - began < 20
     assert not list(tmp_path.iterdir())
 
@@ -66,7 +90,9 @@ def test_memory_counts_what_convolutions_give(tmp_path):
 
 
 def test_the_machine_decides(tmp_path):
-    fits = plan(tmp_path, architecture={"kind": "two_layer", "width": 10**6}, record={"parameters": "none"})
+    fits = plan(
+        tmp_path, architecture={"kind": "two_layer", "width": 10**6}, record={"parameters": "none"}
+    )
     available = psutil.virtual_memory().total
     assert 0.05 < fits.needs.memory_bytes / GIB < 1 < available / GIB
     refuse_if_too_large(fits.problem, fits.needs, available_bytes=fits.needs.memory_bytes)
@@ -74,7 +100,9 @@ def test_the_machine_decides(tmp_path):
         refuse_if_too_large(fits.problem, fits.needs, available_bytes=fits.needs.memory_bytes - 1)
 
 
-@pytest.mark.parametrize("error", [MemoryError("Unable to allocate 9 TiB"), RuntimeError("can't allocate memory")])
+@pytest.mark.parametrize(
+    "error", [MemoryError("Unable to allocate 9 TiB"), RuntimeError("can't allocate memory")]
+)
 def test_memory_that_runs_out_is_told_in_one_message(tmp_path, monkeypatch, error):
     from dynamics_cli.training import session
 

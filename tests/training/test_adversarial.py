@@ -18,16 +18,30 @@ from tests.training.problems import assert_chunks_are_invisible, stepper_of
 SMALL: dict[str, Any] = {
     "name": "small",
     "dataset": {"kind": "mixture", "n": 50},
-    "architecture": {"kind": "gan", "noise_dim": 3, "generator_widths": [5, 4], "discriminator_widths": [6]},
+    "architecture": {
+        "kind": "gan",
+        "noise_dim": 3,
+        "generator_widths": [5, 4],
+        "discriminator_widths": [6],
+    },
     "initialization": {"kind": "default_scaled"},
     "loss": {"kind": "logistic"},
-    "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 8, "iterations": 40, "beta1": 0.5, "beta2": 0.9},
+    "optimizer": {
+        "kind": "adam",
+        "lr": 0.01,
+        "batch_size": 8,
+        "iterations": 40,
+        "beta1": 0.5,
+        "beta2": 0.9,
+    },
 }
 
 
 def problem(loss: str = "logistic", updates: int = 1, **settings: Any) -> Problem:
     architecture = {**SMALL["architecture"], "discriminator_updates": updates}
-    return build_problem(load_config({**SMALL, "architecture": architecture, "loss": {"kind": loss}, **settings}))
+    return build_problem(
+        load_config({**SMALL, "architecture": architecture, "loss": {"kind": loss}, **settings})
+    )
 
 
 def networks(p: dict[str, torch.Tensor], player: str, x: torch.Tensor, depth: int) -> torch.Tensor:
@@ -41,15 +55,22 @@ def networks(p: dict[str, torch.Tensor], player: str, x: torch.Tensor, depth: in
 def test_the_first_iteration_is_two_adam_steps_of_the_losses_written_out(loss):
     """Adam's first step is lr g / (|g| + eps), whatever the betas."""
     asked = problem(loss, dtype="float64")
-    p = {name: torch.from_numpy(value.copy()).requires_grad_() for name, value in asked.initial_parameters().items()}
+    p = {
+        name: torch.from_numpy(value.copy()).requires_grad_()
+        for name, value in asked.initial_parameters().items()
+    }
     real = torch.from_numpy(asked.dataset.x[Batches(asked).at(0)])
 
     def noise(k: int) -> torch.Tensor:
-        return torch.from_numpy(stream(0, "noise", 0, k).standard_normal((8, 3), dtype=np.float32)).double()
+        return torch.from_numpy(
+            stream(0, "noise", 0, k).standard_normal((8, 3), dtype=np.float32)
+        ).double()
 
     def step(player: str, value: torch.Tensor) -> None:
         names = [name for name in p if name.startswith(player)]
-        for name, g in zip(names, torch.autograd.grad(value, [p[name] for name in names]), strict=True):
+        for name, g in zip(
+            names, torch.autograd.grad(value, [p[name] for name in names]), strict=True
+        ):
             p[name] = (p[name] - 0.01 * g / (g.abs() + 1e-8)).detach().requires_grad_()
 
     fake = networks(p, "generator", noise(0), 3).detach()
@@ -70,4 +91,6 @@ def test_the_first_iteration_is_two_adam_steps_of_the_losses_written_out(loss):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("loss", "updates"), [("logistic", 1), ("hinge", 1), ("hinge", 3)])
 def test_chunks_and_resumption_are_invisible(loss, updates, dtype):
-    assert_chunks_are_invisible(partial(stepper_of, problem(loss, updates, dtype=dtype), "torch"), 40)
+    assert_chunks_are_invisible(
+        partial(stepper_of, problem(loss, updates, dtype=dtype), "torch"), 40
+    )

@@ -16,7 +16,15 @@ CONVOLUTIONS = [[6, 3, 1, 1], [5, 4, 2, 1]]
 @pytest.mark.parametrize(
     ("architecture", "d"),
     [
-        ({"kind": "convolutional", "image": [2, 9, 10], "convolutions": CONVOLUTIONS, "widths": [7]}, 180),
+        (
+            {
+                "kind": "convolutional",
+                "image": [2, 9, 10],
+                "convolutions": CONVOLUTIONS,
+                "widths": [7],
+            },
+            180,
+        ),
         ({"kind": "vgg16", "image": [3, 17, 12], "width_multiplier": 0.05, "outputs": 3}, 612),
         ({"kind": "fully_connected", "widths": [5, 6], "bias": False}, 7),
         ({"kind": "residual", "width": 5}, 7),

@@ -23,17 +23,32 @@ MIB = 2**20
 def train(directory: Path, iterations: int) -> None:
     """Train, in a process whose memory and open files are nobody else's, and print what it held on the way."""
     optimizer = {"kind": "gd", "lr": 1e-3, "iterations": iterations}
-    record = {"snapshots": {"kind": "every", "interval": iterations // 200}}  # every loss is recorded
-    plan = plan_run(load_config({**BASE, "optimizer": optimizer, "record": record, "name": "flat"}), directory)
+    record = {
+        "snapshots": {"kind": "every", "interval": iterations // 200}
+    }  # every loss is recorded
+    plan = plan_run(
+        load_config({**BASE, "optimizer": optimizer, "record": record, "name": "flat"}), directory
+    )
     loop.CALL_SECONDS, loop.CHECKPOINT_SECONDS = 0.005, 0.02
     process, seen = psutil.Process(), []
 
     def look(iteration: int, _: float) -> None:
         if iteration >= len(seen) * iterations // 50:
-            seen.append((iteration, process.memory_info().rss, process.num_fds(), process.num_threads()))
+            seen.append(
+                (iteration, process.memory_info().rss, process.num_fds(), process.num_threads())
+            )
 
     run = obtain_run(plan, progress=look).run
-    print(json.dumps({"seen": seen, "backend": plan.choice.backend, "losses": len(run.losses), "status": run.status}))
+    print(
+        json.dumps(
+            {
+                "seen": seen,
+                "backend": plan.choice.backend,
+                "losses": len(run.losses),
+                "status": run.status,
+            }
+        )
+    )
 
 
 @pytest.mark.parametrize("iterations", [10**6, pytest.param(10**7, marks=pytest.mark.long)])
@@ -43,7 +58,11 @@ def test_memory_and_files_are_flat_over_a_million_iterations(tmp_path, iteration
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert (told["status"], told["losses"], told["backend"]) == ("complete", iterations + 1, "compiled")
+    assert (told["status"], told["losses"], told["backend"]) == (
+        "complete",
+        iterations + 1,
+        "compiled",
+    )
     steps, memory, files, threads = np.array(told["seen"]).T
     warm = steps > iterations / 5
     assert warm.sum() >= 30

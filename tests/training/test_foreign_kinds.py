@@ -55,7 +55,9 @@ def train(code: str, config: str, *more: str, command: str = "train", exits: int
 
 def measured(body: str, *more: str, exits: int = 0) -> Result:
     """Train with a measure of this body."""
-    return train(MEASURE.format(body=body), f"{TWO_LAYERS}record: {{measures: [mine]}}\n", *more, exits=exits)
+    return train(
+        MEASURE.format(body=body), f"{TWO_LAYERS}record: {{measures: [mine]}}\n", *more, exits=exits
+    )
 
 
 WRITING = {
@@ -76,9 +78,15 @@ GIVEN = {
     "'1.5'": ("gives str '1.5', not a number", 0),
     "None": ("gives NoneType None, not a number", 0),
     "[[1.0], [1.0, 2.0]]": ("gives list [[1.0], [1.0, 2.0]], not a number", 0),
-    "np.zeros(1 + (state.iteration > 4))": ("gives shape (2,), not numbers of shape (1,) as before", 5),
+    "np.zeros(1 + (state.iteration > 4))": (
+        "gives shape (2,), not numbers of shape (1,) as before",
+        5,
+    ),
     "{}['a']": ("mine.py, line 5: KeyError: 'a'", 0),
-    "torch.ones((), requires_grad=True)": ("gives Tensor tensor(1., requires_grad=True), not a number", 0),
+    "torch.ones((), requires_grad=True)": (
+        "gives Tensor tensor(1., requires_grad=True), not a number",
+        0,
+    ),
     "1.0 if state.iteration < 2 else 'a'": ("gives str 'a', not numbers of shape () as before", 2),
     "exit(0)": ("mine.py, line 5: SystemExit: 0", 0),
 }
@@ -97,12 +105,18 @@ def test_a_measure_that_gives_no_numbers_fails_by_its_name(given: str, folder: P
 EXITS = ("load", "build", "draw", "values", "updated", "factor", "measure", "next_after")
 
 
-@pytest.mark.parametrize(("method", "swept"), [*((method, False) for method in EXITS), ("updated", True)])
+@pytest.mark.parametrize(
+    ("method", "swept"), [*((method, False) for method in EXITS), ("updated", True)]
+)
 def test_sys_exit_in_a_kind_is_a_failure_of_it(method: str, swept: bool) -> None:
     code, count = re.subn(rf"(    def {method}\(.*\):\n)", r"\1        raise SystemExit\n", PARTS)
     assert count == 1
-    grid = ["--grid", "seed=0,1", "--workers", "1", "--set", "optimizer.iterations=5"] if swept else []
-    done = train(code, CONFIG, *grid, command="sweep" if swept else "train", exits=6 if swept else 7)
+    grid = (
+        ["--grid", "seed=0,1", "--workers", "1", "--set", "optimizer.iterations=5"] if swept else []
+    )
+    done = train(
+        code, CONFIG, *grid, command="sweep" if swept else "train", exits=6 if swept else 7
+    )
     assert re.search(r"mine.py, line \d+: SystemExit", done.stderr)
     assert not swept or "2 of 2 jobs failed" in done.stderr
 
@@ -116,7 +130,10 @@ class Mine(Loss, kind="mine"):
 
 def test_a_loss_that_gives_one_number_for_all_samples_is_refused() -> None:
     done = train(LOSS, TWO_LAYERS.replace("kind: mse", "kind: mine"), exits=3)
-    assert "loss.kind 'mine': values returns a single number; return one for each sample" in done.stderr
+    assert (
+        "loss.kind 'mine': values returns a single number; return one for each sample"
+        in done.stderr
+    )
 
 
 WIDTHS = ", ".join(["2"] * 11)
@@ -140,8 +157,14 @@ def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
     train(MEASURE.format(body=body), config, "--grid", "seed=0,1", command="sweep")
     (table,) = folder.glob("outputs/sweeps/*/results.csv")
     columns = table.read_text().splitlines()[0].split(",")[5:-4]
-    assert columns == [*(f"distance_{name}" for name in ORDER[:6]), *(f"mine.{k}" for k in range(1, 13))]
-    with pytest.raises(NotRecordedError, match=r"^'min' was not recorded .did you mean 'mine'.*; there is distance_w"):
+    assert columns == [
+        *(f"distance_{name}" for name in ORDER[:6]),
+        *(f"mine.{k}" for k in range(1, 13)),
+    ]
+    with pytest.raises(
+        NotRecordedError,
+        match=r"^'min' was not recorded .did you mean 'mine'.*; there is distance_w",
+    ):
         run.measures["min"]
     assert "min" not in run.measures
     assert run.measures.get("min") is None
@@ -155,12 +178,24 @@ def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path: Path)
     config = config.replace("kind: rademacher", "kind: unbalanced")
     losses = []
     for backend in ("compiled", "torch"):
-        done = train(PARTS, config, "--set", f"backend={backend}", "--set", "optimizer.iterations=50", "--json")
+        done = train(
+            PARTS,
+            config,
+            "--set",
+            f"backend={backend}",
+            "--set",
+            "optimizer.iterations=50",
+            "--json",
+        )
         losses.append(json.loads(done.stdout)["final_loss"])
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     dry = train(PARTS, config, "--dry-run")
     assert re.search(r"backend +compiled", dry.stdout)
-    dry = train(PARTS.replace("return z * formulas.sigmoid(z)", "return z.clip(0)"), config, "--dry-run")
+    dry = train(
+        PARTS.replace("return z * formulas.sigmoid(z)", "return z.clip(0)"), config, "--dry-run"
+    )
     assert re.search(r"backend +torch", dry.stdout)
     assert "activation.kind" in dry.stdout
-    assert "swish: Swish: 'Expression' object has no attribute 'clip'" in " ".join(dry.stdout.split())
+    assert "swish: Swish: 'Expression' object has no attribute 'clip'" in " ".join(
+        dry.stdout.split()
+    )

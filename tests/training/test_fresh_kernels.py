@@ -30,13 +30,27 @@ BASE = {
 RUNS: dict[str, dict[str, Any]] = {
     "few": {"dataset": FEW},
     "dense": {"dataset": POINTS},
-    "leaky": {"dataset": FEW, "architecture": {**BASE["architecture"], "activation": "leaky_relu", "slope": 0.3}},
+    "leaky": {
+        "dataset": FEW,
+        "architecture": {**BASE["architecture"], "activation": "leaky_relu", "slope": 0.3},
+    },
     "loss-scaled": {"dataset": FEW, "optimizer": {**GD, "lr": 1e-3, "loss_scaled": True}},
     "double": {"dataset": FEW, "dtype": "float64"},
-    "sgd": {"dataset": FEW, "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 7, "epochs": 20}},
-    "single-sample": {"dataset": FEW, "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 1, "epochs": 3}},
+    "sgd": {
+        "dataset": FEW,
+        "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 7, "epochs": 20},
+    },
+    "single-sample": {
+        "dataset": FEW,
+        "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 1, "epochs": 3},
+    },
     "fresh": {
-        "dataset": {"kind": "teacher", "n": 20, "dim": 30, "architecture": {"kind": "two_layer", "width": 2}},
+        "dataset": {
+            "kind": "teacher",
+            "n": 20,
+            "dim": 30,
+            "architecture": {"kind": "two_layer", "width": 2},
+        },
         "architecture": {"kind": "two_layer", "width": 5, "activation": "erf"},
         "loss": {"kind": "mse"},
         "optimizer": {"kind": "sgd", "lr": 0.01, "iterations": 5000, "samples": "fresh"},
@@ -54,8 +68,19 @@ CASES = [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)]
 
 def dyn_train(config: Path, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Train several seeds in a process of its own."""
-    command = [sys.executable, "-m", "dynamics_cli", "sweep", str(config), "--record=config", "--quiet", *more]
-    return subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "dynamics_cli",
+        "sweep",
+        str(config),
+        "--record=config",
+        "--quiet",
+        *more,
+    ]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, check=True, capture_output=True, text=True
+    )
 
 
 def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -> dict[str, bytes]:
@@ -63,15 +88,22 @@ def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -
     config, out = folder / f"{name}.json", folder / f"{threads}"
     config.write_text(json.dumps({"name": name, "seed": 0, **BASE, **RUNS[name]}))
     counts = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
-    dyn_train(config, "--out", str(out), f"--seeds={replicas}", **counts, NUMBA_CACHE_DIR=str(cache))
+    dyn_train(
+        config, "--out", str(out), f"--seeds={replicas}", **counts, NUMBA_CACHE_DIR=str(cache)
+    )
     return arrays_of(out)
 
 
 @pytest.mark.parametrize(
     ("name", "replicas"),
-    [case if case == ("single-sample", 1) else pytest.param(*case, marks=pytest.mark.long) for case in CASES],
+    [
+        case if case == ("single-sample", 1) else pytest.param(*case, marks=pytest.mark.long)
+        for case in CASES
+    ],
 )
-def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas: int, tmp_path: Path) -> None:
+def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(
+    name: str, replicas: int, tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     fresh = trained(tmp_path, name, replicas, 1, cache)
     assert list(cache.rglob("*.nbc"))
@@ -85,7 +117,10 @@ def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> 
     # no directory can be made below a file, not even by an administrator
     config = tmp_path / "few.json"
     config.write_text(json.dumps({"name": "few", "seed": 0, **BASE, **RUNS["single-sample"]}))
-    nowhere = {"NUMBA_CACHE_DIR": str(config), "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
+    nowhere = {
+        "NUMBA_CACHE_DIR": str(config),
+        "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
+    }
     done = dyn_train(config, "--out", str(tmp_path / "run"), **nowhere)
     assert done.stderr.count("compiled kernels cannot be kept") == 1
     assert "1 complete" in done.stdout
@@ -128,7 +163,9 @@ main()
 
 def test_a_full_disk_of_compiled_code_costs_time_alone(tmp_path: Path) -> None:
     config = tmp_path / "deep.json"
-    config.write_text(json.dumps({"name": "deep", "seed": 0, **BASE, **RUNS["deep"], "dataset": POINTS}))
+    config.write_text(
+        json.dumps({"name": "deep", "seed": 0, **BASE, **RUNS["deep"], "dataset": POINTS})
+    )
     command = [sys.executable, "-c", FULL, "train", str(config), "--out", str(tmp_path / "run")]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -26,9 +26,13 @@ from tests.training.problems import (
 N = 12
 ERF = {"kind": "erf", "beta": float(np.sqrt(0.5))}
 TEACHER = {
-    "kind": "teacher", "n": 40, "dim": N, "noise": 0.3, "divide_inputs": True,
+    "kind": "teacher",
+    "n": 40,
+    "dim": N,
+    "noise": 0.3,
+    "divide_inputs": True,
     "architecture": {"kind": "two_layer", "width": 2, "activation": ERF},
-}  # fmt: skip
+}
 SGD = {"kind": "sgd", "lr": 0.5 / N, "iterations": 1000, "samples": "fresh"}
 SETTINGS: dict[str, Any] = {
     "name": "online",
@@ -76,9 +80,14 @@ def test_steps_are_those_of_the_released_code(way: str) -> None:
         lam = w @ x / np.sqrt(N)
         d = v @ erf(lam / np.sqrt(2)) - y
         slope = np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
-        w, v = w - eta / np.sqrt(N) * d * np.outer(v * slope, x), v - 0.2 * eta / N * d * erf(lam / np.sqrt(2))
+        w, v = (
+            w - eta / np.sqrt(N) * d * np.outer(v * slope, x),
+            v - 0.2 * eta / N * d * erf(lam / np.sqrt(2)),
+        )
     stepper.advance(50)
-    np.testing.assert_allclose(stepper.parameters()["hidden_weight"], w / np.sqrt(N), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        stepper.parameters()["hidden_weight"], w / np.sqrt(N), rtol=1e-10, atol=1e-12
+    )
     np.testing.assert_allclose(stepper.parameters()["output_weight"], v, rtol=1e-10)
 
 
@@ -86,8 +95,18 @@ def test_steps_are_those_of_the_released_code(way: str) -> None:
     "changes",
     [
         {"optimizer": SGD | {"batch_size": 5}, "loss": {"kind": "mse", "reduction": "sum"}},
-        {"architecture": {"kind": "two_layer", "width": 4, "activation": "leaky_relu", "slope": 0.3}},
-        {"architecture": {"kind": "two_layer", "width": 4, "train_output": False}, "dtype": "float32"},
+        {
+            "architecture": {
+                "kind": "two_layer",
+                "width": 4,
+                "activation": "leaky_relu",
+                "slope": 0.3,
+            }
+        },
+        {
+            "architecture": {"kind": "two_layer", "width": 4, "train_output": False},
+            "dtype": "float32",
+        },
         {"dataset": TEACHER | {"sign": True, "noise": 0.0}, "loss": {"kind": "logistic"}},
     ],
 )
@@ -100,7 +119,10 @@ def test_both_steppers_agree_and_chunks_do_not_show(changes: dict[str, Any]) -> 
 
 
 def test_replicas_are_the_networks_alone() -> None:
-    problems = [problem_of(seed=seed, optimizer=SGD | {"batch_size": 3, "lr": 0.01 * (1 + seed)}) for seed in range(3)]
+    problems = [
+        problem_of(seed=seed, optimizer=SGD | {"batch_size": 3, "lr": 0.01 * (1 + seed)})
+        for seed in range(3)
+    ]
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
     assert by_engine(problems[0])
     assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 50)
@@ -111,7 +133,14 @@ def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.M
     monkeypatch.undo()
     d, lr, steps = 400, 0.5 / 400, 1000
     linear = {"kind": "two_layer", "width": 1, "activation": "linear", "train_output": False}
-    data = {"kind": "teacher", "n": 10, "dim": d, "divide_inputs": True, "output_value": 1.0, "architecture": linear}
+    data = {
+        "kind": "teacher",
+        "n": 10,
+        "dim": d,
+        "divide_inputs": True,
+        "output_value": 1.0,
+        "architecture": linear,
+    }
     initial = {"kind": "unbalanced", "scale": 1.0, "divide_by": "sqrt_dim", "output_value": 1.0}
     sgd = SGD | {"lr": lr, "iterations": steps}
     problem = problem_of(dataset=data, architecture=linear, initialization=initial, optimizer=sgd)

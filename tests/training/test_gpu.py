@@ -14,7 +14,12 @@ import torch
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.replicas import batch_key
-from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem, stepper_of
+from tests.training.problems import (
+    assert_chunks_are_invisible,
+    assert_same_path,
+    random_problem,
+    stepper_of,
+)
 from tests.training.test_adversarial import problem as gan_problem
 from tests.training.test_stacked import CASES, problem_of
 
@@ -26,13 +31,18 @@ DEEP = {"kind": "fully_connected", "widths": [8, 8], "activation": "tanh"}
 FLOW = {"kind": "gradient_flow", "until": 1.0, "points": 50}
 PROBLEMS: dict[str, list[Problem]] = {
     "two layers": [random_problem(loss="logistic")],
-    "two layers, a norm": [random_problem(optimizer={"kind": "group_rmsprop", "lr": 0.01, "iterations": 50})],
+    "two layers, a norm": [
+        random_problem(optimizer={"kind": "group_rmsprop", "lr": 0.01, "iterations": 50})
+    ],
     "deep": [random_problem(architecture=DEEP, initialization={"kind": "lecun"})],
     "flow": [random_problem(architecture=DEEP, initialization={"kind": "lecun"}, optimizer=FLOW)],
     "gan": [gan_problem("hinge", dtype="float64")],
     **{case: [problem_of(*CASES[case])] for case in CASES},
-    **{f"{case}, replicas": [problem_of(*CASES[case], seed=seed) for seed in range(3)] for case in CASES},
-}  # fmt: skip
+    **{
+        f"{case}, replicas": [problem_of(*CASES[case], seed=seed) for seed in range(3)]
+        for case in CASES
+    },
+}
 
 
 @pytest.mark.parametrize("case", PROBLEMS)
@@ -48,7 +58,11 @@ def test_chunks_and_resumption_are_invisible(case: str) -> None:
 
 
 def test_halts_are_those_of_the_cpu() -> None:
-    optimizers = [{"kind": "gd", "lr": 0.05, "stop_below": 1.0}, {"kind": "gd", "lr": 1e9}, {"kind": "gd", "lr": 0.05}]
+    optimizers = [
+        {"kind": "gd", "lr": 0.05, "stop_below": 1.0},
+        {"kind": "gd", "lr": 1e9},
+        {"kind": "gd", "lr": 0.05},
+    ]
     problems = [problem_of(CASES["convolutional, Adam"][0], optimizer) for optimizer in optimizers]
     gpu, cpu = (stepper_of(problems, "torch", device) for device in ("cuda", "cpu"))
     np.testing.assert_allclose(gpu.advance(25), cpu.advance(25), rtol=1e-8)

@@ -22,15 +22,19 @@ from tests.training.problems import assert_chunks_are_invisible, random_problem,
 CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"
 BACKENDS = ("compiled", "torch")
 FIXED_OUTPUT = {"architecture": {"train_output": False}}
-DEEP = {"architecture": {"kind": "fully_connected", "widths": [5, 4], "activation": "tanh"},
-        "initialization": {"kind": "lecun"}}  # fmt: skip
+DEEP = {
+    "architecture": {"kind": "fully_connected", "widths": [5, 4], "activation": "tanh"},
+    "initialization": {"kind": "lecun"},
+}
 
 
 def flow(until: float, points: int = 100, **settings: Any) -> dict[str, Any]:
     return {"kind": "gradient_flow", "until": until, "points": points, **settings}
 
 
-def network(x: Any, y: Any, hidden: Any, output: Any, optimizer: dict[str, Any], **architecture: Any) -> Problem:
+def network(
+    x: Any, y: Any, hidden: Any, output: Any, optimizer: dict[str, Any], **architecture: Any
+) -> Problem:
     """Return the problem of a two-layer network with given initial weights."""
     x, y, hidden, output = (np.asarray(one, float) for one in (x, y, hidden, output))
     sections = {
@@ -38,7 +42,11 @@ def network(x: Any, y: Any, hidden: Any, output: Any, optimizer: dict[str, Any],
         "dtype": "float64",
         "dataset": {"kind": "points", "x": x.tolist(), "y": y.tolist()},
         "architecture": {"kind": "two_layer", "width": len(output), **architecture},
-        "initialization": {"kind": "values", "hidden_weight": hidden.tolist(), "output_weight": output.tolist()},
+        "initialization": {
+            "kind": "values",
+            "hidden_weight": hidden.tolist(),
+            "output_weight": output.tolist(),
+        },
         "loss": {"kind": "half_mse"},
         "optimizer": optimizer,
     }
@@ -62,7 +70,9 @@ def losses_of_descent(problem: Problem, lr: float) -> np.ndarray:
     """Return the losses of gradient descent with a small step at the times of a flow."""
     optimizer: Any = problem.config.optimizer
     iterations = round(optimizer.until / lr)
-    sections = problem.config.model_dump() | {"optimizer": {"kind": "gd", "lr": lr, "iterations": iterations}}
+    sections = problem.config.model_dump() | {
+        "optimizer": {"kind": "gd", "lr": lr, "iterations": iterations}
+    }
     stepper = stepper_of(build_problem(load_config(sections)), "engine")
     return np.append(stepper.advance(iterations), stepper.loss())[:: iterations // optimizer.points]
 
@@ -91,7 +101,9 @@ def test_tiny_neurons_follow_the_flow_on_the_sphere(scale):
     expected = sphere_flow(x, y, W, a, stepper.times)
     for i, weights in enumerate(states_of(stepper), start=1):
         norms = scale * np.linalg.norm(weights["hidden_weight"] / scale, axis=1)
-        np.testing.assert_allclose(weights["hidden_weight"] / norms[:, None], expected.directions[i], atol=3e-3)
+        np.testing.assert_allclose(
+            weights["hidden_weight"] / norms[:, None], expected.directions[i], atol=3e-3
+        )
         growth = np.log(norms / (scale * np.linalg.norm(W / scale, axis=1)))
         np.testing.assert_allclose(growth, expected.log_growth[i], atol=3e-3)
 
@@ -100,7 +112,9 @@ def test_tiny_neurons_follow_the_flow_on_the_sphere(scale):
 @pytest.mark.parametrize("loss", ["mse", "logistic", "hinge"])
 def test_gradient_descent_converges_to_it(loss, activation):
     settings = {} if loss == "mse" else FIXED_OUTPUT
-    problem = random_problem(loss=loss, activation={"activation": activation}, optimizer=flow(1.0), **settings)
+    problem = random_problem(
+        loss=loss, activation={"activation": activation}, optimizer=flow(1.0), **settings
+    )
     exact = losses_of(stepper_of(problem, "compiled"))
     deviations = [np.abs(losses_of_descent(problem, lr) - exact).max() for lr in (1e-3, 2.5e-4)]
     # the kinks of gradient descent leave a noise of the order of the step besides; of hinge losses that of the flow
@@ -115,7 +129,11 @@ def test_deep_networks_are_followed_and_errors_fall_with_the_tolerance(loss):
         settings["dataset"] = {"kind": "points", "x": np.eye(3).tolist(), "y": [0.0, 1.0, 2.0]}
 
     def path(rtol: float, backend: str) -> np.ndarray:
-        return losses_of(stepper_of(random_problem(loss=loss, optimizer=flow(4.0, rtol=rtol), **settings), backend))
+        return losses_of(
+            stepper_of(
+                random_problem(loss=loss, optimizer=flow(4.0, rtol=rtol), **settings), backend
+            )
+        )
 
     reference = path(1e-11, "torch")
     for rtol in (1e-4, 1e-6, 1e-8):
@@ -128,11 +146,15 @@ def test_deep_networks_are_followed_and_errors_fall_with_the_tolerance(loss):
 
 def test_neurons_conserve_their_invariant():
     """Lemma 1: `a_j^2 - ||w_j||^2`; no output weight of a balanced neuron changes its sign, however small it gets."""
-    problem = random_problem(optimizer=flow(10.0, 5), width=20, initialization={"kind": "balanced", "scale": 1e-3})
+    problem = random_problem(
+        optimizer=flow(10.0, 5), width=20, initialization={"kind": "balanced", "scale": 1e-3}
+    )
     stepper = stepper_of(problem, "compiled")
     before, after = stepper.parameters(), states_of(stepper)[-1]
     norms = np.linalg.norm(after["hidden_weight"], axis=1)
-    np.testing.assert_allclose(after["output_weight"], np.copysign(norms, before["output_weight"]), rtol=1e-12)
+    np.testing.assert_allclose(
+        after["output_weight"], np.copysign(norms, before["output_weight"]), rtol=1e-12
+    )
 
 
 def test_a_neuron_that_slides_follows_filippov():
@@ -156,7 +178,9 @@ def test_a_neuron_that_slides_follows_filippov():
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("settings", [{}, DEEP], ids=["kinks", "smooth"])
 def test_chunks_and_resumption_are_invisible(backend, dtype, settings):
-    make = partial(stepper_of, random_problem(optimizer=flow(0.6, 60), dtype=dtype, **settings), backend)
+    make = partial(
+        stepper_of, random_problem(optimizer=flow(0.6, 60), dtype=dtype, **settings), backend
+    )
     assert_chunks_are_invisible(make)
     assert {value.dtype for value in make().parameters().values()} == {np.dtype(dtype)}
 
@@ -186,6 +210,8 @@ def test_a_flow_that_cannot_go_on_says_so(tmp_path, monkeypatch):
         return lambda theta: (1.0, np.full_like(theta, np.nan))
 
     monkeypatch.setattr("dynamics_cli.training.steppers.flow._by_engine", not_a_number)
-    with pytest.raises(RunError, match=r"gradient flow needs smaller steps .* a larger optimizer\.rtol may pass"):
+    with pytest.raises(
+        RunError, match=r"gradient flow needs smaller steps .* a larger optimizer\.rtol may pass"
+    ):
         train(random_problem(optimizer=flow(1.0)).config, out=tmp_path / "run")
     assert Run(tmp_path / "run").status == "failed"

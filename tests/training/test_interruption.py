@@ -34,12 +34,20 @@ def said_by(script: str, *arguments: object) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("names", [FEW_KINDS, pytest.param((), id="every kind", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "names", [FEW_KINDS, pytest.param((), id="every kind", marks=pytest.mark.long)]
+)
 def test_kinds_resume_bit_for_bit(tmp_path, names):
     """A run of every kind that is registered, killed twice by SIGKILL in its middle."""
     found = said_by("kinds_script.py", tmp_path, *names)
-    wrong = {name: what for name, what in found.items() if what != "same" and not what.startswith("no data")}
-    print(f"{sum(what == 'same' for what in found.values())} of {len(found)} kinds, each killed twice")
+    wrong = {
+        name: what
+        for name, what in found.items()
+        if what != "same" and not what.startswith("no data")
+    }
+    print(
+        f"{sum(what == 'same' for what in found.values())} of {len(found)} kinds, each killed twice"
+    )
     assert wrong == {}
     assert sum(what == "same" for what in found.values()) >= (len(names) or 100)
 
@@ -54,7 +62,10 @@ def interrupt_at(iteration: int, number: int):
 
 @pytest.mark.parametrize(
     ("name", "number", "code"),
-    [*((name, signal.SIGINT, 130) for name in RUNS), ("compiled", signal.SIGTERM, 143)],  # one handler for both
+    [
+        *((name, signal.SIGINT, 130) for name in RUNS),
+        ("compiled", signal.SIGTERM, 143),
+    ],  # one handler for both
 )
 def test_a_signal_saves_the_state_and_resumption_goes_on(tmp_path, monkeypatch, name, number, code):
     """In shorter calls than those of the whole run, and with more checkpoints, which change no bit either."""
@@ -63,7 +74,9 @@ def test_a_signal_saves_the_state_and_resumption_goes_on(tmp_path, monkeypatch, 
     monkeypatch.setattr(loop, "CALL_SECONDS", 0.002)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.02)
     plan = plan_run(config, tmp_path / "stopped")
-    with pytest.raises(Interrupted, match="interrupted at iteration .*--resume continues it") as stop:
+    with pytest.raises(
+        Interrupted, match="interrupted at iteration .*--resume continues it"
+    ) as stop:
         obtain_run(plan, progress=interrupt_at(300, number))
     assert stop.value.exit_code == code
     run = Run(tmp_path / "stopped")
@@ -71,7 +84,9 @@ def test_a_signal_saves_the_state_and_resumption_goes_on(tmp_path, monkeypatch, 
     assert 300 <= run.iterations < plan.problem.iterations
     whole = Run(tmp_path / "whole")
     np.testing.assert_array_equal(run.losses, whole.losses[: len(run.losses)])
-    with pytest.raises(UsageError, match="unfinished run at iteration .*--resume continues it, --force starts over"):
+    with pytest.raises(
+        UsageError, match="unfinished run at iteration .*--resume continues it, --force starts over"
+    ):
         obtain_run(plan)
     obtain_run(plan, resume=True)
     assert arrays_of(tmp_path / "stopped") == arrays_of(tmp_path / "whole")

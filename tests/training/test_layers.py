@@ -24,15 +24,30 @@ from tests.training.problems import (
 )
 
 ACTIVATIONS: tuple[Any, ...] = (
-    "relu", "linear", "tanh", "sigmoid", "softplus", "gelu", "silu", "quadratic", "cubic", {"kind": "erf", "beta": 0.7},
+    "relu",
+    "linear",
+    "tanh",
+    "sigmoid",
+    "softplus",
+    "gelu",
+    "silu",
+    "quadratic",
+    "cubic",
+    {"kind": "erf", "beta": 0.7},
     {"kind": "leaky_relu", "slope": 0.3},
-)  # fmt: skip
+)
 LOSSES = ("mse", "half_mse", "logistic", "exponential", "hinge", "cross_entropy")
 COSINE = {"kind": "cosine", "warm_up": 3}
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "gd": {"kind": "gd"},
     "momentum": {"kind": "gd", "momentum": 0.9, "weight_decay": 0.01},
-    "nesterov": {"kind": "sgd", "momentum": 0.5, "nesterov": True, "batch_size": 3, "schedule": COSINE},
+    "nesterov": {
+        "kind": "sgd",
+        "momentum": 0.5,
+        "nesterov": True,
+        "batch_size": 3,
+        "schedule": COSINE,
+    },
     "loss scaled": {"kind": "gd", "loss_scaled": True},
     "sgd": {"kind": "sgd", "batch_size": 4, "replacement": True, "weight_decay": 0.1},
     "adam": {"kind": "adam", "weight_decay": 0.1, "schedule": COSINE},
@@ -48,7 +63,11 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
     """Return a problem with everything at random that is not given."""
     loss = rng.choice(LOSSES)
     many = loss == "cross_entropy" or (loss in ("mse", "half_mse") and rng.random() < 0.4)
-    C, n, d = int(rng.integers(2, 5)) if many else 1, int(rng.integers(5, 9)), int(rng.integers(1, 6))
+    C, n, d = (
+        int(rng.integers(2, 5)) if many else 1,
+        int(rng.integers(5, 9)),
+        int(rng.integers(1, 6)),
+    )
     x = rng.standard_normal((n, d))
     y = rng.standard_normal((n, C) if C > 1 else n)
     if loss == "cross_entropy":
@@ -60,29 +79,46 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
         architecture: dict[str, Any] = {"kind": "diagonal_linear", "depth": int(rng.integers(1, 5))}
     elif rng.random() < 0.2:
         several = {"outputs": C} if C > 1 else {}
-        architecture = {"kind": "two_layer", "width": int(rng.integers(1, 7)), "activation": activation, **several}
+        architecture = {
+            "kind": "two_layer",
+            "width": int(rng.integers(1, 7)),
+            "activation": activation,
+            **several,
+        }
     else:
         widths = [int(m) for m in rng.integers(1, 7, rng.integers(4))]
         architecture = {
-            "kind": "fully_connected", "widths": widths, "activation": activation, "outputs": C,
+            "kind": "fully_connected",
+            "widths": widths,
+            "activation": activation,
+            "outputs": C,
             "bias": bool(rng.integers(2)),
-        }  # fmt: skip
+        }
     if rng.random() < 0.3:
-        architecture |= {"output_scale": float(rng.uniform(0.3, 3)), "centered": bool(rng.integers(2))}
+        architecture |= {
+            "output_scale": float(rng.uniform(0.3, 3)),
+            "centered": bool(rng.integers(2)),
+        }
     config = {
-        "name": "drawn", "seed": int(rng.integers(100)), "dtype": "float64",
+        "name": "drawn",
+        "seed": int(rng.integers(100)),
+        "dtype": "float64",
         "dataset": {"kind": "points", "x": [[0.0]], "y": [1]},  # a place holder
         "architecture": architecture,
         "initialization": {"kind": "unbalanced", "scale": 0.7},
         "loss": {"kind": str(loss), "reduction": str(rng.choice(["mean", "sum"]))},
         "optimizer": {"lr": 0.01, "iterations": 40, **optimizer},
-    }  # fmt: skip
+    }
     names = list(load_config(config).architecture.shapes(d))
     if rng.random() < 0.3:
-        config["architecture"]["train"] = [str(w) for w in rng.choice(names, rng.integers(1, len(names) + 1), False)]
+        config["architecture"]["train"] = [
+            str(w) for w in rng.choice(names, rng.integers(1, len(names) + 1), False)
+        ]
     if rng.random() < 0.3 and optimizer["kind"] != "group_rmsprop":
         config["optimizer"]["layer_lr"] = {str(rng.choice(names)): float(rng.uniform(0, 2))}
-    return build_problem(load_config({**config, **settings}), dataset=Samples(x, np.asarray(y, np.float64)))
+    return build_problem(
+        load_config({**config, **settings}), dataset=Samples(x, np.asarray(y, np.float64))
+    )
 
 
 def compare(problem: Problem, n: int, rtol: float) -> None:
@@ -93,7 +129,9 @@ def compare(problem: Problem, n: int, rtol: float) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_gradients_on_random_problems(seed: int) -> None:
     """With step 1 the change of the weights is the gradient."""
-    compare(drawn(np.random.default_rng(seed), {"kind": "gd", "lr": 1.0, "iterations": 1}), 1, 1e-12)
+    compare(
+        drawn(np.random.default_rng(seed), {"kind": "gd", "lr": 1.0, "iterations": 1}), 1, 1e-12
+    )
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -105,18 +143,34 @@ def test_paths_on_random_problems(name: str, seed: int) -> None:
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_matrix_completion_is_that_of_autograd(depth: int) -> None:
     config = {
-        "name": "completion", "dtype": "float64",
-        "dataset": {"kind": "matrix_completion", "rows": 6, "columns": 4, "rank": 2, "observed": 15},
-        "architecture": {"kind": "matrix_product", "rows": 6, "columns": 4, "depth": depth, "width": 5},
-        "initialization": {"kind": "unbalanced", "scale": 0.5}, "loss": {"kind": "mse"},
+        "name": "completion",
+        "dtype": "float64",
+        "dataset": {
+            "kind": "matrix_completion",
+            "rows": 6,
+            "columns": 4,
+            "rank": 2,
+            "observed": 15,
+        },
+        "architecture": {
+            "kind": "matrix_product",
+            "rows": 6,
+            "columns": 4,
+            "depth": depth,
+            "width": 5,
+        },
+        "initialization": {"kind": "unbalanced", "scale": 0.5},
+        "loss": {"kind": "mse"},
         "optimizer": {"kind": "group_rmsprop", "lr": 0.01, "iterations": 40},
-    }  # fmt: skip
+    }
     problem = build_problem(load_config(config))
     assert by_engine(problem)
     assert not by_kernel(problem)
     compare(problem, 40, 1e-9)
     twice = Samples(problem.dataset.x[[0, 0]], problem.dataset.y[[0, 0]])
-    assert choose([build_problem(problem.config, twice)]).backend == "torch"  # an entry that is seen twice
+    assert (
+        choose([build_problem(problem.config, twice)]).backend == "torch"
+    )  # an entry that is seen twice
 
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -125,28 +179,42 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def deep(optimizer: dict[str, Any], shape: str = "small", seed: int = 0, **settings: Any) -> Problem:
+def deep(
+    optimizer: dict[str, Any], shape: str = "small", seed: int = 0, **settings: Any
+) -> Problem:
     rng = np.random.default_rng(0)
     n = SHAPES[shape]["n"]
     config = {
-        "name": "deep", "seed": seed, "dtype": "float64",
+        "name": "deep",
+        "seed": seed,
+        "dtype": "float64",
         "dataset": {"kind": "points", "x": [[0.0]], "y": [1]},
-        "architecture": {"kind": "fully_connected", "widths": SHAPES[shape]["widths"], "activation": "tanh"},
-        "initialization": {"kind": "default_scaled"}, "loss": {"kind": "mse"},
+        "architecture": {
+            "kind": "fully_connected",
+            "widths": SHAPES[shape]["widths"],
+            "activation": "tanh",
+        },
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": "mse"},
         "optimizer": {"lr": 0.02, "iterations": 60, **optimizer},
-    }  # fmt: skip
+    }
     return build_problem(
-        load_config({**config, **settings}), dataset=Samples(rng.normal(size=(n, 90)), rng.normal(size=n))
+        load_config({**config, **settings}),
+        dataset=Samples(rng.normal(size=(n, 90)), rng.normal(size=n)),
     )
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_chunks_and_resumption_are_invisible(name: str) -> None:
     """In float32: `test_steppers.py` has both precisions."""
-    assert_chunks_are_invisible(partial(stepper_of, deep(OPTIMIZERS[name], dtype="float32"), "engine"))
+    assert_chunks_are_invisible(
+        partial(stepper_of, deep(OPTIMIZERS[name], dtype="float32"), "engine")
+    )
 
 
-@pytest.mark.parametrize("optimizer", [{"kind": "gd", "momentum": 0.9}, {"kind": "sgd", "batch_size": 250}])
+@pytest.mark.parametrize(
+    "optimizer", [{"kind": "gd", "momentum": 0.9}, {"kind": "sgd", "batch_size": 250}]
+)
 def test_threads_change_no_bit(optimizer: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of samples and replicas on 1, 2 and 3 threads, together and alone."""
     problems = [deep(optimizer, "in chunks", seed=k) for k in range(3)]
@@ -154,7 +222,9 @@ def test_threads_change_no_bit(optimizer: dict[str, Any], monkeypatch: pytest.Mo
     paths = []
     for threads in (1, 2, 3):
         monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
-        paths.append([path_of(partial(stepper_of, some, "engine"), [3, 1]) for some in (problems, *problems)])
+        paths.append(
+            [path_of(partial(stepper_of, some, "engine"), [3, 1]) for some in (problems, *problems)]
+        )
         assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 4)
     assert paths[0] == paths[1] == paths[2]
 
@@ -162,24 +232,40 @@ def test_threads_change_no_bit(optimizer: dict[str, Any], monkeypatch: pytest.Mo
 def test_replicas_are_the_networks_alone() -> None:
     """They differ in seed, step, activation and level; one of them halts before the others, one diverges."""
     changes = [
-        {"seed": 1}, {"seed": 2, "activation": "gelu"}, {"lr": 0.2, "stop_below": 0.5},
-        {"activation": {"kind": "erf", "beta": 2.0}}, {"activation": "cubic", "lr": 1e9},
-    ]  # fmt: skip
+        {"seed": 1},
+        {"seed": 2, "activation": "gelu"},
+        {"lr": 0.2, "stop_below": 0.5},
+        {"activation": {"kind": "erf", "beta": 2.0}},
+        {"activation": "cubic", "lr": 1e9},
+    ]
     problems = []
     for change in changes:
-        optimizer = {"kind": "gd", "momentum": 0.5} | {k: v for k, v in change.items() if k in ("lr", "stop_below")}
-        architecture = {"kind": "fully_connected", "widths": [5, 4], "activation": change.get("activation", "tanh")}
+        optimizer = {"kind": "gd", "momentum": 0.5} | {
+            k: v for k, v in change.items() if k in ("lr", "stop_below")
+        }
+        architecture = {
+            "kind": "fully_connected",
+            "widths": [5, 4],
+            "activation": change.get("activation", "tanh"),
+        }
         problems.append(deep(optimizer, seed=change.get("seed", 0), architecture=architecture))
     assert len({batch_key(problem) for problem in problems}) == 1
     assert by_engine(problems[0])
-    numbers = assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 30).numbers()
+    numbers = assert_replicas_are_the_networks_alone(
+        problems, partial(stepper_of, way="engine"), 30
+    ).numbers()
     assert numbers["replica_statuses"] == ["complete"] * 4 + ["diverged"]
     assert numbers["replica_iterations"][2] < 30
     assert_chunks_are_invisible(partial(stepper_of, problems, "engine"), 30)
 
 
 def test_centred_networks_begin_at_zero_exactly() -> None:
-    architecture = {"kind": "fully_connected", "widths": [5, 4], "centered": True, "output_scale": 100.0}
+    architecture = {
+        "kind": "fully_connected",
+        "widths": [5, 4],
+        "centered": True,
+        "output_scale": 100.0,
+    }
     problem = deep({"kind": "gd"}, architecture=architecture, dtype="float32")
     expected = float(np.mean(problem.dataset.y.astype(np.float32) ** 2))
     assert stepper_of(problem, "engine").loss() == pytest.approx(expected, rel=1e-6)
@@ -192,7 +278,9 @@ def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
     optimizer = {**OPTIMIZERS[name], "weight_decay": None, "iterations": 1000}
     current = stepper_of(deep(optimizer, architecture=architecture, dtype="float32"), "engine")
     state = current.state_dict()
-    state["parameter/bias_2"] = np.full_like(state["parameter/bias_2"], -1e3)  # no unit of the second layer is active
+    state["parameter/bias_2"] = np.full_like(
+        state["parameter/bias_2"], -1e3
+    )  # no unit of the second layer is active
     (key,) = [key for key in state if key.endswith(("mean/weight_1", "momentum/weight_1"))]
     state[key] = np.full_like(state[key], 1e-30)
     current.load_state_dict(state)
@@ -208,7 +296,12 @@ def test_what_it_does_not_know_trains_by_autograd() -> None:
 
 def test_weights_that_do_not_exist_are_refused() -> None:
     architecture = {"kind": "fully_connected", "widths": [5, 4], "train": ["weight_9"]}
-    with pytest.raises(InputError, match=r"architecture\.train: the network has no weight 'weight_9'; it has weight_1"):
+    with pytest.raises(
+        InputError,
+        match=r"architecture\.train: the network has no weight 'weight_9'; it has weight_1",
+    ):
         stepper_of(deep({"kind": "gd"}, architecture=architecture), "engine")
-    with pytest.raises(InputError, match=r"optimizer\.layer_lr: no weight 'weight_9'; there are weight_1"):
+    with pytest.raises(
+        InputError, match=r"optimizer\.layer_lr: no weight 'weight_9'; there are weight_1"
+    ):
         choose([deep({"kind": "gd", "layer_lr": {"weight_9": 2.0}})])

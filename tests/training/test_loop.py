@@ -12,7 +12,12 @@ from dynamics_cli.training.session import obtain_run, plan_run
 
 BASE = {
     "name": "toy",
-    "dataset": {"kind": "points", "x": [[-1.5], [-1], [0], [0.25]], "y": [0.7, -0.3, -0.3, 0.4], "append_bias": True},
+    "dataset": {
+        "kind": "points",
+        "x": [[-1.5], [-1], [0], [0.25]],
+        "y": [0.7, -0.3, -0.3, 0.4],
+        "append_bias": True,
+    },
     "architecture": {"kind": "two_layer", "width": 20},
     "initialization": {"kind": "balanced", "scale": 0.3},
     "loss": {"kind": "mse"},
@@ -62,9 +67,14 @@ def test_divergence_keeps_everything_up_to_it(tmp_path):
 def test_rescaled_time_follows_the_flow(tmp_path):
     """Loss-scaled descent and plain descent are two discretisations of one flow: same loss at the same time."""
     scaled = trained(
-        tmp_path / "s", *SIGNS, "optimizer={kind: gd, lr: 1e-4, iterations: 4000, loss_scaled: true}", "dtype=float64"
+        tmp_path / "s",
+        *SIGNS,
+        "optimizer={kind: gd, lr: 1e-4, iterations: 4000, loss_scaled: true}",
+        "dtype=float64",
     )
-    plain = trained(tmp_path / "p", *SIGNS, "optimizer={kind: gd, lr: 1e-4, iterations: 20000}", "dtype=float64")
+    plain = trained(
+        tmp_path / "p", *SIGNS, "optimizer={kind: gd, lr: 1e-4, iterations: 20000}", "dtype=float64"
+    )
     assert scaled.times is not None
     assert plain.times is None
     times = np.asarray(scaled.times)
@@ -83,13 +93,17 @@ def test_batches_record_the_full_loss_once_an_epoch(tmp_path):
 
 def test_accuracies_on_training_and_held_out_samples(tmp_path):
     held_out = ["dataset.x_test=[[-1.4], [0.3]]", "dataset.y_test=[1, -1]"]
-    run = trained(tmp_path / "r", *SIGNS, *held_out, "optimizer={kind: adam, lr: 0.05, iterations: 300}")
+    run = trained(
+        tmp_path / "r", *SIGNS, *held_out, "optimizer={kind: adam, lr: 0.05, iterations: 300}"
+    )
     assert sorted(run.measures) == ["test_accuracy", "test_loss", "train_accuracy"]
     for i in (0, -1):
         h, data = run.network(i), run.dataset()
         assert run.measures["train_accuracy"][i] == np.mean(np.sign(h(data.x)) == data.y)
         assert run.measures["test_accuracy"][i] == np.mean(np.sign(h(data.x_test)) == data.y_test)
-        assert run.measures["test_loss"][i] == pytest.approx(np.mean(np.log1p(np.exp(-data.y_test * h(data.x_test)))))
+        assert run.measures["test_loss"][i] == pytest.approx(
+            np.mean(np.log1p(np.exp(-data.y_test * h(data.x_test))))
+        )
     assert run.measures["train_accuracy"][-1] == 1.0
 
 

@@ -40,19 +40,33 @@ def deviation(name: str, part: int = 1, **settings: object) -> float:
     losses = np.append(stepper.advance(problem.iterations // part), stepper.loss())
     with np.load(REFERENCE / f"boursier2022_{name}.npz") as archive:
         seen = archive["iteration"] < len(losses)
-        return float(np.max(np.abs(losses[archive["iteration"][seen]] - archive["loss"][seen])) / archive["loss"][0])
+        return float(
+            np.max(np.abs(losses[archive["iteration"][seen]] - archive["loss"][seen]))
+            / archive["loss"][0]
+        )
 
 
 CASES = [
-    *((name, 1, {"dtype": dtype}, most) for name in WIDTHS if name != "high_dim" for dtype, most in TOLERANCE.items()),
-    ("high_dim", 2, {"dtype": "float32"}, TOLERANCE["float32"]),  # half-way the loss is a 500th of the first
+    *(
+        (name, 1, {"dtype": dtype}, most)
+        for name in WIDTHS
+        if name != "high_dim"
+        for dtype, most in TOLERANCE.items()
+    ),
+    (
+        "high_dim",
+        2,
+        {"dtype": "float32"},
+        TOLERANCE["float32"],
+    ),  # half-way the loss is a 500th of the first
     *((name, 1, {"backend": "torch"}, 1e-6) for name in ("orthogonal", "five_points_large")),
     *(
         pytest.param(name, 1, {"backend": backend, "dtype": dtype}, most, marks=pytest.mark.long)
-        for name in ("five_points", "high_dim") for backend in ("torch", "compiled")
+        for name in ("five_points", "high_dim")
+        for backend in ("torch", "compiled")
         for dtype, most in TOLERANCE.items()
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "part", "settings", "most"), CASES)

@@ -21,7 +21,10 @@ from dynamics_cli.training.signals import Interrupted
 from tests.runs.damage import arrays_of
 from tests.training.kill_script import BASE, RUNS
 
-SHORT = {"sgd": ["optimizer.epochs=20", "record.loss_every=7"], "gradient_flow": ["optimizer.points=60"]}
+SHORT = {
+    "sgd": ["optimizer.epochs=20", "record.loss_every=7"],
+    "gradient_flow": ["optimizer.points=60"],
+}
 
 
 def short(name: str, *more: str) -> RunConfig:

@@ -22,21 +22,40 @@ from tests.training.problems import (
 )
 
 CONVOLUTIONAL = {
-    "kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [4, 3, 2, 0]], "widths": [5],
-}  # fmt: skip
-TRANSFORMER = {"kind": "transformer", "tokens": 2, "width": 8, "heads": 2, "outputs": 5, "train": ["weight_in1"]}
+    "kind": "convolutional",
+    "image": [1, 6, 6],
+    "convolutions": [[3, 3, 1, 1], [4, 3, 2, 0]],
+    "widths": [5],
+}
+TRANSFORMER = {
+    "kind": "transformer",
+    "tokens": 2,
+    "width": 8,
+    "heads": 2,
+    "outputs": 5,
+    "train": ["weight_in1"],
+}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "convolutional, momentum": (CONVOLUTIONAL, {"kind": "gd", "momentum": 0.9}),
     "convolutional, batches": (CONVOLUTIONAL, {"kind": "rmsprop", "batch_size": 4}),
     "convolutional, Adam": (CONVOLUTIONAL, {"kind": "adam"}),
     "transformer": (TRANSFORMER, {"kind": "adamw", "schedule": {"kind": "cosine"}}),
-    "residual": ({"kind": "residual", "width": 6, "depth": 3}, {"kind": "rmsprop", "momentum": 0.5}),
+    "residual": (
+        {"kind": "residual", "width": 6, "depth": 3},
+        {"kind": "rmsprop", "momentum": 0.5},
+    ),
     "a step per layer": (
         {"kind": "residual", "width": 6, "depth": 3},
         {"kind": "sgd", "batch_size": 4, "momentum": 0.3, "layer_lr": {"weight_2": 0.1}},
     ),
-    "scaled": ({"kind": "residual", "width": 6, "depth": 3, "output_scale": 3.0}, {"kind": "gd", "momentum": 0.5}),
-    "fresh samples": ({"kind": "residual", "width": 6, "depth": 3}, {"kind": "sgd", "samples": "fresh"}),
+    "scaled": (
+        {"kind": "residual", "width": 6, "depth": 3, "output_scale": 3.0},
+        {"kind": "gd", "momentum": 0.5},
+    ),
+    "fresh samples": (
+        {"kind": "residual", "width": 6, "depth": 3},
+        {"kind": "sgd", "samples": "fresh"},
+    ),
 }
 
 
@@ -45,17 +64,32 @@ def problem_of(
 ) -> Problem:
     """Return a small problem in float64; a data set of its own per seed, but for classes."""
     rng = np.random.default_rng(seed)
-    dataset = {"kind": "points", "x": rng.standard_normal((n, 36)).tolist(), "y": rng.standard_normal(n).tolist()}
+    dataset = {
+        "kind": "points",
+        "x": rng.standard_normal((n, 36)).tolist(),
+        "y": rng.standard_normal(n).tolist(),
+    }
     classes = architecture["kind"] == "transformer"
     if classes:
         dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.6, "labels": "classes"}
     if optimizer.get("samples"):
-        dataset = {"kind": "teacher", "n": n, "dim": 4, "architecture": {"kind": "two_layer", "width": 2}}
+        dataset = {
+            "kind": "teacher",
+            "n": n,
+            "dim": 4,
+            "architecture": {"kind": "two_layer", "width": 2},
+        }
     config = {
-        "name": "stacked", "seed": seed, "dtype": "float64", "dataset": dataset, "architecture": architecture,
-        "initialization": {"kind": "lecun"}, "loss": {"kind": "cross_entropy" if classes else "mse"},
-        "optimizer": {"lr": 0.01, "iterations": 30, **optimizer}, **more,
-    }  # fmt: skip
+        "name": "stacked",
+        "seed": seed,
+        "dtype": "float64",
+        "dataset": dataset,
+        "architecture": architecture,
+        "initialization": {"kind": "lecun"},
+        "loss": {"kind": "cross_entropy" if classes else "mse"},
+        "optimizer": {"lr": 0.01, "iterations": 30, **optimizer},
+        **more,
+    }
     return build_problem(load_config(config))
 
 
@@ -69,7 +103,9 @@ def test_replicas_are_the_networks_alone(case, compiled):
     assert choose(problems) == Choice("cpu", "torch")
 
     def make(some: list[Problem] = problems) -> AutogradStepper:
-        return AutogradStepper(some, "cpu") if compiled or len(some) == 1 else updated_by_torch(some)
+        return (
+            AutogradStepper(some, "cpu") if compiled or len(some) == 1 else updated_by_torch(some)
+        )
 
     assert_replicas_are_the_networks_alone(problems, make, 13, rtol=1e-9)
     assert_chunks_are_invisible(make, 13)
@@ -78,8 +114,12 @@ def test_replicas_are_the_networks_alone(case, compiled):
 def test_a_replica_that_halts_stays_as_it_is():
     """One reaches its level, one diverges, one goes on."""
     changes: list[dict[str, Any]] = [{"stop_below": 1.0}, {"lr": 1e9}, {}]
-    problems = [problem_of(CONVOLUTIONAL, {"kind": "gd", "lr": 0.05, **change}) for change in changes]
-    together = assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="torch"), 25, rtol=1e-9)
+    problems = [
+        problem_of(CONVOLUTIONAL, {"kind": "gd", "lr": 0.05, **change}) for change in changes
+    ]
+    together = assert_replicas_are_the_networks_alone(
+        problems, partial(stepper_of, way="torch"), 25, rtol=1e-9
+    )
     assert together.numbers()["replica_statuses"] == ["complete", "diverged", "complete"]
     assert together.numbers()["replica_iterations"][0] < 25
     assert_chunks_are_invisible(partial(stepper_of, problems, "torch"), 25)
@@ -91,7 +131,11 @@ RESIDUAL = {"kind": "residual", "width": 6, "depth": 3}
 @pytest.mark.parametrize(
     ("architecture", "optimizer", "more"),
     [
-        (RESIDUAL, {"kind": "group_rmsprop"}, {}),  # a norm of all weights, which would be that of all replicas
+        (
+            RESIDUAL,
+            {"kind": "group_rmsprop"},
+            {},
+        ),  # a norm of all weights, which would be that of all replicas
         (RESIDUAL | {"centered": True}, {"kind": "gd"}, {}),
         (RESIDUAL | {"width": 4000}, {"kind": "gd"}, {}),  # the products themselves take the time
         (RESIDUAL, {"kind": "gd"}, {"backend": "compiled"}),
@@ -133,5 +177,7 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
     assert batch_key(problem_of(RESIDUAL, {"kind": "bold"})) is None
     problems = [problem_of(RESIDUAL, {"kind": "half"}, seed) for seed in range(2)]
     assert len({batch_key(one) for one in problems} - {None}) == 1
-    alone, together = (AutogradStepper(some, "cpu").advance(20) for some in (problems[1:], problems))
+    alone, together = (
+        AutogradStepper(some, "cpu").advance(20) for some in (problems[1:], problems)
+    )
     np.testing.assert_allclose(together[:, 1], alone, rtol=1e-10)

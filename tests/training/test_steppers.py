@@ -22,7 +22,11 @@ from tests.training.problems import (
 
 WAYS = ("torch", "engine", "kernel")
 GD = {"kind": "gd", "lr": 0.02, "iterations": 60}
-STEP_OF_ONE = {"kind": "gd", "lr": 1.0, "iterations": 1}  # the change of the weights is the gradient
+STEP_OF_ONE = {
+    "kind": "gd",
+    "lr": 1.0,
+    "iterations": 1,
+}  # the change of the weights is the gradient
 FLOW = {"kind": "gradient_flow", "until": 6.0, "points": 120}
 SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
 OPTIMIZERS = {
@@ -39,16 +43,28 @@ def shape_for(way: str) -> dict[str, Any]:
     return {"n": 4, "d": 9} if way == "engine" else {"n": 6, "d": 3}
 
 
-CASES = [(way, loss, activation) for way in WAYS[1:] for loss in LOSSES for activation in ACTIVATIONS]
+CASES = [
+    (way, loss, activation) for way in WAYS[1:] for loss in LOSSES for activation in ACTIVATIONS
+]
 
 
 @pytest.mark.parametrize("seed", range(len(CASES)), ids=lambda k: "-".join(map(str, CASES[k])))
 def test_gradients_are_those_of_autograd(seed):
     """Of all losses and activations, each in two shapes drawn at random."""
     way, loss, activation = CASES[seed]
-    for n, d, width in np.random.default_rng(seed).integers(1, (10, 5 if way == "kernel" else 13, 41), (2, 3)).tolist():
+    for n, d, width in (
+        np.random.default_rng(seed)
+        .integers(1, (10, 5 if way == "kernel" else 13, 41), (2, 3))
+        .tolist()
+    ):
         problem = random_problem(
-            n=n, d=d, width=width, loss=loss, activation=activation, seed=seed, optimizer=STEP_OF_ONE
+            n=n,
+            d=d,
+            width=width,
+            loss=loss,
+            activation=activation,
+            seed=seed,
+            optimizer=STEP_OF_ONE,
         )
         assert_same_path(stepper_of(problem, way), stepper_of(problem, "torch"), 1, 1e-12)
 
@@ -72,7 +88,13 @@ def test_settings_agree_with_autograd(way, settings_):
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("d", [3, 9])
 def test_batches_agree_with_autograd(way, batch_size, replacement, d):
-    optimizer = {"kind": "sgd", "lr": 0.01, "batch_size": batch_size, "epochs": 4, "replacement": replacement}
+    optimizer = {
+        "kind": "sgd",
+        "lr": 0.01,
+        "batch_size": batch_size,
+        "epochs": 4,
+        "replacement": replacement,
+    }
     problem = random_problem(n=10, d=d, loss="logistic", optimizer=optimizer)
     fast, reference = stepper_of(problem, way), stepper_of(problem, "torch")
     for n in (1, 3, 6):
@@ -84,7 +106,9 @@ def test_batches_agree_with_autograd(way, batch_size, replacement, d):
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("way", WAYS)
 def test_chunks_and_resumption_are_invisible(way, optimizer, dtype):
-    problem = random_problem(dtype=dtype, optimizer=OPTIMIZERS[optimizer], **{**shape_for(way), "n": 5})
+    problem = random_problem(
+        dtype=dtype, optimizer=OPTIMIZERS[optimizer], **{**shape_for(way), "n": 5}
+    )
     if (way == "engine" and not by_engine(problem)) or (way == "kernel" and not by_kernel(problem)):
         pytest.skip("this way has no such optimizer")
     assert_chunks_are_invisible(partial(stepper_of, problem, way))
@@ -92,13 +116,19 @@ def test_chunks_and_resumption_are_invisible(way, optimizer, dtype):
 
 @pytest.mark.parametrize(
     ("way", "optimizer", "rtol"),
-    [*((way, {**GD, "lr": 0.01}, 1e-12) for way in WAYS), ("compiled", FLOW, 0.0), ("torch", FLOW, 0.0)],
+    [
+        *((way, {**GD, "lr": 0.01}, 1e-12) for way in WAYS),
+        ("compiled", FLOW, 0.0),
+        ("torch", FLOW, 0.0),
+    ],
 )
 def test_stops_before_the_update_of_the_first_small_loss(way, optimizer, rtol):
     losses = stepper_of(random_problem(optimizer=optimizer, **shape_for(way)), way).advance(120)
     level = float(losses[100])
     expected = int(np.argmax(losses <= level))
-    limited = stepper_of(random_problem(optimizer={**optimizer, "stop_below": level}, **shape_for(way)), way)
+    limited = stepper_of(
+        random_problem(optimizer={**optimizer, "stop_below": level}, **shape_for(way)), way
+    )
     np.testing.assert_array_equal(limited.advance(200), losses[: expected + 1])
     assert (limited.iteration, limited.halted) == (expected, "stopped")
     assert limited.loss() == pytest.approx(losses[expected], rel=rtol, abs=0.0)
@@ -108,7 +138,9 @@ def test_stops_before_the_update_of_the_first_small_loss(way, optimizer, rtol):
 @pytest.mark.parametrize("way", WAYS)
 def test_stops_at_the_first_loss_that_is_not_finite(way):
     linear = {"activation": "linear"}  # relus would die first
-    problem = random_problem(dtype="float32", optimizer={**GD, "lr": 50.0}, activation=linear, **shape_for(way))
+    problem = random_problem(
+        dtype="float32", optimizer={**GD, "lr": 50.0}, activation=linear, **shape_for(way)
+    )
     diverging = stepper_of(problem, way)
     losses = diverging.advance(500)
     assert (diverging.halted, diverging.iteration) == ("diverged", len(losses) - 1)
@@ -121,13 +153,19 @@ def test_stops_at_the_first_loss_that_is_not_finite(way):
     [
         ("CompiledStepper", {"n": 2, "d": 2, "width": 60}),
         ("LayersStepper", {"n": 6, "d": 5}),
-        ("LayersStepper", {"n": 300, "d": 4, "width": 60_000}),  # more activations than the kernel holds
+        (
+            "LayersStepper",
+            {"n": 300, "d": 4, "width": 60_000},
+        ),  # more activations than the kernel holds
         ("LayersStepper", {"optimizer": OPTIMIZERS["adam"]}),
         ("LayersStepper", {"architecture": {"kind": "fully_connected", "widths": []}}),
         ("LayersStepper", {"d": 9, "optimizer": {**OPTIMIZERS["adam"], "batch_size": 1}}),
         ("LayersStepper", {"optimizer": {**SGD, "batch_size": 2}}),
         ("CompiledStepper", {"d": 9, "optimizer": SGD}),
-        ("AutogradStepper", {"architecture": {"kind": "residual", "width": 3}, "initialization": {"kind": "lecun"}}),
+        (
+            "AutogradStepper",
+            {"architecture": {"kind": "residual", "width": 3}, "initialization": {"kind": "lecun"}},
+        ),
         ("AutogradStepper", {"backend": "torch"}),
         ("FlowStepper", {"optimizer": FLOW}),
     ],
@@ -135,7 +173,10 @@ def test_stops_at_the_first_loss_that_is_not_finite(way):
 def test_auto_follows_its_rule(stepper, settings_):
     problem = random_problem(**settings_)
     choice = choose([problem])
-    assert (choice.device, choice.backend) == ("cpu", "torch" if stepper == "AutogradStepper" else "compiled")
+    assert (choice.device, choice.backend) == (
+        "cpu",
+        "torch" if stepper == "AutogradStepper" else "compiled",
+    )
     assert type(backends.build_stepper([problem], choice)).__name__ == stepper
 
 
@@ -152,9 +193,13 @@ def test_auto_takes_a_gpu_above_a_number_of_multiply_adds(monkeypatch):
 
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
     problem = random_problem(
-        architecture={"kind": "residual", "width": 3}, initialization={"kind": "lecun"}, backend="compiled"
+        architecture={"kind": "residual", "width": 3},
+        initialization={"kind": "lecun"},
+        backend="compiled",
     )
-    with pytest.raises(UsageError, match="compiled cannot train this problem on device cpu; torch can"):
+    with pytest.raises(
+        UsageError, match="compiled cannot train this problem on device cpu; torch can"
+    ):
         choose([problem])
 
 

@@ -35,7 +35,11 @@ def halves() -> list[bool]:
 def problem_of(n: int = 20, d: int = 3, scale: float = TINY, **settings: Any) -> Problem:
     """Return a problem without zeros in its data, which begins at weights of a scale."""
     rng = np.random.default_rng(0)
-    data = {"kind": "points", "x": rng.uniform(0.5, 1.5, (n, d)).tolist(), "y": rng.standard_normal(n).tolist()}
+    data = {
+        "kind": "points",
+        "x": rng.uniform(0.5, 1.5, (n, d)).tolist(),
+        "y": rng.standard_normal(n).tolist(),
+    }
     start = {"kind": "unbalanced", "scale": scale}
     return random_problem(dataset=data, initialization=start, **{"dtype": "float32", **settings})
 
@@ -54,7 +58,9 @@ def problem_of(n: int = 20, d: int = 3, scale: float = TINY, **settings: Any) ->
         ("torch", 1, {"optimizer": {**SGD, "batch_size": 8}}),
     ],
 )
-def test_training_takes_subnormal_weights_as_zero(way: str, replicas: int, settings: dict[str, Any]) -> None:
+def test_training_takes_subnormal_weights_as_zero(
+    way: str, replicas: int, settings: dict[str, Any]
+) -> None:
     """Weights that begin subnormal are 0 after some updates, whichever thread moves them; flags are as before."""
     problem = problem_of(**settings)
     begun = list(problem.initial_parameters().values())
@@ -111,7 +117,9 @@ def test_a_network_that_begins_at_1e_20_takes_the_time_of_one_at_1e_2() -> None:
     """At most three times; without flushed numbers it took 37 times on processors where these cost."""
 
     def seconds(scale: float) -> float:
-        stepper = stepper_of(problem_of(75, 80, scale, width=200, optimizer={**GD, "lr": 1e-3}), "engine")
+        stepper = stepper_of(
+            problem_of(75, 80, scale, width=200, optimizer={**GD, "lr": 1e-3}), "engine"
+        )
         stepper.advance(20)
         found = []
         for _ in range(5):

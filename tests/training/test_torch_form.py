@@ -18,32 +18,46 @@ from dynamics_cli.kinds.tracing import StepNumbers, facts
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.autograd import AutogradStepper, update_in_place
-from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem, updated_by_torch
+from tests.training.problems import (
+    assert_chunks_are_invisible,
+    assert_same_path,
+    random_problem,
+    updated_by_torch,
+)
 from tests.training.test_stacked import CASES, problem_of
 
 NESTEROV = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}
 BY_STEPS = {name: cls for name, cls in all_kinds("optimizer").items() if issubclass(cls, Descent)}
 PLAIN = [name for name, cls in BY_STEPS.items() if cls.update is Descent.update]
 OPTIMIZERS: list[dict[str, Any]] = [{"kind": name} for name in PLAIN] + [
-    {"kind": "gd", "loss_scaled": True}, {"kind": "gd", **NESTEROV}, {"kind": "sgd", "momentum": 0.5},
-    {"kind": "adam", "weight_decay": 0.1}, {"kind": "rmsprop", "momentum": 0.5, "weight_decay": 0.1},
+    {"kind": "gd", "loss_scaled": True},
+    {"kind": "gd", **NESTEROV},
+    {"kind": "sgd", "momentum": 0.5},
+    {"kind": "adam", "weight_decay": 0.1},
+    {"kind": "rmsprop", "momentum": 0.5, "weight_decay": 0.1},
     {"kind": "group_rmsprop"},
-]  # fmt: skip
+]
 TWO_ARRAYS: dict[str, Any] = {
-    "name": "two", "dataset": {"kind": "points", "x": [[1.0, -0.5], [0.3, 2.0]], "y": [1.0, -1.0]},
-    "architecture": {"kind": "two_layer", "width": 3, "activation": "tanh"}, "loss": {"kind": "mse"},
+    "name": "two",
+    "dataset": {"kind": "points", "x": [[1.0, -0.5], [0.3, 2.0]], "y": [1.0, -1.0]},
+    "architecture": {"kind": "two_layer", "width": 3, "activation": "tanh"},
+    "loss": {"kind": "mse"},
     "initialization": {"kind": "balanced", "scale": 0.5},
-}  # fmt: skip
-names = pytest.mark.parametrize("settings", OPTIMIZERS, ids=lambda one: "-".join(map(str, one.values())))
+}
+names = pytest.mark.parametrize(
+    "settings", OPTIMIZERS, ids=lambda one: "-".join(map(str, one.values()))
+)
 
 
 SUMS = """
 from dynamics_cli.kinds import Minibatch, formulas
 """
 for _name, _sum in {
-    "OverTensor": "formulas.total(g)", "OverAll": "formulas.total_of_all(g)",
-    "OverBoth": "formulas.total(g) - formulas.total_of_all(g)", "NoFormula": "formulas.total_of_all(g.clip(0))",
-}.items():  # fmt: skip
+    "OverTensor": "formulas.total(g)",
+    "OverAll": "formulas.total_of_all(g)",
+    "OverBoth": "formulas.total(g) - formulas.total_of_all(g)",
+    "NoFormula": "formulas.total_of_all(g.clip(0))",
+}.items():
     SUMS += f"""
 class {_name}(Minibatch, kind="{_name}"):
     def updated(self, w, g, memory, step):
@@ -60,7 +74,11 @@ def sums(kinds_as_before: None, tmp_path: Path) -> None:
 
 def after_a_step(kind: str, way: str) -> list[Any]:
     """Return the weights of a network of two arrays before and after an update with a step of 1."""
-    changes = {"optimizer": {"kind": kind, "lr": 1.0, "iterations": 1}, "dtype": "float64", "backend": way}
+    changes = {
+        "optimizer": {"kind": kind, "lr": 1.0, "iterations": 1},
+        "dtype": "float64",
+        "backend": way,
+    }
     problem = build_problem(load_config(TWO_ARRAYS, **changes))
     stepper = build_stepper([problem], choose([problem]))
     before = {name: np.array(value) for name, value in stepper.parameters().items()}
@@ -74,8 +92,10 @@ def test_sums_of_an_update_are_over_a_tensor_or_over_all_weights(way: str) -> No
     before, after = after_a_step("gd", "torch")
     slopes = {name: before[name] - after[name] for name in before}
     assert len(slopes) == 2
-    expected = {"OverTensor": {name: np.sum(g) for name, g in slopes.items()},
-                "OverAll": dict.fromkeys(slopes, sum(np.sum(g) for g in slopes.values()))}  # fmt: skip
+    expected = {
+        "OverTensor": {name: np.sum(g) for name, g in slopes.items()},
+        "OverAll": dict.fromkeys(slopes, sum(np.sum(g) for g in slopes.values())),
+    }
     for kind, moved in expected.items():
         before, after = after_a_step(kind, way)
         for name, w in after.items():
@@ -92,17 +112,33 @@ def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str
     known = facts(optimizer)
     assert known is not None
     joined = known.over_all
-    pieces = [np.concatenate([one.ravel() for one in arrays])] if joined else [one.ravel() for one in arrays]
+    pieces = (
+        [np.concatenate([one.ravel() for one in arrays])]
+        if joined
+        else [one.ravel() for one in arrays]
+    )
     tensors, units = ([torch.from_numpy(one.copy()) for one in some] for some in (arrays, pieces))
     states: list[dict[str, Any]] = [{}, {}]
     memories, wholes = ([defaultdict[str, Any](float) for _ in pieces] for _ in range(2))
     compiled = partial(update_in_place, update_unit(optimizer, np.dtype(dtype)))
     for i in range(6):
         slopes = [rng.standard_normal(one.shape).astype(dtype) for one in arrays]
-        given = [np.concatenate([one.ravel() for one in slopes])] if joined else [one.ravel() for one in slopes]
+        given = (
+            [np.concatenate([one.ravel() for one in slopes])]
+            if joined
+            else [one.ravel() for one in slopes]
+        )
         step: dict[str, Any] = {"lr": 0.1 / (i + 1), "iteration": i, "loss": torch.tensor(0.5)}
-        optimizer.update(tensors, [torch.from_numpy(g) for g in slopes], names=weights, state=states[0], **step)
-        compiled(units, [torch.from_numpy(g) for g in given], names=weights[: len(units)], state=states[1], **step)
+        optimizer.update(
+            tensors, [torch.from_numpy(g) for g in slopes], names=weights, state=states[0], **step
+        )
+        compiled(
+            units,
+            [torch.from_numpy(g) for g in given],
+            names=weights[: len(units)],
+            state=states[1],
+            **step,
+        )
         for k, g in enumerate(given):
             numbers = StepNumbers(step["lr"], i, 0.5, wholes[k])
             pieces[k] = np.asarray(optimizer.updated(pieces[k], g, memories[k], numbers), dtype)
@@ -116,7 +152,13 @@ def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str
 def test_networks_train_by_torch_s_form_as_by_compiled_units(settings: dict[str, Any]) -> None:
     """What CUDA runs, on the CPU: chunks and resumption are invisible, weights of two step sizes move."""
     more = {"batch_size": 4} if settings["kind"] in ("sgd", "rmsprop") else {}
-    optimizer = {"lr": 0.01, "iterations": 60, "layer_lr": {"output_weight": 0.5}, **settings, **more}
+    optimizer = {
+        "lr": 0.01,
+        "iterations": 60,
+        "layer_lr": {"output_weight": 0.5},
+        **settings,
+        **more,
+    }
     asked = random_problem(optimizer=optimizer, loss="logistic")
     assert_chunks_are_invisible(lambda: updated_by_torch([asked]), 40)
     assert_same_path(updated_by_torch([asked]), AutogradStepper([asked], "cpu"), 40, 1e-9)
@@ -126,7 +168,9 @@ def test_networks_train_by_torch_s_form_as_by_compiled_units(settings: dict[str,
 @pytest.mark.parametrize("loss", ["mse", "logistic", "hinge"])
 def test_an_update_never_waits_for_the_device(settings: dict[str, Any], loss: str) -> None:
     """Tensors on the device `meta` have shapes and no numbers: whatever needs one fails."""
-    step_without_numbers([random_problem(loss=loss, optimizer={"lr": 0.1, "iterations": 3, **settings})], ())
+    step_without_numbers(
+        [random_problem(loss=loss, optimizer={"lr": 0.1, "iterations": 3, **settings})], ()
+    )
 
 
 @pytest.mark.parametrize("case", CASES)

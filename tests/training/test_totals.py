@@ -11,7 +11,12 @@ import torch
 from dynamics_cli import memory as blocks
 from dynamics_cli.kinds import Loss, Problem, all_kinds
 from dynamics_cli.training.totals import total, total_and_gradients
-from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem, stepper_of
+from tests.training.problems import (
+    assert_chunks_are_invisible,
+    assert_same_path,
+    random_problem,
+    stepper_of,
+)
 
 OPTIMIZERS: list[dict[str, Any]] = [
     {"kind": "gd", "lr": 0.02, "iterations": 50},
@@ -36,7 +41,11 @@ def test_blocks_add_up(cls: type[Loss], reduction: Any) -> None:
     linear = torch.nn.Linear(4, outputs, dtype=torch.float64)
     model = linear if outputs == 3 else torch.nn.Sequential(linear, torch.nn.Flatten(0))
     x = torch.randn(10, 4, dtype=torch.float64)
-    y = torch.randint(0, 3, (10,)) if outputs == 3 else torch.sign(torch.randn(10, dtype=torch.float64))
+    y = (
+        torch.randint(0, 3, (10,))
+        if outputs == 3
+        else torch.sign(torch.randn(10, dtype=torch.float64))
+    )
     trained = list(model.parameters())
     whole, gradients = total_and_gradients(model, loss, x, y, trained, 10)
     assert whole == loss.total(model(x), y)
@@ -49,7 +58,9 @@ def test_blocks_add_up(cls: type[Loss], reduction: Any) -> None:
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda o: "-".join(map(str, o.values())))
-def test_a_network_trained_in_blocks_is_the_same(optimizer: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_trained_in_blocks_is_the_same(
+    optimizer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = random_problem(n=10, optimizer=optimizer)
     whole = stepper_of(problem, "torch")
     in_blocks(monkeypatch, problem)

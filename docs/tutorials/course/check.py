@@ -19,7 +19,9 @@ def run_of(folder, question):
     run, base = dyn.load_config(file), dyn.load_config(CONFIG)
     for section in ("dataset", "architecture", "initialization", "loss", "optimizer"):
         ours, theirs = getattr(base, section).model_dump(), getattr(run, section).model_dump()
-        changed = {key for key in ours | theirs if ours.get(key) != theirs.get(key)} - FREE[question]
+        changed = {key for key in ours | theirs if ours.get(key) != theirs.get(key)} - FREE[
+            question
+        ]
         if changed:
             raise ValueError(f"{section}.{sorted(changed)[0]} may not be changed")
     return dyn.train(file)
@@ -55,7 +57,9 @@ def q4(folder):
     if not file.exists():
         raise ValueError("there is no file q4.txt")
     said, true = float(file.read_text()), 2 / run_of(folder, "q3").measures["sharpness"][-1]
-    return abs(said / true - 1) < 0.02, f"your step {said:.4g}, asked within 2 % of the measured value"
+    return abs(
+        said / true - 1
+    ) < 0.02, f"your step {said:.4g}, asked within 2 % of the measured value"
 
 
 def main(folder):

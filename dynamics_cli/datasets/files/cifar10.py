@@ -12,11 +12,18 @@ from numpy.typing import NDArray
 from dynamics_cli.datasets.files.store import Original, Published
 
 CIFAR10 = Published(
-    "cifar10", "CIFAR-10",
-    [Original("cifar-10-binary.tar.gz", "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd", 170052171)],
+    "cifar10",
+    "CIFAR-10",
+    [
+        Original(
+            "cifar-10-binary.tar.gz",
+            "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+            170052171,
+        )
+    ],
     "https://www.cs.toronto.edu/~kriz",
     "`dyn data fetch cifar10` downloads it (170 MB), `dyn data add cifar10 PATH` takes an archive that you have",
-)  # fmt: skip
+)
 RECORD = 1 + 3 * 32 * 32
 """Bytes of an image: its class, then the red, the green and the blue plane."""
 MEMBERS = {"train": tuple(f"data_batch_{k}.bin" for k in range(1, 6)), "test": ("test_batch.bin",)}

@@ -53,7 +53,9 @@ def add_dogs_vs_cats(path: Path, progress: Progress | None = None) -> Path:
     directory = store.data_root() / NAME
     with files.os_errors_as_run_errors(directory, store.ADVICE):
         files.make_directory(directory)
-        files.write_atomic(directory / "place.json", json.dumps({"path": str(place), "key": key}).encode())
+        files.write_atomic(
+            directory / "place.json", json.dumps({"path": str(place), "key": key}).encode()
+        )
     return place
 
 
@@ -71,7 +73,9 @@ def find_images() -> tuple[Path, str]:
     except FileNotFoundError as error:
         raise DataMissingError(f"the images of Dogs vs. Cats are not here: {HOW_TO_GET}") from error
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{file}: is damaged ({error}); `dyn data add {NAME} PATH` writes it anew") from error
+        raise InputError(
+            f"{file}: is damaged ({error}); `dyn data add {NAME} PATH` writes it anew"
+        ) from error
     if not path.exists():
         raise DataMissingError(f"the images of Dogs vs. Cats are no longer at {path}; {HOW_TO_GET}")
     return path, key
@@ -92,20 +96,33 @@ def read_images(
 
     def decode(file: Path | zipfile.Path) -> tuple[str, NDArray[np.uint8]]:
         try:
-            with reading, file.open("rb") as handle:  # a `ZipFile` counts its open files without a lock
+            with (
+                reading,
+                file.open("rb") as handle,
+            ):  # a `ZipFile` counts its open files without a lock
                 data = handle.read(MAX_BYTES + 1)
             return hashlib.sha256(data).hexdigest(), _decoded(data, size)
         except UnidentifiedImageError as error:
             raise InputError(f"{path}: {file.name} is not a JPEG") from error
         except (*ARCHIVE_DAMAGE, Image.DecompressionBombError) as error:
-            raise InputError(f"{path}: {file.name} cannot be used: {error or type(error).__name__}") from error
+            raise InputError(
+                f"{path}: {file.name} cannot be used: {error or type(error).__name__}"
+            ) from error
 
     digest = hashlib.sha256()
-    with _opened(path) as pictures, warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+    with (
+        _opened(path) as pictures,
+        warnings.catch_warnings(),
+        ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
+    ):
         check_size(len(pictures), size**2)  # three colours in float32, and the bytes
         images = np.empty((len(pictures), size, size, 3), np.uint8)
-        warnings.filterwarnings("ignore", module=r"PIL\.")  # of odd metadata, which do not matter for pixels
-        for k, (file, (checksum, image)) in enumerate(zip(pictures, pool.map(decode, pictures), strict=True)):
+        warnings.filterwarnings(
+            "ignore", module=r"PIL\."
+        )  # of odd metadata, which do not matter for pixels
+        for k, (file, (checksum, image)) in enumerate(
+            zip(pictures, pool.map(decode, pictures), strict=True)
+        ):
             digest.update(f"{file.name} {checksum}\n".encode())
             images[k] = image
             if progress is not None:
@@ -118,24 +135,37 @@ def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
     """Yield the images of an archive or a folder, in `train/` or not, in order; other files do not count."""
     with contextlib.ExitStack() as stack:
         try:
-            root = path if path.is_dir() else zipfile.Path(stack.enter_context(zipfile.ZipFile(path)))
+            root = (
+                path if path.is_dir() else zipfile.Path(stack.enter_context(zipfile.ZipFile(path)))
+            )
         except ARCHIVE_DAMAGE as error:
-            raise InputError(f"{path}: is neither a folder nor a complete zip archive ({error})") from error
+            raise InputError(
+                f"{path}: is neither a folder nor a complete zip archive ({error})"
+            ) from error
         inner = root / "train"
         by_name = {file.name: file for file in (inner if inner.is_dir() else root).iterdir()}
         named = [match for match in map(_IMAGE.fullmatch, by_name) if match]
         if {match[1] for match in named} != {"cat", "dog"}:
-            raise InputError(f"{path}: holds no cat.0.jpg, dog.0.jpg ... of both classes: Kaggle's train.zip does")
-        yield [by_name[match[0]] for match in sorted(named, key=lambda match: (match[1], int(match[2])))]
+            raise InputError(
+                f"{path}: holds no cat.0.jpg, dog.0.jpg ... of both classes: Kaggle's train.zip does"
+            )
+        yield [
+            by_name[match[0]]
+            for match in sorted(named, key=lambda match: (match[1], int(match[2])))
+        ]
 
 
 def _decoded(data: bytes, size: int) -> NDArray[np.uint8]:
     """Decode a JPEG to its end and scale it to a square, whatever its aspect ratio: (size, size, 3)."""
     if len(data) > MAX_BYTES:
         raise ValueError(f"more than {MAX_BYTES} bytes")
-    with Image.open(io.BytesIO(data), formats=("JPEG",)) as image:  # Pillow's other decoders stay out of reach
+    with Image.open(
+        io.BytesIO(data), formats=("JPEG",)
+    ) as image:  # Pillow's other decoders stay out of reach
         if image.width * image.height > MAX_PIXELS:
             raise ValueError(f"{image.width} x {image.height} pixels are too many")
         # the format scales by 1/2, 1/4 or 1/8 while it decodes; twice the size is left for a good reduction
         image.draft("RGB", (2 * size, 2 * size))
-        return np.asarray(image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR), dtype=np.uint8)
+        return np.asarray(
+            image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR), dtype=np.uint8
+        )

@@ -28,21 +28,44 @@ FILES = {
 }
 """Images and labels of each part."""
 MNIST = Published(
-    "mnist", "MNIST",
+    "mnist",
+    "MNIST",
     (
-        Original(FILES["train"][0], "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db", 47040016, True),
-        Original(FILES["train"][1], "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5", 60008, True),
-        Original(FILES["test"][0], "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7", 7840016, True),
-        Original(FILES["test"][1], "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2", 10008, True),
+        Original(
+            FILES["train"][0],
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            47040016,
+            True,
+        ),
+        Original(
+            FILES["train"][1],
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            60008,
+            True,
+        ),
+        Original(
+            FILES["test"][0],
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            7840016,
+            True,
+        ),
+        Original(
+            FILES["test"][1],
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            10008,
+            True,
+        ),
     ),
     "https://ossci-datasets.s3.amazonaws.com/mnist",
     "`dyn data fetch mnist` downloads it (11 MB), `dyn data add mnist PATH` takes files that you have; "
     "the first 1 000 images of each digit come with dyn: dataset.source subset",
-)  # fmt: skip
+)
 """The full set: its files without gzip have a header and unsigned bytes."""
 
 
-def load_mnist(source: Literal["subset", "full"], part: str, digits: Iterable[int] = range(10)) -> dict[int, Bytes]:
+def load_mnist(
+    source: Literal["subset", "full"], part: str, digits: Iterable[int] = range(10)
+) -> dict[int, Bytes]:
     """Return the images (n, 28, 28) of each digit, 0 the background and 255 the ink, in the order of MNIST.
 
     Args:
@@ -77,7 +100,9 @@ def read_subset(part: str, digits: Iterable[int], path: Path = SUBSET) -> dict[i
         arrays = read_npz(path, required=[name for both in names.values() for name in both])
         return {d: _unpack(arrays[ink], arrays[values]) for d, (ink, values) in names.items()}
     except (DynError, ValueError, TypeError) as error:  # the arrays are not those that were built
-        raise InputError(f"{path}: this MNIST subset is damaged ({error}); install dyn again") from error
+        raise InputError(
+            f"{path}: this MNIST subset is damaged ({error}); install dyn again"
+        ) from error
 
 
 def _unpack(ink: Bytes, values: Bytes) -> Bytes:

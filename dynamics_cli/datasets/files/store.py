@@ -33,7 +33,9 @@ def data_root() -> Path:
     try:
         return Path.home() / ".local" / "share" / "dyn"
     except RuntimeError as error:
-        raise UsageError(f"there is no home directory for data files; set {ROOT_VARIABLE} to a directory") from error
+        raise UsageError(
+            f"there is no home directory for data files; set {ROOT_VARIABLE} to a directory"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,9 @@ class Published:
         for name in names:
             if (path / name).is_file():
                 return path / name
-        raise InputError(f"{path}: holds no {' or '.join(names)}; all files of {self.title} are needed")
+        raise InputError(
+            f"{path}: holds no {' or '.join(names)}; all files of {self.title} are needed"
+        )
 
     def add(self, path: Path) -> Path:
         """Copy the files from a directory of the user, or a single file, to the directory of data; return where.

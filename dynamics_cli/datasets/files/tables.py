@@ -29,7 +29,9 @@ def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
     return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
 
 
-def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+def read_npz(
+    path: Path, *, required: Sequence[str], optional: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
     """Return the named arrays of an `.npz` file, which hold numbers; other arrays are not read.
 
     Raises:
@@ -43,9 +45,14 @@ def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = (
             for name in required:
                 if name not in entries:
                     names = ", ".join(list(entries)[:10]) + (", ..." if len(entries) > 10 else "")
-                    raise InputError(f"{path}: no array {name!r}; the file holds {names or 'nothing'}")
+                    raise InputError(
+                        f"{path}: no array {name!r}; the file holds {names or 'nothing'}"
+                    )
             wanted = {name: entries[name] for name in (*required, *optional) if name in entries}
-            return {name: _read_array(archive, entry, f"{path}: {name}") for name, entry in wanted.items()}
+            return {
+                name: _read_array(archive, entry, f"{path}: {name}")
+                for name, entry in wanted.items()
+            }
     except FileNotFoundError as error:
         raise DataMissingError(f"{path}: there is no such file") from error
     except ARCHIVE_DAMAGE as error:
@@ -58,7 +65,9 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> 
     with archive.open(entry) as stream:
         array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
         if stream.read(1):  # so that the archive's checksum is compared
-            raise zipfile.BadZipFile(f"{entry.filename} goes on after an array of shape {array.shape}")
+            raise zipfile.BadZipFile(
+                f"{entry.filename} goes on after an array of shape {array.shape}"
+            )
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} holds {array.dtype}, numbers are needed")
     refuse_beyond_memory(8 * array.size, f"{name} in float64 takes")
@@ -67,7 +76,9 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> 
 
 def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     try:
-        lines = enumerate(csv.reader(path.read_text(encoding="utf-8-sig").splitlines(), strict=True), 1)
+        lines = enumerate(
+            csv.reader(path.read_text(encoding="utf-8-sig").splitlines(), strict=True), 1
+        )
         rows = [(number, row) for number, row in lines if any(cell.strip() for cell in row)]
     except FileNotFoundError as error:
         raise DataMissingError(f"{path}: there is no such file") from error
@@ -83,11 +94,15 @@ def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     table = np.empty((len(rows), columns))
     for k, (number, row) in enumerate(rows):
         if len(row) != columns:
-            raise InputError(f"{path}:{number}: {len(row)} columns, the lines before have {columns}")
+            raise InputError(
+                f"{path}:{number}: {len(row)} columns, the lines before have {columns}"
+            )
         for column, cell in enumerate(row):
             value = _number(cell)
             if value is None:
-                raise InputError(f"{path}:{number}: column {column + 1} holds {cell[:60]!r}, not a number")
+                raise InputError(
+                    f"{path}:{number}: column {column + 1} holds {cell[:60]!r}, not a number"
+                )
             table[k, column] = value
     return {"x": table[:, :-outputs], "y": table[:, -outputs:]}
 

@@ -13,7 +13,11 @@ from dynamics_cli.plotting.scene import Limits, Role, Scene, SceneLayer, Window,
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
-INPUT, OUTPUT, NEURON = "input $x$", r"output $h_\theta(x)$", r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
+INPUT, OUTPUT, NEURON = (
+    "input $x$",
+    r"output $h_\theta(x)$",
+    r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$",
+)
 
 # One input: function, data and neurons (Boursier et al. 2022, Fig. 2) -----------------------------------------------
 
@@ -42,9 +46,14 @@ Data = tuple[Array, Array]
 
 
 def line_scene(
-    network: Callable[[int], LineNetwork], width: int, data: Data, frame: Frame, *, held: Data | None = None,
+    network: Callable[[int], LineNetwork],
+    width: int,
+    data: Data,
+    frame: Frame,
+    *,
+    held: Data | None = None,
     points: int = 512,
-) -> Scene:  # fmt: skip
+) -> Scene:
     """Describe data, the function at `points` inputs and its kinks, and a star for each of `width` neurons.
 
     `network` gives a state by its index. The stars have their own axis on the right; the remark counts those outside
@@ -74,18 +83,33 @@ def line_scene(
     layers = [samples("data", data, z=4, size=5.5)]
     if held is not None:
         layers.append(samples("held-out data", held, z=3, size=4.5, hollow=True))
-    layers.append(SceneLayer(form="line", roles=[Role("function", r"estimated function $h_\theta$")], at=curve, z=2))
+    layers.append(
+        SceneLayer(
+            form="line", roles=[Role("function", r"estimated function $h_\theta$")], at=curve, z=2
+        )
+    )
     if width:
         star = [Role("neurons", "neurons", "*")]
-        size, alpha, z = (3.0, 0.3, 1) if width > MANY_STARS else (7.0, 1.0, 2.5)  # pale stars lie below the function
-        layers.append(SceneLayer(form="points", roles=star, at=stars, z=z, right=True, size=size, alpha=alpha))
+        size, alpha, z = (
+            (3.0, 0.3, 1) if width > MANY_STARS else (7.0, 1.0, 2.5)
+        )  # pale stars lie below the function
+        layers.append(
+            SceneLayer(form="points", roles=star, at=stars, z=z, right=True, size=size, alpha=alpha)
+        )
     return Scene(
         title="Function, data and neurons" if width else "Function and data",
         alternative=f"Curve of the network's output over its input, with {len(data[0])} data points"
         + (f" and {width} neurons at their kinks, as high as sign times norm." if width else "."),
-        layers=layers, window=(*frame.window, *frame.limits), xlabel=INPUT, ylabel=OUTPUT, square=False, zero="y",
-        right=frame.neuron_limits if width else None, right_label=NEURON, remark=remark if width else lambda _: "",
-    )  # fmt: skip
+        layers=layers,
+        window=(*frame.window, *frame.limits),
+        xlabel=INPUT,
+        ylabel=OUTPUT,
+        square=False,
+        zero="y",
+        right=frame.neuron_limits if width else None,
+        right_label=NEURON,
+        remark=remark if width else lambda _: "",
+    )
 
 
 def default_window(x: ArrayLike) -> Limits:

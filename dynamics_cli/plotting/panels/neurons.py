@@ -27,7 +27,9 @@ RIM = 1.12 * WITHIN
 def sign_handle(sign: int, *, marker: str = "", size: float = 7.5) -> Line2D:
     """Return a legend handle for neurons of this sign: a marker, or a line when there is none."""
     shape: dict[str, Any] = (
-        {"marker": marker, "ls": "none", "ms": size, "mec": "white", "mew": 0.3} if marker else {"lw": 1.6}
+        {"marker": marker, "ls": "none", "ms": size, "mec": "white", "mew": 0.3}
+        if marker
+        else {"lw": 1.6}
     )
     return Line2D([], [], color=PALETTE.sign(sign), label=SIGN_NAMES[sign], **shape)
 
@@ -38,7 +40,14 @@ def round_up(value: float) -> float:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
     return float(
-        next((m * power for m in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if m * power >= value * (1 - 1e-9)), value)
+        next(
+            (
+                m * power
+                for m in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+                if m * power >= value * (1 - 1e-9)
+            ),
+            value,
+        )
     )
 
 
@@ -55,10 +64,15 @@ class RaysData(NamedTuple):
 
 
 def rays_scene(
-    weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]], limit: float, *,
-    data: RaysData | None = None, names: tuple[str, str] = ("$w_{j,1}$", "$w_{j,2}$"),
-    sign_names: Mapping[int, str] = SIGN_NAMES, many: bool = False,
-) -> Scene:  # fmt: skip
+    weights: Callable[[int], NDArray[np.float64]],
+    signs: Callable[[int], NDArray[np.float64]],
+    limit: float,
+    *,
+    data: RaysData | None = None,
+    names: tuple[str, str] = ("$w_{j,1}$", "$w_{j,2}$"),
+    sign_names: Mapping[int, str] = SIGN_NAMES,
+    many: bool = False,
+) -> Scene:
     """Describe neurons (m, 2) as rays from 0 in the colours of their signs (m,), with a dot at the tip of each.
 
     `weights` and `signs` return them for the index of a state; `limit` is the half-width of the window, or less where
@@ -75,21 +89,37 @@ def rays_scene(
     layers = [
         SceneLayer(form="points", roles=roles, at=tips, z=3, size=size, alpha=alpha),
         SceneLayer(
-            form="segments", roles=[Role(role.color) for role in roles], z=2, size=0.9,
-            at=lambda i: np.insert(tips(i), [0, 0], 0.0, axis=1), alpha=pale,
+            form="segments",
+            roles=[Role(role.color) for role in roles],
+            z=2,
+            size=0.9,
+            at=lambda i: np.insert(tips(i), [0, 0], 0.0, axis=1),
+            alpha=pale,
         ),
-        SceneLayer(form="line", roles=[Role("faint")], at=fixed(rim), moves=False, rim=True, z=-2, size=0.7),
-    ]  # fmt: skip
+        SceneLayer(
+            form="line", roles=[Role("faint")], at=fixed(rim), moves=False, rim=True, z=-2, size=0.7
+        ),
+    ]
     if data is not None:
         on_rim = _directions(data)
         groups = [Role("function", "$x_k$, $y_k>0$", "^"), Role("function", "$x_k$, $y_k<0$", "v")]
         groups.append(Role("function", "data direction", "D"))
-        layers.append(SceneLayer(form="points", roles=groups, at=fixed(on_rim), moves=False, rim=True, z=4, size=6.0))
+        layers.append(
+            SceneLayer(
+                form="points", roles=groups, at=fixed(on_rim), moves=False, rim=True, z=4, size=6.0
+            )
+        )
     return Scene(
-        title="Neurons in the plane", alternative="Neurons in the plane, by the sign of their output weight.",
-        layers=layers, window=_square_window(limit), window_of=window_of, xlabel=names[0], ylabel=names[1], zero="xy",
+        title="Neurons in the plane",
+        alternative="Neurons in the plane, by the sign of their output weight.",
+        layers=layers,
+        window=_square_window(limit),
+        window_of=window_of,
+        xlabel=names[0],
+        ylabel=names[1],
+        zero="xy",
         remark=lost,
-    )  # fmt: skip
+    )
 
 
 def sign_roles(names: Mapping[int, str] = SIGN_NAMES) -> list[Role]:
@@ -105,7 +135,9 @@ def by_sign(
     def tips(i: int) -> NDArray[np.float64]:
         w, sign = np.asarray(weights(i), np.float64), signs(i)
         shown = np.asarray(np.isfinite(w).all(axis=1))
-        return np.where(shown[:, None], np.column_stack([w, np.select([sign > 0, sign < 0], [0, 1], 2)]), np.nan)
+        return np.where(
+            shown[:, None], np.column_stack([w, np.select([sign > 0, sign < 0], [0, 1], 2)]), np.nan
+        )
 
     def lost(i: int) -> str:
         count = int(np.isnan(tips(i)).any(axis=1).sum())
@@ -122,7 +154,11 @@ def _square_window(limit: float) -> Window:
 def _directions(data: RaysData) -> NDArray[np.float64]:
     """Return where the directions of data stand on the rim, in shares of the half-width, and their groups (n', 3)."""
     x = np.asarray(data.x, dtype=np.float64)
-    y = np.zeros(len(x)) if data.labels is None else np.asarray(data.labels, dtype=np.float64).ravel()
+    y = (
+        np.zeros(len(x))
+        if data.labels is None
+        else np.asarray(data.labels, dtype=np.float64).ravel()
+    )
     norm = np.linalg.norm(x, axis=1)
     directed = np.isfinite(norm) & (norm > 0)
     group = np.select([y > 0, y < 0], [0, 1], 2)

@@ -19,9 +19,14 @@ EQUAL = 1e-6
 
 @styled
 def draw_phase_diagram(
-    axes: Axes, x: ArrayLike, y: ArrayLike, values: ArrayLike, *, labels: tuple[str, str, str],
+    axes: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    values: ArrayLike,
+    *,
+    labels: tuple[str, str, str],
     scales: tuple[TimeScale, TimeScale] = ("linear", "linear"),
-) -> None:  # fmt: skip
+) -> None:
     """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
 
     `labels` name x, y and the values; `scales` belong to x and y. Raises ValueError when shapes do not match, an
@@ -29,13 +34,19 @@ def draw_phase_diagram(
     """
     xs, ys, grid = np.asarray(x, float), np.asarray(y, float), np.asarray(values, float)
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
-        raise ValueError(f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2")
+        raise ValueError(
+            f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2"
+        )
     shown = np.ma.masked_invalid(grid)
     low, high = (float(shown.min()), float(shown.max())) if shown.count() else (0.0, 1.0)
     equal = high - low <= EQUAL * max(abs(low), abs(high))
-    ends = (low - (0.1 * abs(low) or 1.0), high + (0.1 * abs(high) or 1.0)) if equal else (low, high)
+    ends = (
+        (low - (0.1 * abs(low) or 1.0), high + (0.1 * abs(high) or 1.0)) if equal else (low, high)
+    )
     log = low > 0 and high / low >= LOG_FROM
-    edges = [_edges(centres, log=scale == "log") for centres, scale in zip((xs, ys), scales, strict=True)]
+    edges = [
+        _edges(centres, log=scale == "log") for centres, scale in zip((xs, ys), scales, strict=True)
+    ]
     norm = LogNorm(*ends) if log else Normalize(*ends)
     mesh = axes.pcolormesh(*edges, shown, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
     axes.set(xscale=scales[0], yscale=scales[1], xlabel=labels[0], ylabel=labels[1])

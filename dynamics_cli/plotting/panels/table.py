@@ -13,12 +13,20 @@ from dynamics_cli.plotting.style import TEXT_WIDTH, new_figure, styled
 FONT = 8.0
 ROW = 0.2
 """Height of a row in inches."""
-ALIGNMENTS: dict[str, Literal["left", "center", "right"]] = {"l": "left", "c": "center", "r": "right"}
+ALIGNMENTS: dict[str, Literal["left", "center", "right"]] = {
+    "l": "left",
+    "c": "center",
+    "r": "right",
+}
 
 
 @styled
 def table_figure(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str | None = None, width: float = TEXT_WIDTH
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    align: str | None = None,
+    width: float = TEXT_WIDTH,
 ) -> Figure:
     """Return a table with one line of `header` and the given `rows`, as a figure `width` inches wide.
 
@@ -27,7 +35,9 @@ def table_figure(
     """
     columns = len(header)
     if columns == 0 or any(len(row) != columns for row in rows):
-        raise ValueError(f"every row of a table with {columns} columns needs a cell for each column")
+        raise ValueError(
+            f"every row of a table with {columns} columns needs a cell for each column"
+        )
     align = align or "l" + "r" * (columns - 1)
     if len(align) != columns or set(align) - set(ALIGNMENTS):
         raise ValueError(f"align must be {columns} letters out of l, c and r, not {align!r}")

@@ -132,7 +132,9 @@ class ArrayWriter:
         dtype, row_shape = self._header.dtype, self._header.row_shape
         if rows.dtype != dtype or rows.shape[1:] != row_shape or rows.ndim != len(row_shape) + 1:
             expected = f"(k, {', '.join(map(str, row_shape))}) {dtype}"
-            raise ValueError(f"{self.path.name}: rows {rows.shape} {rows.dtype} instead of {expected}")
+            raise ValueError(
+                f"{self.path.name}: rows {rows.shape} {rows.dtype} instead of {expected}"
+            )
         block = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
         with files.os_errors_as_run_errors(self.path), files.open_update(self.path) as handle:
             files.write_at(handle, block, self._header.end(self.rows))

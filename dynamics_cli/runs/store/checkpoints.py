@@ -46,7 +46,9 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
     counted = {"rows": checkpoint.rows, "crc32": checkpoint.crc32}
     described = {"meta": checkpoint.meta, **counted, "config_sha256": config_sha256}
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(_META), json.dumps(described))  # ZipInfo: without the time of day
+        archive.writestr(
+            zipfile.ZipInfo(_META), json.dumps(described)
+        )  # ZipInfo: without the time of day
         for name, array in checkpoint.arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
@@ -77,12 +79,18 @@ def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | No
             described = json.loads(archive.read(_META))
             for member in archive.infolist():
                 if member.compress_type != zipfile.ZIP_STORED:
-                    raise CorruptRunError(path, "it holds compressed members, which dyn does not write", _AGAIN)
+                    raise CorruptRunError(
+                        path, "it holds compressed members, which dyn does not write", _AGAIN
+                    )
                 if member.filename != _META:
                     with archive.open(member) as stream:
                         name = member.filename.removesuffix(".npy")
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-        meta, rows, crc32 = dict(described["meta"]), layout.counts(described["rows"]), layout.counts(described["crc32"])
+        meta, rows, crc32 = (
+            dict(described["meta"]),
+            layout.counts(described["rows"]),
+            layout.counts(described["crc32"]),
+        )
         iteration, written_by = int(meta["iteration"]), described["config_sha256"]
     except ARCHIVE_DAMAGE as error:
         raise CorruptRunError(path, "its contents are no checkpoint", _AGAIN) from error

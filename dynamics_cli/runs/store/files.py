@@ -45,7 +45,9 @@ def os_errors_as_run_errors(path: Path, advice: str = "") -> Iterator[None]:
         else:
             problem = f"cannot write {where}: {error.strerror or error}"
         if not advice and (remedy := _REMEDY.get()):
-            advice = f"what was saved is kept; {'free space and ' if full else ''}continue with {remedy}"
+            advice = (
+                f"what was saved is kept; {'free space and ' if full else ''}continue with {remedy}"
+            )
         raise RunError(f"{problem}; {advice}" if advice else problem) from error
 
 

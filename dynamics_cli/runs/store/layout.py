@@ -76,8 +76,12 @@ def check_array_names(names: Iterable[str]) -> None:
     """Raise `ValueError` unless all are names of arrays of a run, such as `losses` or `trajectory/hidden_weight`."""
     for name in names:
         folder, _, array = name.partition("/")
-        if name not in LOSS_GROUP and not (folder in (TRAJECTORY, MEASURES) and is_array_name(array)):
-            raise ValueError(f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can")
+        if name not in LOSS_GROUP and not (
+            folder in (TRAJECTORY, MEASURES) and is_array_name(array)
+        ):
+            raise ValueError(
+                f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can"
+            )
 
 
 def counts(entry: Any) -> dict[str, int]:
@@ -85,7 +89,9 @@ def counts(entry: Any) -> dict[str, int]:
 
     Raises ValueError: it holds something else, such as the name of a file outside the run.
     """
-    if not isinstance(entry, Mapping) or any(type(count) is not int or count < 0 for count in entry.values()):
+    if not isinstance(entry, Mapping) or any(
+        type(count) is not int or count < 0 for count in entry.values()
+    ):
         raise ValueError("numbers of rows or checksums are missing")
     check_array_names(entry)
     return dict(entry)
@@ -128,16 +134,22 @@ def clear_run(directory: Path) -> None:
                 files.sync_directory(directory)
             files.remove_tree(directory / name)
             if name == INFO:
-                files.sync_directory(directory)  # a power cut, too, finds the first gone first, and the last last
+                files.sync_directory(
+                    directory
+                )  # a power cut, too, finds the first gone first, and the last last
 
 
 def refuse_foreign(directory: Path) -> None:
     """Raise `UsageError` when a new run in this directory would meet another run, or files that are not ours."""
     ours = is_run(directory)
     if files.exists(directory / INFO) and ours:
-        raise UsageError(f"{directory} holds a run already: give --resume to continue it or --force to start over")
+        raise UsageError(
+            f"{directory} holds a run already: give --resume to continue it or --force to start over"
+        )
     met = [name for name in RUN_FILES if files.exists(directory / name)]
     if met and not ours:  # ours is a run that was killed before its first moment, or half deleted
-        raise UsageError(f"{directory} is not a run, and holds {', '.join(met)}: dyn will not overwrite it")
+        raise UsageError(
+            f"{directory} is not a run, and holds {', '.join(met)}: dyn will not overwrite it"
+        )
     if files.exists(directory) and not directory.is_dir():
         raise UsageError(f"{directory} is a file, not a directory")

@@ -17,7 +17,9 @@ _GRACE = 0.3
 
 
 @contextlib.contextmanager
-def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], None] | None = None) -> Iterator[bool]:
+def run_lock(
+    directory: Path, *, wait: bool = True, on_wait: Callable[[str], None] | None = None
+) -> Iterator[bool]:
     """Hold the lock of a directory that is written, which is made if it is missing.
 
     While another process holds the lock, `on_wait` is called once with a message and the call waits. Yields whether it
@@ -35,7 +37,9 @@ def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], Non
         lock.release()
 
 
-def _acquire(directory: Path, wait: bool, on_wait: Callable[[str], None] | None) -> tuple[FileLock, bool]:
+def _acquire(
+    directory: Path, wait: bool, on_wait: Callable[[str], None] | None
+) -> tuple[FileLock, bool]:
     path, waited = directory / layout.LOCK, False
     while True:
         files.make_directory(directory)
@@ -46,7 +50,9 @@ def _acquire(directory: Path, wait: bool, on_wait: Callable[[str], None] | None)
             except Timeout:
                 message = f"{directory} is in use by another process"
                 if not wait:
-                    raise LockedRunError(f"{message}; wait for it, or give --out another directory") from None
+                    raise LockedRunError(
+                        f"{message}; wait for it, or give --out another directory"
+                    ) from None
                 if on_wait is not None and not waited:
                     on_wait(f"{message}; waiting for it to finish")
                 waited = True

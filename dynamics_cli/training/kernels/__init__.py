@@ -17,8 +17,12 @@ from dynamics_cli.losses.squared import HalfMse, Mse
 
 MSE, HALF_MSE, LOGISTIC, EXPONENTIAL, HINGE = range(5)
 LOSS_NUMBERS: dict[type[Loss], int] = {
-    Mse: MSE, HalfMse: HALF_MSE, Logistic: LOGISTIC, Exponential: EXPONENTIAL, Hinge: HINGE,
-}  # fmt: skip
+    Mse: MSE,
+    HalfMse: HALF_MSE,
+    Logistic: LOGISTIC,
+    Exponential: EXPONENTIAL,
+    Hinge: HINGE,
+}
 """Loss -> its number inside the kernels."""
 _LOSS_KEYS = {"kind", "reduction"}
 _CHUNK_WORK = 2**22
@@ -55,7 +59,9 @@ def known_layers(config: RunConfig) -> bool:
     """Return whether the engine trains a config: a network of layers whose activation, loss and update are formulas."""
     architecture: Any = config.architecture
     optimizer = config.optimizer
-    if not architecture.engine or (architecture.factors and architecture.between_samples):  # measurements of a matrix
+    if not architecture.engine or (
+        architecture.factors and architecture.between_samples
+    ):  # measurements of a matrix
         return False
     fresh = getattr(optimizer, "samples", None) is not None
     return (
@@ -67,7 +73,11 @@ def known_layers(config: RunConfig) -> bool:
 
 def spanned(problem: Problem) -> int:
     """Return in how many coordinates the engine takes the inputs of a problem; 0 where it takes them as they are."""
-    architecture, optimizer, x = problem.config.architecture, problem.config.optimizer, problem.dataset.x
+    architecture, optimizer, x = (
+        problem.config.architecture,
+        problem.config.optimizer,
+        problem.dataset.x,
+    )
     layers = architecture.engine and bool(architecture.matrices) and not problem.fresh
     first = next(iter(problem.shapes.values()))
     # of a single neuron the terms of a product are summed in the order of vector lanes, which zeros would change

@@ -82,9 +82,18 @@ def forward(W: Array, a: Array, x: Array, columns: Any, k: int, z: Array, alpha:
 
 @_inline
 def update(
-    W: Array, a: Array, x: Array, columns: Any, z: Array, gW: Array, r: Array, loss: Any, alpha: Any,
-    train_output: bool, loss_scaled: bool,
-) -> None:  # fmt: skip
+    W: Array,
+    a: Array,
+    x: Array,
+    columns: Any,
+    z: Array,
+    gW: Array,
+    r: Array,
+    loss: Any,
+    alpha: Any,
+    train_output: bool,
+    loss_scaled: bool,
+) -> None:
     """Update the weights, given the weighted derivatives `r` (n,) of the loss; `gW` (d, m) is work space.
 
     The gradient of `a_j` is `<w_j, g_j>`, where `a_j g_j` is the gradient of `w_j`: activations are homogeneous.
@@ -110,16 +119,34 @@ def update(
 
 @_kernel
 def run_full_batches(
-    W: Array, a: Array, x: Array, columns: Any, y: Array, losses: Array, done: Array, first: int, last: int,
-    lr: Array, weight: Any, alpha: Array, kind: int, train_output: bool, loss_scaled: bool, stop_below: Array,
-) -> None:  # fmt: skip
+    W: Array,
+    a: Array,
+    x: Array,
+    columns: Any,
+    y: Array,
+    losses: Array,
+    done: Array,
+    first: int,
+    last: int,
+    lr: Array,
+    weight: Any,
+    alpha: Array,
+    kind: int,
+    train_output: bool,
+    loss_scaled: bool,
+    stop_below: Array,
+) -> None:
     """Train replicas `first` to `last`, this unity excluded, in place; `done` (R,) gets the numbers of updates.
 
     Weights are `W` (R, d, m) and `a` (R, m), data `x` (R or 1, n d) and `y` (R or 1, n). `columns` is a tuple with an
     entry for each column: its length is a constant for the compiler, which unrolls the loops over columns.
     """
     n, count, unity = y.shape[1], losses.shape[1], W.dtype.type(1)
-    z, r, gW = np.empty((n, W.shape[2]), W.dtype), np.empty(n, W.dtype), np.empty(W.shape[1:], W.dtype)
+    z, r, gW = (
+        np.empty((n, W.shape[2]), W.dtype),
+        np.empty(n, W.dtype),
+        np.empty(W.shape[1:], W.dtype),
+    )
     for q in range(first, last):
         data, step = q if y.shape[0] > 1 else 0, weight * lr[q]
         done[q] = count
@@ -134,14 +161,18 @@ def run_full_batches(
             if not np.isfinite(loss) or loss <= stop_below[q]:
                 done[q] = t
                 break
-            update(W[q], a[q], x[data], columns, z, gW, r, loss, alpha[q], train_output, loss_scaled)
+            update(
+                W[q], a[q], x[data], columns, z, gW, r, loss, alpha[q], train_output, loss_scaled
+            )
 
 
 # -- sample by sample, from non-zero entries
 
 
 @_inline
-def preactivations(W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array) -> None:
+def preactivations(
+    W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array
+) -> None:
     """Write `<w_j, x_k>` of all neurons into `z` (m,), from the non-zero entries of `x_k`, four at a time."""
     z[:] = W.dtype.type(0)
     p, end = starts[k], starts[k + 1]
@@ -169,7 +200,9 @@ def output(a: Array, z: Array, alpha: Any) -> Any:
 
 
 @_inline
-def subtract_outer(W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array) -> None:
+def subtract_outer(
+    W: Array, values: Array, indices: Array, starts: Array, k: int, z: Array
+) -> None:
     """Subtract `x_ki z_j` from `W` (d, m) for the non-zero entries of `x_k`, two at a time."""
     p, end = starts[k], starts[k + 1]
     while p + 2 <= end:
@@ -186,9 +219,18 @@ def subtract_outer(W: Array, values: Array, indices: Array, starts: Array, k: in
 
 @_kernel
 def run_samples(
-    W: Array, a: Array, values: Array, indices: Array, starts: Array, y: Array, samples: Array, lr: Any, alpha: Any,
-    kind: int, train_output: bool,
-) -> None:  # fmt: skip
+    W: Array,
+    a: Array,
+    values: Array,
+    indices: Array,
+    starts: Array,
+    y: Array,
+    samples: Array,
+    lr: Any,
+    alpha: Any,
+    kind: int,
+    train_output: bool,
+) -> None:
     """Do unity update for each of `samples`: only the rows of its non-zero entries change."""
     m, zero, unity = a.shape[0], W.dtype.type(0), W.dtype.type(1)
     z, ga = np.empty(m, W.dtype), np.empty(m, W.dtype)
@@ -207,9 +249,17 @@ def run_samples(
 
 @_kernel
 def summed_loss(
-    W: Array, a: Array, values: Array, indices: Array, starts: Array, y: Array, first: int, last: int, alpha: Any,
+    W: Array,
+    a: Array,
+    values: Array,
+    indices: Array,
+    starts: Array,
+    y: Array,
+    first: int,
+    last: int,
+    alpha: Any,
     kind: int,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the sum of the losses of samples `first` to `last`, this unity excluded, in float64."""
     z, total, unity = np.empty(a.shape[0], W.dtype), 0.0, W.dtype.type(1)
     for k in range(first, last):

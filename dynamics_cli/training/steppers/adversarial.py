@@ -29,13 +29,18 @@ class AdversarialStepper(AutogradStepper):
         (problem,) = problems
         architecture: Any = problem.config.architecture
         super().__init__(problems, device)
-        self._model: Any = self._module  # as a function the discriminator; `generate` makes points of noise
+        self._model: Any = (
+            self._module
+        )  # as a function the discriminator; `generate` makes points of noise
         self._seed, self._of_critic = problem.config.seed, problem.loss.of_critic
         self._noise_dim, self._rounds = architecture.noise_dim, architecture.discriminator_updates
         self._x = self._data[0]  # (n, d)
 
     def _parts(self) -> dict[str, list[str]]:
-        return {player: [name for name in self._trained if name.startswith(player)] for player in PLAYERS}
+        return {
+            player: [name for name in self._trained if name.startswith(player)]
+            for player in PLAYERS
+        }
 
     def run_batches(self, n: int) -> None:
         """Do `n` iterations."""
@@ -54,7 +59,11 @@ class AdversarialStepper(AutogradStepper):
     def _loss_of_generator(self, i: int) -> Tensor:
         noise = self._noise(self._batches[0].batch_size, i, self._rounds)
         logits = self._model(self._model.generate(noise))  # (b,)
-        loss: Tensor = -logits.mean() if self._of_critic else self.criterion.total(logits, torch.ones_like(logits))
+        loss: Tensor = (
+            -logits.mean()
+            if self._of_critic
+            else self.criterion.total(logits, torch.ones_like(logits))
+        )
         return loss
 
     def _discriminator_loss(self, real: Tensor, fake: Tensor) -> Tensor:

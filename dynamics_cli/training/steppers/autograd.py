@@ -42,13 +42,22 @@ _MAPPED: dict[str, bool] = {}
 def network_of(problem: Problem, device: str) -> nn.Module:
     """Return the network of a problem with its initial weights, in the precision of the run."""
     dtype = getattr(torch, problem.config.dtype)
-    return problem.config.architecture.network(problem.dataset.d, problem.initial_parameters(), dtype, device)
+    return problem.config.architecture.network(
+        problem.dataset.d, problem.initial_parameters(), dtype, device
+    )
 
 
 def update_in_place(
-    unit: Unit, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, names: Sequence[str],
-    state: MutableMapping[str, Tensor], iteration: int, loss: Tensor,
-) -> None:  # fmt: skip
+    unit: Unit,
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    *,
+    lr: float,
+    names: Sequence[str],
+    state: MutableMapping[str, Tensor],
+    iteration: int,
+    loss: Tensor,
+) -> None:
     """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`."""
     of_batch = 0.0 if loss.ndim else float(loss)  # no update of replicas asks for it
     for name, w, g in zip(names, parameters, gradients, strict=True):
@@ -58,7 +67,9 @@ def update_in_place(
             state[place] = flat.new_zeros(len(unit.slots), flat.numel())
         P, addresses = flat.numel(), (flat.data_ptr(), slope.data_ptr(), state[place].data_ptr())
         segment = (ctypes.c_int64 * 2)(0, P)
-        unit.native.call(*addresses, P, segment, 1, _WHOLE, lr, iteration, of_batch, address_of(unit.numbers))
+        unit.native.call(
+            *addresses, P, segment, 1, _WHOLE, lr, iteration, of_batch, address_of(unit.numbers)
+        )
         if flat is not w:
             w.copy_(flat)
 
@@ -87,10 +98,14 @@ def _maps(problem: Problem) -> bool:
     key = f"{type(architecture)} {architecture.model_dump_json()} {type(loss)} {d}"
     if key not in _MAPPED:
         shapes = architecture.shapes(d)
-        model = architecture.network(d, {name: np.zeros(shape) for name, shape in shapes.items()}, torch.float32)
+        model = architecture.network(
+            d, {name: np.zeros(shape) for name, shape in shapes.items()}, torch.float32
+        )
         weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
         outputs, classes = getattr(architecture, "outputs", None) or 1, loss.labels == "classes"
-        y = torch.zeros((1, outputs) if outputs > 1 and not classes else 1).to(torch.long if classes else torch.float32)
+        y = torch.zeros((1, outputs) if outputs > 1 and not classes else 1).to(
+            torch.long if classes else torch.float32
+        )
         both = vmap(grad_and_value(_value_of(model, loss)), in_dims=(0, 0, None, None))
         try:
             both(weights, {}, torch.zeros(1, d), y)
@@ -137,18 +152,32 @@ class AutogradStepper(SideBySide):
         if not self._single:
             starts = [problem.initial_parameters() for problem in problems]
             stacks = {name: np.stack([start[name] for start in starts]) for name in named}
-            self._weights = {name: torch.from_numpy(stack).to(device) for name, stack in stacks.items()}
+            self._weights = {
+                name: torch.from_numpy(stack).to(device) for name, stack in stacks.items()
+            }
         self._trained = {name: w for name, w in self._weights.items() if named[name].requires_grad}
         self._fixed = {name: w for name, w in self._weights.items() if name not in self._trained}
-        labels = torch.long if first.loss.labels == "classes" else getattr(torch, first.config.dtype)
-        x, y = torch.from_numpy(self.x).to(device), torch.from_numpy(self.y).to(device, labels)  # (Q, n, d), (Q, n)
-        self._data, self._axis = ((x[0], y[0]) if len(x) == 1 else (x, y)), (None if len(x) == 1 else 0)
+        labels = (
+            torch.long if first.loss.labels == "classes" else getattr(torch, first.config.dtype)
+        )
+        x, y = (
+            torch.from_numpy(self.x).to(device),
+            torch.from_numpy(self.y).to(device, labels),
+        )  # (Q, n, d), (Q, n)
+        self._data, self._axis = (
+            ((x[0], y[0]) if len(x) == 1 else (x, y)),
+            (None if len(x) == 1 else 0),
+        )
         self._samples = x.flatten(0, 1), y.flatten(0, 1)  # (Q n, d), (Q n,)
-        self._epoch, self._picked = -1, tuple[Tensor, ...]()  # the samples of all updates of an epoch
+        self._epoch, self._picked = (
+            -1,
+            tuple[Tensor, ...](),
+        )  # the samples of all updates of an epoch
         self._block = first.block_samples(device)
         samples = [len(problems) * (size or first.dataset.n) for size in (first.batch_size, None)]
         self._threads, self._looking_threads = (
-            partial(threads_for, None if first.convolutional else count * first.multiply_adds) for count in samples
+            partial(threads_for, None if first.convolutional else count * first.multiply_adds)
+            for count in samples
         )
         self._value = _value_of(self._module, first.loss)
         self._both = grad_and_value(self._value)
@@ -161,7 +190,9 @@ class AutogradStepper(SideBySide):
     def _grouped(self, names: Sequence[str]) -> Iterator[WeightGroup]:
         factors = self.problems[0].step_factors()
         optimizers = [(p.config.optimizer, r) for r, p in enumerate(self.problems)]
-        for _, equal in groupby(optimizers, lambda pair: pair[0].model_dump_json(exclude={"stop_below"})):
+        for _, equal in groupby(
+            optimizers, lambda pair: pair[0].model_dump_json(exclude={"stop_below"})
+        ):
             (optimizer, first), *others = equal
             assert isinstance(optimizer, Descent)
             replicas = None if self._single else slice(first, first + 1 + len(others))
@@ -169,7 +200,9 @@ class AutogradStepper(SideBySide):
             if self.device == "cpu" and of_update is not None and not of_update.sums:
                 update = partial(update_in_place, update_unit(optimizer, self.dtype))
             for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
-                moved = {name: self._weights[name] for name in names if factors.get(name, 1.0) == factor}
+                moved = {
+                    name: self._weights[name] for name in names if factors.get(name, 1.0) == factor
+                }
                 if replicas is not None:
                     moved = {name: w[replicas] for name, w in moved.items()}
                 yield WeightGroup(optimizer, factor, moved, replicas, update)
@@ -215,12 +248,20 @@ class AutogradStepper(SideBySide):
         x, y = self._samples
         if self._fresh:
             drawn = [fresh.at(i)[:2] for fresh in self._fresh]
-            new_x, new_y = drawn[0] if self._single else (np.stack(arrays) for arrays in zip(*drawn, strict=True))
+            new_x, new_y = (
+                drawn[0]
+                if self._single
+                else (np.stack(arrays) for arrays in zip(*drawn, strict=True))
+            )
             return torch.from_numpy(new_x).to(x), torch.from_numpy(new_y).to(y)
         epoch, step = divmod(i, self._batches[0].steps_per_epoch)
         if epoch != self._epoch:
-            firsts = np.arange(len(self._batches))[:, None] * (len(x) // len(self.x) if len(self.x) > 1 else 0)
-            orders = np.stack([batches.order(epoch) for batches in self._batches]) + firsts  # (R, n)
+            firsts = np.arange(len(self._batches))[:, None] * (
+                len(x) // len(self.x) if len(self.x) > 1 else 0
+            )
+            orders = (
+                np.stack([batches.order(epoch) for batches in self._batches]) + firsts
+            )  # (R, n)
             picked = torch.from_numpy(orders[0] if self._single else orders).to(self.device)
             self._epoch, self._picked = epoch, torch.split(picked, self._batches[0].batch_size, -1)
         chosen = self._picked[step]
@@ -232,7 +273,9 @@ class AutogradStepper(SideBySide):
         """Do the update from state `i`, from samples with replicas at an `axis`; return the losses (R,) before it."""
         if self._single:
             trained = list(self._trained.values())
-            loss, slopes = total_and_gradients(self._module, self.criterion, x, y, trained, self._block)
+            loss, slopes = total_and_gradients(
+                self._module, self.criterion, x, y, trained, self._block
+            )
             gradients = dict(zip(self._trained, slopes, strict=True))
         else:
             gradients, loss = self._mapped(self._both, x, y, axis)
@@ -251,9 +294,14 @@ class AutogradStepper(SideBySide):
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
                 names, of = [*group.weights], ... if group.replicas is None else group.replicas
                 group.update(
-                    list(group.weights.values()), [gradients[name][of] for name in names], lr=lr, names=names,
-                    state=group.memory, iteration=i, loss=loss[of],
-                )  # fmt: skip
+                    list(group.weights.values()),
+                    [gradients[name][of] for name in names],
+                    lr=lr,
+                    names=names,
+                    state=group.memory,
+                    iteration=i,
+                    loss=loss[of],
+                )
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
@@ -280,7 +328,10 @@ class AutogradStepper(SideBySide):
         """Return copies of weights and memories; see `SideBySide.kept`."""
         state: StateDict = {f"parameter/{name}": value for name, value in self.parameters().items()}
         for place, memory in self._memories():
-            state |= {f"{place}{key}": value.detach().cpu().numpy().copy() for key, value in memory.items()}
+            state |= {
+                f"{place}{key}": value.detach().cpu().numpy().copy()
+                for key, value in memory.items()
+            }
         return state
 
     def put(self, state: StateDict) -> None:
@@ -291,4 +342,6 @@ class AutogradStepper(SideBySide):
         for place, memory in self._memories():
             memory.clear()
             for key in [key for key in state if key.startswith(place)]:
-                memory[key.removeprefix(place)] = torch.from_numpy(np.array(state[key])).to(self.device)
+                memory[key.removeprefix(place)] = torch.from_numpy(np.array(state[key])).to(
+                    self.device
+                )

@@ -37,7 +37,9 @@ class CompiledStepper(SideBySide):
         self.width = problems[0].shapes["hidden_weight"][0]
         few: tuple[Any, ...] = self.x.reshape(len(self.x), n * d), (0,) * d
         self._values, *self._places = few if self.full_batch else sparse_rows(self.x)
-        self._lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)])
+        self._lr = self._each(
+            [o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)]
+        )
         self._loss_scaled: bool = getattr(problems[0].config.optimizer, "loss_scaled", False)
         self._alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
         self._train_output = architectures[0].train_output
@@ -48,7 +50,13 @@ class CompiledStepper(SideBySide):
 
     def kept(self) -> StateDict:
         """Return copies of the weights; see `SideBySide.kept`."""
-        return dict(zip(("hidden_weight", "output_weight"), unpack(self._W, self._a, self.width), strict=True))
+        return dict(
+            zip(
+                ("hidden_weight", "output_weight"),
+                unpack(self._W, self._a, self.width),
+                strict=True,
+            )
+        )
 
     def put(self, state: StateDict) -> None:
         """Set the weights; see `SideBySide.put`."""
@@ -68,9 +76,23 @@ class CompiledStepper(SideBySide):
 
         def train(first: int, last: int) -> None:
             run_full_batches(
-                self._W, self._a, self._values, *self._places, self.y, losses, done, first, last, self._lr, weight,
-                self._alpha, self._loss_number, self._train_output, self._loss_scaled, self.levels,
-            )  # fmt: skip
+                self._W,
+                self._a,
+                self._values,
+                *self._places,
+                self.y,
+                losses,
+                done,
+                first,
+                last,
+                self._lr,
+                weight,
+                self._alpha,
+                self._loss_number,
+                self._train_output,
+                self._loss_scaled,
+                self.levels,
+            )
 
         self._threads.run([partial(train, *share) for share in self._threads.shares(R)])
         return losses, done
@@ -81,7 +103,12 @@ class CompiledStepper(SideBySide):
             samples, _ = chosen(batches, self.iteration, n)
             with flushed():
                 run_samples(
-                    *self._arrays(r), samples, self._lr[r], self._alpha[r], self._loss_number, self._train_output
+                    *self._arrays(r),
+                    samples,
+                    self._lr[r],
+                    self._alpha[r],
+                    self._loss_number,
+                    self._train_output,
                 )
 
     def losses(self) -> Floats:
@@ -93,7 +120,9 @@ class CompiledStepper(SideBySide):
         with flushed():
             for r, first in product(range(len(totals)), range(0, n, block)):
                 last = min(first + block, n)
-                totals[r] += summed_loss(*self._arrays(r), first, last, self._alpha[r], self._loss_number)
+                totals[r] += summed_loss(
+                    *self._arrays(r), first, last, self._alpha[r], self._loss_number
+                )
         return totals * self.sample_weight
 
     def _arrays(self, r: int) -> tuple[Any, ...]:

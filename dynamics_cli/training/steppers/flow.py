@@ -53,7 +53,9 @@ class FlowStepper(Stepper):
         optimizer: Any = problem.config.optimizer
         self.times, self.rtol = optimizer.times(), optimizer.rtol
         self._dtype, self.stop_below = problem.dtype, optimizer.stop_below
-        self._initial = {name: w.astype(np.float64) for name, w in problem.initial_parameters().items()}
+        self._initial = {
+            name: w.astype(np.float64) for name, w in problem.initial_parameters().items()
+        }
         self._trained = trained_names(problem)
         start = np.concatenate([self._initial[name].ravel() for name in self._trained])  # (P,)
         self._neuron = _neurons({name: self._initial[name].shape for name in self._trained})  # (P,)
@@ -66,7 +68,11 @@ class FlowStepper(Stepper):
             self._loss_and_gradient = _by_torch(problem, self._initial, self._trained, device)
         architecture: Any = problem.config.architecture
         # networks without a choice of activation have kinks
-        smooth = getattr(architecture, "sigma", None) is not None and architecture.sigma.smooth and problem.loss.smooth
+        smooth = (
+            getattr(architecture, "sigma", None) is not None
+            and architecture.sigma.smooth
+            and problem.loss.smooth
+        )
         self._pair: type = RK45 if smooth else RK23
         self._steps = self._evaluations = 0
         self._begin(0.0, start)
@@ -77,10 +83,15 @@ class FlowStepper(Stepper):
         self._least = 0.0
         with _integrating():
             tolerance = self._tolerance(weights)
-            self._solver = self._pair(self._slope, time, weights, self.times[-1], rtol=_OWN_SIZE, atol=tolerance)
+            self._solver = self._pair(
+                self._slope, time, weights, self.times[-1], rtol=_OWN_SIZE, atol=tolerance
+            )
         if not np.isfinite(self._solver.h_abs):
             self._solver.h_abs = self.times[-1]
-        self._last_start, self._least = (time, weights, float(self._solver.h_abs)), _SMALLEST * self.times[-1]
+        self._last_start, self._least = (
+            (time, weights, float(self._solver.h_abs)),
+            _SMALLEST * self.times[-1],
+        )
 
     def _slope(self, time: float, theta: Floats) -> Floats:
         if 0.0 < time < self._least:
@@ -121,7 +132,10 @@ class FlowStepper(Stepper):
         flat, initial = self._weights(), self._initial
         ends = np.cumsum([initial[name].size for name in self._trained])
         trained = dict(zip(self._trained, np.split(flat, ends[:-1]), strict=True))
-        return {name: trained.get(name, w).reshape(w.shape).astype(self._dtype) for name, w in initial.items()}
+        return {
+            name: trained.get(name, w).reshape(w.shape).astype(self._dtype)
+            for name, w in initial.items()
+        }
 
     def _weights(self) -> Floats:
         """Return the trained weights (P,) of the current state, after all steps that it needs."""
@@ -141,13 +155,19 @@ class FlowStepper(Stepper):
         solver.step()
         if solver.status == "failed":
             raise self._too_small()
-        self._steps, self._evaluations = self._steps + 1, self._evaluations + solver.nfev - evaluations
+        self._steps, self._evaluations = (
+            self._steps + 1,
+            self._evaluations + solver.nfev - evaluations,
+        )
 
     def state_dict(self) -> StateDict:
         """Return the number of the current state, the start of the last step, and the work so far."""
         time, weights, length = self._last_start
         numbers = {"iteration": self.iteration, "time": time, "length": length, **self.numbers()}
-        return {"weights": weights.copy(), **{name: np.array(number) for name, number in numbers.items()}}
+        return {
+            "weights": weights.copy(),
+            **{name: np.array(number) for name, number in numbers.items()},
+        }
 
     def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
@@ -167,7 +187,9 @@ class FlowStepper(Stepper):
 
 def _by_engine(problem: Problem, initial: dict[str, Floats]) -> LossAndGradient:
     samples = problem.dataset
-    potential = derivatives_of(State(problem, initial, lambda: initial, 0)).potential(samples.n, samples.y)
+    potential = derivatives_of(State(problem, initial, lambda: initial, 0)).potential(
+        samples.n, samples.y
+    )
     count = samples.n * problem.loss.sample_weight(samples.n)  # 1 unless losses are summed
 
     def both(theta: Floats) -> tuple[float, Floats]:
@@ -177,7 +199,9 @@ def _by_engine(problem: Problem, initial: dict[str, Floats]) -> LossAndGradient:
     return both
 
 
-def _by_torch(problem: Problem, initial: dict[str, Floats], trained: list[str], device: str) -> LossAndGradient:
+def _by_torch(
+    problem: Problem, initial: dict[str, Floats], trained: list[str], device: str
+) -> LossAndGradient:
     import torch
 
     from dynamics_cli.training.totals import total_and_gradients
@@ -192,7 +216,9 @@ def _by_torch(problem: Problem, initial: dict[str, Floats], trained: list[str], 
 
     def both(theta: Floats) -> tuple[float, Floats]:
         with torch.no_grad():
-            for w, part in zip(weights, torch.split(torch.from_numpy(theta).to(device), sizes), strict=True):
+            for w, part in zip(
+                weights, torch.split(torch.from_numpy(theta).to(device), sizes), strict=True
+            ):
                 w.copy_(part.view_as(w))
         loss, gradients = total_and_gradients(model, problem.loss, x, y, weights, block)
         return float(loss), torch.cat([g.flatten() for g in gradients]).cpu().numpy()
@@ -209,7 +235,9 @@ def _neurons(shapes: dict[str, tuple[int, ...]]) -> NDArray[np.int64]:
     numbers: dict[tuple[str, int], int] = {}
     neurons = []
     for name, shape in shapes.items():
-        layer = "two_layer" if name in ("hidden_weight", "output_weight") else name.rpartition("_")[2]
+        layer = (
+            "two_layer" if name in ("hidden_weight", "output_weight") else name.rpartition("_")[2]
+        )
         rows = [numbers.setdefault((layer, row), len(numbers)) for row in range(shape[0])]
         neurons.append(np.repeat(rows, int(np.prod(shape[1:]))))
     return np.concatenate(neurons)
@@ -223,7 +251,13 @@ def _conserved(problem: Problem, initial: dict[str, Floats]) -> Callable[[Floats
     neurons pass zero that only come close to it. Weights of other networks stay as they are.
     """
     c: Any = problem.config.architecture
-    if not (c.two_layer and c.engine and c.plain and c.train_output and c.sigma.negative_slope is not None):
+    if not (
+        c.two_layer
+        and c.engine
+        and c.plain
+        and c.train_output
+        and c.sigma.negative_slope is not None
+    ):
         return lambda theta: theta
     hidden, output = initial["hidden_weight"], initial["output_weight"]
     with np.errstate(all="ignore"):
@@ -233,6 +267,8 @@ def _conserved(problem: Problem, initial: dict[str, Floats]) -> Callable[[Floats
 
     def conserved(theta: Floats) -> Floats:
         grown = np.hypot(np.linalg.norm(theta[:split].reshape(hidden.shape), axis=1), excess)
-        return np.concatenate([theta[:split], np.where(kept, np.copysign(grown, output), theta[split:])])
+        return np.concatenate(
+            [theta[:split], np.where(kept, np.copysign(grown, output), theta[split:])]
+        )
 
     return conserved

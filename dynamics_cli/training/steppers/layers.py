@@ -49,12 +49,17 @@ class LayersStepper(SideBySide):
         optimizers = [o for p in problems if isinstance(o := p.config.optimizer, Descent)]
         self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
         self._constant = np.empty((R, 0))
-        self.levels = np.array([-np.inf if (level := o.stop_below) is None else level for o in optimizers])
+        self.levels = np.array(
+            [-np.inf if (level := o.stop_below) is None else level for o in optimizers]
+        )
         self._optimizer = units.update_unit(optimizers[0], self.dtype)
         first, initial = self._in_span(first)
         self._layout = layout = Layout(first, trained_names(first), self.dtype)
         P = layout.P
-        (theta,), (memory,) = blocks(self.dtype, R * P), blocks(self.dtype, R * len(self._optimizer.slots) * P)
+        (theta,), (memory,) = (
+            blocks(self.dtype, R * P),
+            blocks(self.dtype, R * len(self._optimizer.slots) * P),
+        )
         self._theta, self._memory = theta.reshape(R, P), memory.reshape(R, -1, P)
         self._views = layout.views(self._theta)
         for r, weights in enumerate(initial):
@@ -89,7 +94,10 @@ class LayersStepper(SideBySide):
             return problem, initial
         self._span = Span(self.x, [weights[self._first] for weights in initial])
         self.x = self._span.x
-        inside = [{**weights, self._first: start} for weights, start in zip(initial, self._span.start, strict=True)]
+        inside = [
+            {**weights, self._first: start}
+            for weights, start in zip(initial, self._span.start, strict=True)
+        ]
         return self._span.seen(problem), inside
 
     def _see_whole(self, sides: list[int]) -> None:
@@ -116,23 +124,39 @@ class LayersStepper(SideBySide):
     def _common_fields(self, architectures: Sequence[Any]) -> dict[str, Any]:
         """Return the fields of `TASK` that are the same in every call, or in most."""
         sigmas = [c.sigma for c in architectures]
-        curves = [None if is_identity(sigma) else units.activation_unit(sigma, self.dtype) for sigma in sigmas]
+        curves = [
+            None if is_identity(sigma) else units.activation_unit(sigma, self.dtype)
+            for sigma in sigmas
+        ]
         numbers = [np.zeros(1) if curve is None else curve.numbers for curve in curves]
         most = max(len(row) for row in numbers)
         names, factors = trained_names(self.problems[0]), self.problems[0].step_factors()
         places = [self._layout.at[name] for name in names]
         return {
-            "labels": self.y.shape[2], "outputs": self._data[2].shape[2],
-            "levels": self.levels, "theta": self._theta, "memory": self._memory, "weights": self._layout.P,
-            "slots": len(self._optimizer.slots), "activation_numbers_step": most,
-            "activation_units": np.array([0 if curve is None else curve.native.address for curve in curves]),
+            "labels": self.y.shape[2],
+            "outputs": self._data[2].shape[2],
+            "levels": self.levels,
+            "theta": self._theta,
+            "memory": self._memory,
+            "weights": self._layout.P,
+            "slots": len(self._optimizer.slots),
+            "activation_numbers_step": most,
+            "activation_units": np.array(
+                [0 if curve is None else curve.native.address for curve in curves]
+            ),
             "activation_numbers": np.array([np.pad(row, (0, most - len(row))) for row in numbers]),
-            "update": self._optimizer.native.address, "update_numbers": self._optimizer.numbers,
-            "segments": np.array([[at.start, at.stop] for at in places]), "segment_count": len(places),
+            "update": self._optimizer.native.address,
+            "update_numbers": self._optimizer.numbers,
+            "segments": np.array([[at.start, at.stop] for at in places]),
+            "segment_count": len(places),
             "rate_factors": np.array([factors.get(name, 1.0) for name in names], np.float64),
-            "sample_weight": self.sample_weight, "mean": False, "gradients": True, "iteration": 0, "full_batch": True,
+            "sample_weight": self.sample_weight,
+            "mean": False,
+            "gradients": True,
+            "iteration": 0,
+            "full_batch": True,
             "batch_ends": np.zeros(1, np.int64),
-        }  # fmt: skip
+        }
 
     # -- training
 
@@ -141,9 +165,15 @@ class LayersStepper(SideBySide):
         x, y, base = data
         x_step, y_step, base_step = (array[0].size if len(array) > 1 else 0 for array in data)
         given = self._fields | {
-            "x": x, "y": y, "base": base, "x_step": x_step, "y_step": y_step, "base_step": base_step,
-            "samples": x.shape[1], "count": fields["rates"].shape[1],
-        }  # fmt: skip
+            "x": x,
+            "y": y,
+            "base": base,
+            "x_step": x_step,
+            "y_step": y_step,
+            "base_step": base_step,
+            "samples": x.shape[1],
+            "count": fields["rates"].shape[1],
+        }
         shares = zip(self._threads.shares(len(self.problems)), self._buffers, strict=False)
         return [
             TASK(**given | buffers | fields, first_replica=first, last_replica=last)
@@ -168,7 +198,12 @@ class LayersStepper(SideBySide):
         lrs, weight = self._lrs(self.iteration, n), self.sample_weight
         if self._last is None or self._last[0] is not lrs:
             losses, done = np.empty(lrs.shape), np.empty(len(lrs), np.int64)
-            self._last = lrs, losses, done, self._tasks(self._data, rates=lrs, losses=losses, done=done)
+            self._last = (
+                lrs,
+                losses,
+                done,
+                self._tasks(self._data, rates=lrs, losses=losses, done=done),
+            )
         _, losses, done, tasks = self._last
         if self._rows == self._samples:
             for task in tasks:
@@ -198,16 +233,26 @@ class LayersStepper(SideBySide):
         """Return the samples of batches from iteration `at` on, one after the other, and where each batch begins."""
         if self._fresh:
             drawn = [fresh.at(at, most) for fresh in self._fresh]
-            x, y = (np.ascontiguousarray(np.stack(arrays)) for arrays in list(zip(*drawn, strict=True))[:2])
+            x, y = (
+                np.ascontiguousarray(np.stack(arrays))
+                for arrays in list(zip(*drawn, strict=True))[:2]
+            )
             base = np.zeros((1, x.shape[1], self._data[2].shape[2]), self.dtype)
-            return (x, y.reshape(*y.shape[:2], -1), base), np.arange(drawn[0][2] + 1) * self._fresh[0].batch_size
+            return (x, y.reshape(*y.shape[:2], -1), base), np.arange(drawn[0][2] + 1) * self._fresh[
+                0
+            ].batch_size
         columns = sum(array.shape[2] for array in self._data)
         most = max(1, min(most, GATHERED // (columns * self._batches[0].batch_size)))
         picked = [chosen(batches, at, most) for batches in self._batches]
-        data = tuple(np.empty((len(picked), len(picked[0][0]), array.shape[2]), self.dtype) for array in self._data)
+        data = tuple(
+            np.empty((len(picked), len(picked[0][0]), array.shape[2]), self.dtype)
+            for array in self._data
+        )
         for array, gathered in zip(self._data, data, strict=True):
             for r, (rows, _) in enumerate(picked):
-                array[r % len(array)].take(rows, 0, gathered[r], mode="clip")  # by other modes it is copied twice
+                array[r % len(array)].take(
+                    rows, 0, gathered[r], mode="clip"
+                )  # by other modes it is copied twice
         return data, picked[0][1]
 
     def _run_batches(self, at: int, data: Data, ends: NDArray[np.int64]) -> None:
@@ -215,10 +260,19 @@ class LayersStepper(SideBySide):
         mean, lrs = self.criterion.reduction == "mean", self._lrs(at, len(ends) - 1)
         losses, done = np.zeros(lrs.shape), np.empty(len(lrs), np.int64)
         if self._batch_rows == self.problems[0].batch_size:
-            self._train(self._tasks(
-                data, rates=lrs, losses=losses, done=done, sample_weight=1.0, mean=mean, iteration=at,
-                full_batch=False, batch_ends=ends,
-            ))  # fmt: skip
+            self._train(
+                self._tasks(
+                    data,
+                    rates=lrs,
+                    losses=losses,
+                    done=done,
+                    sample_weight=1.0,
+                    mean=mean,
+                    iteration=at,
+                    full_batch=False,
+                    batch_ends=ends,
+                )
+            )
             return
         for r, (t, (first, last)) in product(range(len(lrs)), enumerate(pairwise(ends.tolist()))):
             batch = tuple(array[:, first:last] for array in data)
@@ -226,15 +280,23 @@ class LayersStepper(SideBySide):
             self._sum_over_chunks(batch, self._batch_rows, r, weight, gradients=True)
             self._update(r, at + t, lrs[r, t], 0.0)
 
-    def _sum_over_chunks(self, data: Data, rows: int, r: int, weight: float = 1.0, *, gradients: bool = False) -> float:
+    def _sum_over_chunks(
+        self, data: Data, rows: int, r: int, weight: float = 1.0, *, gradients: bool = False
+    ) -> float:
         """Return the summed losses of samples of replica r; fill `_gradient` with the gradient of `weight` times them.
 
         Threads share out the chunks, which are summed in their order: the number of threads changes no bit.
         """
         starts, slots, total = range(0, data[0].shape[1], rows), len(self._buffers), 0.0
         for k in range(0, len(starts), slots):
-            parts = [[array[r % len(array), first : first + rows] for array in data] for first in starts[k : k + slots]]
-            works = [partial(self._evaluate, part, r, weight, slot, gradients) for slot, part in enumerate(parts)]
+            parts = [
+                [array[r % len(array), first : first + rows] for array in data]
+                for first in starts[k : k + slots]
+            ]
+            works = [
+                partial(self._evaluate, part, r, weight, slot, gradients)
+                for slot, part in enumerate(parts)
+            ]
             for slot, loss in enumerate(self._threads.run(works)):
                 total += loss
                 if gradients and k == slot == 0:
@@ -244,23 +306,44 @@ class LayersStepper(SideBySide):
                         self._gradient += self._buffers[slot]["gradient"]
         return total
 
-    def _evaluate(self, samples: Sequence[Weights], r: int, weight: float, slot: int, gradients: bool) -> float:
+    def _evaluate(
+        self, samples: Sequence[Weights], r: int, weight: float, slot: int, gradients: bool
+    ) -> float:
         """Return the summed losses of a chunk of replica r, on the buffers of a slot."""
         buffers, fields = self._buffers[slot], self._fields
         sigma, numbers = fields["activation_units"][r], fields["activation_numbers"][r]
         x, y, base, theta, g = map(address_of, (*samples, self._theta[r], buffers["gradient"]))
         net = ctypes.addressof(buffers["network"])
-        arguments = sigma, address_of(numbers), theta, x, y, base, len(samples[0]), weight, g, gradients
+        arguments = (
+            sigma,
+            address_of(numbers),
+            theta,
+            x,
+            y,
+            base,
+            len(samples[0]),
+            weight,
+            g,
+            gradients,
+        )
         return float(self._layout.loss_and_gradient.call(net, *arguments))
 
     def _update(self, r: int, iteration: int, lr: float, loss: float) -> None:
         """Update replica r by `_gradient`."""
         fields, P, S = self._fields, self._layout.P, self._fields["segment_count"]
-        arrays = self._theta[r], self._gradient, self._memory[r], fields["segments"], fields["rate_factors"]
+        arrays = (
+            self._theta[r],
+            self._gradient,
+            self._memory[r],
+            fields["segments"],
+            fields["rate_factors"],
+        )
         theta, g, memory, segments, factors = map(address_of, arrays)
         numbers = address_of(fields["update_numbers"])
         with flushed():
-            self._optimizer.native.call(theta, g, memory, P, segments, S, factors, lr, iteration, loss, numbers)
+            self._optimizer.native.call(
+                theta, g, memory, P, segments, S, factors, lr, iteration, loss, numbers
+            )
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""

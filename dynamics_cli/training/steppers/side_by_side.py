@@ -83,7 +83,9 @@ class SideBySide(Stepper):
         self.sample_weight = first.loss.sample_weight(first.dataset.n)
         shared = all(p.dataset is first.dataset for p in problems)
         data = problems[:1] if shared else problems
-        self.x: Weights = np.stack([p.dataset.x for p in data]).astype(self.dtype)  # (Q, n, d), Q = 1 or R
+        self.x: Weights = np.stack([p.dataset.x for p in data]).astype(
+            self.dtype
+        )  # (Q, n, d), Q = 1 or R
         self.y: Weights = np.stack([p.dataset.y for p in data]).astype(self.dtype)  # (Q, n)
         self.halted_at: list[tuple[int, Halt] | None] = [None] * len(problems)
         self._fresh = [Fresh(p) for p in problems] if first.fresh else []
@@ -118,7 +120,9 @@ class SideBySide(Stepper):
         losses, done = self.run(n)
         for r in np.flatnonzero(done < n) if min(done.tolist()) < n else ():
             if self.halted_at[r] is None:
-                halt = first_halt(losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.levels[r]))
+                halt = first_halt(
+                    losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.levels[r])
+                )
                 assert halt is not None
                 self.halted_at[r] = (self.iteration + int(done[r]), halt[1])
             losses[r, done[r] :] = losses[r, done[r]]
@@ -157,7 +161,9 @@ class SideBySide(Stepper):
         halts = [halt or (self.iteration, "stopped") for halt in self.halted_at]
         return {
             "final_loss": float(np.mean(losses)),
-            "replica_losses": [float(L) if ok else None for L, ok in zip(losses, finite, strict=True)],
+            "replica_losses": [
+                float(L) if ok else None for L, ok in zip(losses, finite, strict=True)
+            ],
             "replica_iterations": [iteration for iteration, _ in halts],
             "replica_statuses": [
                 "diverged" if not ok or why == "diverged" else "complete"
@@ -183,7 +189,9 @@ class SideBySide(Stepper):
         self.put(state)
         self.iteration = int(state["iteration"])
         names: tuple[Halt, Halt] = ("stopped", "diverged")
-        self.halted_at = [None if code == 0 else (int(at), names[int(code) - 1]) for at, code in state["halts"]]
+        self.halted_at = [
+            None if code == 0 else (int(at), names[int(code) - 1]) for at, code in state["halts"]
+        ]
 
     def _without_axis(self, weights: Mapping[str, Weights]) -> dict[str, Weights]:
         """Return weights (R, ...) as `parameters` does: of a single network without the axis of replicas."""

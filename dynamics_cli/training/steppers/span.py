@@ -25,7 +25,9 @@ class Span:
         self._few = x.shape[1] < x.shape[2]
         self._columns = np.flatnonzero(x.any(axis=(0, 1)))
         with one_blas_thread():
-            self._bases = [np.linalg.qr(rows.T.astype(np.float64))[0] for rows in x if self._few]  # (d, n)
+            self._bases = [
+                np.linalg.qr(rows.T.astype(np.float64))[0] for rows in x if self._few
+            ]  # (d, n)
             self.x = np.stack([self._inside(rows, q) for q, rows in enumerate(x)])
             """Inputs (Q, n, r)."""
             self._start = np.stack(starts)  # (R, m, d)

@@ -17,7 +17,7 @@ from dynamics_cli.kinds import (
     Streams,
     check_size,
     make_samples,
-)  # fmt: skip
+)
 
 
 class MatrixCompletion(Dataset, kind="matrix_completion"):
@@ -48,7 +48,10 @@ initialization: {kind: unbalanced, scale: 0.01}
         """Yield a rank that no such matrix has, and more entries than there are."""
         columns = self.columns or self.rows
         if self.rank > min(self.rows, columns):
-            yield ("dataset", "rank"), f"must be at most {min(self.rows, columns)}, the smaller side"
+            yield (
+                ("dataset", "rank"),
+                f"must be at most {min(self.rows, columns)}, the smaller side",
+            )
         if self.observed > self.rows * columns:
             yield ("dataset", "observed"), f"must be at most {self.rows * columns}, all entries"
 
@@ -62,7 +65,9 @@ initialization: {kind: unbalanced, scale: 0.01}
     def load(self, streams: Streams) -> Samples:
         """Return pairs (n, 2) and entries (n,)."""
         W, n = self.matrix(streams), self.observed
-        x = np.stack(np.unravel_index(streams.rng("data").permutation(W.size), W.shape), 1).astype(np.float64)
+        x = np.stack(np.unravel_index(streams.rng("data").permutation(W.size), W.shape), 1).astype(
+            np.float64
+        )
         y = W[tuple(x.astype(np.int64).T)]
         if self.noise:
             y[:n] += self.noise * streams.rng("label noise").standard_normal(n)

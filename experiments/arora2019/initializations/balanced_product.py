@@ -24,9 +24,15 @@ class BalancedProduct(Product, kind="balanced_product"):
     start: Literal["identity"] | None = None
     """With `identity` the product is `scale I`, cut to its shape, in place of a Gaussian matrix."""
 
-    def product(self, rng: Generator, problem: Problem, outputs: int) -> tuple[Floats, Floats, Floats]:
+    def product(
+        self, rng: Generator, problem: Problem, outputs: int
+    ) -> tuple[Floats, Floats, Floats]:
         """Return the singular value decomposition of a Gaussian matrix, or of the identity."""
         columns = next(iter(problem.shapes.values()))[1]
-        W = np.eye(outputs, columns) if self.start == "identity" else rng.standard_normal((outputs, columns))
+        W = (
+            np.eye(outputs, columns)
+            if self.start == "identity"
+            else rng.standard_normal((outputs, columns))
+        )
         U, s, Vt = np.linalg.svd(W, full_matrices=False)
         return U, self.scale * s, Vt.T

@@ -23,7 +23,9 @@ def gradients(run: Any, W: Floats) -> Floats:
     samples, loss = run.dataset(), run.config.loss
     rows, columns = samples.x.astype(np.int64).T  # of the entries that are seen, each once
     gradient = np.zeros_like(W)
-    gradient[:, rows, columns] = loss.sample_weight(samples.n) * loss.derivatives(W[:, rows, columns], samples.y)
+    gradient[:, rows, columns] = loss.sample_weight(samples.n) * loss.derivatives(
+        W[:, rows, columns], samples.y
+    )
     return gradient
 
 
@@ -39,5 +41,7 @@ def integrated(run: Any) -> tuple[Floats, Floats]:
     net = run.config.architecture
     W = net.product(run.parameters)
     s, slope = rates(W, gradients(run, W), net.depth)
-    moved = 0.5 * (slope[1:] + slope[:-1]) * np.diff(times_of(run, run.snapshot_iterations))[:, None]
+    moved = (
+        0.5 * (slope[1:] + slope[:-1]) * np.diff(times_of(run, run.snapshot_iterations))[:, None]
+    )
     return s, s[0] + np.concatenate([np.zeros((1, s.shape[1])), np.cumsum(moved, axis=0)])

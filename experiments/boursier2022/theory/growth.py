@@ -29,7 +29,13 @@ from scipy.optimize import nnls
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import norms
-from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, loss_factor, plain_violations, times_of
+from dynamics_cli.theory.assumptions import (
+    flow_violations,
+    is_relu_network,
+    loss_factor,
+    plain_violations,
+    times_of,
+)
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .alignment import D_norms, D_sign, S_sign, labels_differ, orthogonality
@@ -38,7 +44,9 @@ ALIGNMENTS = 40.0
 """Times `1 / ||D||` after which all neurons are aligned."""
 
 
-def logistic_growth(t: Floats, u_0: float, x: Floats, y: Floats, sign: int, *, loss_factor: float = 1.0) -> Floats:
+def logistic_growth(
+    t: Floats, u_0: float, x: Floats, y: Floats, sign: int, *, loss_factor: float = 1.0
+) -> Floats:
     """Return `u = U / (1 + (U / u_0 - 1) exp(-2 ||D|| t))` at times `t` of any shape, from `u(0) = u_0 > 0`."""
     length = float(np.linalg.norm(D_sign(x, y, sign)))
     weights = y**2 * np.sum(x**2, axis=1) ** 2
@@ -61,9 +69,13 @@ def aligned_mass(x: Floats, y: Floats, W: Floats, a: Floats, sign: int) -> float
     return float(np.sum(norms(W[chosen]) ** 2 * np.exp(2.0 * (growth - length * late))))
 
 
-def growth_loss(u_plus: Floats, u_minus: Floats, x: Floats, y: Floats, *, loss_factor: float = 1.0) -> Floats:
+def growth_loss(
+    u_plus: Floats, u_minus: Floats, x: Floats, y: Floats, *, loss_factor: float = 1.0
+) -> Floats:
     """Return the loss (T,) when neurons along `D_+`, `-D_-` have the total squared norms `u_plus`, `u_minus` (T,)."""
-    plus, minus = (u[:, None] / (len(y) * D) for u, D in zip((u_plus, u_minus), D_norms(x, y), strict=True))
+    plus, minus = (
+        u[:, None] / (len(y) * D) for u, D in zip((u_plus, u_minus), D_norms(x, y), strict=True)
+    )
     h = np.where(y > 0, plus, minus) * y * np.sum(x**2, axis=1)  # (T, n)
     return np.asarray(0.5 * loss_factor * np.mean((h - y) ** 2, axis=-1))
 
@@ -131,10 +143,13 @@ def intermediate_saddle(x: Floats, y: Floats, loss_factor: float = 1.0) -> Saddl
     return Saddle(*interpolating_neuron(x, y, sign), loss)
 
 
-def predicted_loss(x: Floats, y: Floats, W: Floats, a: Floats, times: Floats, loss_factor: float) -> Floats:
+def predicted_loss(
+    x: Floats, y: Floats, W: Floats, a: Floats, times: Floats, loss_factor: float
+) -> Floats:
     """Return the loss (T,) of Section 4.2 at `times` (T,), with norms that grow from the aligned mass of both sets."""
     u_plus, u_minus = (
-        logistic_growth(times, aligned_mass(x, y, W, a, sign), x, y, sign, loss_factor=loss_factor) for sign in (1, -1)
+        logistic_growth(times, aligned_mass(x, y, W, a, sign), x, y, sign, loss_factor=loss_factor)
+        for sign in (1, -1)
     )
     return growth_loss(u_plus, u_minus, x, y, loss_factor=loss_factor)
 
@@ -156,7 +171,9 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 20000}
         W, a = start["hidden_weight"], start["output_weight"]
         violations = [*plain_violations(net), *flow_violations(run)]
         if (worst := orthogonality(samples.x)) > 1e-6:
-            violations.append(f"Assumption 1: inputs are orthogonal, two have the cosine {worst:.3g}")
+            violations.append(
+                f"Assumption 1: inputs are orthogonal, two have the cosine {worst:.3g}"
+            )
         if not labels_differ(samples.x, samples.y):
             violations.append("Assumption 2: no label is 0, and ||D+|| and ||D-|| differ")
         if not all(S_sign(samples.x, samples.y, W, a, sign).any() for sign in (1, -1)):
@@ -170,5 +187,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 20000}
         samples, start = run.dataset(), run.state(0)
         W, a = start["hidden_weight"], start["output_weight"]
         return {
-            "loss": predicted_loss(samples.x, samples.y, W, a, times_of(run, run.loss_iterations), loss_factor(run))
+            "loss": predicted_loss(
+                samples.x, samples.y, W, a, times_of(run, run.loss_iterations), loss_factor(run)
+            )
         }

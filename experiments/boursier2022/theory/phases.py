@@ -28,7 +28,9 @@ class PhaseTimes:
     """Bound on t_3: `-(1 + 3 r eps) ln(lambda) / ||D_second||` with `r = ||D_first|| / ||D_second||` (Lemma 4)."""
 
 
-def phase_times(x: Floats, y: Floats, lambda_: float, epsilon: float, *, loss_factor: float = 1.0) -> PhaseTimes:
+def phase_times(
+    x: Floats, y: Floats, lambda_: float, epsilon: float, *, loss_factor: float = 1.0
+) -> PhaseTimes:
     """Return the times of Lemmas 2-4 and Fact 1 for initial weights `w_j = lambda g_j`, `g_j ~ N(0, I)` (Eq. 4).
 
     `epsilon` is the constant of the lemmas, at most `largest_epsilon(x, y)` there, and 0 for the leading order.
@@ -53,7 +55,9 @@ def largest_epsilon(x: Floats, y: Floats) -> float:
     (leaving point k out of D_+ removes `y_k x_k / n`), and so does beta. The latter are computed, with norms of the
     inputs for orthogonal inputs of any norm; labels have both signs.
     """
-    shares = (y * np.linalg.norm(x, axis=1) / len(y)) ** 2 / 2.0  # half of the share of point k in ||D||^2
+    shares = (
+        y * np.linalg.norm(x, axis=1) / len(y)
+    ) ** 2 / 2.0  # half of the share of point k in ||D||^2
     of_signs = zip(D_norms(x, y), (shares[y > 0].min(), shares[y < 0].min()), strict=True)
     (second, least_second), (first, least_first) = sorted(of_signs)
     alpha, beta = least_first / first**2, least_second / second**2

@@ -44,6 +44,10 @@ class Clusters(Dataset, kind="clusters"):
         labels[streams.rng("teacher").permutation(self.k**2)[: self.k**2 // 2]] = -1
         rng = streams.rng("data")
         place, angle = rng.integers(0, self.k**2, count), rng.uniform(0, 2 * np.pi, count)
-        shift = rng.uniform(0, 1 / (3 * self.k - 1), count)[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
-        x = np.concatenate([self.centres()[place] + shift, rng.uniform(-0.5, 0.5, (count, self.dim - 2))], axis=1)
+        shift = rng.uniform(0, 1 / (3 * self.k - 1), count)[:, None] * np.stack(
+            [np.cos(angle), np.sin(angle)], 1
+        )
+        x = np.concatenate(
+            [self.centres()[place] + shift, rng.uniform(-0.5, 0.5, (count, self.dim - 2))], axis=1
+        )
         return make_samples(x, labels[place], trained=self.n, append_bias=self.append_bias)

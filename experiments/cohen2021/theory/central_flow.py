@@ -61,19 +61,30 @@ class CentralFlow:
 def trained_weights(run: Any) -> Floats:
     """Return the trained weights (K, P) of all recorded states of a run."""
     weights = run.parameters
-    names = trained_among(run.config.architecture, {name: value.shape[1:] for name, value in weights.items()})
-    return np.concatenate([np.asarray(weights[name], np.float64).reshape(len(weights[name]), -1) for name in names], 1)
+    names = trained_among(
+        run.config.architecture, {name: value.shape[1:] for name, value in weights.items()}
+    )
+    return np.concatenate(
+        [np.asarray(weights[name], np.float64).reshape(len(weights[name]), -1) for name in names], 1
+    )
 
 
 def states_of(problem: Problem) -> Callable[[Floats], State]:
     """Return the function from trained weights (P,) to the state that has them; all others are the initial ones."""
-    start = {name: np.asarray(value, np.float64) for name, value in problem.initial_parameters().items()}
+    start = {
+        name: np.asarray(value, np.float64) for name, value in problem.initial_parameters().items()
+    }
     names = trained_names(problem)
     ends = np.cumsum([start[name].size for name in names])[:-1]
 
     def state(w: Floats) -> State:
         parts = zip(names, np.split(w, ends), strict=True)
-        return State(problem, start | {name: part.reshape(start[name].shape) for name, part in parts}, lambda: start, 0)
+        return State(
+            problem,
+            start | {name: part.reshape(start[name].shape) for name, part in parts},
+            lambda: start,
+            0,
+        )
 
     return state
 
@@ -91,7 +102,9 @@ def third(state: Callable[[Floats], State], w: Floats, U: Floats) -> Floats:
     for a in range(k):
         ahead, behind = (derivatives_of(state(w + shift * U[:, a])) for shift in (SHIFT, -SHIFT))
         for b in range(a, k):
-            T[a, b] = T[b, a] = (ahead.hessian_product(U[:, b]) - behind.hessian_product(U[:, b])) / (2 * SHIFT)
+            T[a, b] = T[b, a] = (
+                ahead.hessian_product(U[:, b]) - behind.hessian_product(U[:, b])
+            ) / (2 * SHIFT)
     return T
 
 
@@ -104,7 +117,9 @@ def complementary(A: Floats, B: Floats, start: Floats, rounds: int = 500) -> Flo
     k = len(A)
     if k == 1:
         return np.array([[max(0.0, -A[0, 0] / B[0, 0, 0, 0])]])
-    free = np.linalg.lstsq(B.reshape(k * k, k * k), -A.ravel(), rcond=None)[0].reshape(k, k)  # least norm: symmetric
+    free = np.linalg.lstsq(B.reshape(k * k, k * k), -A.ravel(), rcond=None)[0].reshape(
+        k, k
+    )  # least norm: symmetric
     left = A + np.einsum("abcd,cd->ab", B, free)
     if np.linalg.eigvalsh(free)[0] >= 0 and np.linalg.norm(left) <= 1e-10 * np.linalg.norm(A):
         return (free + free.T) / 2
@@ -122,7 +137,14 @@ def complementary(A: Floats, B: Floats, start: Floats, rounds: int = 500) -> Flo
 
 
 def central_flow(
-    problem: Problem, w: Floats, eta: float, steps: int, *, substeps: int = 2, top: int = 3, states: bool = True
+    problem: Problem,
+    w: Floats,
+    eta: float,
+    steps: int,
+    *,
+    substeps: int = 2,
+    top: int = 3,
+    states: bool = True,
 ) -> CentralFlow:
     """Integrate the flow from weights `w` (P,) over `steps` steps of gradient descent of size `eta`.
 
@@ -139,7 +161,9 @@ def central_flow(
         here = state(w)
         derivatives = derivatives_of(here)
         if i % substeps == 0 or values[0] > FAR / eta:
-            values, vectors, _ = largest_eigenvalues(derivatives.hessian_product, guess, top, tolerance=1e-5)
+            values, vectors, _ = largest_eigenvalues(
+                derivatives.hessian_product, guess, top, tolerance=1e-5
+            )
             guess = vectors.sum(1) + 1e-2 / np.sqrt(len(w)) * rng.standard_normal(len(w))
         k = int(np.sum(values > NEAR / eta))
         drift = gradient = derivatives.gradient()
@@ -183,9 +207,13 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
         optimizer, config = run.config.optimizer, run.config
         if "sharpness" not in run.measures or getattr(optimizer, "lr", None) is None:
             return None
-        violations = descent_violations(optimizer, "updates are plain steps of gradient descent", ("gd",))
+        violations = descent_violations(
+            optimizer, "updates are plain steps of gradient descent", ("gd",)
+        )
         if optimizer.kind == "gd" and stability_threshold(dict(config)) is None:
-            violations.append("all weights have one step size, which stays: they do not, or it changes")
+            violations.append(
+                "all weights have one step size, which stays: they do not, or it changes"
+            )
         sigma = getattr(config.architecture, "sigma", None)
         if not (config.loss.smooth and getattr(sigma, "smooth", sigma is None)):
             violations.append("the loss has third derivatives: it has kinks")
@@ -200,10 +228,16 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
         """Return the averaged loss and the largest eigenvalues of the Hessian."""
         problem, steps = build_problem(run.config), np.asarray(run.loss_iterations)
         start = problem.initial_parameters()
-        w = np.concatenate([np.asarray(start[name], np.float64).ravel() for name in trained_names(problem)])
-        measured = np.asarray(run.measures["sharpness"], np.float64).reshape(len(run.snapshot_iterations), -1)
+        w = np.concatenate(
+            [np.asarray(start[name], np.float64).ravel() for name in trained_names(problem)]
+        )
+        measured = np.asarray(run.measures["sharpness"], np.float64).reshape(
+            len(run.snapshot_iterations), -1
+        )
         k, at = measured.shape[1], np.isfinite(measured).all(axis=1)
-        c = central_flow(problem, w, run.config.optimizer.lr, _end(run), top=min(max(k, 3), len(w)), states=False)
+        c = central_flow(
+            problem, w, run.config.optimizer.lr, _end(run), top=min(max(k, 3), len(w)), states=False
+        )
         when = np.asarray(run.snapshot_iterations)[at]
         losses = averaged(run.losses, steps), averaged(c.predicted[steps], steps)
         return {

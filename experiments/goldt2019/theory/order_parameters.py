@@ -87,10 +87,17 @@ def i4(C: Floats, K: int) -> Floats:
     variance, D = 1 + np.diag(C), determinants(C, K)[:, :, None, None]
     a, b = variance[:K, None, None, None], variance[None, :K, None, None]
     ab = C[:K, :K, None, None]
-    ac, ad, bc, bd = C[:K, None, :, None], C[:K, None, None, :], C[None, :K, :, None], C[None, :K, None, :]
+    ac, ad, bc, bd = (
+        C[:K, None, :, None],
+        C[:K, None, None, :],
+        C[None, :K, :, None],
+        C[None, :K, None, :],
+    )
     L0 = D * C - bc * bd * a - ac * ad * b + ab * (ac * bd + ad * bc)
     ab, ac, bc, D3 = ab[..., 0], ac[..., 0], bc[..., 0], D[..., 0]
-    per = D3 * variance - bc**2 * a[..., 0] - ac**2 * b[..., 0] + 2 * ab * ac * bc  # L1 (K, K, n), L2 with d for c
+    per = (
+        D3 * variance - bc**2 * a[..., 0] - ac**2 * b[..., 0] + 2 * ab * ac * bc
+    )  # L1 (K, K, n), L2 with d for c
     ratio = L0 / np.sqrt(per[:, :, :, None] * per[:, :, None, :])
     return np.asarray(4 / np.pi**2 * np.arcsin(np.clip(ratio, -1, 1)) / np.sqrt(D))
 
@@ -100,12 +107,16 @@ def slopes(order: Order, eta: float, eta_v: float, sigma: float) -> tuple[Floats
     C, s, v, K = order.C, order.s, order.v, len(order.v)
     third = i3(C, K) @ s  # (K, n)
     inner = v[:, None] * third[:, :K]
-    noise = np.einsum("ikab,a,b->ik", i4(C, K), s, s) + sigma**2 * 2 / np.pi / np.sqrt(determinants(C, K))
+    noise = np.einsum("ikab,a,b->ik", i4(C, K), s, s) + sigma**2 * 2 / np.pi / np.sqrt(
+        determinants(C, K)
+    )
     dQ = -eta * (inner + inner.T) + eta**2 * np.outer(v, v) * noise
     return dQ, -eta * v[:, None] * third[:, K:], -eta_v * (i2(C)[:K] @ s)
 
 
-def integrate(start: Order, times: ArrayLike, eta: float, *, eta_v: float = 0.0, sigma: float = 0.0) -> list[Order]:
+def integrate(
+    start: Order, times: ArrayLike, eta: float, *, eta_v: float = 0.0, sigma: float = 0.0
+) -> list[Order]:
     """Return the order parameters at `times` (T,), ascending from 0 on, in units of N steps.
 
     Raises ArithmeticError where the integrator gives up: the step is too large, and Q grows without limit.
@@ -115,13 +126,21 @@ def integrate(start: Order, times: ArrayLike, eta: float, *, eta_v: float = 0.0,
 
     def unpack(y: Floats) -> Order:
         Q = y[: K * K].reshape(K, K)
-        return replace(start, Q=(Q + Q.T) / 2, R=y[K * K : K * K + K * M].reshape(K, M), v=y[K * K + K * M :])
+        return replace(
+            start, Q=(Q + Q.T) / 2, R=y[K * K : K * K + K * M].reshape(K, M), v=y[K * K + K * M :]
+        )
 
     solution = solve_ivp(
-        lambda _, y: np.concatenate([slope.ravel() for slope in slopes(unpack(y), eta, eta_v, sigma)]),
-        (0.0, float(t[-1])), np.concatenate([start.Q.ravel(), start.R.ravel(), start.v]), t_eval=t, method="LSODA",
-        rtol=1e-7, atol=1e-12,
-    )  # fmt: skip
+        lambda _, y: np.concatenate(
+            [slope.ravel() for slope in slopes(unpack(y), eta, eta_v, sigma)]
+        ),
+        (0.0, float(t[-1])),
+        np.concatenate([start.Q.ravel(), start.R.ravel(), start.v]),
+        t_eval=t,
+        method="LSODA",
+        rtol=1e-7,
+        atol=1e-12,
+    )
     if solution.y.shape[1] != len(t):
         raise ArithmeticError(f"order parameters: {solution.message}")
     return [unpack(y) for y in solution.y.T]
@@ -132,7 +151,9 @@ def measured(run: Any) -> list[Order]:
     dataset = run.config.dataset
     teacher = dataset.weights(dataset.streams_of(Streams(run.config.seed)))
     B, A = (np.asarray(teacher[name], np.float64) for name in ("hidden_weight", "output_weight"))
-    W, v = (np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight"))
+    W, v = (
+        np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight")
+    )
     return [Order(w @ w.T, w @ B.T, B @ B.T, v_k, A) for w, v_k in zip(W, v, strict=True)]
 
 
@@ -162,15 +183,27 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
         """Return which assumptions fail; None unless teacher and student have two layers."""
         data, net, optimizer = run.config.dataset, run.config.architecture, run.config.optimizer
         teacher: Any = getattr(data, "architecture", None)
-        if data.kind != "teacher" or any(model.kind != "two_layer" or model.outputs for model in (teacher, net)):
+        if data.kind != "teacher" or any(
+            model.kind != "two_layer" or model.outputs for model in (teacher, net)
+        ):
             return None
-        violations = [*plain_violations(net), *(f"the teacher: {text}" for text in plain_violations(teacher))]
-        for name, activation in (("teacher", data.architecture.activation), ("student", net.activation)):
+        violations = [
+            *plain_violations(net),
+            *(f"the teacher: {text}" for text in plain_violations(teacher)),
+        ]
+        for name, activation in (
+            ("teacher", data.architecture.activation),
+            ("student", net.activation),
+        ):
             if activation.kind != "erf" or abs(activation.beta - BETA) > 1e-6:
                 violations.append(f"units are erf(u / sqrt 2): the {name}'s are {activation.kind}")
-        violations += descent_violations(optimizer, "updates are plain steps along single samples", ("sgd",))
+        violations += descent_violations(
+            optimizer, "updates are plain steps along single samples", ("sgd",)
+        )
         if (size := getattr(optimizer, "batch_size", None)) not in (None, 1):
-            violations.append(f"updates are plain steps along single samples: optimizer.batch_size is {size}")
+            violations.append(
+                f"updates are plain steps along single samples: optimizer.batch_size is {size}"
+            )
         if (schedule := getattr(optimizer, "schedule", None)) is not None:
             violations.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
         again, updates = getattr(optimizer, "replacement", False), optimizer.count(data.n)
@@ -180,7 +213,9 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
             )
         for key in ("sign", "append_bias", "whiten", "random_labels", "replaced_labels"):
             if value := getattr(data, key):
-                violations.append(f"inputs are Gaussian, labels those of the teacher: dataset.{key} is {value}")
+                violations.append(
+                    f"inputs are Gaussian, labels those of the teacher: dataset.{key} is {value}"
+                )
         if run.config.loss.kind != "half_mse":
             violations.append(f"the loss is half a square: loss.kind is {run.config.loss.kind}")
         if data.dim < FEW:
@@ -190,12 +225,17 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the test error and the overlaps with the teacher, from the initial overlaps."""
         if run.config.optimizer.kind != "sgd":
-            raise ValueError("time is counted in samples; use optimizer.kind sgd, which takes one at a time")
+            raise ValueError(
+                "time is counted in samples; use optimizer.kind sgd, which takes one at a time"
+            )
         seen = measured(run)
         theory = predicted(run, seen[0])
         steps = np.asarray(run.snapshot_iterations, np.float64)
         errors = [np.array([order.error for order in orders]) for orders in (seen, theory)]
-        overlaps = [np.array([(order.v[:, None] * order.R).ravel() for order in orders]) for orders in (seen, theory)]
+        overlaps = [
+            np.array([(order.v[:, None] * order.R).ravel() for order in orders])
+            for orders in (seen, theory)
+        ]
         return {
             "error": Curve("test error", steps, errors[0], errors[1]),
             "overlaps": Curve("$v_k R_{km}$", steps, overlaps[0], overlaps[1]),

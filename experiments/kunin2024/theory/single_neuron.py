@@ -44,7 +44,9 @@ def single_neuron(t: ArrayLike, w0: ArrayLike, a0: float, beta: ArrayLike) -> tu
     total = total + (p * q1 + a0 * q2) * cosh_1 + float(perp @ perp) * faded
     c = 1 / np.sqrt(E2 + total)
     away = np.exp(-(delta + k) * time / 2)
-    return c[:, None] * ((p * C + q1 * Z)[:, None] * h + away[:, None] * perp), c * (a0 * C + q2 * Z)
+    return c[:, None] * ((p * C + q1 * Z)[:, None] * h + away[:, None] * perp), c * (
+        a0 * C + q2 * Z
+    )
 
 
 def kernel_distance(w: ArrayLike, a: ArrayLike, w0: ArrayLike, a0: float) -> Floats:

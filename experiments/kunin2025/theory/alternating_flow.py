@@ -65,10 +65,18 @@ def saddles(X: ArrayLike, y: ArrayLike, *, constrained: bool = False) -> Saddles
         if not np.isfinite(wait[k]):
             losses = np.mean((np.array(betas) @ points.T - labels) ** 2, axis=1) / 2
             losses[losses < STILL**2 * losses[0]] = 0.0  # fitted but for rounding
-            return Saddles(np.array(times), np.array(betas), np.array(paths), losses, np.array(activated, np.int64))
+            return Saddles(
+                np.array(times),
+                np.array(betas),
+                np.array(paths),
+                losses,
+                np.array(activated, np.int64),
+            )
         s += wait[k] * force
         s[k] = side[k]
-        beta, active = _minimised(points, labels, np.sign(s), active | (np.arange(d) == k), constrained)
+        beta, active = _minimised(
+            points, labels, np.sign(s), active | (np.arange(d) == k), constrained
+        )
         times.append(times[-1] + float(wait[k]))
         betas.append(beta)
         paths.append(s.copy())
@@ -76,7 +84,9 @@ def saddles(X: ArrayLike, y: ArrayLike, *, constrained: bool = False) -> Saddles
     raise ValueError(f"alternating flow does not end within {MOST} jumps")
 
 
-def _minimised(X: Floats, y: Floats, signs: Floats, active: Bools, constrained: bool) -> tuple[Floats, Bools]:
+def _minimised(
+    X: Floats, y: Floats, signs: Floats, active: Bools, constrained: bool
+) -> tuple[Floats, Bools]:
     """Return the least-squares predictor (d,) of the active coordinates, and which of them stay active (d,)."""
     beta = np.zeros(len(signs))
     if constrained:

@@ -21,7 +21,9 @@ def dln_learning_coefficient(rank: int, sizes: Sequence[int]) -> tuple[float, in
         InputError: the rank is negative or larger than a size, or there are fewer than two sizes.
     """
     if len(sizes) < 2 or not 0 <= rank <= min(sizes):
-        raise InputError(f"a product of matrices of sizes {', '.join(map(str, sizes))} has no rank {rank}")
+        raise InputError(
+            f"a product of matrices of sizes {', '.join(map(str, sizes))} has no rank {rank}"
+        )
     M = sorted(size - rank for size in sizes)
 
     def decides(k: int) -> bool:
@@ -33,4 +35,6 @@ def dln_learning_coefficient(rank: int, sizes: Sequence[int]) -> tuple[float, in
     s, squares = sum(M[: k + 1]), sum(m * m for m in M[: k + 1])
     a = s - (-(-s // k) - 1) * k
     regular = (rank * (sizes[0] + sizes[-1]) - rank**2) / 2
-    return regular + a * (k - a) / (4 * k) - (k - 1) * s * s / (4 * k) + (s * s - squares) / 4, a * (k - a) + 1
+    return regular + a * (k - a) / (4 * k) - (k - 1) * s * s / (4 * k) + (
+        s * s - squares
+    ) / 4, a * (k - a) + 1

@@ -27,19 +27,32 @@ class SphereAdam(Minibatch, kind="liu2023_adam"):
     """Added to the denominator."""
 
     def update(
-        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, names: Sequence[str],
-        state: MutableMapping[str, Tensor], iteration: int, loss: Tensor,
-    ) -> None:  # fmt: skip
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        *,
+        lr: float,
+        names: Sequence[str],
+        state: MutableMapping[str, Tensor],
+        iteration: int,
+        loss: Tensor,
+    ) -> None:
         """Change the weights in place; see `Descent.update`."""
         import torch
 
-        w, g = (torch.cat([tensor.flatten() for tensor in many]) for many in (parameters, gradients))
+        w, g = (
+            torch.cat([tensor.flatten() for tensor in many]) for many in (parameters, gradients)
+        )
         square = w.square().sum() + parameters[0].square().sum()
         if not state:
             state.update(norm=square.sqrt(), mean=torch.zeros_like(w), square=torch.zeros_like(w))
         mean = state["mean"].lerp_(g, 1 - DECAYS[0])
         root = state["square"].lerp_(g * g, 1 - DECAYS[1]).sqrt()
         first, second = (1 - decay ** (iteration + 1) for decay in DECAYS)
-        w = w * (state["norm"] / square.sqrt()) - lr / first * mean / (root / second**0.5 + self.eps)
-        for parameter, part in zip(parameters, w.split([tensor.numel() for tensor in parameters]), strict=True):
+        w = w * (state["norm"] / square.sqrt()) - lr / first * mean / (
+            root / second**0.5 + self.eps
+        )
+        for parameter, part in zip(
+            parameters, w.split([tensor.numel() for tensor in parameters]), strict=True
+        ):
             parameter.copy_(part.view_as(parameter))

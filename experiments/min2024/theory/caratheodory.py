@@ -26,7 +26,10 @@ class CaratheodoryNeuron:
         z, v = states[..., :-1] @ self.x, states[..., -1]
         slope = np.select([z > 0, z == 0], [1.0, self.at_zero], 0.0)
         pull = self.y * np.exp(-self.y * v * np.maximum(z, 0.0))
-        turn, growth = (pull * slope * v)[..., None] * self.x, (pull * np.maximum(z, 0.0))[..., None]
+        turn, growth = (
+            (pull * slope * v)[..., None] * self.x,
+            (pull * np.maximum(z, 0.0))[..., None],
+        )
         return np.concatenate([turn, growth], axis=-1)
 
     def descend(self, start: Floats, step: float, count: int) -> Floats:
@@ -46,7 +49,12 @@ class CaratheodoryNeuron:
             active = CaratheodoryNeuron(self.x, self.y, at_zero=1.0)
             since = times[moving] - leaves_at
             states[moving] = solve_ivp(
-                lambda _, state: active.field(state), (0.0, since[-1]), start, t_eval=since, rtol=1e-10, atol=1e-13
+                lambda _, state: active.field(state),
+                (0.0, since[-1]),
+                start,
+                t_eval=since,
+                rtol=1e-10,
+                atol=1e-13,
             ).y.T
         return states
 

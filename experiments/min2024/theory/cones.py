@@ -34,13 +34,19 @@ def correlated_shares(x: Floats, labels: Floats) -> Floats:
     First the share of the pairs with the same label whose correlation is positive, then of the pairs with different
     labels whose correlation is negative. Memory grows with n as in `least_correlation`.
     """
-    units, signs, right = directions(x), np.sign(labels, dtype=np.float32).T, np.zeros((2, len(labels)))
+    units, signs, right = (
+        directions(x),
+        np.sign(labels, dtype=np.float32).T,
+        np.zeros((2, len(labels))),
+    )
     for first in range(0, len(units), BLOCK):
         cosines = units[first : first + BLOCK] @ units.T  # (b, n)
         np.fill_diagonal(cosines[:, first:], 0.0)
         for k, sense in enumerate((1, -1)):
             pairs = (sense * cosines > 0).astype(np.float32)  # holds all counts exactly
-            agreeing = np.einsum("bk,bk->k", signs[first : first + BLOCK], pairs @ signs, dtype=np.float64)
+            agreeing = np.einsum(
+                "bk,bk->k", signs[first : first + BLOCK], pairs @ signs, dtype=np.float64
+            )
             right[k] += np.count_nonzero(pairs) + sense * agreeing
     n, plus = len(units), (signs > 0).sum(axis=0)
     different = 2.0 * plus * (n - plus)  # pairs count in both orders
@@ -92,4 +98,6 @@ def activation_counts(x: ArrayLike, y: ArrayLike, W: ArrayLike) -> Ints:
     """
     active = activation_patterns(x, W)
     positive = as_floats(y, "y", axes=1) > 0
-    return np.stack([active[..., positive, :].sum(axis=-2), active[..., ~positive, :].sum(axis=-2)], axis=-1)
+    return np.stack(
+        [active[..., positive, :].sum(axis=-2), active[..., ~positive, :].sum(axis=-2)], axis=-1
+    )

@@ -53,7 +53,9 @@ def alignment_constants(x: Floats, y: Floats, W: Floats, v: Floats) -> Alignment
     for side, members in ((x_minus, v > 0), (x_plus, v < 0)):
         if side.any() and members.any():
             zetas.append(1.0 - max(float(cosines(W[members], side).max()), 0.0) ** 2)
-    return AlignmentConstants(len(x), least_correlation(x, y), min(zetas), float(np.linalg.norm(x, axis=1).min()))
+    return AlignmentConstants(
+        len(x), least_correlation(x, y), min(zetas), float(np.linalg.norm(x, axis=1).min())
+    )
 
 
 def is_path(counts: Ints, n_plus: int, n_minus: int) -> bool:

@@ -9,7 +9,15 @@ from numpy.random import Generator
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Dataset, Floats, PositiveInt, Samples, Streams, check_size, make_samples
+from dynamics_cli.kinds import (
+    Dataset,
+    Floats,
+    PositiveInt,
+    Samples,
+    Streams,
+    check_size,
+    make_samples,
+)
 
 _DRAWS = 10_000
 """Points drawn at once, at most."""
@@ -35,7 +43,9 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
         Raises InputError: in one dimension no negative point is kept.
         """
         if self.dim == 1:
-            raise InputError("dataset.dim must be at least 2: in one dimension no point is kept of class -1")
+            raise InputError(
+                "dataset.dim must be at least 2: in one dimension no point is kept of class -1"
+            )
         check_size(self.n, self.dim)
         rng = streams.rng("data")
         z = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)

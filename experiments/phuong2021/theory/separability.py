@@ -54,17 +54,29 @@ def pair_products(features: NDArray[np.floating], y: Floats, *, bins: int = 400)
     `features`, sums in float64.
     """
     first, second = (features[y == label] for label in np.unique(y))
-    pairs = {"across": np.ravel(first @ second.T), "first": _within(first), "second": _within(second)}
-    low, high = min(values.min() for values in pairs.values()), max(values.max() for values in pairs.values())
+    pairs = {
+        "across": np.ravel(first @ second.T),
+        "first": _within(first),
+        "second": _within(second),
+    }
+    low, high = (
+        min(values.min() for values in pairs.values()),
+        max(values.max() for values in pairs.values()),
+    )
     edges = np.linspace(low, high if high > low else low + 1.0, bins + 1, dtype=np.float64)
     return PairProducts(
-        edges, counts={sort: np.histogram(values.astype(np.float64), edges)[0] for sort, values in pairs.items()},
+        edges,
+        counts={
+            sort: np.histogram(values.astype(np.float64), edges)[0]
+            for sort, values in pairs.items()
+        },
         means={sort: float(values.mean(dtype=np.float64)) for sort, values in pairs.items()},
         stds={sort: float(values.std(dtype=np.float64)) for sort, values in pairs.items()},
         satisfied={
-            sort: float(np.mean(values <= 0 if sort == "across" else values > 0)) for sort, values in pairs.items()
+            sort: float(np.mean(values <= 0 if sort == "across" else values > 0))
+            for sort, values in pairs.items()
         },
-    )  # fmt: skip
+    )
 
 
 def _within(features: NDArray[np.floating]) -> NDArray[np.floating]:

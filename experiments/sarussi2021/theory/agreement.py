@@ -71,7 +71,9 @@ class Directions:
         return np.concatenate([self.w, self.u])
 
 
-def agreement_directions(x: Floats, y: Floats, alpha: float, c_w: Floats, c_u: Floats) -> Directions:
+def agreement_directions(
+    x: Floats, y: Floats, alpha: float, c_w: Floats, c_u: Floats
+) -> Directions:
     """Return the directions of the KKT point of an NAR with patterns `c_w`, `c_u` (n,) in {-1, +1}.
 
     They mean something when the network that they define has these patterns; `patterns_hold` tells. Eq. 8 of Theorem

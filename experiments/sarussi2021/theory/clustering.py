@@ -30,7 +30,11 @@ def clustering_ratio(W: Floats, U: Floats) -> Floats:
     Infinite where both means are equal.
     """
     apart = norms(linear_classifier(W, U))
-    return np.asarray(np.divide(2 * cluster_radius(W, U), apart, out=np.full(apart.shape, np.inf), where=apart > 0))
+    return np.asarray(
+        np.divide(
+            2 * cluster_radius(W, U), apart, out=np.full(apart.shape, np.inf), where=apart > 0
+        )
+    )
 
 
 def outside_linear_regime(x: Floats, W: Floats, U: Floats) -> Bools:
@@ -91,4 +95,8 @@ def sharpest(alpha: float, short: float = 1e-9) -> tuple[Floats, Floats, Floats]
     The neurons `w` are blind to x, and the two neurons `u` lie at `-delta` plus and minus the radius 1 along x.
     """
     delta = (1.0 - short) * sharp_constant(alpha)
-    return np.array([[0.0, 1.0]] * 2), np.array([[1.0 - delta, 0.0], [-1.0 - delta, 0.0]]), np.array([[1.0, 0.0]])
+    return (
+        np.array([[0.0, 1.0]] * 2),
+        np.array([[1.0 - delta, 0.0], [-1.0 - delta, 0.0]]),
+        np.array([[1.0, 0.0]]),
+    )

@@ -24,7 +24,14 @@ def time_between(u0: float, u: float, s: float, n: int) -> float:
     if not 0 < u0 <= u < s:
         raise ValueError(f"a mode goes from u0 > 0 to u < s; u0 = {u0}, u = {u}, s = {s}")
     # of (ln u)' = n u^(1 - 2/n) (s - u)
-    return float(quad(lambda x: np.exp((2 / n - 1) * x) / (s - np.exp(x)) / n, np.log(u0), np.log(u), limit=200)[0])
+    return float(
+        quad(
+            lambda x: np.exp((2 / n - 1) * x) / (s - np.exp(x)) / n,
+            np.log(u0),
+            np.log(u),
+            limit=200,
+        )[0]
+    )
 
 
 def infinite_depth(u0: float, u: float, s: float) -> float:
@@ -32,7 +39,9 @@ def infinite_depth(u0: float, u: float, s: float) -> float:
     return float(np.log(u * (s - u0) / (u0 * (s - u))) / s**2 + 1 / (s * u0) - 1 / (s * u))
 
 
-def descent(n: int, rates: ArrayLike, u0: float, u: float, s: float, limit: int = 20000, stays: int = 20) -> Floats:
+def descent(
+    n: int, rates: ArrayLike, u0: float, u: float, s: float, limit: int = 20000, stays: int = 20
+) -> Floats:
     """Return after how many updates `a += rate a^(n-1) (s - a^n)` comes within s - u of s and stays there; else inf.
 
     It stays where the next `stays` updates are as close: fast steps jump through s and away again.

@@ -28,7 +28,9 @@ class GanNetwork(nn.Module):
 
     def _network(self, player: str, x: Tensor) -> Tensor:
         for layer in range(1, self.depths[player] + 1):
-            weight, bias = (self.get_parameter(f"{player}_{kind}_{layer}") for kind in ("weight", "bias"))
+            weight, bias = (
+                self.get_parameter(f"{player}_{kind}_{layer}") for kind in ("weight", "bias")
+            )
             x = nn.functional.linear(x, weight, bias)
             x = torch.relu(x) if layer < self.depths[player] else x
         return x

@@ -31,9 +31,13 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
     players = ("generator", "discriminator")
     noise_dim: PositiveInt = 128
     """Length of the Gaussian noise z."""
-    generator_widths: list[PositiveInt] = Field(default_factory=lambda: [256, 256, 256, 256], min_length=1)
+    generator_widths: list[PositiveInt] = Field(
+        default_factory=lambda: [256, 256, 256, 256], min_length=1
+    )
     """Widths of the generator's hidden layers."""
-    discriminator_widths: list[PositiveInt] = Field(default_factory=lambda: [256, 256, 256, 256], min_length=1)
+    discriminator_widths: list[PositiveInt] = Field(
+        default_factory=lambda: [256, 256, 256, 256], min_length=1
+    )
     """Widths of the discriminator's hidden layers."""
     discriminator_updates: PositiveInt = 1
     """Updates of the discriminator before each update of the generator; an iteration is all of them."""
@@ -43,7 +47,12 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
         from ._network import GanNetwork
 
         discriminator = [d, *self.discriminator_widths, 1]
-        return GanNetwork({"generator": [self.noise_dim, *self.generator_widths, d], "discriminator": discriminator})
+        return GanNetwork(
+            {
+                "generator": [self.noise_dim, *self.generator_widths, d],
+                "discriminator": discriminator,
+            }
+        )
 
     def generate(self, parameters: Parameters, z: Floats) -> Floats:
         """Return the generator's samples (n, d) for noise `z` (n, noise_dim), in float64.
@@ -60,14 +69,17 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a mistake for each that is missing: points of a mixture, a loss of classifiers, Adam."""
-        # fmt: off
         needs = (
             ("dataset", ("mixture",), "mixture"),
-            ("loss", ("logistic", "hinge"), "logistic (cross-entropy of the discriminator) or hinge"),
+            (
+                "loss",
+                ("logistic", "hinge"),
+                "logistic (cross-entropy of the discriminator) or hinge",
+            ),
             ("initialization", ("default_scaled", "file"), "default_scaled or file"),
             ("optimizer", ("adam",), "adam with a batch_size"),
         )
-        # fmt: on
+
         for name, kinds, words in needs:
             section = sections.get(name)
             batched = name != "optimizer" or getattr(section, "batch_size", None) is not None

@@ -26,7 +26,9 @@ initialization: {kind: default_scaled}
     """Kernels and convolutions of each block."""
     HIDDEN: ClassVar = (4096, 4096)
     """Widths of the hidden fully connected layers."""
-    image: list[PositiveInt] = Field(default_factory=lambda: [3, 224, 224], min_length=3, max_length=3)
+    image: list[PositiveInt] = Field(
+        default_factory=lambda: [3, 224, 224], min_length=3, max_length=3
+    )
     """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
     width_multiplier: Positive = 1.0
     """Multiplies the numbers of kernels (64 to 512) and of hidden neurons (4096), rounded, at least 1."""

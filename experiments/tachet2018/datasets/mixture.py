@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics_cli.kinds import Dataset, Floats, Positive, PositiveInt, Samples, Streams, check_size, make_samples
+from dynamics_cli.kinds import (
+    Dataset,
+    Floats,
+    Positive,
+    PositiveInt,
+    Samples,
+    Streams,
+    check_size,
+    make_samples,
+)
 
 
 class Mixture(Dataset, kind="mixture"):

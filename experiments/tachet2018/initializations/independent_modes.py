@@ -53,9 +53,15 @@ initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
             ("bias", getattr(architecture, "bias", False), "false"),
         ):
             if wrong:
-                yield ("architecture", name), f"must be {needed} for the initialization independent_modes"
+                yield (
+                    ("architecture", name),
+                    f"must be {needed} for the initialization independent_modes",
+                )
         if {*(widths if key == "widths" else [widths])} != {sum(counts)}:
-            yield ("architecture", key), f"must be {sum(counts)}, the number of neurons in initialization.y"
+            yield (
+                ("architecture", key),
+                f"must be {sum(counts)}, the number of neurons in initialization.y",
+            )
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return the weights of a two-layer or a deep network without biases.
@@ -64,7 +70,9 @@ initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
             InputError: the data violate H1, the neurons H2, or a class with points has no neuron.
         """
         data = problem.dataset
-        classes = [np.unique(data.x[data.y == label], axis=0) for label in (1, -1)]  # some may have no points
+        classes = [
+            np.unique(data.x[data.y == label], axis=0) for label in (1, -1)
+        ]  # some may have no points
         _check_data(*classes)
         z = np.concatenate(self.z)  # (h,)
         first, *inner, last = problem.shapes
@@ -93,13 +101,19 @@ def _rows(k: int, classes: list[Floats], y: list[float]) -> Floats:
     x, opposite = classes[k], classes[1 - k]
     if not len(x):
         if y:
-            raise InputError(f"initialization.y: class {k + 1} has no points, so it can have no neurons")
+            raise InputError(
+                f"initialization.y: class {k + 1} has no points, so it can have no neurons"
+            )
         return np.empty((0, x.shape[1]))
     if not y:
         raise InputError(f"initialization.y: class {k + 1} has points and needs a neuron")
     unit = np.linalg.pinv(x) @ np.ones(len(x))  # (d,)
     if not (x @ unit > 0).all():
-        raise InputError(f"initialization: the neurons of class {k + 1} would not be active on all of its points (H2)")
+        raise InputError(
+            f"initialization: the neurons of class {k + 1} would not be active on all of its points (H2)"
+        )
     if (opposite @ unit > ROUNDING * np.linalg.norm(unit) * np.linalg.norm(opposite, axis=1)).any():
-        raise InputError(f"initialization: neurons of class {k + 1} would be active on class {2 - k} (H2)")
+        raise InputError(
+            f"initialization: neurons of class {k + 1} would be active on class {2 - k} (H2)"
+        )
     return np.outer(y, unit)

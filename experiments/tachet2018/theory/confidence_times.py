@@ -19,19 +19,27 @@ def required_logit(delta: ArrayLike) -> Floats:
     return np.asarray(log1p(-share) - np.log(share))
 
 
-def cross_entropy_time(delta: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
+def cross_entropy_time(
+    delta: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0
+) -> Floats:
     """Return when a balanced mode that starts at the logit `u0 > 0` has confidence `1 - delta` (A.5, Eq. 15).
 
     It grows like `1 / delta`. Arguments broadcast; 0 where u0 suffices.
     """
     u, start = required_logit(delta), np.asarray(u0, np.float64)
     end = np.maximum(u, start)
-    return np.asarray((np.log(end / start) + expi(end) - expi(start)) / (2.0 * np.multiply(p, norm)))
+    return np.asarray(
+        (np.log(end / start) + expi(end) - expi(start)) / (2.0 * np.multiply(p, norm))
+    )
 
 
-def hinge_time(confidence: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
+def hinge_time(
+    confidence: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0
+) -> Floats:
     """Return when a balanced mode under the hinge loss has the output `confidence` in (0, 1].
 
     This is `ln(confidence / u0) / (2 p ||x||)`. It stays finite up to 1. Arguments broadcast; 0 where u0 suffices.
     """
-    return np.asarray(np.maximum(np.log(confidence) - np.log(u0), 0.0) / (2.0 * np.multiply(p, norm)))
+    return np.asarray(
+        np.maximum(np.log(confidence) - np.log(u0), 0.0) / (2.0 * np.multiply(p, norm))
+    )

@@ -29,5 +29,7 @@ def deep_logit(t: Floats, u0: float, depth: int, norm: float = 1.0, *, p: float 
         return np.asarray(front * np.exp((1.0 - 2.0 / depth) * x) * expit(-np.exp(x)))
 
     times = np.asarray(t, np.float64)
-    path = solve_ivp(field, (0.0, times[-1]), [np.log(u0)], t_eval=times, method="DOP853", rtol=1e-12, atol=1e-14)
+    path = solve_ivp(
+        field, (0.0, times[-1]), [np.log(u0)], t_eval=times, method="DOP853", rtol=1e-12, atol=1e-14
+    )
     return np.asarray(np.exp(path.y[0]))

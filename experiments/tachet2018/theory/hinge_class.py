@@ -26,5 +26,7 @@ def hinge_class(t: Floats, x: Floats, w0: Floats, z0: float) -> Floats:
         total = x[z * (x @ w) < 1.0].sum(axis=0)
         return np.append(z * total, w @ total)
 
-    path = solve_ivp(field, (0.0, t[-1]), [*w0, z0], t_eval=t, method="DOP853", rtol=1e-10, atol=1e-12).y
+    path = solve_ivp(
+        field, (0.0, t[-1]), [*w0, z0], t_eval=t, method="DOP853", rtol=1e-10, atol=1e-12
+    ).y
     return np.asarray(path[-1][:, None] * (path[:-1].T @ x.T))

@@ -96,7 +96,9 @@ class Mode:
 
     def margin(self, tau: Floats) -> Floats:
         """Return `s u` at progress `tau`, without ReLU."""
-        return np.asarray((self.A**2 * np.exp(2.0 * tau) - self.B**2 * np.exp(-2.0 * tau)) / (4.0 * self.norm))
+        return np.asarray(
+            (self.A**2 * np.exp(2.0 * tau) - self.B**2 * np.exp(-2.0 * tau)) / (4.0 * self.norm)
+        )
 
     def at(self, tau: Floats) -> ModePath:
         """Return the path at progress `tau` (K,), the ReLU respected."""
@@ -111,7 +113,9 @@ class Mode:
 def outcome(y0: Floats, z0: Floats, norm: float = 1.0) -> NDArray[np.int8]:
     """Return how learning ends from `(z0, y0)` for D_1 (Section 3.3, Fig. 2 left), as values of `Outcome`."""
     A = y0 + norm * z0
-    ends = np.select([y0 <= 0, A > 0, A == 0], [Outcome.FROZEN, Outcome.SOLVED, Outcome.VANISHES], Outcome.DIES)
+    ends = np.select(
+        [y0 <= 0, A > 0, A == 0], [Outcome.FROZEN, Outcome.SOLVED, Outcome.VANISHES], Outcome.DIES
+    )
     return ends.astype(np.int8)
 
 
@@ -120,7 +124,9 @@ def invariant(y: Floats | float, z: Floats | float, norm: float = 1.0) -> Floats
     return np.asarray((y - norm * z) * (y + norm * z))
 
 
-def logistic_mode(t: Floats, y0: float, z0: float, norm: float = 1.0, *, p: float = 1.0, label: int = 1) -> ModePath:
+def logistic_mode(
+    t: Floats, y0: float, z0: float, norm: float = 1.0, *, p: float = 1.0, label: int = 1
+) -> ModePath:
     """Return the mode from `(y0, z0)` at ascending times `t` (K,): Theorem 3.2 for all hyperbolas and both classes.
 
     `norm` is `||x||`; `label` is 1 for D_1, -1 for D_2. `tau' = p ||x|| / (1 + exp(s u))` is integrated with the
@@ -129,12 +135,19 @@ def logistic_mode(t: Floats, y0: float, z0: float, norm: float = 1.0, *, p: floa
     mode = Mode(y0, z0, norm, label)
     path = solve_ivp(
         lambda _, tau: p * norm * expit(-mode.margin(tau)),
-        (0.0, t[-1]), [0.0], t_eval=t, method="DOP853", rtol=1e-12, atol=1e-14,
-    )  # fmt: skip
+        (0.0, t[-1]),
+        [0.0],
+        t_eval=t,
+        method="DOP853",
+        rtol=1e-12,
+        atol=1e-14,
+    )
     return mode.at(path.y[0])
 
 
-def hinge_mode(t: Floats, y0: float, z0: float, norm: float = 1.0, *, p: float = 1.0, label: int = 1) -> ModePath:
+def hinge_mode(
+    t: Floats, y0: float, z0: float, norm: float = 1.0, *, p: float = 1.0, label: int = 1
+) -> ModePath:
     """Return the mode from `(y0, z0)` under the hinge loss at times `t` (K,): Eq. 27, all hyperbolas, both classes.
 
     Arguments as in `logistic_mode`. A margin above 1 at the start stays (the `min(1, u)` of Eq. 6 is meant for starts
@@ -142,5 +155,7 @@ def hinge_mode(t: Floats, y0: float, z0: float, norm: float = 1.0, *, p: float =
     """
     mode = Mode(y0, z0, norm, label)
     a, b = mode.A**2 / (4.0 * norm), mode.B**2 / (4.0 * norm)
-    stop = np.inf if a == 0 else 0.5 * np.log((1.0 + np.hypot(1.0, 2.0 * np.sqrt(a * b))) / (2.0 * a))  # margin 1
+    stop = (
+        np.inf if a == 0 else 0.5 * np.log((1.0 + np.hypot(1.0, 2.0 * np.sqrt(a * b))) / (2.0 * a))
+    )  # margin 1
     return mode.at(np.clip(p * norm * t, 0.0, max(stop, 0.0)))

@@ -64,13 +64,25 @@ def shared_neuron(t: Floats, start: Floats) -> tuple[Floats, Floats]:
     stay), infinity where they have not by the end. Each piece, up to the next zero, is integrated with the relative
     tolerance 1e-12.
     """
-    states, zeros, state, now = np.empty((len(t), 3)), np.where(start[:2] > 0, np.inf, 0.0), start, 0.0
+    states, zeros, state, now = (
+        np.empty((len(t), 3)),
+        np.where(start[:2] > 0, np.inf, 0.0),
+        start,
+        0.0,
+    )
     while True:
         alive = np.flatnonzero(np.isinf(zeros)).tolist()
         path = solve_ivp(
-            field, (now, t[-1]), state, args=(np.isinf(zeros),), events=[_zero_of(i) for i in alive],
-            t_eval=t[t >= now], method="DOP853", rtol=RTOL, atol=ATOL * min(1.0, float(np.abs(start).max())),
-        )  # fmt: skip
+            field,
+            (now, t[-1]),
+            state,
+            args=(np.isinf(zeros),),
+            events=[_zero_of(i) for i in alive],
+            t_eval=t[t >= now],
+            method="DOP853",
+            rtol=RTOL,
+            atol=ATOL * min(1.0, float(np.abs(start).max())),
+        )
         states[np.flatnonzero(t >= now)[: len(path.t)]] = np.reshape(path.y, (3, -1)).T
         if path.status == 0:
             return states, zeros
@@ -98,14 +110,23 @@ def separatrix(c: float, *, points: int = 200) -> Floats:
     stationary = np.sqrt(c / 2.0) * np.array([1.0, 1.0, 0.0])
     stable = np.array([-0.5, 0.5, c / 8.0 + np.sqrt((c / 8.0) ** 2 + 0.5)])
     start = stationary + OFFSET * np.linalg.norm(stationary) / np.linalg.norm(stable) * stable
-    start[:2] *= np.sqrt((c + start[2] ** 2) / (start[0] ** 2 + start[1] ** 2))  # onto the hyperboloid exactly
+    start[:2] *= np.sqrt(
+        (c + start[2] ** 2) / (start[0] ** 2 + start[1] ** 2)
+    )  # onto the hyperboloid exactly
 
     def backwards(_: float, state: Floats) -> Floats:
         velocity = field(0.0, state)
         return np.asarray(-velocity / np.linalg.norm(velocity))
 
     path = solve_ivp(
-        backwards, (0.0, np.inf), start, method="DOP853", dense_output=True, events=_zero_of(0), rtol=RTOL, atol=ATOL
+        backwards,
+        (0.0, np.inf),
+        start,
+        method="DOP853",
+        dense_output=True,
+        events=_zero_of(0),
+        rtol=RTOL,
+        atol=ATOL,
     )
     upper = path.sol(np.linspace(0.0, path.t[-1], points + 1)[1:]).T
     upper[-1, 0] = 0.0

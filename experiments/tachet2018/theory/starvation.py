@@ -62,9 +62,13 @@ def starvation_path(t: Floats, start: Floats, lambda_: float) -> Neuron:
 
     def field(_: float, state: Floats) -> Floats:
         alpha, beta, z = state
-        return _velocity(state, lambda_ * expit(-z * (alpha + beta)), (1.0 - lambda_) * expit(-z * alpha))
+        return _velocity(
+            state, lambda_ * expit(-z * (alpha + beta)), (1.0 - lambda_) * expit(-z * alpha)
+        )
 
-    return Neuron(*solve_ivp(field, (0.0, t[-1]), start, t_eval=t, method="DOP853", rtol=RTOL, atol=ATOL).y)
+    return Neuron(
+        *solve_ivp(field, (0.0, t[-1]), start, t_eval=t, method="DOP853", rtol=RTOL, atol=ATOL).y
+    )
 
 
 def stopping_points(delta: ArrayLike, start: Iterable[ArrayLike], lambda_: ArrayLike) -> Neuron:
@@ -85,10 +89,14 @@ def stopping_points(delta: ArrayLike, start: Iterable[ArrayLike], lambda_: Array
         alpha, beta, z = state = flat.reshape(3, -1)
         logit = z * alpha
         # everything times 1 + exp(z alpha), which neither vanishes nor overflows
-        slow = _velocity(state, share * np.exp(log_expit(-logit - z * beta) - log_expit(-logit)), 1.0 - share)
+        slow = _velocity(
+            state, share * np.exp(log_expit(-logit - z * beta) - log_expit(-logit)), 1.0 - share
+        )
         return np.ravel(slow * (span * logit / (slow[0] * z + slow[2] * alpha)))
 
-    end = solve_ivp(field, (0.0, 1.0), np.ravel(neuron), method="DOP853", rtol=RTOL, atol=ATOL).y[:, -1]
+    end = solve_ivp(field, (0.0, 1.0), np.ravel(neuron), method="DOP853", rtol=RTOL, atol=ATOL).y[
+        :, -1
+    ]
     return Neuron(*end.reshape(3, *shape))
 
 
@@ -104,7 +112,12 @@ def simple_bound(delta: ArrayLike, lambda_: ArrayLike) -> Floats:
 
 
 def theorem_d2(
-    delta: ArrayLike, lambda_: ArrayLike, start: Iterable[ArrayLike], z_star: ArrayLike, *, printed: bool
+    delta: ArrayLike,
+    lambda_: ArrayLike,
+    start: Iterable[ArrayLike],
+    z_star: ArrayLike,
+    *,
+    printed: bool,
 ) -> Floats:
     """Return the bound of Theorem D.2 for `beta0 > 0`: `sigmoid(lambda L + z* (beta0 - lambda alpha0))`.
 
@@ -113,4 +126,6 @@ def theorem_d2(
     """
     alpha0, beta0, _ = start
     lead = np.subtract(beta0, np.multiply(1.0 if printed else lambda_, alpha0))
-    return np.asarray(expit(np.multiply(lambda_, required_logit(delta)) + np.multiply(z_star, lead)))
+    return np.asarray(
+        expit(np.multiply(lambda_, required_logit(delta)) + np.multiply(z_star, lead))
+    )

@@ -34,8 +34,14 @@ def derivative(s: Floats, depth: int, log_mu: float) -> tuple[Floats, Floats, Fl
         if depth == 2:
             up, down = np.exp(s + log_mu), np.exp(-s + log_mu)  # mu itself may underflow
             near, mu = np.abs(s) < 1, np.exp(log_mu)
-            H = np.where(near, 4.0 * mu * np.sinh(np.where(near, s, 0.0) / 2) ** 2, up + down - 2.0 * mu)
-            return H, np.where(near, 2.0 * mu * np.sinh(np.where(near, s, 0.0)), up - down), up + down
+            H = np.where(
+                near, 4.0 * mu * np.sinh(np.where(near, s, 0.0) / 2) ** 2, up + down - 2.0 * mu
+            )
+            return (
+                H,
+                np.where(near, 2.0 * mu * np.sinh(np.where(near, s, 0.0)), up - down),
+                up + down,
+            )
         mu, p = np.exp(log_mu), depth / (depth - 2.0)
         inside = np.abs(s) < 1
         a, b = np.where(inside, 1.0 - s, np.nan), np.where(inside, 1.0 + s, np.nan)
@@ -45,7 +51,11 @@ def derivative(s: Floats, depth: int, log_mu: float) -> tuple[Floats, Floats, Fl
 
 
 def minimum_q(
-    X: ArrayLike, y: ArrayLike, mu: ArrayLike, depth: int = 2, last: Callable[[Floats], bool] | None = None
+    X: ArrayLike,
+    y: ArrayLike,
+    mu: ArrayLike,
+    depth: int = 2,
+    last: Callable[[Floats], bool] | None = None,
 ) -> Floats:
     """Return the minimisers (M, d) of Q for every `mu = alpha^D` (M,), in any order.
 
@@ -56,12 +66,20 @@ def minimum_q(
     points, labels = as_points(X, y)
     logs = np.log(np.atleast_1d(np.asarray(mu, np.float64)))
     if depth < 2 or np.linalg.matrix_rank(points) < len(points) or logs.size == 0:
-        raise ValueError("argmin Q needs a depth of 2 at least, and samples that some predictor interpolates")
+        raise ValueError(
+            "argmin Q needs a depth of 2 at least, and samples that some predictor interpolates"
+        )
     beta = np.full((len(logs), points.shape[1]), np.nan)
     now, reach = max(START, float(logs.max())), float(np.linalg.norm(points, 2))
-    nu = np.linalg.solve(points @ points.T, labels) * np.exp(-now) * (0.5 if depth == 2 else (depth - 2) / (2 * depth))
+    nu = (
+        np.linalg.solve(points @ points.T, labels)
+        * np.exp(-now)
+        * (0.5 if depth == 2 else (depth - 2) / (2 * depth))
+    )
     for place in np.argsort(-logs):
-        for log in np.linspace(now, logs[place], 1 + max(1, int(np.ceil((now - logs[place]) / STEP))))[1:]:
+        for log in np.linspace(
+            now, logs[place], 1 + max(1, int(np.ceil((now - logs[place]) / STEP)))
+        )[1:]:
             if depth == 2 and now < -2.0:
                 nu = nu * (log / now)  # s grows like ln(1 / mu)
             nu, now = _newton(points, labels, nu, depth, float(log), reach), float(log)
@@ -77,7 +95,9 @@ def _newton(X: Floats, y: Floats, nu: Floats, depth: int, log_mu: float, reach: 
     H, h, slope = derivative(X.T @ nu, depth, log_mu)
     value, left = float(H.sum() - y @ nu), X @ h - y
     for _ in range(ROUNDS):
-        rounding = 16 * np.finfo(np.float64).eps * reach * np.linalg.norm(slope)  # that of s, where h is steep
+        rounding = (
+            16 * np.finfo(np.float64).eps * reach * np.linalg.norm(slope)
+        )  # that of s, where h is steep
         if np.linalg.norm(left) <= max(FITTED * size, rounding):
             return nu
         step = np.linalg.solve((X * slope) @ X.T, left)
@@ -93,14 +113,22 @@ def _newton(X: Floats, y: Floats, nu: Floats, depth: int, log_mu: float, reach: 
             if t < 1e-12:
                 raise ArithmeticError(f"argmin Q: no descent at ln mu = {log_mu:.4g}")
         nu, value, left = trial, new, now
-    raise ArithmeticError(f"argmin Q: no convergence in {ROUNDS} Newton steps at ln mu = {log_mu:.4g}")
+    raise ArithmeticError(
+        f"argmin Q: no convergence in {ROUNDS} Newton steps at ln mu = {log_mu:.4g}"
+    )
 
 
 def minimum_l1(X: ArrayLike, y: ArrayLike) -> Floats:
     """Return the interpolator (d,) of least L1 norm, by a linear program."""
     points, labels = as_points(X, y)
     d = points.shape[1]
-    solved = linprog(np.ones(2 * d), A_eq=np.hstack([points, -points]), b_eq=labels, bounds=(0, None), method="highs")
+    solved = linprog(
+        np.ones(2 * d),
+        A_eq=np.hstack([points, -points]),
+        b_eq=labels,
+        bounds=(0, None),
+        method="highs",
+    )
     if solved.x is None:
         raise ValueError("no predictor interpolates these samples")
     return np.asarray(solved.x[:d] - solved.x[d:])

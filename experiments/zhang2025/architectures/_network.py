@@ -21,10 +21,14 @@ class LinearAttentionNetwork(nn.Module):
         """Return the outputs (n,) for samples (n, (D + 1)^2 + D)."""
         weights, D = dict(self.named_parameters()), self.D
         if "weight_query" in weights:
-            keys = torch.cat([weights["weight_key"], weights["weight_key_label"].unsqueeze(-1)], -1)  # (H, R, D + 1)
+            keys = torch.cat(
+                [weights["weight_key"], weights["weight_key_label"].unsqueeze(-1)], -1
+            )  # (H, R, D + 1)
             U = keys.mT @ weights["weight_query"]  # (H, D + 1, D)
         else:
-            U = torch.cat([weights["weight_key_query"], weights["weight_key_query_label"].unsqueeze(-2)], -2)
+            U = torch.cat(
+                [weights["weight_key_query"], weights["weight_key_query_label"].unsqueeze(-2)], -2
+            )
         V = torch.cat([weights["weight_value_input"], weights["weight_value"]], -1)  # (H, D + 1)
         heads = torch.einsum("ha,hbq->qab", V, U).flatten(1)  # (D, (D + 1)^2)
         S, x_q = x[:, :-D], x[:, -D:]  # (n, (D + 1)^2), (n, D)

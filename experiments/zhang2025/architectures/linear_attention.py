@@ -10,7 +10,16 @@ import numpy as np
 
 from dynamics_cli.architectures.activations import Linear
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Activation, Architecture, Finding, Floats, Parameters, PositiveInt, Sections, Shapes
+from dynamics_cli.kinds import (
+    Activation,
+    Architecture,
+    Finding,
+    Floats,
+    Parameters,
+    PositiveInt,
+    Sections,
+    Shapes,
+)
 
 if TYPE_CHECKING:
     from torch import nn
@@ -53,15 +62,27 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a rank of merged matrices."""
         if self.rank is not None and self.key_query == "merged":
-            yield ("architecture", "rank"), "is that of separate keys and queries; leave it out, or separate them"
+            yield (
+                ("architecture", "rank"),
+                "is that of separate keys and queries; leave it out, or separate them",
+            )
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all weights; InputError where samples of `d` columns have another form."""
         D, H = self.inputs(d), self.heads
         R = self.rank or D
-        parts = {"key_query": (H, D, D)} if self.key_query == "merged" else {"key": (H, R, D), "query": (H, R, D)}
+        parts = (
+            {"key_query": (H, D, D)}
+            if self.key_query == "merged"
+            else {"key": (H, R, D), "query": (H, R, D)}
+        )
         label = {"key_query_label": (H, D)} if self.key_query == "merged" else {"key_label": (H, R)}
-        shapes: dict[str, tuple[int, ...]] = {**parts, "value": (H, 1), **label, "value_input": (H, D)}
+        shapes: dict[str, tuple[int, ...]] = {
+            **parts,
+            "value": (H, 1),
+            **label,
+            "value_input": (H, D),
+        }
         return {f"weight_{name}": shape for name, shape in shapes.items()}
 
     def inputs(self, d: int) -> int:
@@ -69,7 +90,9 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
         D = math.isqrt(d + 2) - 1
         if D < 1 or d != (D + 1) ** 2 + D:
             form = "moments of D + 1 columns, (D + 1)^2 + D numbers"
-            raise InputError(f"architecture.kind linear_attention: expected {form}, got samples with {d} columns")
+            raise InputError(
+                f"architecture.kind linear_attention: expected {form}, got samples with {d} columns"
+            )
         return D
 
     def build(self, d: int) -> nn.Module:
@@ -91,7 +114,14 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
         """Return `sum_i v_i^y U_i` (..., D, D), float64: the output is its product with z where it is alone."""
         P = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
         if self.key_query == "merged":
-            return np.asarray(np.einsum("...h,...hkq->...kq", P["weight_value"][..., 0], P["weight_key_query"]))
+            return np.asarray(
+                np.einsum("...h,...hkq->...kq", P["weight_value"][..., 0], P["weight_key_query"])
+            )
         return np.asarray(
-            np.einsum("...h,...hrk,...hrq->...kq", P["weight_value"][..., 0], P["weight_key"], P["weight_query"])
+            np.einsum(
+                "...h,...hrk,...hrq->...kq",
+                P["weight_value"][..., 0],
+                P["weight_key"],
+                P["weight_query"],
+            )
         )

@@ -45,9 +45,15 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
         """Yield exact moments that cannot be had."""
         D = len(self.eigenvalues)
         if self.exact_moments and min(self.n, self.n_test or self.n) <= D:
-            yield ("dataset", "exact_moments"), f"needs more sequences than the {D} columns of a task vector"
+            yield (
+                ("dataset", "exact_moments"),
+                f"needs more sequences than the {D} columns of a task vector",
+            )
         if self.exact_moments and getattr(sections.get("optimizer"), "samples", None) == "fresh":
-            yield ("dataset", "exact_moments"), "does not go with fresh samples, which are independent"
+            yield (
+                ("dataset", "exact_moments"),
+                "does not go with fresh samples, which are independent",
+            )
 
     def covariance(self, streams: Streams) -> Floats:
         """Return `Lambda` (D, D)."""
@@ -72,7 +78,9 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 500}
                 values, vectors = np.linalg.eigh(np.cov(w.T).reshape(D, D))
                 w = w @ (vectors / np.sqrt(values)) @ vectors.T
             y = np.einsum("ntd,nd->nt", x, w)
-            X = np.concatenate([x, np.where(np.arange(T) < self.context, y, 0.0)[:, :, None]], axis=2)  # (n, T, D + 1)
+            X = np.concatenate(
+                [x, np.where(np.arange(T) < self.context, y, 0.0)[:, :, None]], axis=2
+            )  # (n, T, D + 1)
             if self.features == "tokens":
                 return X.reshape(count, -1), y[:, -1]
             S = X.transpose(0, 2, 1) @ X

@@ -42,7 +42,9 @@ def rise(a: float, b: float, low: float, high: float) -> float:
 
     Value, key and query have one size v, the strength is `b v^3 / a`, and `v' = 2 (a v^2 - b v^5)`.
     """
-    time, _ = quad(lambda v: 0.5 / (a * v**2 - b * v**5), np.cbrt(low * a / b), np.cbrt(high * a / b))
+    time, _ = quad(
+        lambda v: 0.5 / (a * v**2 - b * v**5), np.cbrt(low * a / b), np.cbrt(high * a / b)
+    )
     return float(time)
 
 
@@ -54,7 +56,9 @@ def strengths(M: Floats, covariance: Floats, N: int) -> Floats:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of steps with which it diverges
-def descent(start: Mapping[str, Floats], covariance: Floats, N: int, step: float, at: Ints) -> tuple[Floats, Floats]:
+def descent(
+    start: Mapping[str, Floats], covariance: Floats, N: int, step: float, at: Ints
+) -> tuple[Floats, Floats]:
     """Return the population losses (K,) and `M` (K, D, D) of descent at the iterations `at` (K,), ascending.
 
     `start` names weights as `linear_attention` does; `step` multiplies the gradient of the loss without a factor.

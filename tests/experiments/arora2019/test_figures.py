@@ -55,4 +55,6 @@ def test_rates_are_those_of_a_small_step_of_balanced_layers(depth: int) -> None:
         moved.append(one - h * above.T @ G @ below.T)
     values, slope = rates(chain(W)[None], G[None], depth)
     np.testing.assert_allclose(values[0], s, rtol=1e-12)
-    np.testing.assert_allclose((np.linalg.svd(chain(moved), compute_uv=False) - s) / h, slope[0], atol=2e-4)
+    np.testing.assert_allclose(
+        (np.linalg.svd(chain(moved), compute_uv=False) - s) / h, slope[0], atol=2e-4
+    )

@@ -10,7 +10,11 @@ import pytest
 def _folders():
     root = Path(__file__).parents[3]
     named = os.environ.get("DYN_REFERENCE")
-    return [Path(named)] if named else [root / "tests" / "reference", root.parent / "shared" / "reference"]
+    return (
+        [Path(named)]
+        if named
+        else [root / "tests" / "reference", root.parent / "shared" / "reference"]
+    )
 
 
 @pytest.fixture
@@ -32,7 +36,9 @@ def _read(path):
         run = {key: archive[key].astype(np.float64) for key in archive.files}
     for at in ("0", "T"):
         if f"hidden_bias_{at}" in run:
-            run[f"hidden_weight_{at}"] = np.column_stack([run[f"hidden_weight_{at}"], run[f"hidden_bias_{at}"]])
+            run[f"hidden_weight_{at}"] = np.column_stack(
+                [run[f"hidden_weight_{at}"], run[f"hidden_bias_{at}"]]
+            )
     if "hidden_bias_0" in run:
         run["x"] = np.column_stack([run["x"], np.ones(len(run["x"]))])
     return run

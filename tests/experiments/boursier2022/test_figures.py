@@ -28,7 +28,10 @@ def test_the_flow_is_nearer_to_the_theory_than_gradient_descent_by_far() -> None
     """Descent with step 1e-3 departs from the flow by the order of the step, the flow from u+ by lambda."""
     descent, flow = (
         by_id(figure.claims(evidence_of(figure)))["predicted-curve"].measured
-        for figure in (load_figure("boursier2022-fig3"), load_figure("boursier2022-fig3").as_variant("flow"))
+        for figure in (
+            load_figure("boursier2022-fig3"),
+            load_figure("boursier2022-fig3").as_variant("flow"),
+        )
     )
     assert 1e-3 < descent < 1e-2
     assert flow < 1e-4

@@ -43,7 +43,13 @@ def flow_of_aligned_neurons(x, y, *, sign, times, u_0, factor):
         return np.concatenate([dW.ravel(), da])
 
     path = solve_ivp(
-        field, (0, times[-1]), np.concatenate([W.ravel(), a]), t_eval=times, rtol=1e-10, atol=1e-14, method="DOP853"
+        field,
+        (0, times[-1]),
+        np.concatenate([W.ravel(), a]),
+        t_eval=times,
+        rtol=1e-10,
+        atol=1e-14,
+        method="DOP853",
     ).y.T
     return path[:, : 3 * d].reshape(-1, 3, d), path[:, 3 * d :]
 
@@ -53,7 +59,9 @@ def test_logistic_growth_is_exact_for_equal_norms_within_a_sign(sign, factor):
     times = np.linspace(0, 60, 13)
     W, a = flow_of_aligned_neurons(X, Y, sign=sign, times=times, u_0=1e-6, factor=factor)
     u = np.sum(W**2, axis=(1, 2))
-    np.testing.assert_allclose(logistic_growth(times, 1e-6, X, Y, sign, loss_factor=factor), u, rtol=1e-6)
+    np.testing.assert_allclose(
+        logistic_growth(times, 1e-6, X, Y, sign, loss_factor=factor), u, rtol=1e-6
+    )
     other = np.zeros_like(u)
     loss = growth_loss(*((u, other) if sign > 0 else (other, u)), X, Y, loss_factor=factor)
     np.testing.assert_allclose(loss, square_loss(X, Y, W, a, loss_factor=factor), rtol=1e-6)

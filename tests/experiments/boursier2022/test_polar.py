@@ -15,7 +15,11 @@ SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 def test_polar_radius_is_the_inner_circle_plus_the_norm() -> None:
     (axes,) = new_figure()[1]
     draw_polar(axes, W, SIGNS, 2.0)
-    stars = {line.get_markerfacecolor(): line.get_xydata() for line in axes.lines if line.get_marker() == "*"}
+    stars = {
+        line.get_markerfacecolor(): line.get_xydata()
+        for line in axes.lines
+        if line.get_marker() == "*"
+    }
     for sign, color in ((1, PALETTE.positive), (-1, PALETTE.negative)):
         expected = INNER + (1 - INNER) * np.linalg.norm(W[sign == SIGNS], axis=1) / 2.0
         assert np.hypot(*stars[color].T) == pytest.approx(expected)

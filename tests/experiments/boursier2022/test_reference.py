@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.boursier2022.theory.growth import aligned_mass, growth_loss, logistic_growth
+from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
+    aligned_mass,
+    growth_loss,
+    logistic_growth,
+)
 
 from dynamics_cli.measures.neurons import norms
 
@@ -12,7 +16,10 @@ LR = 1e-3
 
 
 def start_and_end(run):
-    return (run["hidden_weight_0"], run["output_weight_0"]), (run["hidden_weight_T"], run["output_weight_T"])
+    return (run["hidden_weight_0"], run["output_weight_0"]), (
+        run["hidden_weight_T"],
+        run["output_weight_T"],
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,9 @@ def test_third_derivatives_of_two_weights() -> None:
     np.testing.assert_allclose(third(state, np.array([w, a]), U), expected, atol=1e-6)
     here = state(np.array([w, a]))
     assert loss_of(here) == pytest.approx((w * a - 1) ** 2 / 2)
-    np.testing.assert_allclose(derivatives_of(here).gradient(), (w * a - 1) * np.array([a, w]), atol=1e-12)
+    np.testing.assert_allclose(
+        derivatives_of(here).gradient(), (w * a - 1) * np.array([a, w]), atol=1e-12
+    )
     np.testing.assert_allclose(derivatives_of(here).hessian(), hessian(w, a), atol=1e-12)
 
 
@@ -79,7 +81,9 @@ def test_the_central_flow_is_gradient_flow_before_the_edge_and_stays_at_it_after
     np.testing.assert_array_equal(w, [0.3, 2.0])
     central = central_flow(problem, w, 0.05, 30, top=1)  # sharpness of at most 4.3: far below 40
     # gradient flow conserves a^2 - w^2 and ends where w a = 1
-    np.testing.assert_allclose(central.weights[:, 1] ** 2 - central.weights[:, 0] ** 2, 3.91, rtol=1e-2)
+    np.testing.assert_allclose(
+        central.weights[:, 1] ** 2 - central.weights[:, 0] ** 2, 3.91, rtol=1e-2
+    )
     np.testing.assert_array_equal(central.variance, 0)
     # at eta = 0.6 the minimum of the flow, of sharpness w^2 + a^2 = 4.39, is above 2 / 0.6
     edge = central_flow(problem, w, 0.6, 40, substeps=4, top=1)

@@ -16,7 +16,12 @@ from dynamics_cli.training.problem import build_problem
 from tests.experiments.helpers import one_run
 
 CONFIG = "doshi2023/coexistence.yaml"
-SMALL = ("dataset.p=11", "architecture.outputs=11", "architecture.width=40", "optimizer.iterations=30")
+SMALL = (
+    "dataset.p=11",
+    "architecture.outputs=11",
+    "architecture.width=40",
+    "optimizer.iterations=30",
+)
 
 
 def test_draws_are_those_of_python_and_torch(outputs: Path) -> None:

@@ -34,7 +34,14 @@ def test_the_exact_solution_solves_the_flow(delta: float, sign: int) -> None:
 
 
 def test_the_kernel_distance_ends_at_the_values_of_an_independent_derivation() -> None:
-    for delta, limit in {-2.0: 0.7133, -1.0: 0.4864, 0.0: 0.2, 1.0: 0.0501, 2.0: 0.0124, -4.0: 0.8947}.items():
+    for delta, limit in {
+        -2.0: 0.7133,
+        -1.0: 0.4864,
+        0.0: 0.2,
+        1.0: 0.0501,
+        2.0: 0.0124,
+        -4.0: 0.8947,
+    }.items():
         assert last_distance(delta, 1.0) == pytest.approx(limit, abs=1e-4)
         w, a = start(delta, [-1.0, 0.0])
         path = single_neuron([0.0, 500.0], w, a, [0.0, 1.0])

@@ -56,8 +56,12 @@ def test_solutions_that_leave_at_any_time(leaves_at: float) -> None:
     start = np.array([0.0, 1.0, 1.0])
     path = one.leave(start, leaves_at, fine)
     # balanced at first, so v^2 - ||w||^2 stays 0
-    assert path[:, 2] ** 2 - np.sum(path[:, :2] ** 2, axis=1) == pytest.approx(np.zeros(15001), abs=1e-8)
+    assert path[:, 2] ** 2 - np.sum(path[:, :2] ** 2, axis=1) == pytest.approx(
+        np.zeros(15001), abs=1e-8
+    )
     if np.isfinite(leaves_at):
         small = one.defect(fine, path)
         assert small < 1e-4
-        assert one.defect(coarse, one.leave(start, leaves_at, coarse)) == pytest.approx(10 * small, rel=0.2)
+        assert one.defect(coarse, one.leave(start, leaves_at, coarse)) == pytest.approx(
+            10 * small, rel=0.2
+        )

@@ -16,5 +16,7 @@ def test_motion_is_the_derivative_along_the_flow() -> None:
     moved = W - step * gradient
     growth, turns = motion(W, gradient)
     assert growth == pytest.approx((np.sum(moved**2) - np.sum(W**2)) / step, rel=1e-3)
-    turned = moved / np.linalg.norm(moved, axis=1, keepdims=True) - W / np.linalg.norm(W, axis=1, keepdims=True)
+    turned = moved / np.linalg.norm(moved, axis=1, keepdims=True) - W / np.linalg.norm(
+        W, axis=1, keepdims=True
+    )
     assert turns == pytest.approx(np.linalg.norm(turned, axis=1).sum() / step, rel=1e-3)

@@ -18,12 +18,20 @@ U = np.array([[-1.0, 0.5], [-1.0, -0.5]])
 def test_equation_8_against_a_general_solver():
     alpha = 0.2
     found = agreement.agreement_directions(X, Y, alpha, Y, -Y)
-    rows = [np.r_[x, -alpha * x] if y > 0 else np.r_[-alpha * x, x] for x, y in zip(X, Y, strict=True)]
+    rows = [
+        np.r_[x, -alpha * x] if y > 0 else np.r_[-alpha * x, x] for x, y in zip(X, Y, strict=True)
+    ]
     general = minimize(
-        lambda z: z @ z, np.r_[1.0, 0, -1, 0], jac=lambda z: 2 * z,
-        constraints={"type": "ineq", "fun": lambda z: np.array(rows) @ z - 1, "jac": lambda z: np.array(rows)},
+        lambda z: z @ z,
+        np.r_[1.0, 0, -1, 0],
+        jac=lambda z: 2 * z,
+        constraints={
+            "type": "ineq",
+            "fun": lambda z: np.array(rows) @ z - 1,
+            "jac": lambda z: np.array(rows),
+        },
         options={"ftol": 1e-14, "maxiter": 500},
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(found.joint, general.x, atol=1e-6)
     assert found.solution.kkt_residual < 1e-12
     assert agreement.patterns_hold(X, found, Y, -Y)
@@ -37,7 +45,9 @@ def test_assumption_4_against_linear_programs():
         x[y < 0] *= -1
         for j, wrong in enumerate(agreement.wrongly_classifiable(x, y)):
             rows = np.concatenate([x[y == -y[j]], x[[j]]])
-            found = linprog(np.zeros(d), A_ub=-rows, b_ub=-np.ones(len(rows)), bounds=[(None, None)] * d)
+            found = linprog(
+                np.zeros(d), A_ub=-rows, b_ub=-np.ones(len(rows)), bounds=[(None, None)] * d
+            )
             assert wrong == (found.status == 0), (seed, j)
 
 
@@ -48,7 +58,9 @@ def test_a_network_that_gets_a_positive_point_wrong_has_no_more_margin_than_assu
     largest = 0.0
     for _ in range(3000):
         w, u = rng.standard_normal((2, k, 2))
-        w = w * np.sign(-w @ X[0])[:, None]  # all neurons w get the first point, a positive one, wrong
+        w = (
+            w * np.sign(-w @ X[0])[:, None]
+        )  # all neurons w get the first point, a positive one, wrong
         H = np.concatenate([w, u])
         h = outputs(X[:1], H, v * np.repeat([1.0, -1.0], k), alpha)
         largest = max(largest, float((h * Y[:1]).min() / np.linalg.norm(H)))
@@ -69,7 +81,9 @@ def test_theorem_5_1_on_random_networks():
         assert clustering.violations(x, W, U, 0.2) == 0
         largest = max(largest, clustering.tightness(x, W, U, 0.2))
     assert 0 < largest < 2
-    assert clustering.linear_classifier(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])).tolist() == [1.0, -1.0]
+    assert clustering.linear_classifier(
+        np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    ).tolist() == [1.0, -1.0]
     assert clustering.tightness(np.eye(2), np.ones((2, 2)), -np.ones((2, 2)), 0.2) == 0.0
 
 
@@ -80,7 +94,9 @@ def test_the_sharp_constant_is_attained_and_never_exceeded(alpha):
     rng = np.random.default_rng(0)
     for _ in range(200):
         w, u = rng.standard_normal((2, 3, 2)) * rng.uniform(0, 1, (2, 3, 1))
-        assert clustering.tightness(rng.standard_normal((500, 2)), w, u, alpha) <= clustering.sharp_constant(alpha)
+        assert clustering.tightness(
+            rng.standard_normal((500, 2)), w, u, alpha
+        ) <= clustering.sharp_constant(alpha)
 
 
 def _of(found):

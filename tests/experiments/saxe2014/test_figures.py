@@ -16,12 +16,18 @@ from scipy.integrate import solve_ivp
 def test_strengths_and_times_against_the_integrated_equation() -> None:
     for n in (2, 3, 7):
         flow = solve_ivp(
-            lambda _, u, n=n: n * u ** (2 - 2 / n) * (3 - u), (0, 9), [0.01], rtol=1e-11, dense_output=True
+            lambda _, u, n=n: n * u ** (2 - 2 / n) * (3 - u),
+            (0, 9),
+            [0.01],
+            rtol=1e-11,
+            dense_output=True,
         )
         for t in (0.4, 0.7):
             assert time_between(0.01, flow.sol(t)[0], 3.0, n) == pytest.approx(t, rel=1e-4)
     assert half_time(3.0, 0.01) == pytest.approx(time_between(0.01, 1.5, 3.0, 2))
-    assert infinite_depth(1e-3, 0.99, 1.0) == pytest.approx(1e6 * time_between(1e-3, 0.99, 1.0, 10**6), rel=1e-4)
+    assert infinite_depth(1e-3, 0.99, 1.0) == pytest.approx(
+        1e6 * time_between(1e-3, 0.99, 1.0, 10**6), rel=1e-4
+    )
     with pytest.raises(ValueError, match="u < s"):
         time_between(0.1, 1.0, 1.0, 2)
 

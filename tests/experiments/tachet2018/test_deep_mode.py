@@ -15,19 +15,26 @@ def test_equation_5_in_its_closed_form(depth: int) -> None:
     t, u0, norm, s = np.linspace(0, 60, 61), 0.05, 2.0, 1 - 2 / depth
     u = deep_logit(t, u0, depth, norm, p=0.5)
     J = [-(v**-s) * (1 + hyp1f1(-s, 1 - s, v)) / s for v in (u, u0)]
-    np.testing.assert_allclose(J[0] - J[1], 0.5 * depth * norm ** (2 / depth) * t, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        J[0] - J[1], 0.5 * depth * norm ** (2 / depth) * t, rtol=1e-9, atol=1e-9
+    )
     assert u[0] == pytest.approx(u0)
 
 
 def test_two_layers_are_equation_2_as_printed() -> None:
     t, u0, norm = np.linspace(0, 200, 41), 0.05, 1.3
     u = deep_logit(t, u0, 2, norm)
-    np.testing.assert_allclose(np.log(u) + expi(u), 2 * norm * t + np.log(u0) + expi(u0), rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(
+        np.log(u) + expi(u), 2 * norm * t + np.log(u0) + expi(u0), rtol=1e-10, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(
-    ("delta", "u0", "norm", "p"), [(0.3, 0.2, 1.0, 1.0), (1e-2, 0.05, 2.0, 0.3), (1e-6, 0.4, 0.5, 0.9)]
+    ("delta", "u0", "norm", "p"),
+    [(0.3, 0.2, 1.0, 1.0), (1e-2, 0.05, 2.0, 0.3), (1e-6, 0.4, 0.5, 0.9)],
 )
-def test_at_the_time_of_a5_the_confidence_is_reached(delta: float, u0: float, norm: float, p: float) -> None:
+def test_at_the_time_of_a5_the_confidence_is_reached(
+    delta: float, u0: float, norm: float, p: float
+) -> None:
     t = cross_entropy_time(delta, u0, norm, p=p)
     assert expit(-deep_logit(np.array([t]), u0, 2, norm, p=p)) == pytest.approx(delta, rel=1e-8)

@@ -22,9 +22,15 @@ def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:
 
 def test_networks_trained_together_are_those_trained_alone() -> None:
     alone = one_run("tachet2018/phase.yaml")
-    together = train_together(alone, np.array([[1.0], [0.3]]), np.array([-0.5, 0.2]), snapshots=[0, 500, 2000])
+    together = train_together(
+        alone, np.array([[1.0], [0.3]]), np.array([-0.5, 0.2]), snapshots=[0, 500, 2000]
+    )
     index = alone.index_of(500)
     assert alone.snapshot_iterations[index] == 500
-    assert together.w[1, 0, 0] == pytest.approx(float(alone.parameters["hidden_weight"][index, 0, 0]), rel=1e-13)
-    assert together.z[2, 0] == pytest.approx(float(alone.parameters["output_weight"][-1, 0]), rel=1e-13)
+    assert together.w[1, 0, 0] == pytest.approx(
+        float(alone.parameters["hidden_weight"][index, 0, 0]), rel=1e-13
+    )
+    assert together.z[2, 0] == pytest.approx(
+        float(alone.parameters["output_weight"][-1, 0]), rel=1e-13
+    )
     assert together.t.tolist() == [0.0, 5.0, 20.0]

@@ -48,7 +48,10 @@ def test_appendix_c2_until_the_first_margin_and_not_after():
     total = POINTS.sum(axis=0)
     length = np.linalg.norm(total)
     c, angle = -float(invariant(W0 @ total, 0.2, length)), float(theta(W0 @ total, 0.2, length))
-    y, z = np.sqrt(c) * np.sinh(angle / 2 + length * t), np.sqrt(c) / length * np.cosh(angle / 2 + length * t)
+    y, z = (
+        np.sqrt(c) * np.sinh(angle / 2 + length * t),
+        np.sqrt(c) / length * np.cosh(angle / 2 + length * t),
+    )
     rest = W0 - (W0 @ total) * total / length**2
     printed = (z * y / length**2)[:, None] * (POINTS @ total) + z[:, None] * (POINTS @ rest)
     early = (theory < 1).all(axis=1)

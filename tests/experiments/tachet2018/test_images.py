@@ -13,7 +13,11 @@ from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
 from dynamics_cli.errors import DataMissingError
 from dynamics_cli.reproduction.reproduce import reproduce
 
-TINY_VGG = ("architecture.width_multiplier=0.015625", "optimizer.epochs=1", "optimizer.batch_size=4")
+TINY_VGG = (
+    "architecture.width_multiplier=0.015625",
+    "optimizer.epochs=1",
+    "optimizer.batch_size=4",
+)
 
 
 @pytest.fixture
@@ -24,17 +28,24 @@ def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir()
     for kind in ("cat", "dog"):
         for k in range(12):
-            Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(folder / f"{kind}.{k}.jpg")
+            Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(
+                folder / f"{kind}.{k}.jpg"
+            )
     add_dogs_vs_cats(folder)
 
 
 def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:
-    fewer = ("dataset.per_class=200", "dataset.test_per_class=100", "optimizer.batch_size=8", "optimizer.epochs=3")
+    fewer = (
+        "dataset.per_class=200",
+        "dataset.test_per_class=100",
+        "optimizer.batch_size=8",
+        "optimizer.epochs=3",
+    )
     result = reproduce("tachet2018-table2-digits", overrides=fewer, out=tmp_path, formats=("png",))
     claims = {one.id: one for one in result.claims}
-    assert {id_: claims[id_].verdict for id_ in ("train", "test", "fails", "starved")} == dict.fromkeys(
-        ("train", "test", "fails", "starved"), "reproduced"
-    )
+    assert {
+        id_: claims[id_].verdict for id_ in ("train", "test", "fails", "starved")
+    } == dict.fromkeys(("train", "test", "fails", "starved"), "reproduced")
     assert result.table is not None
     assert [row[0] for row in result.table[1]] == [
         "Training",
@@ -45,7 +56,9 @@ def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:
     assert "Paper" not in result.table[0]
 
 
-def test_without_the_images_it_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_images_it_says_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DYN_DATA", str(tmp_path))
     with pytest.raises(DataMissingError, match="dyn data add dogs-vs-cats") as told:
         reproduce("tachet2018-table2", out=tmp_path)

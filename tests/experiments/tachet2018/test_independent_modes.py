@@ -16,7 +16,11 @@ def problem(**changes: Any) -> Problem:
     sections = {
         "dataset": {"kind": "points", "x": [[1.0, 0.0], [0.0, 2.0]], "y": [1, -1]},
         "architecture": {"kind": "two_layer", "width": 3},
-        "initialization": {"kind": "independent_modes", "y": [[0.2, 0.3], [0.4]], "z": [[0.2, 0.1], [0.5]]},
+        "initialization": {
+            "kind": "independent_modes",
+            "y": [[0.2, 0.3], [0.4]],
+            "z": [[0.2, 0.1], [0.5]],
+        },
         "loss": {"kind": "logistic"},
     }
     return problem_of(**{**sections, **changes})
@@ -25,7 +29,9 @@ def problem(**changes: Any) -> Problem:
 def test_two_classes_start_as_asked() -> None:
     weights = problem().initial_parameters()
     x = np.array([[1.0, 0.0], [0.0, 2.0]])
-    np.testing.assert_allclose(weights["hidden_weight"] @ x.T, [[0.2, 0], [0.3, 0], [0, 0.4]], atol=1e-15)  # H2
+    np.testing.assert_allclose(
+        weights["hidden_weight"] @ x.T, [[0.2, 0], [0.3, 0], [0, 0.4]], atol=1e-15
+    )  # H2
     assert weights["output_weight"].tolist() == [0.2, 0.1, -0.5]  # H3
 
 
@@ -38,7 +44,9 @@ def test_deep_networks_have_positive_diagonals_for_both_classes() -> None:
     assert weights["weight_4"].tolist() == [[0.2, -0.3]]
 
 
-@pytest.mark.parametrize("optimizer", [{"kind": "gd"}, {"kind": "sgd", "batch_size": 1, "replacement": True}])
+@pytest.mark.parametrize(
+    "optimizer", [{"kind": "gd"}, {"kind": "sgd", "batch_size": 1, "replacement": True}]
+)
 def test_lemma_3_1_activity_and_signs_never_change(optimizer: dict[str, Any]) -> None:
     x = [[1.0, 0.4], [0.5, 1.0], [1.2, 1.1], [-1.0, -0.2], [-0.4, -0.4]]
     one = problem(

@@ -39,7 +39,9 @@ def elapsed(y, z, y0, z0, norm, label):
     A, B = y0 + label * norm * z0, y0 - label * norm * z0
     tau = np.log((y + label * norm * z) / A) if A else -np.log((y - label * norm * z) / B)
     a, b = A**2 / (4 * norm), B**2 / (4 * norm)
-    return quad(lambda x: 1 + np.exp(a * np.exp(2 * x) - b * np.exp(-2 * x)), 0, tau, epsrel=1e-12)[0]
+    return quad(lambda x: 1 + np.exp(a * np.exp(2 * x) - b * np.exp(-2 * x)), 0, tau, epsrel=1e-12)[
+        0
+    ]
 
 
 @pytest.mark.parametrize(("y0", "z0", "norm", "label"), STARTS)
@@ -50,6 +52,8 @@ def test_modes_are_the_closed_form_of_a3(y0, z0, norm, label):
     np.testing.assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-11)
     np.testing.assert_allclose(path.confidence, expit(label * path.u))
     for k in np.flatnonzero((path.y > 0) & (t > 0)) if y0 > 0 else ():
-        assert elapsed(path.y[k], path.z[k], y0, z0, norm, label) == pytest.approx(0.5 * norm * t[k], rel=1e-8)
+        assert elapsed(path.y[k], path.z[k], y0, z0, norm, label) == pytest.approx(
+            0.5 * norm * t[k], rel=1e-8
+        )
     if y0 <= 0:
         assert (path.y == y0).all()

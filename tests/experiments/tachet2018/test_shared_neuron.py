@@ -19,7 +19,9 @@ def winner(start):
 def test_the_three_trajectories_of_figure_3():
     """Times, confidences and invariants as measured in the notes with independent code."""
     starts = [(0.1, 0.1, 0.1), (0.2, 0.9, 0.2), (1.0, 0.0, -1.1)]
-    paths, zeros = zip(*(shared_neuron(np.linspace(0, 50, 501), np.array(start)) for start in starts), strict=True)
+    paths, zeros = zip(
+        *(shared_neuron(np.linspace(0, 50, 501), np.array(start)) for start in starts), strict=True
+    )
     np.testing.assert_allclose(zeros, [[np.inf, 1.623], [2.247, np.inf], [2.662, 0]], atol=5e-4)
     assert confidences(paths[0])[0, -1] == pytest.approx(0.9976, abs=5e-5)
     assert confidences(paths[1])[1, -1] == pytest.approx(0.9978, abs=5e-5)

@@ -30,17 +30,27 @@ def test_the_counterexample_to_theorem_d2():
     """lambda = 0.1, delta = 0.01, alpha0 = beta0 = z0 = 0.1: 0.6407 > 0.6129; the corrected bound is 0.6577 (notes)."""
     start = (0.1, 0.1, 0.1)
     end = stopping_points(0.01, start, 0.1)
-    printed, corrected = (theorem_d2(0.01, 0.1, start, end.z, printed=printed) for printed in (True, False))
+    printed, corrected = (
+        theorem_d2(0.01, 0.1, start, end.z, printed=printed) for printed in (True, False)
+    )
     assert end.rare == pytest.approx(0.6407, abs=5e-5)
     assert printed == pytest.approx(0.6129, abs=5e-5)
     assert corrected == pytest.approx(0.6577, abs=5e-5)
     assert printed < end.rare < corrected
-    assert simple_bound(0.01, 0.1) == pytest.approx(printed, rel=1e-14)  # a fair start: alpha0 = beta0
+    assert simple_bound(0.01, 0.1) == pytest.approx(
+        printed, rel=1e-14
+    )  # a fair start: alpha0 = beta0
     # the same by plain integration with an event
     event = lambda _, s: s[2] * s[0] - np.log(99)  # noqa: E731
     event.terminal = True
     path = solve_ivp(
-        lambda _, s: eq_8(s, 0.1), (0, 100), [0.1] * 3, method="DOP853", rtol=1e-12, atol=1e-14, events=event
+        lambda _, s: eq_8(s, 0.1),
+        (0, 100),
+        [0.1] * 3,
+        method="DOP853",
+        rtol=1e-12,
+        atol=1e-14,
+        events=event,
     )
     np.testing.assert_allclose([end.alpha, end.beta, end.z], path.y[:, -1], rtol=1e-9)
 

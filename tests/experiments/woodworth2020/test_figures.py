@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.woodworth2020.regression import draw_samples, errors
-from dynamics_cli._bundled.experiments.woodworth2020.theory.minimum_q import minimum_l1, minimum_l2, minimum_q, q
+from dynamics_cli._bundled.experiments.woodworth2020.theory.minimum_q import (
+    minimum_l1,
+    minimum_l2,
+    minimum_q,
+    q,
+)
 from scipy.integrate import quad
 from scipy.optimize import brentq, minimize
 
@@ -13,7 +18,9 @@ from scipy.optimize import brentq, minimize
 def small_problem() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
     X = rng.standard_normal((4, 9))
-    return X, X[:, 0] - X[:, 1] + 0.3 * rng.standard_normal(4)  # as many entries as samples in the L1 limit
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.standard_normal(
+        4
+    )  # as many entries as samples in the L1 limit
 
 
 @pytest.mark.parametrize("depth", [2, 3, 5])

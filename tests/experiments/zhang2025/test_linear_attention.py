@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from dynamics_cli._bundled.experiments.zhang2025.architectures.linear_attention import LinearAttention
+from dynamics_cli._bundled.experiments.zhang2025.architectures.linear_attention import (
+    LinearAttention,
+)
 from dynamics_cli._bundled.experiments.zhang2025.datasets.in_context import InContextRegression
 
 from dynamics_cli.kinds import FreshStreams, Streams
@@ -14,7 +16,9 @@ D, N, H, STREAMS = 3, 6, 2, Streams(4)
 
 
 def sequences(features: str = "tokens", **keys: object) -> InContextRegression:
-    return InContextRegression(n=40, context=N, eigenvalues=[0.5, 0.3, 0.2], features=features, n_test=30, **keys)
+    return InContextRegression(
+        n=40, context=N, eigenvalues=[0.5, 0.3, 0.2], features=features, n_test=30, **keys
+    )
 
 
 def full(X: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -26,15 +30,22 @@ def full(X: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
             K = torch.cat([weights["weight_key"][i], weights["weight_key_label"][i][:, None]], 1)
             KQ[:, :D] = K.T @ weights["weight_query"][i]
         else:
-            KQ[:D, :D], KQ[D, :D] = weights["weight_key_query"][i], weights["weight_key_query_label"][i]
+            KQ[:D, :D], KQ[D, :D] = (
+                weights["weight_key_query"][i],
+                weights["weight_key_query_label"][i],
+            )
         V[D] = torch.cat([weights["weight_value_input"][i], weights["weight_value"][i]])
         scores = X @ KQ.T @ X.mT  # (n, queries, keys)
         total = total + (scores @ X @ V.T)[:, -1, -1]
     return total
 
 
-@pytest.mark.parametrize("keys", [{}, {"key_query": "separate"}, {"key_query": "separate", "rank": 1}])
-def test_outputs_and_gradients_are_those_of_attention_on_all_tokens(keys: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "keys", [{}, {"key_query": "separate"}, {"key_query": "separate", "rank": 1}]
+)
+def test_outputs_and_gradients_are_those_of_attention_on_all_tokens(
+    keys: dict[str, object],
+) -> None:
     x, short = (torch.tensor(sequences(form).samples(STREAMS).x) for form in ("tokens", "moments"))
     model = LinearAttention(heads=H, **keys).build(short.shape[1]).double()
     torch.manual_seed(0)
@@ -53,9 +64,13 @@ def test_with_blocks_at_0_it_is_a_regression_on_cubic_features(key_query: str) -
     net = LinearAttention(heads=H, key_query=key_query)
     moments, cubic = (sequences(form).samples(STREAMS) for form in ("moments", "cubic"))
     rng = np.random.default_rng(0)
-    weights = {name: rng.standard_normal(shape) * (not name.endswith(("_label", "_input")))
-               for name, shape in net.shapes(moments.d).items()}  # fmt: skip
-    np.testing.assert_allclose(net.evaluation(weights, moments.d)(moments.x), cubic.x @ net.regression(weights).ravel())
+    weights = {
+        name: rng.standard_normal(shape) * (not name.endswith(("_label", "_input")))
+        for name, shape in net.shapes(moments.d).items()
+    }
+    np.testing.assert_allclose(
+        net.evaluation(weights, moments.d)(moments.x), cubic.x @ net.regression(weights).ravel()
+    )
     np.testing.assert_array_equal(moments.y, cubic.y)
 
 
@@ -70,7 +85,11 @@ def test_sequences_are_a_regression_in_context() -> None:
         np.testing.assert_allclose(np.einsum("nd,nd->n", w, X[:, -1, :D]), y, atol=1e-9)
         np.testing.assert_allclose(np.cov(w.T), np.eye(D), atol=1e-9)
     np.testing.assert_allclose(np.linalg.eigvalsh(data.covariance(STREAMS)), [0.2, 0.3, 0.5])
-    many = InContextRegression(n=20000, context=1, eigenvalues=[0.5, 0.3, 0.2]).samples(STREAMS).x.reshape(-1, 4)[:, :D]
+    many = (
+        InContextRegression(n=20000, context=1, eigenvalues=[0.5, 0.3, 0.2])
+        .samples(STREAMS)
+        .x.reshape(-1, 4)[:, :D]
+    )
     np.testing.assert_allclose(np.cov(many.T), data.covariance(STREAMS), atol=0.01)
     fresh = sequences("moments").fresh(FreshStreams(STREAMS.seed, 3), 7)
     assert fresh.x.shape == (7, (D + 1) ** 2 + D)

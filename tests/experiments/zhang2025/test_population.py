@@ -24,7 +24,10 @@ def test_losses_are_those_of_many_sequences() -> None:
     data = InContextRegression(n=200_000, context=5, eigenvalues=[0.7, 0.3], features="cubic")
     samples, covariance = data.samples(Streams(1)), data.covariance(Streams(1))
     rng = np.random.default_rng(2)
-    start = {"weight_value": np.ones((1, 1)), "weight_key_query": 0.1 * rng.standard_normal((1, 2, 2))}
+    start = {
+        "weight_value": np.ones((1, 1)),
+        "weight_key_query": 0.1 * rng.standard_normal((1, 2, 2)),
+    }
     (loss,), _ = descent(start, covariance, 5, 0.1, np.array([0]))
     measured = np.mean((samples.x @ start["weight_key_query"].ravel() - samples.y) ** 2)
     assert loss == pytest.approx(measured, rel=0.02)  # the standard error is 0.5 %
@@ -43,7 +46,9 @@ def test_saddles_are_printed_and_stationary() -> None:
         start = {"weight_value": v[:m, None], "weight_key": heads, "weight_query": heads}
         losses, M = descent(start, np.diag(LAMBDA), N, 0.02, np.array([0, 50]))
         np.testing.assert_allclose(losses, PRINTED[m], atol=1e-8)
-        np.testing.assert_allclose(strengths(M[-1], np.diag(LAMBDA), N), np.arange(4) < m, atol=1e-9)
+        np.testing.assert_allclose(
+            strengths(M[-1], np.diag(LAMBDA), N), np.arange(4) < m, atol=1e-9
+        )
 
 
 def test_a_head_along_an_eigenvector_follows_the_scalar_equation() -> None:

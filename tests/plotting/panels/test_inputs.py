@@ -10,7 +10,10 @@ from dynamics_cli.plotting.panels import inputs
 from dynamics_cli.plotting.scene import tint
 from dynamics_cli.plotting.style import PALETTE
 
-VALUES = st.lists(st.floats(-1e8, 1e8).filter(lambda v: v == 0 or abs(v) > 1e-9) | st.just(float("nan")), max_size=5)
+VALUES = st.lists(
+    st.floats(-1e8, 1e8).filter(lambda v: v == 0 or abs(v) > 1e-9) | st.just(float("nan")),
+    max_size=5,
+)
 
 
 @given(left=VALUES, right=VALUES)

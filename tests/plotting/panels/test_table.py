@@ -7,7 +7,10 @@ import pytest
 from dynamics_cli.plotting.panels.table import table_figure
 
 HEADER = ["claim", "paper", "measured"]
-ROWS = [["aligned with $D_+$", "> 0.99", "0.999"], ["a sentence of some words", "0.5", "\u22120.51"]]
+ROWS = [
+    ["aligned with $D_+$", "> 0.99", "0.999"],
+    ["a sentence of some words", "0.5", "\u22120.51"],
+]
 
 
 def test_cells_hold_their_text_and_do_not_overlap():
