@@ -54,8 +54,10 @@ from dynamics_cli.reproduction.claims import (
     more_than,
     most,
     near,
+    presupposing,
     printed,
     theory,
+    undecided,
 )
 from dynamics_cli.reproduction.figure import Evidence, Figure, Runs, Variant, Wanted, by_id
 from dynamics_cli.runs.run import Run

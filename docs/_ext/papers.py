@@ -18,7 +18,7 @@ from dynamics_cli._bundled.experiments.index import PAPERS
 from markup import folded, gallery, inline, table, toctree, write_changed
 
 from dynamics_cli.reproduction.audit import Audit, read_audit
-from dynamics_cli.reproduction.claims import KINDS, ClaimOverSeeds, summary
+from dynamics_cli.reproduction.claims import DEPENDS, KINDS, ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import (
     AUDIT,
     SEEDS,
@@ -40,7 +40,6 @@ ROOT = DOCS.parent
 FIGURES = DOCS / "figures"
 KEPT = (".png", ".csv")
 """Endings of the files of a figure that are committed; its PDF would double the size of the repository."""
-DEPENDS = "depends on the seed"
 PROVENANCE = ("started", "versions", "commit", "threads", "seconds")
 """Entries of `provenance` that are committed: the others name the machine, or the time that each run took."""
 
@@ -147,13 +146,19 @@ def claims_of(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
 
 
 def counts(claims: Sequence[ClaimOverSeeds]) -> list[str]:
-    """Return the cells `25 of 26`, `1 of 1` of claims and theory."""
+    """Return the cells `25 of 26`, `1 of 1` of claims and theory; claims that are not decided do not count."""
     cells = []
     for kind in KINDS:
-        verdicts = [claim.verdict for claim in claims if claim.first.kind == kind]
-        held = verdicts.count("reproduced")
-        said = "reproduced" if held == len(verdicts) else "partly" if held else "not reproduced"
-        cells.append(badge(said, f"{held} of {len(verdicts)}") if verdicts else "–")
+        of_kind = [claim for claim in claims if claim.first.kind == kind]
+        held = sum(claim.verdict == "reproduced" for claim in of_kind)
+        missed = sum(claim.missed for claim in of_kind)
+        if held + missed == 0:
+            cells.append("–")
+            continue
+        said = "partly" if held else "not reproduced"
+        if not missed:
+            said = "reproduced"
+        cells.append(badge(said, f"{held} of {held + missed}"))
     return cells
 
 
@@ -170,6 +175,8 @@ def judged(claim: ClaimOverSeeds) -> str:
     shown = badge(
         claim.verdict if claim.verdict.endswith("reproduced") else "partly", claim.verdict
     )
+    if claim.first.note:
+        return f"{shown} [{inline(claim.first.note)}]{{.below}}"
     if claim.first.kind == "theory":
         return f"{shown} (theory)"
     return f"{shown} [{claim.count or 'on one seed'}]{{.below}}"
@@ -276,10 +283,10 @@ def _verdicts(claims: Sequence[ClaimOverSeeds]) -> Iterator[str]:
     if not claims:
         return
     held = [claim for claim in claims if claim.verdict == "reproduced"]
-    missed = [claim for claim in claims if claim.verdict != "reproduced"]
-    yield f"**{len(held)} of {len(claims)}** claims reproduced."
-    if missed:
-        yield _claims_table(missed)
+    others = [claim for claim in claims if claim.verdict != "reproduced"]
+    yield f"**{summary(claims)}.**"
+    if others:
+        yield _claims_table(others)
     if held:
         yield folded(f"{plural(len(held), 'reproduced claim')}", _claims_table(held))
 
@@ -417,22 +424,12 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
         ]
         for key, entry in PAPERS.items()
     ]
-    missed, depending = (
-        [
-            [
-                inline(claim.first.statement),
-                f"[{name}]({key}.md#{name})",
-                inline(claim.first.expected),
-                claim.shown,
-                f"{claim.count or 'one'} [notes]({key}.md#{key}-notes)",
-            ]
-            for key, entry in PAPERS.items()
-            for name in entry.figures
-            for claim in claims.get(name, [])
-            if claim.verdict == verdict
-        ]
-        for verdict in ("not reproduced", DEPENDS)
-    )
+    missed = _with_verdict(claims, "not reproduced")
+    depending = _with_verdict(claims, DEPENDS)
+    not_decided = [
+        *_with_verdict(claims, "premise not met"),
+        *_with_verdict(claims, "undecided"),
+    ]
     outcome = [
         f"[{name}]({document['paper']}.md#{name})"
         for name, document in made.items()
@@ -463,9 +460,38 @@ def front_page(made: Mapping[str, dict[str, Any]]) -> str:
             table(["claim", "figure", "expected", "median", "seeds"], depending, "claims missed"),
             "## Claims that are not reproduced",
             table(["claim", "figure", "expected", "measured", "seeds"], missed, "claims missed"),
+            *_not_decided(not_decided),
             toctree(f"{short(key, entry)} <{key}>" for key, entry in PAPERS.items()),
         ]
     )
+
+
+def _not_decided(rows: list[list[str]]) -> list[str]:
+    """Return a heading and a table of claims that count neither way; nothing without any."""
+    if not rows:
+        return []
+    header = ["claim", "figure", "expected", "measured", "why"]
+    return ["## Claims that are not decided", table(header, rows, "claims missed")]
+
+
+def _with_verdict(claims: Mapping[str, Sequence[ClaimOverSeeds]], verdict: str) -> list[list[str]]:
+    """Return a row for each claim of a verdict; `claims` holds those of figures by their ids."""
+    rows = []
+    for key, entry in PAPERS.items():
+        for name in entry.figures:
+            for claim in claims.get(name, []):
+                if claim.verdict == verdict:
+                    reason = inline(claim.first.note) if claim.first.note else claim.count or "one"
+                    rows.append(
+                        [
+                            inline(claim.first.statement),
+                            f"[{name}]({key}.md#{name})",
+                            inline(claim.first.expected),
+                            claim.shown,
+                            f"{reason} [notes]({key}.md#{key}-notes)",
+                        ]
+                    )
+    return rows
 
 
 # Sphinx --------------------------------------------------------------------------------------------------------------

@@ -237,9 +237,12 @@ class Minibatch(Descent):
         if dataset is None:
             return
         if not dataset.endless:
-            able = alternatives(
-                [repr(name) for name, cls in all_kinds("dataset").items() if cls.endless]
-            )  # type: ignore[attr-defined]
+            endless = [
+                repr(name)
+                for name, cls in all_kinds("dataset").items()
+                if cls.endless  # type: ignore[attr-defined]
+            ]
+            able = alternatives(endless)
             yield (
                 ("optimizer", "samples"),
                 f"fresh needs dataset.kind {able}; {dataset.kind} has only its own samples",

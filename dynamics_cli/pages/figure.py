@@ -42,6 +42,14 @@ def documents_of(paper: str) -> dict[str, Path]:
     }
 
 
+CLASSES = {
+    "reproduced": "reproduced",
+    "premise not met": "undecided",
+    "undecided": "undecided",
+}
+"""Verdict -> class of its cell, `failed` by default."""
+
+
 def add_paper(page: Page, key: str) -> None:
     """Add a paper: how its claims came out, errata and choices from its notes, and every figure that was reproduced.
 
@@ -163,9 +171,8 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     header += ["seeds"] if seeds > 1 else []
     rows = []
     for claim in claims:
-        said = tag(
-            "td", claim.verdict, class_="reproduced" if claim.verdict == "reproduced" else "failed"
-        )
+        note = tag("div", claim.first.note) if claim.first.note else None
+        said = tag("td", claim.verdict, note, class_=CLASSES.get(claim.verdict, "failed"))
         cells = [
             Html(in_html(claim.first.statement)),
             claim.first.source,

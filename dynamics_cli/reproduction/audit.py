@@ -7,16 +7,20 @@ figure; evidence and claims stay the figure's own.
 from __future__ import annotations
 
 import fnmatch
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.kinds import Descent
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.document import AUDIT
 from dynamics_cli.reproduction.figure import Figure, Wanted
@@ -25,6 +29,7 @@ from dynamics_cli.reproduction.reproduce import chosen_figure
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import plan_run
 from dynamics_cli.training.signals import Interrupted
 
@@ -32,6 +37,8 @@ STILL = 1e-12
 """Share of a step, or of the time of a flow, after which nothing has been trained."""
 EARLY = 100
 """The early part of a run is its length over this."""
+SLOW = 100.0
+"""A slow network moves by its step over this, along the same axis of time."""
 SCALE = 100.0
 """Factor of the initial weights under another scale."""
 MUST_FAIL = ("untrained", "linear", "decay")
@@ -47,10 +54,41 @@ def _still(config: RunConfig) -> list[str]:
 def _early(config: RunConfig) -> list[str]:
     if shorter := _shorter(config, 1 / EARLY):
         return shorter
-    epochs = (
-        ["optimizer.epochs=null"] if getattr(config.optimizer, "epochs", None) is not None else []
-    )
-    return [*epochs, f"optimizer.iterations={max(1, plan_run(config).needs.iterations // EARLY)}"]
+    iterations = max(1, plan_run(config).needs.iterations // EARLY)
+    return [*_no_epochs(config), f"optimizer.iterations={iterations}"]
+
+
+def _one_step(config: RunConfig) -> list[str]:
+    if not isinstance(config.optimizer, Descent):
+        return []
+    return [*_no_epochs(config), "optimizer.iterations=1"]
+
+
+def _no_epochs(config: RunConfig) -> list[str]:
+    """Return the change that lets iterations be given."""
+    counts_epochs = getattr(config.optimizer, "epochs", None) is not None
+    return ["optimizer.epochs=null"] if counts_epochs else []
+
+
+def _slow(config: RunConfig) -> list[str]:
+    """Return factors of the steps of all weights: `lr`, by which time is counted, stays."""
+    if not isinstance(config.optimizer, Descent):
+        return []
+    given = config.optimizer.layer_lr or {}
+    factors = {name: given.get(name, 1.0) / SLOW for name in build_problem(config).shapes}
+    return [f"optimizer.layer_lr={json.dumps(factors)}"]
+
+
+def _random_features(config: RunConfig) -> list[str]:
+    """Return the names of all trained weights but those of the first layer."""
+    network = config.architecture
+    names = list(build_problem(config).shapes)
+    first = {names[0], names[0].replace("weight", "bias")}
+    trained = network.train or names
+    others = [name for name in trained if name not in first]
+    if network.players or not others or not first.intersection(trained):
+        return []
+    return [f"architecture.train={json.dumps(others)}"]
 
 
 def _shorter(config: RunConfig, share: float) -> list[str]:
@@ -89,7 +127,10 @@ def _depth(config: RunConfig) -> int:
 
 NULLS: dict[str, Change] = {
     "untrained": _still,
+    "one_step": _one_step,
     "early": _early,
+    "slow": _slow,
+    "random_features": _random_features,
     "shuffled": lambda config: ["dataset.random_labels=1.0"],
     "larger": lambda config: [
         f"initialization.rescale={SCALE!r}",
@@ -188,15 +229,17 @@ def audit(
 ) -> Audit:
     """Check which claims of figures hold under nulls.
 
-    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training
-    (early), permuted labels (shuffled), initial weights times and divided by 100 (larger, smaller; a larger flow of L
-    layers ends 100^(2L-2) times earlier, as it is that much faster), linear activations (linear), weight decay without
-    the gradient (decay). A claim that holds untrained says nothing about training. A dash stands where a null does not
-    apply, or where the claim is not reproduced anyway.
+    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), one update (one_step), a
+    hundredth of the training (early), updates divided by 100 on the same axis of time (slow), a first layer that is
+    not trained (random_features), permuted labels (shuffled), initial weights times and divided by 100 (larger,
+    smaller; a larger flow of L layers ends 100^(2L-2) times earlier, as it is that much faster), linear activations
+    (linear), weight decay without the gradient (decay). A claim that holds untrained says nothing about training. A
+    dash stands where a null changes nothing or does not apply, or where the claim is not reproduced anyway.
 
     Args:
         figure: its id, such as `boursier2022-fig2`.
-        nulls: untrained, early, shuffled, larger, smaller, linear, decay, or a null of the figure (default: all).
+        nulls: untrained, one_step, early, slow, random_features, shuffled, larger, smaller, linear, decay, or a null
+            of the figure (default: all).
         preset: as for `reproduce`.
         overrides: as for `reproduce`; the nulls change them further.
         out: folder of the JSON files (default: outputs/figures).
@@ -239,10 +282,23 @@ def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted]
         try:
             before = load_config(path, run.overrides)
             changed[role] = replace(run, overrides=(*run.overrides, *change(before)))
-            same = same and load_config(path, changed[role].overrides) == before
+            after = load_config(path, changed[role].overrides)
         except ConfigError as error:
             return str(error).splitlines()[-1].strip()
-    return "it changes no run of this figure" if same else changed
+        same = same and _same_run(before, after)
+    return "no null: it changes no run of this figure" if same else changed
+
+
+def _same_run(before: RunConfig, after: RunConfig) -> bool:
+    """Return whether two configs give the same run; a permutation of equal labels changes nothing."""
+    if before == after:
+        return True
+    if before.model_copy(update={"dataset": after.dataset}) != after:
+        return False
+    samples = [build_problem(config).dataset for config in (before, after)]
+    return all(
+        np.array_equal(getattr(samples[0], name), getattr(samples[1], name)) for name in "xy"
+    )
 
 
 def _claims(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -> list[Claim]:

@@ -20,12 +20,16 @@ Kind = Literal["claim", "theory"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """In the order of tables."""
 _LARGEST = sys.float_info.max
-Verdict = Literal["reproduced", "not reproduced"]
+Verdict = Literal["reproduced", "not reproduced", "premise not met", "undecided"]
+DECIDED: tuple[Verdict, ...] = ("reproduced", "not reproduced")
+"""The verdicts that a tally counts; the others count neither way."""
+DEPENDS = "depends on the seed"
+"""The verdict over seeds where the share of them may lie on either side of one half."""
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution, for intervals of 95 %."""
 FEWEST_SEEDS = 4
 """Fewer seeds cannot decide: even if a claim comes out in all three, Wilson's interval reaches below one half."""
-MARKS = {"reproduced": "✓", "not reproduced": "✗"}
+MARKS = {"reproduced": "✓", "not reproduced": "✗", "premise not met": "–"}
 PER_SEED = ("measured", "verdict", "low", "high")
 """Fields of a claim that another seed may change."""
 
@@ -139,10 +143,15 @@ class Claim:
     """Why no null of `dyn audit` can make it fail, in a sentence; empty of claims that some null must make fail."""
     of_draw: bool = False
     """Whether the expected number belongs to a released draw: other seeds do not decide it."""
+    note: str = ""
+    """Why the claim is not decided: the premise that the runs do not meet, or what would decide it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return asdict(self)
+        """Return the fields by name, without an empty note."""
+        document = asdict(self)
+        if not self.note:
+            del document["note"]
+        return document
 
 
 def claim(
@@ -195,6 +204,23 @@ def theory(
     return replace(claim(id, statement, source, expected, measured), kind="theory")
 
 
+def presupposing(claim: Claim, premise: str, expected: Interval, measured: SupportsFloat) -> Claim:
+    """Return a claim that only says something where its premise is met.
+
+    `premise` is a sentence; `expected` and `measured` are the range that it asks for and the
+    number that the runs have. Outside of the range the verdict is `premise not met`.
+    """
+    if expected.holds(float(measured)):
+        return claim
+    note = f"{premise}: {expected} is asked for, {float(measured):.3g} is given"
+    return replace(claim, verdict="premise not met", note=note)
+
+
+def undecided(claim: Claim, because: str) -> Claim:
+    """Return a claim that the runs at hand cannot decide; the sentence `because` says what could."""
+    return replace(claim, verdict="undecided", note=because)
+
+
 @dataclass(frozen=True)
 class ClaimOverSeeds:
     """A claim as each of several seeds gave it: the seeds that the configs name, then those plus 1, 2, ..."""
@@ -207,35 +233,45 @@ class ClaimOverSeeds:
         return self.each[0]
 
     @property
+    def decided(self) -> tuple[Claim, ...]:
+        """The claims of the seeds that decide it, which is each unless a premise is not met."""
+        return tuple(claim for claim in self.each if claim.verdict in DECIDED)
+
+    @property
     def held(self) -> int:
         """Number of seeds in which the claim came out."""
-        return sum(claim.verdict == "reproduced" for claim in self.each)
+        return sum(claim.verdict == "reproduced" for claim in self.decided)
 
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of Wilson (1927) for the share of seeds in which the claim comes out."""
-        n, share = len(self.each), self.held / len(self.each)
-        centre, half = (
-            share + Z**2 / (2 * n),
-            Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2),
-        )
-        return max(0.0, (centre - half) / (1 + Z**2 / n)), min(
-            1.0, (centre + half) / (1 + Z**2 / n)
-        )
+        n = len(self.decided)
+        if n == 0:
+            return 0.0, 1.0
+        share = self.held / n
+        centre = share + Z**2 / (2 * n)
+        half = Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2)
+        scale = 1 + Z**2 / n
+        return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
 
     @property
     def verdict(self) -> str:
         """The verdict of one seed, or over several.
 
-        `reproduced` when the whole interval lies above one half, `not reproduced` when it lies below, otherwise
-        `depends on the seed`.
+        `reproduced` when the whole interval lies above one half, `not reproduced` when it lies
+        below, otherwise `depends on the seed`; the first seed's where no seed decides.
         """
-        if len(self.each) == 1:
+        if len(self.each) == 1 or not self.decided:
             return self.first.verdict
         low, high = self.interval
-        return (
-            "reproduced" if low > 0.5 else "not reproduced" if high < 0.5 else "depends on the seed"
-        )
+        if low > 0.5:
+            return "reproduced"
+        return "not reproduced" if high < 0.5 else DEPENDS
+
+    @property
+    def missed(self) -> bool:
+        """Whether the claim is decided and did not come out on every count."""
+        return self.verdict in {"not reproduced", DEPENDS}
 
     @property
     def measured(self) -> float | None:
@@ -253,12 +289,10 @@ class ClaimOverSeeds:
         """`9 of 10 (0.60 to 0.98)`; `of the released draw`; empty for a single seed."""
         if self.first.of_draw:
             return "of the released draw"
+        if len(self.each) == 1 or not self.decided:
+            return ""
         low, high = self.interval
-        return (
-            f"{self.held} of {len(self.each)} ({low:.2f} to {high:.2f})"
-            if len(self.each) > 1
-            else ""
-        )
+        return f"{self.held} of {len(self.decided)} ({low:.2f} to {high:.2f})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, its median and its verdict; with several seeds also the result of each."""
@@ -271,7 +305,8 @@ class ClaimOverSeeds:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
         """Return the claim that `as_dict` wrote."""
-        first = Claim(**{field.name: document[field.name] for field in fields(Claim)})
+        known = {field.name for field in fields(Claim)}
+        first = Claim(**{name: value for name, value in document.items() if name in known})
         return cls(tuple(replace(first, **of_seed) for of_seed in document.get("per_seed", [{}])))
 
 
@@ -320,36 +355,52 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
 
     Lines are at most `width` wide, by default as the terminal, where words allow it.
     """
-    width, lines = width or terminal_width(), []
+    width = width or terminal_width()
+    lines = []
     for claim in sorted(claims, key=lambda claim: KINDS.index(claim.first.kind)):
-        verdict = f"{claim.verdict} (theory)" if claim.first.kind == "theory" else claim.verdict
         measured = f"{'median' if len(claim.each) > 1 else 'measured'} {claim.shown}"
         details = [claim.first.source, f"expected {claim.first.expected}", measured]
-        details += [verdict] * (verdict != "reproduced") + [claim.count] * bool(claim.count)
-        below = wrapped(" · ".join(details), width - 2)
-        indented = [*wrapped(in_unicode(claim.first.statement), width - 2), *below]
-        lines += [
-            f"{'  ' if k else MARKS.get(claim.verdict, '?') + ' '}{line}"
-            for k, line in enumerate(indented)
-        ]
+        if claim.verdict != "reproduced":
+            suffix = " (theory)" if claim.first.kind == "theory" else ""
+            details.append(f"{claim.verdict}{suffix}")
+        details += filter(None, [claim.first.note, claim.count])
+
+        statement = wrapped(in_unicode(claim.first.statement), width - 2)
+        mark = MARKS.get(claim.verdict, "?")
+        lines.append(f"{mark} {statement[0]}")
+        below = [*statement[1:], *wrapped(" · ".join(details), width - 2)]
+        lines += [f"  {line}" for line in below]
     return "\n".join(lines)
 
 
 def summary(claims: Sequence[ClaimOverSeeds]) -> str:
-    """Return `7 of 8 claims reproduced on one seed, 2 of 2 of theory`."""
+    """Return `7 of 8 claims reproduced on one seed, 1 premise not met, 2 of 2 of theory`.
+
+    Claims that are not decided count neither way, and are told apart.
+    """
     stated, theory = ([claim for claim in claims if claim.first.kind == kind] for kind in KINDS)
     parts = []
     if stated or not theory:
-        parts.append(f"{_share(stated)} claim{'s' * (len(stated) != 1)} reproduced{_on(stated)}")
-    if depend := sum(claim.verdict == "depends on the seed" for claim in stated):
+        plural = "s" * (len(_counted(stated)) != 1)
+        parts.append(f"{_share(stated)} claim{plural} reproduced{_on(stated)}")
+    if depend := sum(claim.verdict == DEPENDS for claim in stated):
         parts.append(f"{depend} depend{'s' * (depend == 1)} on the seed")
     if theory:
         parts.append(f"{_share(theory)} of theory" + " reproduced" * (not stated))
+    for verdict in ("premise not met", "undecided"):
+        if count := sum(claim.verdict == verdict for claim in claims):
+            parts.append(f"{count} {verdict}")
     return ", ".join(parts)
 
 
+def _counted(claims: Sequence[ClaimOverSeeds]) -> list[ClaimOverSeeds]:
+    """Return the claims that count: those that are reproduced, and those that are missed."""
+    return [claim for claim in claims if claim.verdict == "reproduced" or claim.missed]
+
+
 def _share(claims: Sequence[ClaimOverSeeds]) -> str:
-    return f"{sum(claim.verdict == 'reproduced' for claim in claims)} of {len(claims)}"
+    held = sum(claim.verdict == "reproduced" for claim in claims)
+    return f"{held} of {len(_counted(claims))}"
 
 
 def _on(claims: Sequence[ClaimOverSeeds]) -> str:

@@ -39,10 +39,9 @@ def distances(run: kit.Run) -> dict[str, float]:
         for x in (samples.x, samples.x_test)
     )
     values, U = np.linalg.eigh(J @ J.T)
-    contraction, t = (
-        run.config.optimizer.lr * alpha**2 * values / n,
-        np.asarray(run.snapshot_iterations),
-    )  # type: ignore[attr-defined]
+    lr: float = run.config.optimizer.lr  # type: ignore[attr-defined]
+    contraction = lr * alpha**2 * values / n
+    t = np.asarray(run.snapshot_iterations)
     small = np.minimum(
         np.maximum(contraction, 1e-14), 0.5
     )  # exact sums of powers where 1 - contraction loses digits

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.cli import main
-from dynamics_cli.config import load_config
+from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.reproduction import audit, reproduce
 from dynamics_cli.reproduction.claims import at_most, claim
@@ -111,6 +111,36 @@ def test_nulls_change_steps_lengths_and_times(
     assert getattr(after.optimizer, key) == pytest.approx(
         share * getattr(before.optimizer, key), rel=1e-9
     )
+
+
+def test_nulls_of_steps_and_layers() -> None:
+    path = CONFIGS / "boursier2022" / "orthogonal.yaml"
+    before = load_config(path)
+
+    def under(null: str) -> RunConfig:
+        return load_config(path, audit.NULLS[null](before))
+
+    assert under("one_step").optimizer.count(1) == 1
+    slow = under("slow").optimizer
+    assert (slow.lr, set(slow.layer_lr.values())) == (before.optimizer.lr, {0.01})
+    assert under("random_features").architecture.train == ["output_weight"]
+    flow = load_config(CONFIGS / "boursier2022" / "orthogonal_flow.yaml")
+    assert [audit.NULLS[null](flow) for null in ("one_step", "slow")] == [[], []]
+
+
+def test_equal_labels_leave_no_null_by_permutation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: _figure(_final_loss))
+    short = ["optimizer.iterations=20"]
+    for labels, reason in (
+        ("[1.0, 1.0]", "no null: it changes no run of this figure"),
+        ("[-1.0, 1.0]", ""),
+    ):
+        changes = [*short, f"dataset.y={labels}"]
+        done = audit.audit("any", nulls=["shuffled"], overrides=changes)
+        assert done.outcomes[0].reason == reason
 
 
 def test_networks_are_linear_and_decay_alone(tmp_path: Path) -> None:

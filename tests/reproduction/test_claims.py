@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,13 +20,17 @@ from dynamics_cli.reproduction.claims import (
     at_least,
     at_most,
     claim,
+    claims_table,
     exactly,
     less_than,
     more_than,
     most,
     near,
     over_seeds,
+    presupposing,
+    summary,
     theory,
+    undecided,
 )
 from dynamics_cli.runs.store.sealed import seal
 
@@ -112,3 +117,30 @@ def test_numbers_have_the_digits_that_are_compared(
     measured: float | None, low: float | None, high: float | None, seen: str
 ) -> None:
     assert as_compared(measured, low, high) == seen
+
+
+def test_claims_that_are_not_decided_count_neither_way() -> None:
+    held = claim("a", "a", "s", at_most(1.0), 0.0)
+    missed = claim("b", "b", "s", at_most(1.0), 2.0)
+    met = presupposing(held, "lambda <= 1", at_most(1.0), 0.5)
+    unmet = presupposing(held, "lambda <= 1", at_most(1.0), 2.0)
+    open_ = undecided(missed, "the preset `full` decides")
+    assert met == held
+    assert (unmet.verdict, unmet.note) == (
+        "premise not met",
+        "lambda <= 1: <= 1 is asked for, 2 is given",
+    )
+    over = over_seeds([[replace(one, id=str(k)) for k, one in enumerate([held, unmet, open_])]])
+    assert summary(over) == "1 of 1 claim reproduced on one seed, 1 premise not met, 1 undecided"
+    assert [one.missed for one in over] == [False, False, False]
+    told = claims_table(over, width=200)
+    assert "– a" in told
+    assert "premise not met · lambda <= 1: <= 1 is asked for, 2 is given" in told
+    assert "undecided · the preset `full` decides" in told
+
+    # the share of seeds is over those that decide
+    (several,) = over_seeds([[held]] * 5 + [[unmet]] * 3)
+    assert (several.count, several.verdict) == ("5 of 5 (0.57 to 1.00)", "reproduced")
+    (never,) = over_seeds([[unmet]] * 4)
+    assert (never.count, never.verdict) == ("", "premise not met")
+    assert ClaimOverSeeds.from_dict(never.as_dict()) == never
