@@ -146,7 +146,7 @@ def sweep(
 ) -> Sweep:
     """Train a config over a grid and several seeds.
 
-    The grid is the section `sweep` of the config (keys grid, let, seeds, record), options, or both; an option
+    The grid is the section `sweep` of the config (keys grid, let, seeds, record, labels), options, or both; an option
     replaces the values that the section has for a setting. Jobs of equal shape are trained together, the others in
     processes of their own. The same sweep again skips jobs that are done; a job that fails does not stop the others.
 
@@ -246,6 +246,7 @@ def plan_sweep(
         let={key: str(text) for key, text in expressions.items()},
         seeds=section.seeds if seeds is None else seeds,
         record=record or section.record,
+        labels=section.labels,
         messages=messages,
         **settings,
     )
@@ -347,6 +348,7 @@ def plot(
     measure: str | None = None,
     where: Mapping[str, Any] | None = None,
     log: LogAxes | None = None,
+    labels: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Any:
@@ -361,7 +363,8 @@ def plot(
         at: an iteration to show (default: several states in one picture); in Python also a list of them.
         measure: of a sweep, the final number to draw (default: the first measure of the config, or final_loss).
         where: of a sweep, only jobs with this setting; in Python `{"optimizer.lr": 0.1}`.
-        log: which axes are logarithmic (default: those that this suits).
+        log: which axes are logarithmic, c the colours of a phase diagram (default: those that this suits).
+        labels: what a setting, a measure, `loss` or `iteration` is called in pictures; in Python `{"optimizer.lr": "η"}`.
         out: folder of the pictures (default: plots in the run directory); in Python nothing is written by default.
         formats: format of the files.
 
@@ -374,7 +377,7 @@ def plot(
     """
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
-    options: dict[str, Any] = {"measure": measure, "where": where, "log": log}
+    options: dict[str, Any] = {"measure": measure, "where": where, "log": log, "labels": labels}
     drawn = {}
     for stem, figure in pictures(open_any(run), panels, iterations, **options):
         drawn[stem] = figure
@@ -413,6 +416,7 @@ def pictures(
     measure: str | None = None,
     where: Mapping[str, Any] | None = None,
     log: LogAxes | None = None,
+    labels: Mapping[str, str] | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
     """Draw what `open_any` gives, one picture after the other, each with the name of its file; see `plot`.
@@ -428,10 +432,12 @@ def pictures(
     if isinstance(opened, Run | list) and where:
         raise UsageError("where goes with the table of a sweep; a run has none")
     if isinstance(opened, list):
-        yield from _overlays(opened, panels, log)
+        yield from _overlays(opened, panels, log, labels or {})
     elif isinstance(opened, Run):
         from dynamics_cli.analysis import check_panel, draw_panel, panels_of, states_of
+        from dynamics_cli.runs.titles import check_labels
 
+        check_labels(labels or {}, ["loss", "iteration", "time", *opened.measures])
         # all is checked before the first picture, so that there is none of a damaged run
         for name in panels:
             check_panel(opened, name, log)
@@ -440,21 +446,26 @@ def pictures(
             for state in states:
                 yield (
                     (name if state is None else f"{name}-{state}"),
-                    draw_panel(opened, name, state, log),
+                    draw_panel(opened, name, state, log, labels or {}),
                 )
     else:
         from dynamics_cli.sweeps.pictures import SweepTable, draw_named
 
-        yield from draw_named(SweepTable(opened, log, where=where or {}), panels, measure)
+        table = SweepTable(opened, log, where=where or {}, labels=labels or {})
+        yield from draw_named(table, panels, measure)
 
 
 def _overlays(
-    runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None
+    runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None, labels: Mapping[str, str]
 ) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.analysis.overlay import overlaid, overlay_chart
     from dynamics_cli.plotting.chart import draw_charts
+    from dynamics_cli.runs.compare import settings_that_differ
+    from dynamics_cli.runs.titles import check_labels
 
     known = overlaid(runs)
+    settings = [key for run in runs for key in settings_that_differ(runs[0].config, run.config)]
+    check_labels(labels, dict.fromkeys([*known, "iteration", *settings]))
     for name in panels:
         if name not in known:
             raise UsageError(
@@ -465,7 +476,7 @@ def _overlays(
     for name in dict.fromkeys(panels) or known:
         yield (
             f"{runs[0].config.name}-{name}-{digits}",
-            draw_charts([overlay_chart(runs, name, log)]),
+            draw_charts([overlay_chart(runs, name, log, labels)]),
         )
 
 

@@ -14,7 +14,7 @@ from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import density as density_of
 from dynamics_cli.measures.spectra import leading_directions, singular_values
-from dynamics_cli.plotting.chart import Chart, Level, Line, look
+from dynamics_cli.plotting.chart import Chart, Level, Line, Reference, look
 from dynamics_cli.plotting.layout import format_number
 from dynamics_cli.plotting.panels.neurons import SIGN_NAMES, SIGN_ROLES
 from dynamics_cli.runs.run import Run, columns_of, measured, recorded
@@ -162,7 +162,8 @@ def _measure(view: View, name: str) -> Chart:
         lines=lines,
         ylabel=called(name),
         log=view.log,
-        levels=dict([bound] if bound else []),
+        linear=is_linear(view.run, name),
+        levels=[Reference(*bound)] if bound else [],
         note=cut or nothing,
     )
 
@@ -170,6 +171,11 @@ def _measure(view: View, name: str) -> Chart:
 def bound_of(run: Run, name: str) -> tuple[str, float] | None:
     """Return the line that a measure of the config has beside its curve."""
     return recorded(run.config, name, lambda measure: measure.bound(dict(run.config)))
+
+
+def is_linear(run: Run, name: str) -> bool:
+    """Return whether the axis of a measure is never logarithmic."""
+    return bool(recorded(run.config, name, lambda measure: measure.linear))
 
 
 def no_density(view: View) -> str | None:
@@ -346,13 +352,13 @@ def directions(view: View, at: int | None = None) -> list[Chart]:
     angles[1:][np.abs(np.diff(angles, axis=0)) > 180] = (
         np.nan
     )  # no line from one end of the axis to the other
-    points = {}
+    points = []
     if not view.no_dataset and view.dataset.n <= NAMED_POINTS:
-        points = {
-            f"$x_{{{k + 1}}}$": float(a)
+        points = [
+            Reference(f"$x_{{{k + 1}}}$", float(a))
             for k, a in enumerate(angle_of(view.dataset.x))
             if np.isfinite(a)
-        }
+        ]
     return [
         Chart(
             title="Directions of neurons",

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from dynamics_cli.analysis.curves import bound_of, called, drawn_measures
+from dynamics_cli.analysis.curves import bound_of, called, drawn_measures, is_linear
 from dynamics_cli.errors import UsageError, did_you_mean
-from dynamics_cli.plotting.chart import Chart, Line, look
+from dynamics_cli.plotting.chart import Chart, Line, look, references
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import Run, columns_of, measured
+from dynamics_cli.runs.titles import title_of
 
 MANY_SETTINGS = 3
 """Differing settings that a legend names; of runs that differ in more it gives the names."""
 
 
-def overlay_chart(runs: Sequence[Run], name: str = "loss", log: LogAxes | None = None) -> Chart:
+def overlay_chart(
+    runs: Sequence[Run],
+    name: str = "loss",
+    log: LogAxes | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> Chart:
     """Chart the training loss (`loss`) or a measure of several runs over iterations; the legend says how they differ.
+
+    `labels` has texts for the curve, for `iteration`, and for settings in the legend.
 
     Raises UsageError: a run has no such measure, or nothing recorded of it.
     """
     lines = []
-    for k, (run, label) in enumerate(zip(runs, labels_of(runs), strict=True)):
+    for k, (run, label) in enumerate(zip(runs, labels_of(runs, labels), strict=True)):
         known = overlaid([run])
         if name not in known:
             raise UsageError(
@@ -37,10 +47,16 @@ def overlay_chart(runs: Sequence[Run], name: str = "loss", log: LogAxes | None =
         if not len(x):
             raise UsageError(f"{run.path} has nothing recorded of {name!r} yet")
         lines.append(Line(x=x, y=y, name=label, **look(k)))
-    bounds = {} if name == "loss" else dict(filter(None, (bound_of(run, name) for run in runs)))
-    columns = ["1"] if name == "loss" else columns_of(runs[0], name)
+    bounds = [None if name == "loss" else bound_of(run, name) for run in runs]
+    levels = references([(bound, line.color) for bound, line in zip(bounds, lines, strict=True)])
+    columns = ["1"]
+    if name != "loss":
+        columns = max((columns_of(run, name) for run in runs), key=len)
     note = f"{columns[0]} to {columns[-1]}" if len(columns) > 1 else ""
-    return Chart(lines=lines, ylabel=called(name), log=log, levels=bounds, note=note)
+    axes: dict[str, Any] = {"log": log, "linear": any(is_linear(run, name) for run in runs)}
+    axes["xlabel"] = labels.get("iteration", "iteration")
+    axes["ylabel"] = labels.get(name) or called(name)
+    return Chart(lines=lines, levels=levels, note=note, **axes)
 
 
 def overlaid(runs: Sequence[Run]) -> list[str]:
@@ -51,8 +67,15 @@ def overlaid(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def labels_of(runs: Sequence[Run]) -> list[str]:
-    """Return different labels for runs: the settings that differ when they are few, otherwise their names."""
+def _said(title: str, value: Any) -> str:
+    return f"{title}{' = ' if isinstance(value, int | float) else ' '}{value}"
+
+
+def labels_of(runs: Sequence[Run], titles: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Return different labels for runs: the settings that differ when they are few, otherwise their names.
+
+    `titles` has texts for settings.
+    """
     differing = [settings_that_differ(runs[0].config, run.config) for run in runs]
     first = {
         key: value for changes in differing for key, (value, _) in changes.items() if key != "name"
@@ -63,8 +86,11 @@ def labels_of(runs: Sequence[Run]) -> list[str]:
             first | {key: value for key, (_, value) in changes.items()} for changes in differing
         ]
         labels = [
-            ", ".join(f"{key.rpartition('.')[2]} {settings[key]}" for key in first)
-            for settings in of_run
+            ", ".join(
+                _said(titles.get(key) or title_of(key, run.config.model_dump()), settings[key])
+                for key in first
+            )
+            for run, settings in zip(runs, of_run, strict=True)
         ]
     return [
         label if labels.count(label) == 1 else f"{k + 1}: {label}" for k, label in enumerate(labels)

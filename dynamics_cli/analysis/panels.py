@@ -6,9 +6,10 @@ one is such a function and a row of `PANELS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
@@ -26,7 +27,7 @@ from dynamics_cli.analysis.view import (
     no_states,
 )
 from dynamics_cli.errors import UsageError, did_you_mean
-from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, draw_charts
+from dynamics_cli.plotting.chart import ROW_WIDTH, Chart, draw_charts, relabelled
 from dynamics_cli.plotting.layout import figure_legend, format_number
 from dynamics_cli.plotting.scene import Scene, draw_scene
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure, styled
@@ -136,21 +137,26 @@ def check_panel(run: Run, name: str, log: LogAxes | None = None) -> None:
 
 @styled
 def draw_panel(
-    run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None
+    run: Run,
+    name: str,
+    iteration: int | None = None,
+    log: LogAxes | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     """Draw a panel of `run`: a state at the recorded iteration nearest to `iteration`, without it four states.
 
     Charts over training mark the iteration. `log` says which axes of charts are logarithmic, by default those that this
-    suits. The figure has no file and no pyplot state. Raises UsageError for a panel that does not exist or that this
-    run does not offer.
+    suits. `labels` has texts for measures, `loss`, `iteration` and `time`. The figure has no file and no pyplot state.
+
+    Raises UsageError: the panel does not exist, or this run does not offer it.
     """
     view = View(run, log)
     panel = _offered(view, name)
     if panel.charts is None:
         return _draw_states(view, panel, iteration)
-    return draw_charts(
-        panel.charts(view, iteration), None if iteration is None else min(iteration, run.iterations)
-    )
+    shown = {curves.called(key): text for key, text in labels.items()}
+    charts = [relabelled(chart, shown) for chart in panel.charts(view, iteration)]
+    return draw_charts(charts, None if iteration is None else min(iteration, run.iterations))
 
 
 def _offered(view: View, name: str) -> Panel:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import AfterValidator
@@ -19,6 +20,7 @@ class TwoLayer(Activated, kind="two_layer"):
 
     example = "{kind: two_layer, width: 60}"
     engine = True
+    titles: ClassVar[Mapping[str, str]] = {"width": "width m"}
     width: PositiveInt
     """Number m of hidden neurons."""
     outputs: Annotated[PositiveInt | None, AfterValidator(lambda C: None if C == 1 else C)] = None

@@ -27,6 +27,7 @@ Examples:
   dyn plot first-0123456789 second-abcdef0123 --panel loss --log x
   dyn plot boursier2022-orthogonal --theory
   dyn plot latest --where optimizer.lr=0.1 --measure test_loss
+  dyn plot latest --panel phase --log c --label final_loss="training loss"
 """
 
 
@@ -36,7 +37,8 @@ Examples:
 @click.option("--at", type=click.IntRange(0), multiple=True, metavar="ITERATION")
 @click.option("--measure", metavar="NAME")
 @click.option("--where", multiple=True, metavar="COLUMN=VALUE")
-@click.option("--log", type=click.Choice(["x", "y", "xy", "none"]))
+@click.option("--log", type=click.Choice(["x", "y", "xy", "c", "xc", "yc", "xyc", "none"]))
+@click.option("--label", "labels", multiple=True, metavar="KEY=TEXT")
 @format_option(("png",))
 @out_option
 @click.option("--animate", is_flag=True, help="Write a GIF; panels only if asked for too.")
@@ -66,9 +68,8 @@ def plot(
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
 
-    where: tuple[str, ...] = drawing.pop("where")
-    if odd := [text for text in where if "=" not in text]:
-        raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
+    drawing["where"] = _by_key("--where", drawing["where"], "COLUMN=VALUE")
+    drawing["labels"] = _by_key("--label", drawing["labels"], "KEY=TEXT")
     drawn = api.open_any(list(run) if len(run) > 1 else run[0])
     if not isinstance(drawn, Run) and (animate or at or theory):
         raise click.UsageError("--at, --animate and --theory go with a single run")
@@ -84,8 +85,7 @@ def plot(
     predicted = dyn.predictions(drawn) if theory and isinstance(drawn, Run) else []
     files += _draw_theories(predicted, folder, formats, message)
     if panel or at or not (animate or theory):
-        settings = dict(text.split("=", 1) for text in where)
-        drawing |= {"where": settings, "messages": message}
+        drawing["messages"] = message
         for stem, figure in api.pictures(drawn, panel, at, **drawing):
             files += save(figure, folder / stem, formats)
     if animate and isinstance(drawn, Run):
@@ -104,6 +104,13 @@ def plot(
     ]:
         emit(text_table(["theory", "curve", "largest deviation / largest measured"], rows))
     emit_files(files)
+
+
+def _by_key(option: str, texts: Sequence[str], form: str) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise click.UsageError(f"{option} {text!r} must have the form {form}")
+    return dict(text.split("=", 1) for text in texts)
 
 
 def _draw_theories(

@@ -21,6 +21,7 @@ sweep:
   grid: {optimizer.lr: "1e-3:1e-2:log:3", architecture.width: [20, 60]}
   let: {initialization.scale: 0.06 / architecture.width}
   seeds: 2
+  labels: {optimizer.lr: step size η, final_loss: training loss}
 """
     grid: dict[str, Any] = Field(default_factory=dict)
     """Settings, each with its values: every combination is trained.
@@ -34,6 +35,8 @@ sweep:
     """Kept of each job: its ends and about a thousand losses; its ends; what `record` says.
 
     By default what `record` says, as long as that is estimated below `record.limit_gib` for all jobs together."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """What pictures and pages call swept settings, measures, words of settings, `loss` and `iteration`."""
 
 
 def choice_at(path: KeyPath, data: object) -> OneOf | type[Section] | None:

@@ -6,7 +6,7 @@ The light effect makes one class dark, the other bright (Tachet des Combes et al
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -185,6 +185,7 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
     memory of float64: 25 000 images of 64 x 64 pixels take 1.2 GB.
     """
 
+    titles: ClassVar[Mapping[str, str]] = {"size": "image size (pixels)"}
     size: PositiveInt = 32
     """Images are scaled to `size` x `size` pixels."""
     test_fraction: Fraction = 0.25

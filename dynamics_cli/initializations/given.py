@@ -57,6 +57,7 @@ class Constant(Initialization, kind="constant"):
     """All weights equal to the scale: of a diagonal linear network `u = v = alpha 1` (Woodworth et al. 2020)."""
 
     example = "{kind: constant, scale: 0.1}"
+    titles: ClassVar[Mapping[str, str]] = {"scale": "scale α"}
     scale: Positive
     """The value of every weight."""
 

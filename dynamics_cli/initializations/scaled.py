@@ -82,6 +82,7 @@ class PerLayer(Initialization):
 class Scaled(Initialization):
     """The base of drawn initialisations: a scale, its divisor, and optional fixed output values."""
 
+    titles: ClassVar[Mapping[str, str]] = {"scale": "scale λ"}
     scale: Positive
     """Scale lambda of the weights, before the division."""
     divide_by: DivideBy = "none"

@@ -61,6 +61,8 @@ class Kind(Section):
     """The part of a config whose `kind` names it, such as `dataset`; set by base classes."""
     file_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that name files; their contents enter the identity of a run, and relative names begin at the config."""
+    titles: ClassVar[Mapping[str, str]] = {}
+    """What pictures call keys of this class, with symbol and unit: `{"lr": "step size η"}`; others by their names."""
     kind: str = ""
 
     def __init_subclass__(cls, kind: str | None = None, **options: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -175,6 +176,12 @@ class Dataset(Kind):
     endless: ClassVar[bool] = False
     """Whether `load` draws `n` independent samples from `data` and noise streams alone, so that there are ever more."""
 
+    titles: ClassVar[Mapping[str, str]] = {
+        "n": "training samples n",
+        "dim": "dimension d",
+        "noise": "noise σ",
+        "p": "modulus p",
+    }
     one_hot: Literal[True] | None = None
     """Turn class numbers 0, ..., C - 1 into vectors of C numbers, 1 for the class and else 0, for square losses."""
     random_labels: Annotated[float, Field(gt=0, le=1)] | None = None

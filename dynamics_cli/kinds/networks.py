@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, final
 
@@ -66,6 +66,7 @@ class Architecture(Kind):
     engine: ClassVar[bool] = False
     """Whether it is made of matrices `...weight...`, biases `...bias...` and one activation `sigma` between them, or a
     diagonal network, so that the engine trains it. It holds for the class that says so: relatives may differ."""
+    titles: ClassVar[Mapping[str, str]] = {"output_scale": "output scale α", "depth": "depth L"}
     output_scale: Positive | None = None
     """Multiplies the output: `alpha` of lazy training (Chizat et al. 2019, Eq. 2); by default 1."""
     centered: bool | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -71,6 +71,11 @@ class Descent(Optimizer):
 
     adaptive: ClassVar[bool] = False
     """Whether the size of an update does not depend on that of the gradient, as for Adam."""
+    titles: ClassVar[Mapping[str, str]] = {
+        "lr": "step size η",
+        "momentum": "momentum μ",
+        "weight_decay": "weight decay λ",
+    }
     lr: Positive
     """Step size."""
     layer_lr: dict[str, NonNegative] | None = None
@@ -186,6 +191,7 @@ class StateMemory:
 class Minibatch(Descent):
     """The base of optimizers that may work on batches; exactly one of `iterations` and `epochs` is given."""
 
+    titles: ClassVar[Mapping[str, str]] = {"batch_size": "batch size B"}
     iterations: PositiveInt | None = None
     """Number of updates."""
     epochs: PositiveInt | None = None

@@ -74,6 +74,8 @@ class Measure(Kind):
     """The condition under which a problem offers it, for a message."""
     of_spectrum: ClassVar[bool] = False
     """Whether it is all eigenvalues of the Hessian, or rules (probes, 2, steps) of their density."""
+    linear: ClassVar[bool] = False
+    """Whether its axis, or its colours, are never logarithmic, as those of an accuracy."""
     at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
     """When it measures; other recorded states hold NaN. By default at every recorded state."""
 
@@ -83,7 +85,7 @@ class Measure(Kind):
         return self.kind
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return the name and value of a line to draw beside the curve, such as `2 / lr` beside the sharpness."""
+        """Return the name and value of a line to draw beside the curve, such as `2 / η` beside the sharpness."""
         return None
 
     def columns(self, sections: Sections) -> Sequence[str]:

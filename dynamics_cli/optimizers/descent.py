@@ -7,7 +7,7 @@ Last the schedules of step sizes; `t = i / N` is the share of the run that is do
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
@@ -108,6 +108,7 @@ class Adam(Minibatch, kind="adam"):
     example = "{kind: adam, lr: 1.0e-3, iterations: 1000}"
     adaptive = True
     decoupled: ClassVar[bool] = False
+    titles: ClassVar[Mapping[str, str]] = {"beta1": "β₁", "beta2": "β₂", "eps": "ε"}
     beta1: Beta = 0.9
     """Decay of the first moment."""
     beta2: Beta = 0.999

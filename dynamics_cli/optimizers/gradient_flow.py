@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -20,6 +20,7 @@ class GradientFlow(Optimizer, kind="gradient_flow"):
 
     is_flow = True
     example = "{kind: gradient_flow, until: 10.0, points: 1000}"
+    titles: ClassVar[Mapping[str, str]] = {"until": "time of the end"}
     until: Positive
     """Time `t_N` of the last state; gradient descent with step lr takes `until / lr` iterations for it."""
     points: PositiveInt = 2000

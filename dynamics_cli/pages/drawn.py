@@ -13,7 +13,7 @@ from dynamics_cli.analysis.view import Detail, spread
 from dynamics_cli.mathematics import in_unicode
 from dynamics_cli.measures.arrays import Ints
 from dynamics_cli.pages.document import Html, Page, tag
-from dynamics_cli.plotting.chart import QUANTILES, Chart, Line, quantiles
+from dynamics_cli.plotting.chart import Chart, Line, remarks
 from dynamics_cli.plotting.scene import Scene, SceneLayer
 from dynamics_cli.text import cell
 
@@ -45,7 +45,7 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
             tag("p", "No finite value is recorded."),
             class_="panel",
         )
-    title += f", {chart.note}" if chart.note else ""
+    title = ", ".join(filter(None, [title, chart.note, *remarks([chart])]))
     lines = [drawn for line in chart.lines if np.size(line.x) for drawn in _lines(page, line)]
     names = [*dict.fromkeys(line["name"] for line in lines if line["name"])]
     of = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") or title
@@ -58,9 +58,9 @@ def add_chart(page: Page, chart: Chart, *, wide: bool = False) -> Html:
         lines=lines,
         log={"x": chart.log_x, "y": chart.log_y},
         label=in_unicode(chart.xlabel),
-        reach=[*chart.reach, *chart.levels.values()],
+        reach=[*chart.reach, *(level.value for level in chart.levels)],
         ticks=[*chart.ticks.items()],
-        levels=[(in_unicode(name), value) for name, value in chart.levels.items()],
+        levels=[(in_unicode(name), value, color) for name, value, color in chart.levels],
         plateaus=chart.plateaus,
     )
 
@@ -69,13 +69,15 @@ def _lines(page: Page, line: Line) -> Iterator[dict[str, Any]]:
     """Yield the curves of a line: all, some of very many, or their median with the edges of a band."""
     x, y = np.asarray(line.x, np.float64), line.columns
     form: dict[str, Any] = {"color": line.color, "dash": DASHES[line.dash], "points": line.points}
-    if line.bands and y.shape[1] > 1:
-        x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
-        low, high = quantiles(y, QUANTILES[0])
-        middle = page.curve(
-            x, quantiles(y, [0.5])[0], in_unicode(line.name), width=line.width, **form
-        )
-        yield {**middle, "low": page.array(low), "high": page.array(high)}
+    if line.bands:
+        medians, partial = line.medians()
+        low, high = (page.array(end) for end in line.statistics.bands[:2])
+        middle = page.curve(x, medians, in_unicode(line.name), width=line.width, **form)
+        yield {**middle, "low": low, "high": high} if y.shape[1] > 1 else middle
+        if np.isfinite(partial).any():
+            form |= {"dash": DASHES["dotted"]} if line.dense else {"points": True}
+            form |= {"further": True, "partial": True, "width": line.width}
+            yield page.curve(x, partial, in_unicode(line.name), **form)
         return
     width = line.width * (1.0 if y.shape[1] == 1 else 0.6)
     for k, column in enumerate(spread(y.shape[1], MOST_ALIKE)):

@@ -79,9 +79,10 @@ def _jobs(page: Page, results: SweepTable) -> Html:
         "y": free[1] if two else measure,
         "colour": measure if two else (results.free or ["seed"])[-1],
     }
-    failed = sum(row["status"] == "failed" for row in results.rows)
+    counts = results.sweep.counts()
+    lost = [f"{counts[end]} {end}" for end in ("diverged", "failed") if counts[end]]
     says = f"{jobs} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['colour']}"
-    says += f"; {failed} of them failed." if failed else "."
+    says += f"; {', '.join(lost)}." if lost else "."
     messages = ["message"] if any(results.values("message")) else []
     columns = [
         _column(page, results, name) for name in ["job", *results.columns, "status", *messages]
@@ -100,5 +101,6 @@ def _column(page: Page, results: SweepTable, name: str) -> dict[str, Any]:
         "at": page.array(at),
         "words": words,
         "log": results.logarithmic(name),
+        "linear": not setting and results.linear(name),
         "setting": setting,
     }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting.layout import (
+    ROOM,
     figure_legend,
+    figure_note,
     format_number,
     note,
     panel_label,
@@ -47,12 +50,18 @@ LOG_RANGE = 20.0
 """A positive curve whose largest value is so many times its smallest is drawn on a log axis."""
 QUANTILES = ((0.05, 0.95), (0.25, 0.75))
 """The ends of each band."""
+FEW = 40
+"""Points of a line up to which single ones have markers."""
+EDGE = "v"
+"""The marker of a value that a logarithmic axis cannot show, at its lower edge."""
 LABEL_HEIGHT = 9.0
 """Distance in points that keeps two labels at the right edge apart."""
 ROW_WIDTH = 7.0
 """Width of a row of several panels in inches: that of a page of two columns."""
 WIDE = 52
 """Characters of a line of a legend."""
+SHORTEST = 8
+"""Characters of a line of a word along an axis."""
 
 
 class Level(NamedTuple):
@@ -61,6 +70,77 @@ class Level(NamedTuple):
     value: float
     first: float
     last: float
+
+
+class Reference(NamedTuple):
+    """A value of y that a dashed line marks."""
+
+    name: str
+    value: float
+    color: str = "theory"
+    """A role of the palette: that of the curve which it belongs to, or `theory` where it belongs to all."""
+
+
+def references(
+    bounds: Sequence[tuple[tuple[str, float] | None, str]],
+) -> list[Reference]:
+    """Return a line for the bound of each curve, in its colour; a single line in grey where all are the same.
+
+    `bounds` has the name and the value of each bound, None where a curve has none, and the colour of the curve.
+    """
+    different = dict.fromkeys(bound for bound, _ in bounds)
+    if len(different) == 1:
+        return [Reference(*bound) for bound in different if bound is not None]
+    return [Reference(*bound, color) for bound, color in bounds if bound is not None]
+
+
+class Statistics(NamedTuple):
+    """Medians and bands of several jobs at each x, taken before any axis is chosen."""
+
+    median: Floats
+    """(k,), of the jobs that have a number; NaN where these are fewer than half."""
+    bands: Floats
+    """(2 b, k): the two ends of each of `QUANTILES`; NaN where there is no median."""
+    counts: NDArray[np.int64]
+    """(k,): the jobs that have a number."""
+    of: NDArray[np.int64]
+    """(k,): all jobs."""
+
+    @property
+    def partial(self) -> NDArray[np.bool_]:
+        """Whether there is a median, but not of all jobs (k,)."""
+        return np.isfinite(self.median) & (self.counts < self.of)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Whether there is no median, since fewer than half of the jobs have a number (k,)."""
+        return np.isnan(self.median) & (self.of > 0)
+
+
+def statistics(values: ArrayLike, of: ArrayLike | None = None) -> Statistics:
+    """Return the statistics of rows of values (k, m); what is not finite is no number.
+
+    `of` (k,) is the number of jobs that a row is of, by default m.
+    """
+    y = np.asarray(values, np.float64)
+    y = np.where(np.isfinite(y), y, np.nan)
+    count = np.isfinite(y).sum(axis=1)
+    jobs = np.broadcast_to(np.asarray(y.shape[1] if of is None else of, np.int64), count.shape)
+    known = (count > 0) & (2 * count >= jobs)
+
+    median = np.full(len(y), np.nan)
+    bands = np.full((2 * len(QUANTILES), len(y)), np.nan)
+    if known.any():
+        median[known] = np.nanmedian(y[known], axis=1)
+        bands[:, known] = _quantiles(y[known], np.ravel(QUANTILES))
+    return Statistics(median, bands, count, jobs)
+
+
+def _quantiles(y: Floats, ends: Floats) -> Floats:
+    quantile = (
+        np.nanquantile if np.isnan(y).any() else np.quantile
+    )  # the first takes ten times as long
+    return np.asarray(quantile(y, ends, axis=1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +163,42 @@ class Line:
     """Whether there are markers, and no line that joins them."""
     bands: bool = False
     """Whether the m curves are shown by their median and `QUANTILES`."""
+    of: ArrayLike | None = None
+    """Of how many jobs a median is (k,) or at each x; by default m."""
 
     @property
     def columns(self) -> Floats:
         """The curves as (k, m)."""
         y = np.asarray(self.y, np.float64)
         return y[:, None] if y.ndim == 1 else y
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Medians and bands of the m curves."""
+        return statistics(self.columns, self.of)
+
+    @property
+    def shown(self) -> Floats:
+        """All numbers that are drawn (k, c): the curves, or their medians and bands."""
+        if not self.bands:
+            return self.columns
+        beside = self.columns if self.points else self.statistics.bands.T
+        return np.column_stack([self.statistics.median, beside])
+
+    @property
+    def dense(self) -> bool:
+        """Whether it has too many points for a marker at single ones."""
+        return np.size(self.x) > FEW
+
+    def medians(self) -> tuple[Floats, Floats]:
+        """Return the medians (k,), and those that are not of all jobs, NaN elsewhere; on a dense line apart."""
+        median, partial = self.statistics.median, self.statistics.partial
+        if not self.dense or not partial.any():
+            return median, np.where(partial, median, np.nan)
+        joined = partial.copy()  # with the neighbours, so that no piece of the line is missing
+        joined[1:] |= partial[:-1]
+        joined[:-1] |= partial[1:]
+        return np.where(partial, np.nan, median), np.where(joined, median, np.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,27 +216,28 @@ class Chart:
     """Whether y is linear whatever is asked for."""
     reach: Sequence[float] = ()
     """Values that the y axis contains in any case."""
-    levels: Mapping[str, float] = field(default_factory=dict)
-    """Values of y that a dashed line marks, by their names."""
+    levels: Sequence[Reference] = ()
+    """Values of y that dashed lines mark."""
     plateaus: Sequence[Level] = ()
     scale_x: TimeScale | None = None
     """The scale of x unless one is asked for."""
     ticks: Mapping[float, str] = field(default_factory=dict)
     """Names of places on the x axis; by default they are numbers."""
+    words: bool = False
+    """Whether the places are words, which stand side by side."""
     note: str = ""
     """A few words under the chart."""
 
     @property
     def values(self) -> Floats:
-        """All y, and what the axis contains in any case."""
-        return np.concatenate(
-            [*(line.columns.ravel() for line in self.lines), self.reach, [*self.levels.values()]]
-        )
+        """All y that are drawn, and what the axis contains in any case."""
+        levels = [level.value for level in self.levels]
+        return np.concatenate([*(line.shown.ravel() for line in self.lines), self.reach, levels])
 
     @property
     def log_y(self) -> bool:
         """Whether y is, or would be, logarithmic; not by default where that would hide plateaus."""
-        every = np.concatenate([np.zeros(0), *(line.columns.ravel() for line in self.lines)])
+        every = np.concatenate([np.zeros(0), *(line.shown.ravel() for line in self.lines)])
         every = every[np.isfinite(every) & (every != 0)]
         low, high = every.min(initial=np.inf), every.max(initial=0.0)
         flat = sum(plateau.value > high / LOG_RANGE for plateau in self.plateaus) > 1
@@ -134,6 +245,12 @@ class Chart:
             not self.linear
             and scale_of("y", self.log, 0 < low < high / LOG_RANGE and not flat) == "log"
         )
+
+    @property
+    def below(self) -> Floats:
+        """The drawn y that its logarithmic axis cannot show."""
+        shown = np.concatenate([np.zeros(0), *(line.shown.ravel() for line in self.lines)])
+        return shown[np.isfinite(shown) & (shown <= 0)] if self.log_y else shown[:0]
 
     @property
     def log_x(self) -> bool:
@@ -146,6 +263,48 @@ class Chart:
         return scale_of("x", self.log, suits) == "log"
 
 
+def remarks(charts: Sequence[Chart]) -> list[str]:
+    """Return what readers of charts must know: bands, medians that are not of all jobs, values below a log axis."""
+    lines = [line for chart in charts for line in chart.lines if line.bands]
+    found = []
+    if any(line.columns.shape[1] > 1 and not line.points for line in lines):
+        shares = " and ".join(f"{high - low:.0%}" for low, high in sorted(QUANTILES, reverse=True))
+        found.append(f"bands: the middle {shares} of jobs")
+    some = [line for line in lines if line.statistics.partial.any()]
+    names = [("dotted", any(line.dense for line in some))]
+    names.append(("hollow", not all(line.dense for line in some)))
+    what = " or ".join(name for name, there in names if there)
+    found += _counted(what, [(line.statistics, line.statistics.partial) for line in some])
+    found += _counted("gap", [(line.statistics, line.statistics.missing) for line in lines])
+
+    below = np.concatenate([np.zeros(0), *(chart.below for chart in charts)])
+    if len(below):
+        found.append(f"at the lower edge: {'0' if below.min() == 0 else '0 or less'}")
+    return found
+
+
+def _counted(what: str, parts: Sequence[tuple[Statistics, NDArray[np.bool_]]]) -> list[str]:
+    """Return `what: k of n`, with the range of k and of n, at the places of some statistics; nothing if there are none."""
+    counts = np.concatenate([np.zeros(0, np.int64), *(numbers.counts[at] for numbers, at in parts)])
+    jobs = np.concatenate([np.zeros(0, np.int64), *(numbers.of[at] for numbers, at in parts)])
+    return [f"{what}: {_range(counts)} of {_range(jobs)} jobs have a number"] if len(counts) else []
+
+
+def _range(numbers: NDArray[np.int64]) -> str:
+    low, high = numbers.min(), numbers.max()
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def relabelled(chart: Chart, labels: Mapping[str, str]) -> Chart:
+    """Return a chart with other texts in place of those of its axes and its legend."""
+    return replace(
+        chart,
+        xlabel=labels.get(chart.xlabel, chart.xlabel),
+        ylabel=labels.get(chart.ylabel, chart.ylabel),
+        lines=[replace(line, name=labels.get(line.name, line.name)) for line in chart.lines],
+    )
+
+
 def look(k: int) -> dict[str, Any]:
     """Return colour and dash of the k-th of several curves."""
     return {"color": f"series-{k}", "dash": [*DASHES][k // len(SERIES) % len(DASHES)]}
@@ -153,21 +312,14 @@ def look(k: int) -> dict[str, Any]:
 
 def _early(line: Line, log: bool) -> float:
     """Return the share of the total variation of a line before `EARLY`; NaN for short and for constant lines."""
-    x, y = np.asarray(line.x, np.float64), visible(line.columns, log=log)
+    values = line.statistics.median[:, None] if line.bands else line.columns
+    x, y = np.asarray(line.x, np.float64), visible(values, log=log)
     if len(x) < 8 or x[-1] <= 100:
         return np.nan
     change = np.nansum(np.abs(np.diff(np.log(y) if log else y, axis=0)), axis=1)
     total = float(change.sum())
     return (
         float(change[x[1:] <= x[0] + EARLY * (x[-1] - x[0])].sum()) / total if total > 0 else np.nan
-    )
-
-
-def quantiles(y: Floats, ends: Sequence[float]) -> Floats:
-    """Return quantiles (len(ends), k) of the finite values in each row of (k, m)."""
-    y = np.where(np.isfinite(y), y, np.nan)
-    return np.asarray(
-        np.quantile(y, ends, axis=1) if not np.isnan(y).any() else np.nanquantile(y, ends, axis=1)
     )
 
 
@@ -186,7 +338,11 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
     )
     set_time_axis(axes, every, scale, chart.xlabel)
     if chart.ticks:
-        axes.set_xticks([*chart.ticks], labels=[*chart.ticks.values()])
+        names = [*chart.ticks.values()]
+        if chart.words:
+            names = [textwrap.fill(name, max(SHORTEST, ROOM // len(names))) for name in names]
+            axes.set_xlim(min(chart.ticks) - 0.5, max(chart.ticks) + 0.5)
+        axes.set_xticks([*chart.ticks], labels=names)
         axes.set_xticks([], minor=True)
     for plateau in chart.plateaus:
         if plateau.value > 0 or not log:
@@ -198,10 +354,11 @@ def draw_chart(axes: Axes, chart: Chart) -> list[Artist]:
 
 
 def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D:
-    """Draw a line and return its handle."""
-    x, y = as_times(line.x), visible(line.columns, log=log)
-    if len(x) != len(y):
-        raise ValueError(f"curves of shape {y.shape} for x of shape {x.shape}")
+    """Draw a line and return its handle; what a logarithmic axis cannot show is at its lower edge."""
+    x, every = as_times(line.x), line.columns
+    if len(x) != len(every):
+        raise ValueError(f"curves of shape {every.shape} for x of shape {x.shape}")
+    floor = axes.get_ylim()[0] if log else -np.inf
     color, dash = PALETTE.color(line.color), DASHES[line.dash]
     form: dict[str, Any] = {
         "color": color,
@@ -209,25 +366,66 @@ def _draw_line(axes: Axes, line: Line, *, log: bool, scale: TimeScale) -> Line2D
         "lw": line.width,
         "label": line.name or None,
     }
-    m = y.shape[1]
+    m = every.shape[1]
     if line.points:
         form |= {"ls": "none", "marker": MARKER if m == 1 else "_", "ms": 3 if m == 1 else 9}
-    if line.points and m > 1:
-        axes.scatter(np.repeat(x, m), y.ravel(), s=7, color=color, alpha=0.6, linewidths=0)
-        y = np.nanmedian(y, axis=1)[:, None]
-    elif line.bands and m > 1:
-        x, y = x[kept := np.isfinite(y).any(axis=1)], y[kept]
-        for ends in QUANTILES:
-            axes.fill_between(x, *quantiles(y, ends), color=color, alpha=0.2, linewidth=0)
-        y = np.nanmedian(y, axis=1)[:, None]
-    elif m != 1:
+    if m != 1 and not line.bands:
+        if line.points:
+            form |= {"marker": MARKER, "ms": 3}
         thin: dict[str, Any] = {
             "linewidths": 0.9 if m <= 200 else 0.4,
             "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8)),
         }
+        y = _lifted(every, floor)
         draw_curves(axes, x, y, log_time=scale == "log", colors=color, linestyles=dash, **thin)
         return Line2D([], [], **form)
-    return draw_curve(axes, x, y[:, 0], log_time=scale == "log", **form)
+    if not line.bands:
+        _mark_edge(axes, x, every[:, 0], floor, color)
+        return draw_curve(axes, x, _lifted(every[:, 0], floor), log_time=scale == "log", **form)
+
+    if line.points:
+        axes.scatter(
+            np.repeat(x, m),
+            _lifted(every, floor).ravel(),
+            s=7,
+            color=color,
+            alpha=0.6,
+            linewidths=0,
+        )
+    elif m > 1:
+        bands = _lifted(line.statistics.bands, floor)
+        for low, high in zip(bands[::2], bands[1::2], strict=True):
+            axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+    medians, partial = line.medians()
+    _mark_edge(axes, x, line.statistics.median, floor, color)
+    form |= {"log_time": scale == "log"}
+    handle = draw_curve(axes, x, _lifted(medians, floor), **form)
+    if np.isfinite(partial).any():
+        of_some = {"ls": "none", "marker": MARKER, "ms": 4, "mfc": PALETTE.ground, "zorder": 3}
+        of_some = {"ls": (0, (1, 1.5))} if line.dense else of_some
+        draw_curve(axes, x, _lifted(partial, floor), **{**form, "label": None, **of_some})
+    return handle
+
+
+def _lifted(y: Floats, floor: float) -> Floats:
+    """Return y with NaN for what is not finite, and `floor` for what a logarithmic axis cannot show (none: -inf)."""
+    y = np.where(np.isfinite(y), y, np.nan)
+    return y if floor == -np.inf else np.where(y <= 0, floor, y)
+
+
+def _mark_edge(axes: Axes, x: Floats, y: Floats, floor: float, color: str) -> None:
+    """Mark values that a logarithmic axis cannot show at its lower edge; of many in a row the first and the last."""
+    below = np.isfinite(y) & (y <= 0)
+    if floor == -np.inf or not below.any():
+        return
+    if below.sum() > FEW:
+        inner = below.copy()
+        inner[1:-1] &= below[:-2] & below[2:]
+        inner[[0, -1]] = False
+        below &= ~inner
+    at = x[below]
+    look: dict[str, Any] = {"ls": "none", "marker": EDGE, "ms": 4, "clip_on": False, "zorder": 4}
+    axes.plot(at, np.full(len(at), floor), color=color, **look)
 
 
 def _draw_plateau(axes: Axes, plateau: Level) -> None:
@@ -255,11 +453,12 @@ def _draw_plateau(axes: Axes, plateau: Level) -> None:
     axes.annotate(text, textcoords="offset points", fontsize=SMALL, color=PALETTE.theory, **place)
 
 
-def _draw_levels(axes: Axes, levels: Mapping[str, float]) -> None:
+def _draw_levels(axes: Axes, levels: Sequence[Reference]) -> None:
     """Draw a dashed line for every level and its name at the right edge, pushed apart where they would touch."""
     previous = -np.inf
-    for name, value in sorted(levels.items(), key=lambda item: item[1]):
-        axes.axhline(value, color=PALETTE.theory, lw=0.8, ls=(0, (4, 2)), zorder=2.5)
+    for name, value, role in sorted(levels, key=lambda level: level.value):
+        color = PALETTE.color(role)
+        axes.axhline(value, color=color, lw=0.8, ls=(0, (4, 2)), zorder=2.5)
         height = float(axes.transData.transform((0, value))[1]) * 72 / axes.figure.dpi
         at = max(height, previous + LABEL_HEIGHT)
         previous = at
@@ -271,15 +470,17 @@ def _draw_levels(axes: Axes, levels: Mapping[str, float]) -> None:
             textcoords="offset points",
             va="center",
             fontsize=SMALL + 0.5,
-            color=PALETTE.theory,
+            color=color,
         )
 
 
 @styled
-def draw_charts(charts: Sequence[Chart], mark: float | None = None) -> Figure:
+def draw_charts(
+    charts: Sequence[Chart], mark: float | None = None, *, notes: Sequence[str] = ()
+) -> Figure:
     """Return a figure of charts, three in a row at most, with letters where there are several.
 
-    A dotted line marks the x `mark` in those over iterations.
+    A dotted line marks the x `mark` in those over iterations; `notes` and what readers must know stand above.
     """
     columns = min(len(charts), 3)
     rows = -(-len(charts) // columns)
@@ -302,6 +503,7 @@ def draw_charts(charts: Sequence[Chart], mark: float | None = None) -> Figure:
             _mark(axes, mark)
     for unused in panels[len(charts) :]:
         unused.remove()
+    figure_note(figure, [*notes, *remarks(charts)])
     return figure
 
 

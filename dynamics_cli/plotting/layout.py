@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -16,12 +17,14 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from dynamics_cli.plotting.style import styled
+from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 
 LegendPlace = Literal["below", "inside"]
 """`below` the panel (never covers data), or `inside` where Matplotlib finds the emptiest corner."""
 
 THIN_SPACE = "\N{THIN SPACE}"
+FEW_DECADES = 2.5
+"""Decades of a logarithmic axis with too few powers of ten for its labels."""
 ROOM = 40
 """Characters of all labels of an axis, with gaps."""
 MINUS = "\N{MINUS SIGN}"
@@ -55,10 +58,29 @@ def note(axes: Axes, text: str) -> Text:
     return axes.set_xlabel(f"{axes.get_xlabel()}  ({text})")
 
 
-def ticks_at(values: Iterable[float]) -> dict[float, str]:
-    """Return labels of ticks at these values, none where there is no room for them all."""
-    ticks = {float(value): format_number(value) for value in values}
-    return ticks if sum(len(text) + 2 for text in ticks.values()) <= ROOM else {}
+@styled
+def figure_note(figure: Figure, parts: Iterable[str]) -> None:
+    """Write what readers must know above all panels, in small grey letters."""
+    text = textwrap.fill("; ".join(filter(None, parts)), round(14.5 * figure.get_figwidth()))
+    if text:
+        figure.suptitle(text, fontsize=SMALL, color=PALETTE.unsigned)
+        lines = 1 + text.count("\n")  # which panels need not make room for
+        figure.set_figheight(figure.get_figheight() + lines * 1.3 * SMALL / 72)
+
+
+def ticks_at(values: Iterable[float], *, log: bool = False) -> dict[float, str]:
+    """Return labels of ticks at these values, none where there is no room for them all and round numbers are better.
+
+    On a logarithmic axis of less than `FEW_DECADES`, where few powers of ten are, every second or third has a label.
+    """
+    ticks = {float(value): format_number(value) for value in sorted(values)}
+    needed = sum(len(text) + 2 for text in ticks.values())
+    if needed <= ROOM:
+        return ticks
+    ends = [*ticks]
+    if not log or ends[0] <= 0 or ends[-1] > 10**FEW_DECADES * ends[0]:
+        return {}
+    return dict([*ticks.items()][:: -(-needed // ROOM)])
 
 
 def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:

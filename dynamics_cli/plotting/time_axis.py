@@ -18,8 +18,11 @@ from dynamics_cli.plotting.style import MARKER, styled
 TimeScale = Literal["linear", "log"]
 """Linear, or logarithmic with a linear start so that iteration 0 is on the axis."""
 
-LogAxes = Literal["x", "y", "xy", "none"]
-"""The axes that are logarithmic where that is asked for; the others are linear then. x is time, or a setting."""
+LogAxes = Literal["x", "y", "xy", "c", "xc", "yc", "xyc", "none"]
+"""The axes that are logarithmic where that is asked for; x is time, or a setting, and c the colours of a phase diagram.
+
+Where x or y is named, the other is linear; colours that are not named are as they suit the values, with `none` linear.
+"""
 
 COLUMNS = 1600
 """Pixel columns that a panel has at most: 5.5 inches at 300 dots an inch."""
@@ -29,9 +32,11 @@ DECADES = 200.0
 """Powers of ten that a log axis shows at most in either direction; ticks beyond it must not overflow."""
 
 
-def scale_of(axis: Literal["x", "y"], asked: LogAxes | None, suits: bool) -> TimeScale:
+def scale_of(axis: Literal["x", "y", "c"], asked: LogAxes | None, suits: bool) -> TimeScale:
     """Return the scale of an axis: as `asked`, otherwise logarithmic where that `suits` the values."""
-    return "log" if (suits if asked is None else axis in asked.replace("none", "")) else "linear"
+    named = asked or ""
+    open_ = named != "none" and not (set("c" if axis == "c" else "xy") & set(named))
+    return "log" if (suits if open_ else axis in named) else "linear"
 
 
 def as_times(iterations: ArrayLike) -> NDArray[np.float64]:

@@ -42,7 +42,7 @@ class Curvature(Measure):
 
     needs = "a single network with a single loss"
     bounded: ClassVar[bool] = True
-    """Whether it is a curvature: gradient descent on a quadratic diverges where that is above `2 / lr`."""
+    """Whether it is a curvature: gradient descent on a quadratic diverges where that is above `2 / η`."""
 
     @property
     def dense(self) -> bool:
@@ -64,7 +64,7 @@ class Curvature(Measure):
         return True
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return the curvature above which gradient descent diverges, `2 / lr`."""
+        """Return the curvature above which gradient descent diverges, `2 / η`."""
         return stability_threshold(sections) if self.bounded else None
 
     def weights(self, problem: Problem) -> int:
@@ -131,7 +131,7 @@ class OfBlocks(Curvature):
 
 
 class Sharpness(OfBlocks, kind="sharpness"):
-    """Largest eigenvalues of the Hessian of the training loss (Cohen et al. 2021); beside it `2 / lr` is drawn.
+    """Largest eigenvalues of the Hessian of the training loss (Cohen et al. 2021), drawn beside `2 / η` of the step η.
 
     By Lanczos iterations that begin at the vectors of the state before, to a relative residual of 1e-6.
     """
@@ -177,12 +177,12 @@ def stability_threshold(sections: Sections) -> tuple[str, float] | None:
     if getattr(optimizer, "loss_scaled", False):
         return None
     mu, decay = optimizer.momentum, optimizer.weight_decay or 0.0
-    name, value = "2 / lr", 2 / optimizer.lr
+    name, value = "2 / η", 2 / optimizer.lr
     if mu is not None and optimizer.nesterov:
-        name, value = "(2 + 2 mu) / ((1 + 2 mu) lr)", (2 + 2 * mu) / ((1 + 2 * mu) * optimizer.lr)
+        name, value = "(2 + 2μ) / ((1 + 2μ) η)", (2 + 2 * mu) / ((1 + 2 * mu) * optimizer.lr)
     elif mu is not None:
-        name, value = "(2 + 2 mu) / lr", (2 + 2 * mu) / optimizer.lr
-    return (f"{name} - weight decay", value - decay) if decay else (name, value)
+        name, value = "(2 + 2μ) / η", (2 + 2 * mu) / optimizer.lr
+    return (f"{name} - λ", value - decay) if decay else (name, value)
 
 
 class HessianSpectrum(Curvature, kind="hessian_spectrum"):

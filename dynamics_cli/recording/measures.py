@@ -130,6 +130,7 @@ record: {measures: [train_accuracy]}
 """
     needs = "labels that are classes"
     by_default = True
+    linear = True
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are such samples, and labels are classes."""

@@ -83,12 +83,14 @@ class PlannedSweep(list[Job]):
         let: Mapping[str, str] = MappingProxyType({}),
         seeds: int = 1,
         record: str | None = "light",
+        labels: Mapping[str, str] = MappingProxyType({}),
         messages: Callable[[str], object] | None = None,
         **settings: Any,
     ) -> None:
         """Read the config of each point of the grid; see `api.sweep` for the arguments.
 
         `record` is one of `RECORDS`, or None for `config`, unless that is too much, which `messages` is told.
+        `labels` has what pictures call settings and measures.
 
         Raises:
             ConfigError: a point of the grid gives a config that is not valid.
@@ -99,6 +101,12 @@ class PlannedSweep(list[Job]):
         keys = [axis.key for axis in axes]
         if twice := [key for key in keys if [*keys, *let].count(key) > 1]:
             raise UsageError(f"{twice[0]} gets its values twice; sweep it or compute it once")
+        for key in labels:
+            of_config = "." in key and key.partition(".")[0] in RunConfig.model_fields
+            if of_config and key not in (*keys, *let):
+                known = ", ".join([*keys, *let]) or "nothing"
+                raise UsageError(f"sweep.labels: {key} is not swept; this sweep varies {known}")
+        self.labels = dict(labels)
         if (jobs := seeds * math.prod(len(axis.values) for axis in axes)) > MOST_JOBS:
             raise UsageError(f"{jobs} networks are asked for; a sweep has at most {MOST_JOBS}")
         self.axes, self.let, self.seeds = tuple(axes), dict(let), seeds
@@ -197,6 +205,7 @@ class PlannedSweep(list[Job]):
             "seeds": self.seeds,
             "jobs": len(self),
             "record": self.record,
+            "labels": self.labels,
             "config": self.written,
         }
 

@@ -66,6 +66,11 @@ def run_sweep(
             ]
             described = {**planned.described(), "batches": together}
             write_sealed(directory / SWEEP, described, indent=None)
+        if (
+            described.get("labels", {}) != planned.labels
+        ):  # texts of pictures: nothing is trained again
+            described["labels"] = planned.labels
+            write_sealed(directory / SWEEP, described, indent=None)
         (part, parts), datasets, failed = shard or (1, 1), dict[int, Any](), dict[str, str]()
         batches = batches_of(described)[part - 1 :: parts]
         todo = [batch for batch in batches if not _is_done(directory, batch, planned, datasets)]

@@ -21,6 +21,24 @@ def test_overlay_of_runs(tmp_path: Any) -> None:
     ]
     chart = overlay_chart(runs)
     np.testing.assert_array_equal(chart.lines[1].columns[:, 0], runs[1].losses)
-    assert [line.name for line in chart.lines] == ["scale 0.5", "2: scale 0.8", "3: scale 0.8"]
+    assert [line.name for line in chart.lines] == [
+        "scale λ = 0.5",
+        "2: scale λ = 0.8",
+        "3: scale λ = 0.8",
+    ]
     with pytest.raises(UsageError, match="no measure 'sharp'.*it has loss"):
         overlay_chart(runs, "sharp")
+
+
+def test_each_run_has_its_own_bound_in_its_colour(tmp_path: Any) -> None:
+    changes: dict[str, Any] = {"optimizer.iterations": 3, "record.measures": ["sharpness"]}
+    runs = [
+        train(ORTHOGONAL, {**changes, "optimizer.lr": lr}, out=tmp_path / str(lr))
+        for lr in (0.05, 0.07, 0.1)
+    ]
+    chart = overlay_chart(runs, "sharpness", labels={"sharpness": "top eigenvalue"})
+    assert [level.value for level in chart.levels] == pytest.approx([40, 2 / 0.07, 20])
+    assert [level.color for level in chart.levels] == [line.color for line in chart.lines]
+    assert chart.ylabel == "top eigenvalue"
+    same = overlay_chart([runs[0], runs[0]], "sharpness")
+    assert [tuple(level) for level in same.levels] == [("2 / η", 40.0, "theory")]

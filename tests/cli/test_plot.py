@@ -26,10 +26,10 @@ def drawn(monkeypatch: pytest.MonkeyPatch, dyn: Dyn) -> Drawn:
     draw_panel = analysis.draw_panel
 
     def noted(
-        run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None
+        run: Run, name: str, iteration: int | None, log: LogAxes | None, labels: dict[str, str]
     ) -> Figure:
         calls.append((name, iteration))
-        return draw_panel(run, name, iteration, log)
+        return draw_panel(run, name, iteration, log, labels)
 
     monkeypatch.setitem(vars(analysis), "draw_panel", noted)
     return calls

@@ -177,7 +177,7 @@ def test_theory_and_levels_stand_beside_the_curves(
     assert "Theory flat: norm" in html
     assert "Theory" not in dyn.page(points).html()
     sharp = dyn.train(POINTS, {"record.measures": ["sharpness"], "optimizer.iterations": 3})
-    assert panels(dyn.page(sharp).html(), "chart")[1]["levels"] == [["2 / lr", 100.0]]
+    assert panels(dyn.page(sharp).html(), "chart")[1]["levels"] == [["2 / η", 100.0, "theory"]]
 
 
 @pytest.mark.usefixtures("kinds_as_before")
@@ -238,9 +238,12 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     ]
     assert set(status["words"]) == {"complete", "diverged"}
     final, *_, curves = panels(html, "chart")
-    assert (final["label"], curves["label"]) == ("optimizer.lr", "iteration")
+    assert (final["label"], curves["label"]) == ("step size η", "iteration")
     lines = curves["lines"]
-    assert [line["name"] for line in lines if not line.get("further")][:2] == ["lr 0.01", "lr 0.02"]
+    names = [line["name"] for line in lines if not line.get("further")]
+    assert names[:2] == ["step size η = 0.01", "step size η = 0.02"]
+    says = f"{sum(row['status'] == 'diverged' for row in rows)} diverged."
+    assert panel["alternative"].endswith(says)
     (swept.path / "sweep.json").rename(swept.path / "kept")
     with pytest.raises(RunError):
         dyn.page(swept.path)

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.plotting.time_axis import draw_curve, draw_curves, set_time_axis, set_value_axis
+from dynamics_cli.plotting.time_axis import (
+    draw_curve,
+    draw_curves,
+    scale_of,
+    set_time_axis,
+    set_value_axis,
+)
 
 
 @pytest.mark.parametrize("end", [7, 150, 20_000, 94_000, 300_000, 12_345_678])
@@ -47,3 +53,13 @@ def test_any_values_give_proper_limits(values, log):
     assert low < high
     assert is_log == (log and any(v > 0 for v in values))
     figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    ("asked", "logarithmic"),
+    [(None, "yc"), ("x", "xc"), ("xy", "xyc"), ("c", "yc"), ("xc", "xc"), ("none", "")],
+)
+def test_colours_are_asked_for_apart_from_axes(asked, logarithmic):
+    """By default y and colours suit a logarithmic scale here, x does not."""
+    scales = {axis: scale_of(axis, asked, axis != "x") for axis in "xyc"}
+    assert "".join(axis for axis in "xyc" if scales[axis] == "log") == logarithmic

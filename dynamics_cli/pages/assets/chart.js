@@ -52,6 +52,8 @@ class Chart {
     this.panel = panel;
     this.lines = lines;
     this.log = { ...panel.log };
+    /** The least positive value. */
+    this.least = Infinity;
     this.hidden = new Set();
     /** Every series: lines, and the edges of their bands. @type {{line: Line, k: number, curve: Curve, edge: boolean}[]} */
     this.drawn = [];
@@ -100,7 +102,7 @@ class Chart {
       ...(line.low && line.high ? [line.high, line.low].map((curve) => ({ line, k, curve, edge: true })) : [])]);
     const columns = /** @type {any[]} */ (this.drawn.map(({ line, k, curve, edge }) => ({
       label: line.name, stroke: () => roleColor(line.color), width: edge ? 0 : line.width + 0.2, dash: line.dash, show: !this.hidden.has(k),
-      ...(line.points || curve.x.length < 3 ? { points: { show: true, size: 6, fill: () => roleColor(line.color) }, paths: () => null } : { points: { show: false } }),
+      ...(line.points || curve.x.length < 3 ? { points: { show: true, size: 6, fill: () => (line.partial ? color("ground") : roleColor(line.color)) }, paths: () => null } : { points: { show: false } }),
     })));
     const bands = this.drawn.flatMap(({ line, edge }, at) => (edge && this.drawn[at + 1]?.edge && this.drawn[at + 1].line === line
       ? [{ series: [at + 1, at + 2], fill: () => `rgba(${rgb(roleColor(line.color))},0.2)` }] : []));
@@ -108,7 +110,7 @@ class Chart {
       ...this.size(), legend: { show: false }, cursor: { drag: { dist: 4 }, points: { show: false } },
       scales: {
         x: { time: false, distr: this.log.x ? 3 : 1, range: (/** @type {any} */ _, /** @type {number | null} */ from, /** @type {number} */ to) => (from === null ? [1, 10] : [from, to]) },
-        y: { distr: this.log.y ? 3 : 1, range: (/** @type {any} */ _, /** @type {number | null} */ low, /** @type {number | null} */ high) => this.heights(low, high) },
+        y: { distr: this.log.y ? 3 : 1, clamp: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ low) => low, range: (/** @type {any} */ _, /** @type {number | null} */ low, /** @type {number | null} */ high) => this.heights(low, high) },
       },
       axes: [{ ...axis("x", this.log, 80), grid, label: this.panel.label, size: 22, ...names }, { ...axis("y", this.log, 34), grid, size: roomOf }],
       series: [{}, ...columns],
@@ -123,17 +125,22 @@ class Chart {
     this.plot.over.addEventListener("click", () => this.pointed !== undefined && this.onpoint(this.pointed));
   }
 
-  /** The curves as uPlot takes them: every x, and values that are null in gaps, undefined where another curve has its x. */
+  /**
+   * The curves as uPlot takes them: every x, and values that are null in gaps, undefined where another curve has its x.
+   * What a log axis cannot show is at its lower edge.
+   */
   reduced() {
     const xs = new Set();
     for (const { curve } of this.drawn) for (const v of curve.x) if (!this.log.x || v > 0) xs.add(v);
     const x = Float64Array.from(xs).sort();
+    this.least = Infinity;
     const ys = this.drawn.map(({ curve }) => {
       const y = new Array(x.length);
       for (let i = 0, at = 0; i < curve.x.length; i++) {
         while (x[at] < curve.x[i]) at++;
         const value = curve.y[i];
-        if (x[at] === curve.x[i]) y[at] = Number.isFinite(value) && (!this.log.y || value > 0) ? value : null;
+        if (value > 0) this.least = Math.min(this.least, value);
+        if (x[at] === curve.x[i]) y[at] = Number.isFinite(value) ? value : null;
       }
       return y;
     });
@@ -142,7 +149,8 @@ class Chart {
 
   /** The ends of the y axis, around all that is shown. @param {(number | null)[]} shown @returns {[number, number]} */
   heights(...shown) {
-    const values = /** @type {number[]} */ ([...shown, ...(this.panel.reach ?? [])].filter((value) => value !== null && (!this.log.y || value > 0)));
+    const least = this.log.y && shown.some((value) => value !== null && value <= 0) ? [this.least] : [];
+    const values = /** @type {number[]} */ ([...shown, ...least, ...(this.panel.reach ?? [])].filter((value) => value !== null && (!this.log.y || value > 0)));
     const [low, high] = [Math.min(...values), Math.max(...values)];
     if (!(high >= low)) return this.log.y ? [0.1, 1] : [0, 1];
     if (this.log.y) return high / low < 4 ? [low / 2, high * 2] : [low * (low / high) ** 0.05, high * (high / low) ** 0.05];
@@ -182,10 +190,13 @@ class Chart {
     const left = u.cursor.left ?? -1;
     if (left < 0) return;
     const x = u.posToVal(left, "x");
-    const parts = this.lines.filter((_, k) => !this.hidden.has(k)).slice(0, 8).map(({ name, curve }) => {
+    const parts = this.lines.flatMap(({ name, curve, partial }, at) => {
+      if (this.hidden.has(at) || partial) return [];
       const k = nearest(curve.x, x);
-      return `${name} ${short(curve.y[k])} at ${short(curve.x[k])}`;
-    });
+      const next = this.lines[at + 1];
+      const value = Number.isNaN(curve.y[k]) && next?.partial ? next.curve.y[k] : curve.y[k];
+      return [`${name} ${short(value)} at ${short(curve.x[k])}`];
+    }).slice(0, 8);
     this.readout.textContent = parts.join("; ");
     this.pointed = x;
   }
@@ -203,13 +214,15 @@ class Chart {
     ctx.lineWidth = devicePixelRatio;
     ctx.font = `${11 * devicePixelRatio}px sans-serif`;
     ctx.textAlign = "left";
-    for (const [name, value] of this.panel.levels ?? []) {
+    for (const [name, value, role] of this.panel.levels ?? []) {
+      ctx.strokeStyle = ctx.fillStyle = role === "theory" ? color("unsigned") : roleColor(role);
       const y = u.valToPos(value, "y", true);
       ctx.setLineDash([8, 5]);
       ctx.strokeRect(left - 2, y, width + 4, 0);
       ctx.fillText(name, left + 6, y - 5);
     }
     ctx.setLineDash([]);
+    ctx.fillStyle = color("unsigned");
     ctx.strokeStyle = color("highlight");
     ctx.lineWidth = 6 * devicePixelRatio;
     for (const [value, first, last] of this.panel.plateaus ?? []) {

@@ -2,14 +2,14 @@
 "use strict";
 // The jobs of a sweep: any column over any other, coloured by a third; the numbers of a job, and a table of them.
 
-/** @typedef {{name: string, words: string[] | null, log: boolean, setting: boolean}} About */
+/** @typedef {{name: string, words: string[] | null, log: boolean, linear: boolean, setting: boolean}} About */
 /** @typedef {About & {at: Stored}} StoredColumn */
 /** @typedef {About & {values: Numbers}} Column */
 
 /** Rows of the table at most. */
 const MOST_ROWS = 1000;
-/** Positive numbers whose largest is so many times the smallest have a logarithmic colour. */
-const LOG_RANGE = 20;
+/** Numbers whose largest is so many times the smallest positive one have a logarithmic colour. */
+const LOG_RANGE = 1000;
 
 class Sweep {
   /** @param {HTMLElement} place @param {Panel} panel @param {Column[]} columns */
@@ -20,6 +20,8 @@ class Sweep {
     this.chosen = {};
     /** The chosen job. */
     this.job = -1;
+    /** Medians of cells, where there are cells. @type {Cells | null} */
+    this.cells = null;
     const settings = make("div", { class: "settings" });
     for (const [what, name] of Object.entries(panel.chosen)) {
       const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off", "aria-label": what }, ...columns.map((column) => make("option", {}, column.name))));
@@ -53,10 +55,13 @@ class Sweep {
     /** Whether there are cells, of all jobs with the same settings; else each job is a dot. */
     this.celled = x.setting && y.setting && x !== y;
     this.places = { x: different(x), y: different(y) };
-    const shown = this.celled ? medians(x, y, colour) : colour.values;
+    this.cells = this.celled ? medians(x, y, colour) : null;
+    const shown = this.cells?.middles ?? colour.values;
     let [low, high] = reach(shown, false);
-    const log = !colour.words && (colour.log || (low > 0 && high > LOG_RANGE * low));
-    if (log) [low, high] = reach(shown, true);
+    const [least, positive] = [low, reach(shown, true)];
+    const wide = positive[1] > LOG_RANGE * positive[0];
+    const log = !colour.words && !colour.linear && low >= 0 && ((colour.setting && colour.log) || wide);
+    if (log) [low, high] = positive;
     const share = (/** @type {number} */ v) => (log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low));
     const paint = () => {
       const { ctx } = drawing;
@@ -66,9 +71,9 @@ class Sweep {
         const finite = Number.isFinite(shown[j]);
         ctx.fillStyle = finite ? `rgb(${viridis(high > low ? share(shown[j]) : 0.5)})` : color(this.celled ? "faint" : "unsigned");
         ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
-        if (finite || !this.celled) continue;
+        if (!this.cells || this.cells.counts[j] === this.cells.jobs[j]) continue;
         drawing.line(x0, y0, x1, y1);
-        drawing.line(x0, y1, x1, y0);
+        if (!finite) drawing.line(x0, y1, x1, y0);
       }
       this.mark();
     };
@@ -80,7 +85,9 @@ class Sweep {
       ctx.fillRect(k, 0, 1, 10);
     }
     const [from, to] = [low, high].map((v) => colour.words?.[v] ?? short(v));
-    const said = `${from} to ${to}${log ? " (log)" : ""}${this.celled ? ", median over all other settings and seeds; crosses: no number" : ""}`;
+    const below = log && least <= 0 ? "; darkest: 0" : "";
+    const cells = this.celled ? "; median over all other settings and seeds; stroke: some jobs have no number; cross: fewer than half have one" : "";
+    const said = `${from} to ${to}${log ? " (log)" : ""}${below}${cells}`;
     this.legend.replaceChildren(`${colour.name}: ${said}`);
   }
 
@@ -147,7 +154,9 @@ class Sweep {
 
   /** Say the numbers of a job. @param {number} j */
   say(j) {
-    if (j >= 0) this.readout.replaceChildren(this.columns.map((column) => `${column.name} ${this.text(column, j)}`).join(", "));
+    if (j < 0) return;
+    const of = this.cells ? [`median of its cell ${short(this.cells.middles[j])}, ${this.cells.counts[j]} of ${this.cells.jobs[j]} jobs have a number`] : [];
+    this.readout.replaceChildren([...this.columns.map((column) => `${column.name} ${this.text(column, j)}`), ...of].join(", "));
   }
 
   /** Choose a job: its numbers, its place in the picture, its row. @param {number} j */
@@ -188,18 +197,26 @@ function different({ values, log }) {
   return Float64Array.from(new Set([...values].filter((v) => Number.isFinite(v) && (!log || v > 0)))).sort();
 }
 
-/** For each job, the median of a column over all jobs of its cell; NaN where there is no number. @param {Column} x @param {Column} y @param {Column} colour */
+/** @typedef {{middles: Float64Array, counts: Float64Array, jobs: Float64Array}} Cells */
+
+/**
+ * For each job, the median of a column over all jobs of its cell, NaN where fewer than half have a number; how many have one,
+ * and how many there are.
+ * @param {Column} x @param {Column} y @param {Column} colour @returns {Cells}
+ */
 function medians(x, y, colour) {
   /** @type {Map<string, number[]>} */
   const cells = new Map();
   const keys = Array.from(x.values, (v, j) => `${v} ${y.values[j]}`);
   for (const key of keys) cells.set(key, []);
   keys.forEach((key, j) => cells.get(key)?.push(colour.values[j]));
-  const middles = new Map([...cells].map(([key, all]) => {
+  const found = new Map([...cells].map(([key, all]) => {
     const sorted = all.filter(Number.isFinite).sort((a, b) => a - b);
-    return [key, (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2];
+    const middle = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+    return [key, [2 * sorted.length < all.length ? NaN : middle, sorted.length, all.length]];
   }));
-  return Float64Array.from(keys, (key) => /** @type {number} */ (middles.get(key)));
+  const [middles, counts, jobs] = [0, 1, 2].map((k) => Float64Array.from(keys, (key) => (found.get(key) ?? [])[k]));
+  return { middles, counts, jobs };
 }
 
 /** Places from the first on that are so many pixels apart at least. @param {Float64Array} places @param {(v: number) => number} pixel @param {number} room */

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm, Normalize
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting.layout import ticks_at
-from dynamics_cli.plotting.style import styled
-from dynamics_cli.plotting.time_axis import TimeScale
+from dynamics_cli.plotting.style import MARKER, PALETTE, SMALL, styled
+from dynamics_cli.plotting.time_axis import LogAxes, TimeScale, scale_of
 
-LOG_FROM = 50.0
-"""Positive values that span at least this factor are coloured on a log scale."""
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LOG_FROM = 1000.0
+"""Positive values that span at least this factor are coloured on a logarithmic scale."""
 EQUAL = 1e-6
 """Values whose range is below this share of the largest are one value, to the digits that a colour bar shows."""
+NARROW = 12
+"""Columns up to which a cell has room for `k/n`."""
 
 
 @styled
@@ -26,11 +34,18 @@ def draw_phase_diagram(
     *,
     labels: tuple[str, str, str],
     scales: tuple[TimeScale, TimeScale] = ("linear", "linear"),
-) -> None:
+    log: LogAxes | None = None,
+    jobs: tuple[ArrayLike, ArrayLike] | None = None,
+) -> list[str]:
     """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
 
-    `labels` name x, y and the values; `scales` belong to x and y. Raises ValueError when shapes do not match, an
-    axis has fewer than two values, or a logarithmic axis values that are not positive.
+    `labels` name x, y and the values; `scales` belong to x and y. `log` says whether colours are logarithmic (`c`), by
+    default where positive values span three decades and none is negative; values that they cannot show have the
+    colour of the lower end. `jobs` has how many jobs of a cell have a number, and how many there are; a cell where
+    these differ says so. Returns what its reader must know.
+
+    Raises ValueError: shapes do not match, an axis has fewer than two values, or a logarithmic axis has values that are
+    not positive.
     """
     xs, ys, grid = np.asarray(x, float), np.asarray(y, float), np.asarray(values, float)
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
@@ -38,30 +53,62 @@ def draw_phase_diagram(
             f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2"
         )
     shown = np.ma.masked_invalid(grid)
-    low, high = (float(shown.min()), float(shown.max())) if shown.count() else (0.0, 1.0)
+    positive = shown.compressed()[shown.compressed() > 0]
+    wide = len(positive) > 0 and positive.max() >= LOG_FROM * positive.min()
+    suits = bool(wide and shown.min() >= 0)
+    logarithmic = len(positive) > 0 and scale_of("c", log, suits) == "log"
+    below = logarithmic and shown.min() <= 0
+    coloured = positive if logarithmic else shown.compressed()
+    low, high = (float(coloured.min()), float(coloured.max())) if len(coloured) else (0.0, 1.0)
     equal = high - low <= EQUAL * max(abs(low), abs(high))
-    ends = (
-        (low - (0.1 * abs(low) or 1.0), high + (0.1 * abs(high) or 1.0)) if equal else (low, high)
-    )
-    log = low > 0 and high / low >= LOG_FROM
+    ends = (low, high)
+    if equal:
+        ends = (low - (0.1 * abs(low) or 1.0), high + (0.1 * abs(high) or 1.0))
+    norm = LogNorm(*ends, clip=True) if logarithmic else Normalize(*ends)
     edges = [
         _edges(centres, log=scale == "log") for centres, scale in zip((xs, ys), scales, strict=True)
     ]
-    norm = LogNorm(*ends) if log else Normalize(*ends)
-    mesh = axes.pcolormesh(*edges, shown, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
+    colours = np.ma.maximum(shown, low) if below else shown
+    mesh = axes.pcolormesh(*edges, colours, norm=norm, cmap="viridis", rasterized=True, linewidth=0)
     axes.set(xscale=scales[0], yscale=scales[1], xlabel=labels[0], ylabel=labels[1])
-    for axis, at in ((axes.xaxis, xs), (axes.yaxis, ys)):
-        if ticks := ticks_at(at):
+    for axis, at, scale in ((axes.xaxis, xs, scales[0]), (axes.yaxis, ys, scales[1])):
+        if ticks := ticks_at(at, log=scale == "log"):
             axis.set_ticks([*ticks], labels=[*ticks.values()])
             axis.set_ticks([], minor=True)
-    bar = axes.figure.colorbar(mesh, ax=axes, label=labels[2])
+    bar = axes.figure.colorbar(mesh, ax=axes, label=labels[2], extend="min" if below else "neither")
     if equal:
         bar.set_ticks([low], labels=[f"{low:.6g}"])
-    elif not log:
+    elif not logarithmic:
         bar.ax.ticklabel_format(useOffset=False, axis="y")
+    remarks = ["darkest: 0" if shown.min() == 0 else "darkest: 0 or less"] if below else []
+    if jobs is not None:
+        remarks += _say_counts(axes, xs, ys, mesh, *(np.asarray(counts, int) for counts in jobs))
+    return remarks
 
 
-def _edges(centres: NDArray[np.float64], *, log: bool) -> NDArray[np.float64]:
+def _say_counts(
+    axes: Axes, xs: Floats, ys: Floats, mesh: QuadMesh, counts: Ints, of: Ints
+) -> list[str]:
+    """Write `k/n` into cells where k of n jobs have a number, or mark them by dots; return what is to be said of it."""
+    partial = np.argwhere(counts < of)
+    if not len(partial):
+        return []
+    colours = mesh.to_rgba(np.ma.asarray(mesh.get_array())).reshape(*counts.shape, 4)
+    for i, j in partial:
+        dark = colours[i, j, 3] > 0 and colours[i, j, :3].mean() < 0.5
+        color = PALETTE.ground if dark else PALETTE.theory
+        if len(xs) <= NARROW:
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL - 1.5}
+            axes.text(xs[j], ys[i], f"{counts[i, j]}/{of[i, j]}", color=color, **look)
+        else:
+            axes.plot(xs[j], ys[i], MARKER, ms=1.5, color=color)
+    if len(xs) <= NARROW:
+        return ["k/n: k of n jobs have a number", "white: fewer than half"]
+    low, high, most = counts[counts < of].min(), counts[counts < of].max(), of.max()
+    return [f"dots: {low} to {high} of {most} jobs have a number", "white: fewer than half"]
+
+
+def _edges(centres: Floats, *, log: bool) -> Floats:
     """Return the borders of cells whose centres are given."""
     c = np.log(centres) if log else centres
     middle = (c[1:] + c[:-1]) / 2

@@ -1,0 +1,31 @@
+"""Phase diagrams: the scale of colours, and values that it cannot show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.plotting.panels.phase import draw_phase_diagram
+from dynamics_cli.plotting.style import new_figure
+
+
+@pytest.mark.parametrize(
+    ("values", "log", "norm", "told"),
+    [
+        ([1e-3, 0.1, 0.5, 1.0], None, "LogNorm", []),
+        ([2e-3, 0.1, 0.5, 1.0], None, "Normalize", []),
+        ([2e-3, 0.1, 0.5, 1.0], "c", "LogNorm", []),
+        ([1e-3, 0.1, 0.5, 1.0], "none", "Normalize", []),
+        ([0.0, 1e-3, 0.5, 1.0], None, "LogNorm", ["darkest: 0"]),
+        ([-1.0, 1e-3, 0.5, 1.0], None, "Normalize", []),
+        ([-1.0, 1e-3, 0.5, 1.0], "c", "LogNorm", ["darkest: 0 or less"]),
+        ([0.0, 0.0, 0.0, 0.0], "c", "Normalize", []),
+        ([np.nan] * 4, None, "Normalize", []),
+    ],
+)
+def test_colours_are_logarithmic_over_three_decades(values, log, norm, told):
+    figure, (axes,) = new_figure()
+    cells = np.reshape(values, (2, 2))
+    said = draw_phase_diagram(axes, [1, 2], [1, 2], cells, labels=("x", "y", "z"), log=log)
+    figure.draw_without_rendering()
+    assert (type(axes.collections[0].norm).__name__, said) == (norm, told)
