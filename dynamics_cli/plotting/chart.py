@@ -269,7 +269,7 @@ def remarks(charts: Sequence[Chart]) -> list[str]:
     found = []
     if any(line.columns.shape[1] > 1 and not line.points for line in lines):
         shares = " and ".join(f"{high - low:.0%}" for low, high in sorted(QUANTILES, reverse=True))
-        found.append(f"bands: the middle {shares} of jobs")
+        found.append(f"bands: middle {shares}")
     some = [line for line in lines if line.statistics.partial.any()]
     names = [("dotted", any(line.dense for line in some))]
     names.append(("hollow", not all(line.dense for line in some)))

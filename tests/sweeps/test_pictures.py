@@ -120,7 +120,7 @@ def test_a_final_number_over_a_setting_for_each_value_of_another(three):
     assert np.median(chart.lines[1].columns, axis=1) == pytest.approx(
         np.median(tests[:, :, 1], axis=(0, 2))
     )
-    bands = "bands: the middle 50% and 90% of jobs"
+    bands = "bands: middle 50% and 90%"
     assert said(draw_sweep(three, "curve", "test_loss")) == f"median over 2 seeds; {bands}"
     (words,) = sweep_charts(three, "loss.kind", "test_loss", [])
     assert (words.ticks, words.lines[0].points) == ({0.0: "mse", 1.0: "half_mse"}, True)
