@@ -11,6 +11,7 @@ import numpy as np
 from dynamics_cli.analysis.curves import bound_of, called, drawn_measures, is_linear
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.chart import Chart, Line, look, references
+from dynamics_cli.plotting.layout import format_number
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import Run, columns_of, measured
@@ -68,7 +69,10 @@ def overlaid(runs: Sequence[Run]) -> list[str]:
 
 
 def _said(title: str, value: Any) -> str:
-    return f"{title}{' = ' if isinstance(value, int | float) else ' '}{value}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"{title} {value}"
+    exact = float(f"{value:.3g}") == value  # rounded, two runs could have the same name
+    return f"{title} = {format_number(value) if exact else value}"
 
 
 def labels_of(runs: Sequence[Run], titles: Mapping[str, str] = MappingProxyType({})) -> list[str]:

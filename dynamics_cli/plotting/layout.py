@@ -69,18 +69,23 @@ def figure_note(figure: Figure, parts: Iterable[str]) -> None:
 
 
 def ticks_at(values: Iterable[float], *, log: bool = False) -> dict[float, str]:
-    """Return labels of ticks at these values, none where there is no room for them all and round numbers are better.
+    """Return labels of ticks at these values, none where some would touch and round numbers are better.
 
     On a logarithmic axis of less than `FEW_DECADES`, where few powers of ten are, every second or third has a label.
     """
-    ticks = {float(value): format_number(value) for value in sorted(values)}
-    needed = sum(len(text) + 2 for text in ticks.values())
-    if needed <= ROOM:
-        return ticks
-    ends = [*ticks]
-    if not log or ends[0] <= 0 or ends[-1] > 10**FEW_DECADES * ends[0]:
-        return {}
-    return dict([*ticks.items()][:: -(-needed // ROOM)])
+    at = np.array(sorted(values), np.float64)
+    names = [format_number(value) for value in at]
+    if len(at) < 2 or (log and at[0] <= 0):
+        return dict(zip(at.tolist(), names, strict=True))
+    places = np.log10(at) if log else at
+    places = (places - places[0]) / (places[-1] - places[0]) * ROOM
+    widths = np.array([len(name) for name in names])
+    few = log and at[-1] <= 10**FEW_DECADES * at[0]
+    for step in range(1, len(at) if few else 2):
+        gaps = np.diff(places[::step]) - (widths[::step][1:] + widths[::step][:-1]) / 2
+        if (gaps >= 1).all():
+            return dict(zip(at[::step].tolist(), names[::step], strict=True))
+    return {}
 
 
 def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:

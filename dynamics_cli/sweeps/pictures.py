@@ -248,7 +248,11 @@ class SweepTable:
         parts += [f"{lost} jobs diverged or failed"] if lost else []
         return "; ".join(
             parts
-            + [f"{k} = {text}" for k, text in self.described["computed"].items() if k not in drawn]
+            + [
+                f"{self.title(k)} = {text}"
+                for k, text in self.described["computed"].items()
+                if k not in drawn
+            ]
         )
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from matplotlib.lines import Line2D
 
 from dynamics_cli.plotting import layout
@@ -30,3 +32,19 @@ def test_small_numbers_put_their_power_of_ten_into_the_label():
     assert "\u22124" in texts
     layout.set_axis_label(axes[0].yaxis, "w", (-1.5, 1.5))
     assert axes[0].get_ylabel() == "w"
+
+
+@pytest.mark.parametrize(
+    ("values", "log", "names"),
+    [
+        ([1, 2, 4, 8, 16, 32, 64], True, "1 2 4 8 16 32 64"),
+        ([20, 60], False, "20 60"),
+        ([1, 2, 3, 100], False, ""),  # the first three would touch
+        (np.geomspace(0.02, 0.5, 9), True, "0.02 0.0447 0.1 0.224 0.5"),
+        ([5, 10, 20, 40, 50, 60, 70, 80, 100, 200, 600], True, "5 40 70 200"),
+        (np.geomspace(1e-6, 10, 25), True, ""),  # powers of ten are better
+        ([0, 1], True, "0 1"),
+    ],
+)
+def test_ticks_at_values_do_not_touch(values, log, names):
+    assert " ".join(layout.ticks_at(values, log=log).values()) == names
