@@ -146,6 +146,8 @@ WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine
         "the panel 'function' has no axes 'x' that could be logarithmic;",
     ),
     ("plot here --log z", 2, "is not one of 'x', 'y', 'xy', 'c', 'xc', 'yc', 'xyc', 'none'"),
+    ("plot here --label loss", 2, "Error: --label 'loss' must have the form KEY=TEXT\n"),
+    ("plot here --label los=x", 2, "Error: no 'los' to label (did you mean 'loss'?); there are "),
     ("plot here --out toy.yaml", 7, "Error: cannot write toy.yaml/loss.png: "),
     ("plot here here --at 3", 2, "go with a single run"),
     ("show here --set seed=1", 2, "--set cannot be used with a run"),

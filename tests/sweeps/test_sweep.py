@@ -233,3 +233,20 @@ def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):
     assert "holds a run of another config" in again.rows[0]["message"]
     found = verify_sweep(tmp_path)
     assert (len(found), found[0].problem[:13]) == (len(numbers), "job 0 failed:")
+
+
+def test_labels_of_the_config_are_kept_and_another_label_trains_nothing(tmp_path, monkeypatch):
+    def swept(label):
+        section = {"grid": {"initialization.scale": [0.1, 0.2]}, "labels": label}
+        return api.plan_sweep({**BASE, "sweep": section}, overrides=["optimizer.iterations=2"])
+
+    first = run_sweep(swept({"initialization.scale": "size"}), out=tmp_path)
+    monkeypatch.setattr(loop.TrainingLoop, "run", lambda self: pytest.fail("trained again"))
+    again = run_sweep(
+        swept({"initialization.scale": "size s", "final_loss": "error"}), out=tmp_path
+    )
+    assert (again.finished, again.rows) == (True, first.rows)
+    axes = draw_sweep(SweepTable(Sweep(tmp_path)), "curve").axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("size s", "error")
+    with pytest.raises(UsageError, match="optimizer.lr is not swept; this sweep varies init"):
+        swept({"optimizer.lr": "step"})
