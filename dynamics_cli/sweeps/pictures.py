@@ -85,6 +85,7 @@ class SweepTable:
         self.sweep, self.log, self.described = sweep, log, sweep.described
         self.where = {key: _from_text(value) for key, value in (where or {}).items()}
         self.rows = sweep.chosen(self.where)
+        self._values: dict[str, list[Any]] = {}
         if not self.rows:
             raise RunError(f"no job of {sweep.path} has ended yet")
         axes = self.described["axes"]
@@ -124,7 +125,10 @@ class SweepTable:
 
     def values(self, key: str) -> list[Any]:
         """Return the different values of a column in their order."""
-        return list({_identity(row[key]): row[key] for row in self.rows}.values())
+        if key not in self._values:
+            different = {_identity(row[key]): row[key] for row in self.rows}
+            self._values[key] = list(different.values())
+        return self._values[key]
 
     def words(self, key: str) -> dict[str, str]:
         """Return what pictures call each value of a column, by its identity; no two have the same name."""
@@ -433,76 +437,80 @@ def sweep_charts(table: SweepTable, x: str, measure: str, by: Sequence[str]) -> 
     if x:
         axes["scale_x"] = "log" if table.logarithmic(x) else "linear"
     name = table.title("loss" if measure == "final_loss" and not x else measure)
+    numbers = table.column(measure)
+    bounded = table.asked(range(len(table.rows)), measure, lambda _: True) is not None
     charts = []
     for title, among in _spaced(outer, MOST_CHARTS):
         families = table.families([lines] if lines else [], among)
         shown = _spaced(families, MOST_LINES)
         drawn = []
         for k, family in enumerate(shown):
-            xs, ys, of = _curve(table, family.rows, x, measure)
+            rows = family.rows
+            if x:
+                xs, ys, of = _over_setting(at[rows], numbers[rows])
+            else:
+                xs, ys, of = _over_iterations([table.curve(row, measure) for row in rows])
             points = words is not None or len(xs) < 3
             form: dict[str, Any] = {"name": family.name, "bands": True, "points": points, **look(k)}
             drawn.append(Line(x=xs, y=ys, of=of, **form))
-        axes["levels"] = references(
-            [
-                (table.bound(family.rows, measure), line.color)
-                for family, line in zip(shown, drawn, strict=True)
-                if not x
-            ]
-        )
-        beside = _bounds(table, shown, x, measure) if x else []
-        charts.append(Chart(lines=[*drawn, *beside], ylabel=name, title=title, **axes))
+        if bounded and x:
+            drawn += _bounds(table, shown, at, measure)
+        elif bounded:
+            bounds = [table.bound(family.rows, measure) for family in shown]
+            colors = [line.color for line in drawn]
+            axes["levels"] = references([*zip(bounds, colors, strict=True)])
+        charts.append(Chart(lines=drawn, ylabel=name, title=title, **axes))
     return charts
 
 
-def _bounds(table: SweepTable, families: Sequence[Family], x: str, measure: str) -> list[Line]:
-    """Return the bound of a measure over a setting: of each family in its colour, a single line where all are the same."""
-    at = table.places(x)[0]
+def _bounds(
+    table: SweepTable, families: Sequence[Family], at: Floats, measure: str
+) -> Iterator[Line]:
+    """Yield the bound of a measure over a setting: of each family in its colour, once where all are the same.
+
+    `at` has the place of each row along the axis.
+    """
     curves: list[tuple[str, Floats, Floats]] = []
     for family in families:
-        xs = np.unique(at[family.rows][np.isfinite(at[family.rows])])
+        here = at[family.rows]
+        xs = np.unique(here[np.isfinite(here)])
         of_xs = [[row for row in family.rows if at[row] == value] for value in xs]
         bounds = [table.bound(rows, measure) for rows in of_xs]
         name = next((bound[0] for bound in bounds if bound), "")
         curves.append((name, xs, np.array([bound[1] if bound else np.nan for bound in bounds])))
-    first = curves[0]
-    form: dict[str, Any] = {"dash": "dashed", "width": 0.8}
-    if all(
-        np.array_equal(xs, first[1]) and np.array_equal(ys, first[2], equal_nan=True)
+    _, first_x, first_y = curves[0]
+    same = all(
+        np.array_equal(xs, first_x) and np.array_equal(ys, first_y, equal_nan=True)
         for _, xs, ys in curves
-    ):
-        return (
-            [Line(x=first[1], y=first[2], name=first[0], color="theory", **form)]
-            if first[0]
-            else []
-        )
-    lines: list[Line] = []
-    for k, (name, xs, ys) in enumerate(curves):
+    )
+    named = False
+    for k, (name, xs, ys) in enumerate(curves[:1] if same else curves):
         if name:
-            lines.append(
-                Line(x=xs, y=ys, name="" if lines else name, **form, color=look(k)["color"])
-            )
-    return lines
+            color = "theory" if same else str(look(k)["color"])
+            form: dict[str, Any] = {"dash": "dashed", "width": 0.8, "color": color}
+            yield Line(x=xs, y=ys, name="" if named else name, **form)
+            named = True
 
 
-def _curve(
-    table: SweepTable, rows: Sequence[int], x: str, measure: str
-) -> tuple[Floats, Floats, Counts]:
-    """Return x (k,), a number (k, N) of some jobs, filled with NaN, and of how many jobs it is at each x (k,)."""
-    if x:
-        at, numbers = table.places(x)[0][rows], table.column(measure)[rows]
-        xs = np.unique(at[np.isfinite(at)])
-        of_xs = [numbers[at == value] for value in xs]
-        return xs, _filled(of_xs), np.array([len(of_x) for of_x in of_xs])
-    curves = [table.curve(row, measure) for row in rows]
+def _over_setting(at: Floats, numbers: Floats) -> tuple[Floats, Floats, Counts]:
+    """Return the places x (k,) of some jobs, their numbers (k, N), filled with NaN, and how many jobs are at each x."""
+    xs = np.unique(at[np.isfinite(at)])
+    of_xs = [numbers[at == value] for value in xs]
+    return xs, _filled(of_xs), np.array([len(of_x) for of_x in of_xs])
+
+
+def _over_iterations(curves: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Counts]:
+    """Return the iterations x (k,) of the longest curve, the values of all N there (k, N), or NaN, and N for each x."""
     xs = max((steps for steps, _ in curves), key=len)
-    if not len(xs):  # no job has a curve, which the legend and the chart say
+    if not len(
+        xs
+    ):  # no job has a curve: the legend names them, and the chart says that there is a gap
         xs = np.zeros(1)
-    numbers = np.full((len(xs), len(rows)), np.nan)
+    numbers = np.full((len(xs), len(curves)), np.nan)
     for k, (steps, values) in enumerate(curves):
         _, here, there = np.intersect1d(xs, steps, return_indices=True)
         numbers[here, k] = values[there]
-    return xs, numbers, np.full(len(xs), len(rows))
+    return xs, numbers, np.full(len(xs), len(curves))
 
 
 def _filled(rows: Sequence[Floats]) -> Floats:
