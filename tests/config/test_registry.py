@@ -16,6 +16,7 @@ from dynamics_cli.config import ConfigError, load_config, run_hash, to_yaml
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import registry
 from dynamics_cli.kinds.base import loaded
+from dynamics_cli.runs.titles import title_of
 
 pytestmark = pytest.mark.usefixtures("kinds_as_before")
 
@@ -369,3 +370,36 @@ def test_a_broken_package_is_reported_once_and_hides_nothing(
     assert (
         registry.get_kind("measure", "weight_norm").__module__ == "dynamics_cli.recording.measures"
     )
+
+
+def test_titles_are_of_keys_that_kinds_have() -> None:
+    """A title of a key that was renamed would be used by nothing."""
+    for section in registry.SECTIONS:
+        kinds = list(registry.all_kinds(section).values())
+        for base in {base for kind in kinds for base in kind.__mro__}:
+            for key in vars(base).get("titles", {}):
+                of_base = [kind for kind in kinds if issubclass(kind, base)]
+                assert any(key in kind.model_fields for kind in of_base), (base, key)
+
+
+@pytest.mark.parametrize(
+    ("key", "title"),
+    [
+        ("initialization.scale", "scale λ"),
+        ("optimizer.weight_decay", "weight decay λ"),
+        ("optimizer.iterations", "iterations"),
+        ("loss.kind", "loss"),
+        ("record.measures.0.top", "top"),
+        ("architecture.widths.1", "widths 1"),
+        ("seed", "seed"),
+    ],
+)
+def test_a_setting_has_the_title_of_its_kind_or_its_last_word(key: str, title: str) -> None:
+    config = {
+        "architecture": {"kind": "fully_connected", "widths": [4, 4]},
+        "initialization": {"kind": "balanced", "scale": 0.1},
+        "loss": "mse",
+        "optimizer": {"kind": "adamw", "lr": 0.1, "iterations": 3},
+        "record": {"measures": ["sharpness"]},
+    }
+    assert title_of(key, config) == title
