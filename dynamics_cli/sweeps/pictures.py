@@ -204,8 +204,13 @@ class SweepTable:
         return next((answer for answer in answers if answer is not None), None)
 
     def linear(self, column: str) -> bool:
-        """Whether an axis of a column is never logarithmic."""
-        return bool(self.asked(range(len(self.rows)), column, lambda measure: measure.linear))
+        """Whether an axis of a column is never logarithmic, as of an accuracy, or of a column computed from one."""
+        expression = self.described.get("columns", {}).get(column, column)
+        if "first(" in expression:  # an iteration
+            return False
+        names = [column, *re.findall(r"[A-Za-z_]\w*", expression)]
+        rows = range(len(self.rows))
+        return any(self.asked(rows, name, lambda measure: measure.linear) for name in names)
 
     def bound(self, rows: Iterable[int], column: str) -> tuple[str, float] | None:
         """Return name and value of the line that a measure has beside its curve in some rows of the same settings."""

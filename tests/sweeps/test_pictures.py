@@ -298,6 +298,11 @@ def test_accuracies_are_never_logarithmic(tmp_path):
     for row, accuracy in zip(table.rows, (1e-4, 0.01, 0.5, 1.0), strict=True):
         row["train_accuracy"] = accuracy
     assert not table.logarithmic("train_accuracy")
+    table.described["columns"] = {
+        "best": "largest(train_accuracy)",
+        "when": "first(train_accuracy > 0.9)",
+    }
+    assert (table.linear("best"), table.linear("when")) == (True, False)
     (chart,) = sweep_charts(table, "optimizer.lr", "train_accuracy", ["architecture.width"])
     assert not chart.log_y
     mesh = draw_sweep(table, "phase", "train_accuracy").axes[0].collections[0]
