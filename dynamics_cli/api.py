@@ -146,7 +146,7 @@ def sweep(
 ) -> Sweep:
     """Train a config over a grid and several seeds.
 
-    The grid is the section `sweep` of the config (keys grid, let, seeds, record, labels), options, or both; an option
+    The grid is the section `sweep` of the config (keys grid, let, seeds, record, labels, columns), options, or both; an option
     replaces the values that the section has for a setting. Jobs of equal shape are trained together, the others in
     processes of their own. The same sweep again skips jobs that are done; a job that fails does not stop the others.
 
@@ -225,7 +225,7 @@ def plan_sweep(
     source: Any = to_plain(config) if isinstance(config, RunConfig) else config
     source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
     texts = override_texts(overrides)
-    of_section, section = read_sweep_section(source, texts)
+    of_section, columns, section = read_sweep_section(source, texts)
     if isinstance(grid, Mapping):
         given = {
             key: values if isinstance(values, str) else jsonable(list(values))
@@ -247,6 +247,7 @@ def plan_sweep(
         seeds=section.seeds if seeds is None else seeds,
         record=record or section.record,
         labels=section.labels,
+        columns=columns,
         messages=messages,
         **settings,
     )

@@ -126,6 +126,7 @@ def show_sweep(sweep: dict[str, Any], *, as_json: bool) -> None:
         },
         **{key: f"= {expression}" for key, expression in sweep["computed"].items()},
         "seeds": str(sweep["seeds"]),
+        **{name: f"= {expression}" for name, expression in sweep["columns"].items()},
     }
-    failures = [fitted(f"  {count} x {message}") for message, count in sweep["failures"].items()]
-    emit("\n\n".join([pairs(lines), *(["\n".join(["failures", *failures])] if failures else [])]))
+    messages = [fitted(f"  {count} x {message}") for message, count in sweep["messages"].items()]
+    emit("\n\n".join([pairs(lines), *(["\n".join(["messages", *messages])] if messages else [])]))

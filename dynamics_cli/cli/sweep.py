@@ -99,7 +99,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 def run_and_show(
     config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any
 ) -> None:
-    """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed."""
+    """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed or diverged."""
     options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
         done = dyn.sweep(config, grid, progress=bar, **options)
@@ -119,8 +119,9 @@ def run_and_show(
         table = {"table": str(done.table)} if done.finished else {}
         ends = f"{len(done.rows)} of {done.described['jobs']}{f': {ended}' if ended else ''}"
         emit(pairs({"sweep": str(done.path), **table, "jobs": ends}))
-    if counts["failed"]:
-        first = next(row["message"] for row in done.rows if row["status"] == "failed")
-        raise PartialFailure(
-            f"{counts['failed']} of {len(done.rows)} jobs failed, the first: {first}"
-        )
+    lost = [row for row in done.rows if row["status"] in ("diverged", "failed")]
+    if lost:
+        ends = [end for end in ("diverged", "failed") if counts[end]]
+        told = f"{counts[ends[0]]} of {len(done.rows)} jobs {ends[0]}"
+        told += "".join(f", {counts[end]} {end}" for end in ends[1:])
+        raise PartialFailure(f"{told}, the first: {lost[0]['message']}")

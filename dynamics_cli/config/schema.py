@@ -22,6 +22,7 @@ sweep:
   let: {initialization.scale: 0.06 / architecture.width}
   seeds: 2
   labels: {optimizer.lr: step size η, final_loss: training loss}
+  columns: {reached: first(loss < 0.1)}
 """
     grid: dict[str, Any] = Field(default_factory=dict)
     """Settings, each with its values: every combination is trained.
@@ -37,6 +38,13 @@ sweep:
     By default what `record` says, as long as that is estimated below `record.limit_gib` for all jobs together."""
     labels: dict[str, str] = Field(default_factory=dict)
     """What pictures and pages call swept settings, measures, words of settings, `loss` and `iteration`."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Further columns of the table, computed from the curves of each job: `grokked: first(test_accuracy > 0.95)`.
+
+    A curve is `loss`, a measure, or a number of a measure such as `singular_values.1`. Of a curve c with values at the
+    recorded states: `first(c > 0.95)`, the first iteration at which it is so (also >=, <, <=); `last(c)`; `least(c)`;
+    `largest(c)`; `at(c, 1000)`, its value at the state nearest to an iteration; `mean(c, 10)`, of its last 10 values.
+    Arithmetic is as in `let`, with swept settings, numbers of the config, and columns before this one."""
 
 
 def choice_at(path: KeyPath, data: object) -> OneOf | type[Section] | None:

@@ -16,7 +16,7 @@ from dynamics_cli.text import cell
 JOBS = 2000
 """Jobs whose curves over training are read at most."""
 MESSAGES = 50
-"""Failures that are listed, each message once."""
+"""Messages of jobs that are listed, each once."""
 
 
 def add_sweep(page: Page, directory: Path) -> None:
@@ -39,6 +39,7 @@ def add_sweep(page: Page, directory: Path) -> None:
     settings = [[key, ", ".join(map(cell, values))] for key, values in told["settings"].items()]
     settings += [[key, f"= {text}"] for key, text in told["computed"].items()]
     settings += [["seeds", told["seeds"]]]
+    settings += [[name, f"= {text}"] for name, text in told["columns"].items()]
     if sweep.rows:
         results = SweepTable(sweep)
         others = [key for key in results.free if key != results.main]
@@ -47,9 +48,8 @@ def add_sweep(page: Page, directory: Path) -> None:
             if results.settings
             else []
         )
-        for name in (
-            dict.fromkeys([results.measures[0], "final_loss"]) if len(results.rows) <= JOBS else ()
-        ):
+        curves = [name for name in results.measures if name not in results.derived]
+        for name in dict.fromkeys([curves[0], "final_loss"]) if len(results.rows) <= JOBS else ():
             charts += sweep_charts(results, "", name, results.free)
         titled = [
             replace(chart, title=", ".join(filter(None, [chart.ylabel, chart.title])))
@@ -62,9 +62,9 @@ def add_sweep(page: Page, directory: Path) -> None:
     config = [
         [key, value] for key, value in flat(sweep.described["config"]).items() if value is not None
     ]
-    failures = [[message, count] for message, count in list(told["failures"].items())[:MESSAGES]]
+    messages = [[message, count] for message, count in list(told["messages"].items())[:MESSAGES]]
     parts += [
-        table(["message", "jobs"], failures, "Jobs that failed") if failures else None,
+        table(["message", "jobs"], messages, "Messages of jobs") if messages else None,
         table(["setting", "values"], settings, "What is swept"),
         folded("Config", table(["setting", "value"], config, "Config")),
     ]

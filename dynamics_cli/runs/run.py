@@ -381,6 +381,32 @@ def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64
     return steps[due], values[due]
 
 
+def curve_of(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return iterations (k,) and values (k,) of `loss`, of a measure, or of a number of a measure, `name.column`.
+
+    States at which a measure was not due are left out; both are empty where the run has no such curve.
+
+    Raises UsageError: the measure has several numbers, and `name` chooses none.
+    """
+    if name == "loss":
+        return np.asarray(run.loss_iterations), np.asarray(run.losses)
+    if name in run.measures:
+        steps, values = measured(run, name)
+        if values.shape[1] == 1:
+            return steps, values[:, 0]
+        columns = columns_of(run, name)
+        raise UsageError(
+            f"{name} has {len(columns)} numbers; name one, such as {name}.{columns[0]}"
+        )
+    for measure in run.measures:
+        if name.startswith(f"{measure}."):
+            columns, part = columns_of(run, measure), name.removeprefix(f"{measure}.")
+            if part in columns:
+                steps, values = measured(run, measure)
+                return steps, values[:, columns.index(part)]
+    return np.zeros(0, np.int64), np.zeros(0)
+
+
 def final_numbers(run: Run) -> dict[str, Any]:
     """Return how a run ended, and its final measures, by name."""
     return {**end_of(run), **final_measures(run)}

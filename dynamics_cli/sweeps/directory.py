@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
@@ -24,6 +24,7 @@ from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.runs.verify import Finding, verify_run
+from dynamics_cli.sweeps.columns import column_numbers
 from dynamics_cli.text import Table
 
 if TYPE_CHECKING:
@@ -81,13 +82,29 @@ class Batch(NamedTuple):
     """Their run directory, below that of the sweep."""
     numbers: Sequence[int]
 
+    def alone(self) -> list[Batch]:
+        """Return each job as a batch of its own."""
+        return [Batch(f"jobs/{number:06d}", [number]) for number in self.numbers]
+
 
 def batches_of(described: Mapping[str, Any]) -> list[Batch]:
     """Return the batches of a sweep that is described so, larger than one job first."""
     several: list[list[int]] = described["batches"]
     alone = sorted({*range(described["jobs"])}.difference(*several))
     batches = [Batch(f"batches/{numbers[0]:06d}", numbers) for numbers in several]
-    return [*batches, *(Batch(f"jobs/{number:06d}", [number]) for number in alone)]
+    return [*batches, *Batch("", alone).alone()]
+
+
+def parts_of(directory: Path, batch: Batch, failed: Collection[str] = ()) -> list[Batch]:
+    """Return the batch, or each job alone where the batch failed as a whole and its jobs were trained one by one.
+
+    `failed` has the names of batches that failed, perhaps without leaving a directory.
+    """
+    if len(batch.numbers) == 1 or ended_run(directory, batch) is not None:
+        return [batch]
+    alone = batch.alone()
+    tried = any(part.name in failed or files.exists(directory / part.name) for part in alone)
+    return alone if tried else [batch]
 
 
 def ended_run(directory: Path, batch: Batch) -> Run | None:
@@ -108,37 +125,50 @@ def rows_of(
     `failed` has the batches that failed, and why.
     """
     keys = [*(axis["key"] for axis in described["axes"]), *described["computed"]]
-    seed, seeds, rows = (
-        described["config"].get("seed", 0),
-        described["seeds"],
-        dict[int, dict[str, Any]](),
-    )
+    derived: dict[str, str] = described.get("columns", {})
+    seeds = described["seeds"]
+    rows: dict[int, dict[str, Any]] = {}
     for batch in batches_of(described):
-        if batch.name in failed:
-            columns = {
-                "status": ["failed"] * len(batch.numbers),
-                "message": [failed[batch.name]] * len(batch.numbers),
-            }
-        elif (run := ended_run(directory, batch)) is not None:
-            columns = _columns(run, len(batch.numbers))
-        else:
-            continue
-        for k, number in enumerate(batch.numbers):
-            point = dict(zip(keys, described["points"][number // seeds], strict=True))
-            point["seed"] = point.get("seed", seed) + number % seeds
-            ended = {column: values[k] for column, values in columns.items()}
-            rows[number] = {"job": number, **point, **ended, "path": batch.name}
-    before = [
-        "job",
-        *(key for key in keys if key != "seed"),
-        "seed",
-        "status",
-        "iterations",
-        "final_loss",
-    ]
+        for part in parts_of(directory, batch, failed):
+            points = [
+                dict(zip(keys, described["points"][number // seeds], strict=True))
+                for number in part.numbers
+            ]
+            if part.name in failed:
+                each = [{"status": "failed", "message": failed[part.name]} for _ in points]
+            elif (run := ended_run(directory, part)) is not None:
+                each = _numbers(run, points, derived)
+            else:
+                continue
+            for number, point, numbers in zip(part.numbers, points, each, strict=True):
+                seed = point.get("seed", described["config"].get("seed", 0)) + number % seeds
+                job = {"job": number, **point, "seed": seed}
+                rows[number] = {**job, **numbers, "path": part.name}
+    settings = [key for key in keys if key != "seed"]
+    before = ["job", *settings, "seed", "status", "iterations", "final_loss", *derived]
     measures = dict.fromkeys(name for number in sorted(rows) for name in rows[number])
     names = [*before, *(name for name in measures if name not in (*before, *PLACE)), *PLACE]
     return Table({name: row.get(name) for name in names} for row in map(rows.pop, sorted(rows)))
+
+
+def _numbers(
+    run: Run, points: Sequence[Mapping[str, Any]], derived: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return how the jobs of a run ended, their final numbers, and columns derived from their curves.
+
+    `points` has the settings of each job, `derived` the expression of each column.
+    """
+    columns = _columns(run, len(points))
+    each = [{name: values[k] for name, values in columns.items()} for k in range(len(points))]
+    networks = replicas_of(run) if derived and "replicas" in run.info else [run] * len(points)
+    for numbers, point, network in zip(each, points, networks, strict=True):
+        messages = list[str]()
+        if numbers["status"] == "diverged":
+            messages.append(f"the loss is not finite at iteration {numbers['iterations']}")
+        of_curves, why = column_numbers(derived, point, network) if derived else ({}, [])
+        numbers |= {name: _finite(value) for name, value in of_curves.items()}
+        numbers["message"] = "; ".join([*messages, *why])
+    return each
 
 
 def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
@@ -163,7 +193,7 @@ def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
         "replica": [k if together else None for k in range(jobs)],
         "hash": [run.hash] * jobs,
     }
-    return {**finite, **place, "message": [""] * jobs}
+    return {**finite, **place}
 
 
 def _finite(value: Any) -> Any:
@@ -213,9 +243,9 @@ class Sweep:
         return {name: statuses[name] for name in ENDINGS}
 
     def describe(self) -> dict[str, Any]:
-        """Return how far the sweep is: settings, jobs by how they ended, failures by message."""
+        """Return how far the sweep is: settings, jobs by how they ended, and by their messages."""
         described = self.described
-        failures = Counter(row["message"] for row in self.rows if row["status"] == "failed")
+        messages = Counter(row["message"] for row in self.rows if row["message"])
         return {
             "path": self.path,
             "name": described["name"],
@@ -230,7 +260,8 @@ class Sweep:
             "seeds": described["seeds"],
             "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
             "computed": described["computed"],
-            "failures": dict(failures.most_common()),
+            "columns": described.get("columns", {}),
+            "messages": dict(messages.most_common()),
             "table": self.table if self.finished else None,
             "modified": (self.path / SWEEP).stat().st_mtime,
         }

@@ -1,4 +1,4 @@
-"""Settings of a sweep that are computed from others: `optimizer.lr = min(10, 0.1 / initialization.scale**2)`.
+"""Numbers computed from settings, `min(10, 0.1 / initialization.scale**2)`, and from curves, `first(loss < 0.1)`.
 
 A few nodes of the syntax tree are known; nothing else is ever executed.
 """
@@ -10,9 +10,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dynamics_cli.errors import UsageError
+from dynamics_cli.kinds.arrays import Floats, Ints
 from dynamics_cli.text import shorten
 
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
@@ -34,6 +37,36 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": round,
     "int": int,
 }
+COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+}
+REDUCTIONS = {
+    "first": "first(test_accuracy > 0.95)",
+    "last": "last(test_loss)",
+    "least": "least(test_loss)",
+    "largest": "largest(sharpness)",
+    "at": "at(test_loss, 1000)",
+    "mean": "mean(test_loss, 10)",
+}
+"""Functions that make a number of a curve, each with its form."""
+Curves = Callable[[str, str], tuple[Ints, Floats]]
+"""Name of a curve and of the reduction that asks for it -> iterations (k,) and values (k,); empty without the curve."""
+_NUMBERED = re.compile(r"\b([A-Za-z_][\w.]*?)\.(\d+)\b")
+"""The number k of a list or a measure, `dataset.y.0`, which Python writes `dataset.y[0]`."""
+
+
+class _Known(NamedTuple):
+    """The numbers that an expression may name."""
+
+    values: Mapping[str, Any]
+    """By key: swept, or computed before."""
+    config: Any
+    """The plain config."""
+    curves: Curves | None
+    """None where there are no curves yet."""
 
 
 def parse_let(text: str) -> tuple[str, str]:
@@ -57,47 +90,134 @@ def computed(
     values = dict(settings)
     for key, expression in expressions.items():
         try:
-            values[key] = _value(ast.parse(expression.strip(), mode="eval").body, values, config)
+            values[key] = evaluated(expression, values, config)
             if not math.isfinite(values[key]):
-                raise ValueError(f"it is {values[key]}")
-        except (
-            ArithmeticError,
-            ValueError,
-            TypeError,
-            SyntaxError,
-            RecursionError,
-            MemoryError,
-        ) as error:
-            why = "the result is too large" if isinstance(error, OverflowError) else error
+                raise UsageError(f"it is {values[key]}")
+        except UsageError as error:
             where = ", ".join(f"{name} {value}" for name, value in settings.items())
             place = f" (at {where})" if where else ""
-            raise UsageError(f"{key} = {shorten(expression, 80)}: {why}{place}") from error
+            raise UsageError(f"{key} = {shorten(expression, 80)}: {error}{place}") from error
     return values
 
 
-def _value(node: ast.expr, values: Mapping[str, Any], config: Any) -> Any:
+def evaluated(
+    expression: str, values: Mapping[str, Any], config: Any, curves: Curves | None = None
+) -> Any:
+    """Return the number of an expression of `values`, of keys of the plain config, and of curves.
+
+    NaN where a curve never meets its condition, where there is no such curve, and of all that is computed from NaN.
+
+    Raises UsageError: it is no expression, a name is no number, or the arithmetic fails.
+    """
+    try:
+        tree = ast.parse(_NUMBERED.sub(r"\1[\2]", expression.strip()), mode="eval")
+        return _value(tree.body, _Known(values, config, curves))
+    except OverflowError as error:
+        raise UsageError("the result is too large") from error
+    except (
+        ArithmeticError,
+        ValueError,
+        TypeError,
+        SyntaxError,
+        RecursionError,
+        MemoryError,
+    ) as error:
+        raise UsageError(str(error)) from error
+
+
+def _value(node: ast.expr, known: _Known) -> Any:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return OPERATORS[type(op)](_value(left, values, config), _value(right, values, config))
+            return _applied(OPERATORS[type(op)], _value(left, known), _value(right, known))
         case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
-            return OPERATORS[type(op)](_value(operand, values, config))
+            return OPERATORS[type(op)](_value(operand, known))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name](*[_value(argument, values, config) for argument in arguments])
-    text = ast.unparse(node)
-    if not re.fullmatch(r"[A-Za-z_][\w.]*(\[\d+\][\w.]*)*", text):
+            return _applied(FUNCTIONS[name], *[_value(argument, known) for argument in arguments])
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+            known.curves is not None and name in REDUCTIONS
+        ):
+            return _reduced(name, arguments, known)
+    if (key := _key(node)) is None:
         names = ", ".join(FUNCTIONS)
+        forms = "" if known.curves is None else f", {', '.join(REDUCTIONS.values())}"
         raise ValueError(
-            f"{text!r} is not known here; there are numbers, keys, + - * / **, parentheses and {names}"
+            f"{ast.unparse(node)!r} is not known here; there are numbers, keys, + - * / **, parentheses, {names}{forms}"
         )
-    key = text.replace("[", ".").replace("]", "")
-    number = values.get(key, None if key == "seed" else config)
+    return _setting(key, known)
+
+
+def _applied(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function gives; NaN, a number that a job does not have, makes NaN."""
+    return math.nan if any(map(math.isnan, arguments)) else function(*arguments)
+
+
+def _key(node: ast.expr) -> str | None:
+    """Return `dataset.y.0` for the tree of `dataset.y[0]`; None for anything but a key."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=above, attr=part):
+            key = _key(above)
+        case ast.Subscript(value=above, slice=ast.Constant(value=int() | str() as part)):
+            key = _key(above)
+        case _:
+            return None
+    return None if key is None else f"{key}.{part}"
+
+
+def _setting(key: str, known: _Known) -> Any:
+    number = known.values.get(key, None if key == "seed" else known.config)
     try:
-        for part in key.split(".") if key not in values else ():
+        for part in key.split(".") if key not in known.values else ():
             number = number[int(part)] if isinstance(number, list) else number[part]
     except (LookupError, TypeError, ValueError):
         raise ValueError(f"{key} is neither swept nor a number of the config") from None
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ValueError(f"{key} is {number!r}, not a number")
     return number
+
+
+def _reduced(name: str, arguments: list[ast.expr], known: _Known) -> Any:
+    """Return the number that a reduction makes of a curve."""
+    match name, arguments:
+        case "first", [ast.Compare(left=curve, ops=[op], comparators=[other])] if (
+            type(op) in COMPARISONS
+        ):
+            number = _value(other, known)
+        case (("at" | "mean"), [curve, other]):
+            number = _value(other, known)
+        case (("last" | "least" | "largest"), [curve]):
+            number = 0
+        case _:
+            raise ValueError(f"{name} must have the form {REDUCTIONS[name]}")
+    if (key := _key(curve)) is None:
+        raise ValueError(f"{ast.unparse(curve)!r} is not the name of a measure, nor `loss`")
+    if name == "mean" and (number < 1 or number % 1):
+        raise ValueError(f"mean is over the last k values, k an integer >= 1, not {number}")
+    assert known.curves is not None
+    steps, values = known.curves(key, name)
+    if not len(steps) or math.isnan(number):
+        return math.nan
+    if name == "first":
+        reached = steps[COMPARISONS[type(op)](values, number)]
+        return int(reached[0]) if len(reached) else math.nan
+    return float(_number_of(name, key, steps, values, number))
+
+
+def _number_of(name: str, key: str, steps: Ints, values: Floats, number: float) -> Any:
+    match name:
+        case "least":
+            return np.fmin.reduce(values)  # NaN is no extremum
+        case "largest":
+            return np.fmax.reduce(values)
+        case "at":
+            if number > steps[-1]:
+                raise ValueError(f"{key} ends at iteration {steps[-1]}, before {number}")
+            return values[np.argmin(np.abs(steps - number))]
+        case "mean":
+            if number > len(values):
+                raise ValueError(f"{key} has {len(values)} values, not {number}")
+            return np.mean(values[-int(number) :])
+    return values[-1]

@@ -22,6 +22,7 @@ from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.memory import GIB
+from dynamics_cli.sweeps.columns import Column, check_columns
 from dynamics_cli.sweeps.expressions import computed
 from dynamics_cli.sweeps.grid import MOST_JOBS, Axis, axis_of
 from dynamics_cli.text import size
@@ -49,8 +50,8 @@ class Job:
 
 def read_sweep_section(
     source: Any, overrides: Sequence[str] = ()
-) -> tuple[list[Axis], SweepSection]:
-    """Return the axes that the section `sweep` of a config asks for, and the section.
+) -> tuple[list[Axis], list[Column], SweepSection]:
+    """Return the axes and the columns that the section `sweep` of a config asks for, and the section.
 
     Raises:
         ConfigError: the section is not valid; each problem with its line.
@@ -58,7 +59,11 @@ def read_sweep_section(
     section, plain = load_sweep(source, overrides)
     axes: list[Axis] = []
     if section is None:
-        return axes, SweepSection()
+        return axes, [], SweepSection()
+    columns = [
+        Column(name, expression, plain.origin((SWEEP, "columns", name)))
+        for name, expression in section.columns.items()
+    ]
     problems = list(plain.problems)
     for key, values in section.grid.items():
         path = (SWEEP, "grid", key)
@@ -68,7 +73,7 @@ def read_sweep_section(
             problems.append(plain.problem(path, str(error)))
     if problems:
         raise ConfigError(problems)
-    return axes, section
+    return axes, columns, section
 
 
 class PlannedSweep(list[Job]):
@@ -84,6 +89,7 @@ class PlannedSweep(list[Job]):
         seeds: int = 1,
         record: str | None = "light",
         labels: Mapping[str, str] = MappingProxyType({}),
+        columns: Sequence[Column] = (),
         messages: Callable[[str], object] | None = None,
         **settings: Any,
     ) -> None:
@@ -91,9 +97,10 @@ class PlannedSweep(list[Job]):
 
         `record` is one of `RECORDS`, or None for `config`, unless that is too much, which `messages` is told.
         `labels` has what pictures call settings and measures.
+        `columns` are further columns of the table.
 
         Raises:
-            ConfigError: a point of the grid gives a config that is not valid.
+            ConfigError: a point of the grid gives a config that is not valid, or a column cannot be computed.
             UsageError: the grid makes no sense.
         """
         if record not in (*RECORDS, None):
@@ -149,6 +156,8 @@ class PlannedSweep(list[Job]):
             self[:] = [
                 Job(job.number, job.settings, _light(job.config, losses, records)) for job in self
             ]
+        check_columns(columns, [(job.settings, job.config) for job in self], self.record)
+        self.columns = {column.name: column.expression for column in columns}
 
     def _shared(self, config: RunConfig) -> RunConfig:
         """Return the config with sections that equal configs share: a hundred thousand fit in memory."""
@@ -206,6 +215,7 @@ class PlannedSweep(list[Job]):
             "jobs": len(self),
             "record": self.record,
             "labels": self.labels,
+            "columns": self.columns,
             "config": self.written,
         }
 

@@ -92,6 +92,8 @@ class SweepTable:
         self.settings = [*(axis["key"] for axis in axes), *self.described["computed"]]
         self.free = [axis["key"] for axis in axes if len(self.values(axis["key"])) > 1]
         """Settings that have several values; others are computed."""
+        self.derived: dict[str, str] = self.described.get("columns", {})
+        """Columns that are one number of each job, without a curve, and their expressions."""
         self.labels: dict[str, str] = {**self.described.get("labels", {}), **labels}
         words = [word for key in self.free if not self.numeric(key) for word in self._words(key)]
         check_labels(labels, [*self.columns, "loss", "iteration", *words])
@@ -107,7 +109,8 @@ class SweepTable:
     @property
     def measures(self) -> list[str]:
         """Names of the final numbers that the table has: measures that the config asks for, the final loss, others."""
-        asked = bool((self.described["config"].get("record") or {}).get("measures"))
+        record = self.described["config"].get("record") or {}
+        asked = bool(self.derived or record.get("measures"))
         hidden = (*FIXED, *self.settings, "iterations")
         names = [name for name in self.rows.columns if name not in hidden]
         return sorted(names, key=lambda name: (name == "final_loss") == asked)
@@ -336,6 +339,10 @@ def _check(table: SweepTable, panel: str, measure: str) -> None:
             raise UsageError(
                 f"no {what} {name!r} here; there are {', '.join(known)}{did_you_mean(name, known)}"
             )
+    if panel == "losses" and measure in table.derived:
+        raise UsageError(
+            f"{measure} is one number of each job, without a curve; take another panel"
+        )
     if panel != "losses" and not np.isfinite(table.column(measure)).any():
         ends = Counter(row["status"] for row in table.rows)
         ended = ", ".join(f"{count} {status}" for status, count in ends.items())

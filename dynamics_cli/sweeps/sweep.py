@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dynamics_cli.sweeps.directory import (
     Sweep,
     batches_of,
     ended_run,
+    parts_of,
     read_sweep,
     rows_of,
     write_table,
@@ -26,7 +28,7 @@ from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.sweeps.workers import STOPPED
 from dynamics_cli.training.replicas import divide
-from dynamics_cli.training.session import identity_of
+from dynamics_cli.training.session import Obtained, identity_of
 from dynamics_cli.training.signals import Interrupted
 
 
@@ -66,13 +68,21 @@ def run_sweep(
             ]
             described = {**planned.described(), "batches": together}
             write_sealed(directory / SWEEP, described, indent=None)
-        if (
-            described.get("labels", {}) != planned.labels
-        ):  # texts of pictures: nothing is trained again
+        # texts of pictures, and columns of the table: nothing is trained again
+        if described.get("labels", {}) != planned.labels:
             described["labels"] = planned.labels
             write_sealed(directory / SWEEP, described, indent=None)
-        (part, parts), datasets, failed = shard or (1, 1), dict[int, Any](), dict[str, str]()
-        batches = batches_of(described)[part - 1 :: parts]
+        if described.get("columns", {}) != planned.columns:
+            described.pop("table", None)
+            described["columns"] = planned.columns
+            write_sealed(directory / SWEEP, described, indent=None)
+        part, parts = shard or (1, 1)
+        datasets = dict[int, Any]()
+        batches = [
+            one
+            for batch in batches_of(described)[part - 1 :: parts]
+            for one in parts_of(directory, batch)
+        ]
         todo = [batch for batch in batches if not _is_done(directory, batch, planned, datasets)]
         if described.pop("table", None) and todo:
             write_sealed(directory / SWEEP, described, indent=None)
@@ -81,17 +91,19 @@ def run_sweep(
         )
         if report is not None:
             report(ended)
-        tasks = [
-            Task([planned[n].config for n in batch.numbers], directory / batch.name)
-            for batch in todo
-        ]
+
+        def on_end(batch: Batch) -> None:
+            nonlocal ended
+            ended += len(batch.numbers)
+            if report is not None:
+                report(ended)
+
+        def task_of(batch: Batch) -> Task:
+            return Task([planned[n].config for n in batch.numbers], directory / batch.name)
+
+        train = partial(train_all, executor=executor, workers=workers)
         try:
-            for place, outcome in train_all(tasks, executor=executor, workers=workers):
-                if isinstance(outcome, DynError):
-                    failed[todo[place].name] = str(outcome)
-                ended += len(todo[place].numbers)
-                if report is not None:
-                    report(ended)
+            failed = _train_batches(directory, todo, task_of, train, on_end, messages)
         except Interrupted as error:
             raise Interrupted(STOPPED, error.number) from error
         except KeyboardInterrupt:  # between two runs, or before training began
@@ -102,6 +114,46 @@ def run_sweep(
     done = Sweep(directory)
     done.rows = rows  # with the failures of a shard, which are written nowhere
     return done
+
+
+def _train_batches(
+    directory: Path,
+    todo: Sequence[Batch],
+    task_of: Callable[[Batch], Task],
+    train: Callable[[Sequence[Task]], Iterator[tuple[int, Obtained | DynError]]],
+    on_end: Callable[[Batch], None],
+    messages: Callable[[str], None] | None,
+) -> dict[str, str]:
+    """Train batches, and the jobs of a batch that fails one by one: one network need not fail the others.
+
+    Returns the names of batches that failed, and why.
+    """
+    failed: dict[str, str] = {}
+    while todo:
+        again: list[Batch] = []
+        for place, outcome in train([task_of(batch) for batch in todo]):
+            batch = todo[place]
+            if not isinstance(outcome, DynError):
+                on_end(batch)
+                continue
+            if len(batch.numbers) == 1 or ended_run(directory, batch) is not None:
+                failed[batch.name] = str(outcome)
+                on_end(batch)
+                continue
+            alone: list[Batch] = []
+            for job in batch.alone():
+                try:
+                    task_of(job).plan()
+                except DynError as error:  # no process is started for it
+                    failed[job.name] = str(error)
+                    on_end(job)
+                else:
+                    alone.append(job)
+            if alone and messages is not None:
+                messages(f"{outcome}: {len(alone)} jobs are trained one by one")
+            again += alone
+        todo = again
+    return failed
 
 
 def default_directory(planned: PlannedSweep) -> Path:

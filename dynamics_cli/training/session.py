@@ -280,7 +280,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
             f"interrupted; the run is in {writer.directory}: {remedy} continues it"
         ) from None
     # torch tells of too little memory with a RuntimeError
-    except (KindError, MemoryError, RuntimeError, ArithmeticError) as error:
+    except (KindError, MemoryError, RuntimeError, ArithmeticError, np.linalg.LinAlgError) as error:
         reached, seconds = (
             (writer.resumed_at, 0.0) if loop is None else (loop.stepper.iteration, loop.seconds())
         )

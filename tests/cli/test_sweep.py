@@ -8,6 +8,7 @@ import pytest
 
 from dynamics_cli import api
 from dynamics_cli.errors import UsageError
+from dynamics_cli.sweeps.directory import Sweep
 from tests.cli.conftest import CONFIG, Dyn
 
 GRID = ["--grid", "initialization.scale=0.1:1:log:3", "--grid", "optimizer.lr=0.01,0.02"]
@@ -55,10 +56,26 @@ def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(
     )
     assert "2 complete, 4 failed" in answer.out
     assert dyn("show", "s").out.endswith(
-        "failures\n"
+        "messages\n"
         "  2 x optimizer.batch_size is 3, the training set has 2 samples\n"
         "  2 x optimizer.batch_size is 4, the training set has 2 samples\n"
     )
+
+
+def test_a_sweep_that_diverges_gives_exit_code_6_and_a_message_for_each_job(
+    dyn: Dyn, place: Path
+) -> None:
+    diverges = ["--set", "architecture.activation=linear", "--out", "s"]
+    answer = dyn("sweep", "toy.yaml", "--grid", "optimizer.lr=100,1e30", *diverges)
+    assert answer.code == 6
+    assert "2 of 2: 2 diverged" in answer.out
+    rows = Sweep(place / "s").rows
+    messages = [f"the loss is not finite at iteration {row['iterations']}" for row in rows]
+    assert [row["message"] for row in rows] == messages
+    assert answer.err == f"Error: 2 of 2 jobs diverged, the first: {messages[0]}\n"
+    assert all(f"  1 x {message}\n" in dyn("show", "s").out for message in messages)
+    again = dyn("sweep", "toy.yaml", "--grid", "optimizer.lr=100,1e30", *diverges)
+    assert (again.code, again.err) == (6, answer.err)
 
 
 def test_replicas(dyn: Dyn, place: Path) -> None:

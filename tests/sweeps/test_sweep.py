@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import shutil
 import signal
@@ -12,7 +13,11 @@ import numpy as np
 import pytest
 
 from dynamics_cli import api
+from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import UsageError
+from dynamics_cli.kinds import Dataset, Initialization, Samples
+from dynamics_cli.kinds import base as base_kinds
+from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import Sweep, verify_sweep
@@ -159,6 +164,123 @@ def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
 
     assert bits(stopped) == bits(whole)
     assert stopped.table.read_bytes() == whole.table.read_bytes()
+
+
+def test_columns_are_computed_from_the_curves_of_each_job(tmp_path, monkeypatch):
+    records = {"measures": ["weight_norm"], "snapshots": {"kind": "every", "interval": 50}}
+    columns = {
+        "early": "first(loss < 0.5)",
+        "late": "first(loss < optimizer.lr / 20)",
+        "gap": "late - early",
+        "norm": "mean(weight_norm, 2)",
+    }
+    base = {**BASE, "record": records, "sweep": {"grid": {"optimizer.lr": "0.01,0.02"}, "seeds": 3}}
+    plain = api.sweep(base, out=tmp_path / "s")
+    monkeypatch.setattr(loop.TrainingLoop, "run", lambda self: pytest.fail("trained again"))
+    base["sweep"]["columns"] = columns
+    sweep = api.sweep(base, out=tmp_path / "s")
+    for row, before in zip(sweep.rows, plain.rows, strict=True):
+        run = sweep.run(row["job"])
+        for name, bound in (("early", 0.5), ("late", row["optimizer.lr"] / 20)):
+            reached = run.loss_iterations[run.losses < bound].tolist()
+            assert row[name] == next(iter(reached), None)
+        both = None not in (row["early"], row["late"])
+        assert row["gap"] == (row["late"] - row["early"] if both else None)
+        assert row["norm"] == pytest.approx(run.measures["weight_norm"][-2:].mean())
+        assert {key: row[key] for key in before} == before
+    assert {row["late"] is None for row in sweep.rows} == {True, False}
+    table = SweepTable(sweep)
+    assert table.measures[: len(columns)] == list(columns)
+    draw_sweep(table, "curve", "gap")
+    with pytest.raises(UsageError, match="gap is one number of each job, without a curve"):
+        draw_sweep(table, "losses", "gap")
+
+
+@pytest.mark.parametrize(
+    ("column", "record", "told"),
+    [
+        ("a: frist(loss < 1)", "config", "'frist(loss < 1)' is not known here"),
+        ("a: last(weight_nrm)", "config", "no curve 'weight_nrm' (did you mean 'weight_norm'?)"),
+        ("a: last(weight_norm) * depth", "config", "depth is neither swept nor a number"),
+        ("weight_norm: last(loss)", "config", "the table has a column of this name"),
+        ("a b: last(loss)", "config", "a column is called by one word"),
+        ("a: least(weight_norm)", "light", "least needs the whole curve of weight_norm"),
+        ("a: first(loss < 1)", "ends", "first needs the whole curve of loss"),
+        ("a: last(weight_norm) + least(loss)", "light", ""),
+    ],
+)
+def test_columns_are_checked_by_line_before_anything_is_trained(tmp_path, column, record, told):
+    file = tmp_path / "my.yaml"
+    sections = {**BASE, "record": {"measures": ["weight_norm"]}}
+    lines = [f"{key}: {json.dumps(section)}" for key, section in sections.items()]
+    lines += ["sweep:", f"  record: {record}", "  columns:", f"    {column}"]
+    file.write_text("\n".join(lines))
+    if not told:
+        assert api.plan_sweep(file).described()["columns"] == {"a": column[3:]}
+        return
+    with pytest.raises(ConfigError) as refused:
+        api.plan_sweep(file)
+    (problem,) = refused.value.problems
+    name = column.partition(":")[0]
+    assert (problem.line, problem.key) == (len(lines), f"sweep.columns.{name}")
+    assert told in problem.message
+
+
+class Unlucky(Initialization, kind="unlucky"):
+    """Fails for one seed."""
+
+    def draw(self, problem, streams):
+        if streams.seed == 1:
+            raise ValueError("no such weights")
+        rng = streams.rng("initialization")
+        return {name: rng.normal(size=shape) for name, shape in problem.shapes.items()}
+
+
+class Odd(Dataset, kind="odd"):
+    """Has a sample more for one seed."""
+
+    def load(self, streams):
+        x = streams.rng("data").normal(size=(4 + (streams.seed == 1), 2))
+        return Samples(x, x[:, 0], None, None)
+
+
+def unsolvable(self, state):
+    """Fail as a decomposition does for one seed."""
+    if state.problem.config.seed == 1:
+        raise np.linalg.LinAlgError("SVD did not converge")
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "failures"),
+    [
+        (["initialization={kind: unlucky}"], {1: "ValueError: no such weights"}),
+        (["record.measures=[weight_norm]"], {1: "SVD did not converge"}),
+        (["dataset={kind: odd}"], {}),
+    ],
+    ids=["own kind", "bundled measure", "shapes"],
+)
+def test_jobs_of_a_batch_that_fails_are_trained_one_by_one(
+    tmp_path, monkeypatch, kinds_as_before, changes, failures
+):
+    monkeypatch.setattr(WeightNorm, "measure", unsolvable)
+    for kind in (Unlucky, Odd):
+        monkeypatch.setitem(
+            base_kinds._KINDS[kind.section], kind.model_fields["kind"].default, kind
+        )
+    told = []
+    options = {"seeds": 3, "here": True, "messages": told.append}
+    arguments = [*changes, "optimizer.iterations=3"]
+    _, sweep = sweep_of(tmp_path / "s", arguments, **options)
+    assert "3 jobs are trained one by one" in told[0]
+    assert [row["status"] for row in sweep.rows] == [
+        "failed" if seed in failures else "complete" for seed in range(3)
+    ]
+    assert all(text in sweep.rows[seed]["message"] for seed, text in failures.items())
+    told.clear()
+    _, again = sweep_of(tmp_path / "s", arguments, **options)
+    assert (again.rows, told) == (sweep.rows, [])
+    assert Sweep(tmp_path / "s").rows == sweep.rows
 
 
 def attacked(tmp_path, attack):
