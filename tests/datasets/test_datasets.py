@@ -39,7 +39,7 @@ def test_npz_with_held_out_part(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["a,b,y\n1,2,3\n4,5,6\n", "1,2,3\r\n4,5,6", "\ufeff1, 2,3\n\n4,5 ,6\n"]
+    "text", ["row,b,y\n1,2,3\n4,5,6\n", "1,2,3\r\n4,5,6", "\ufeff1, 2,3\n\n4,5 ,6\n"]
 )
 def test_csv(tmp_path, text):
     (tmp_path / "d.csv").write_text(text, encoding="utf-8")
@@ -81,8 +81,14 @@ def test_held_out_fractions_and_vector_labels(tmp_path):
         ("9" * 200_000 + ",1\n", r"not a table of numbers \(field larger than field limit"),
         ("1," + "x" * 200 + "\n", r"column 2 holds 'x{60}', not a number"),
         ("1,2\n\x003,4\n", "column 1 holds"),
+        ("0,1,2\n0.1,-0.1,0.2\n", r":1: the line holds 0 to 2, as the column numbers that pandas"),
+        (",x1,y\n0,0.1,0.2\n", r":1: the first column has no name.*`to_csv\(..., index=False\)`"),
+        (",0,1\n0,0.1,0.2\n", ":1: the first column has no name"),
+        ("Unnamed: 0,x1,y\n0,0.1,0.2\n", ":1: the first column has no name"),
+        (",1,2\n3,4,5\n", "column 1 holds '', not a number"),
+        ("1,2\n3,1_000\n", ":2: column 2 holds '1_000', not a number"),
     ],
-    ids=range(11),
+    ids=range(17),
 )
 def test_bad_csv(tmp_path, content, message):
     (tmp_path / "d.csv").write_text(content)

@@ -85,6 +85,8 @@ def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     except (OSError, ValueError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: not a table of numbers ({reason})") from error
+    if rows:
+        _refuse_row_and_column_numbers(path, *rows[0])
     if rows and all(_number(cell) is None for cell in rows[0][1]):
         rows = rows[1:]  # a header
     columns = len(rows[0][1]) if rows else 0
@@ -107,8 +109,30 @@ def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     return {"x": table[:, :-outputs], "y": table[:, -outputs:]}
 
 
+def _refuse_row_and_column_numbers(path: Path, line: int, cells: Sequence[str]) -> None:
+    """Refuse the first line of a table with numbers of rows or columns, which pandas writes unless told not to.
+
+    Raises InputError: they would be read as an input or a sample.
+    """
+    first, *others = [cell.strip() for cell in cells]
+    columns = [str(k) for k in range(len(cells))]
+    if first in ("", "Unnamed: 0") and (
+        others == columns[:-1] or all(_number(cell) is None for cell in others)
+    ):
+        raise InputError(
+            f"{path}:{line}: the first column has no name, as the row numbers that pandas writes: use "
+            "`to_csv(..., index=False)`, or name the column if it is an input"
+        )
+    if others and [first, *others] == columns:
+        raise InputError(
+            f"{path}:{line}: the line holds 0 to {len(cells) - 1}, as the column numbers that pandas writes: use "
+            "`to_csv(..., header=False, index=False)`, or write 0.0 for 0 if the line is a sample"
+        )
+
+
 def _number(cell: str) -> float | None:
+    """Return the number in a cell; None for other texts, and for `1_000`, a number in Python alone."""
     try:
-        return float(cell)
+        return None if "_" in cell else float(cell)
     except ValueError:
         return None
