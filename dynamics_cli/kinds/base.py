@@ -86,14 +86,28 @@ def loaded(section: T, name: str) -> T:
     """Return a section of a recorded config.
 
     Raises:
-        InputError: it is a plain dictionary, since its kind is not loaded, or it was that of a loop outside of dyn.
+        InputError: it, or a section in it, is a plain dictionary, since its kind is not loaded, or it was that of a loop
+            outside of dyn.
     """
-    if isinstance(section, dict):
-        if section.get("kind") == RECORDED:
-            raise InputError(f"the {name} is not kept: a training loop outside of dyn made the run")
-        told = f"{name}.kind {section.get('kind')!r} is not loaded; it is code of somebody else"
+    if isinstance(section, dict) and section.get("kind") == RECORDED:
+        raise InputError(f"the {name} is not kept: a training loop outside of dyn made the run")
+    for key, kind in _not_loaded(section, name):
+        told = f"{key}.kind {kind!r} is not loaded; it is code of somebody else"
         raise InputError(f"{told}: `dyn --with PATH ...`, or `dyn.use(PATH)` in Python, loads it")
     return section
+
+
+def _not_loaded(value: object, key: str) -> Iterator[tuple[str, str]]:
+    """Yield the key and the kind of every section in a value that stayed a plain dictionary."""
+    items: Iterable[tuple[str, object]] = ()
+    if isinstance(value, dict) and isinstance(value.get("kind"), str):
+        yield key, value["kind"]
+    elif isinstance(value, BaseModel):
+        items = ((f"{key}.{name}", getattr(value, name)) for name in type(value).model_fields)
+    elif isinstance(value, list | tuple):
+        items = ((f"{key}[{k}]", item) for k, item in enumerate(value))
+    for place, item in items:
+        yield from _not_loaded(item, place)
 
 
 _KINDS: dict[str, dict[str, type[Kind]]] = {}

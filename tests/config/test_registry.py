@@ -333,6 +333,10 @@ def test_a_recorded_config_is_read_without_its_kinds(tmp_path: Path) -> None:
     assert (config.loss, config.record.loss_every) == (strange["loss"], None)
     with pytest.raises(InputError, match=r"loss.kind 'quartic' is not loaded.*`dyn.use\(PATH\)`"):
         loaded(config.loss, "loss")
+    inner = CONFIG | {"architecture": {"kind": "two_layer", "width": 3, "activation": "bent"}}
+    architecture = load_config(inner, lenient=True).architecture
+    with pytest.raises(InputError, match="architecture.activation.kind 'bent' is not loaded"):
+        loaded(architecture, "architecture")
     file = write(tmp_path / "saved.yaml", to_yaml(config))
     assert to_yaml(load_config(file, lenient=True)) == file.read_text()
     with pytest.raises(ConfigError, match="expected|must be|unknown|is missing"):
