@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages.document import Page, tag
 from dynamics_cli.pages.figure import add_figure, add_paper, command
 from dynamics_cli.pages.run import add_comparison, add_run
@@ -14,8 +14,8 @@ from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.document import read_document
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store.layout import outputs_root
-from dynamics_cli.sweeps.directory import read_sweep
+from dynamics_cli.runs.store.layout import is_run, outputs_root
+from dynamics_cli.sweeps.directory import is_sweep, read_sweep
 from dynamics_cli.sweeps.find import is_there, open_run, run_names, sweep_directory
 
 if TYPE_CHECKING:
@@ -98,7 +98,10 @@ def _part(which: Any) -> Part:
     if path.suffix == ".json" and path.is_file():
         return "figure", path
     text = os.fspath(path)
-    if (
+    here = (
+        is_there(text) and path.is_dir() and not (is_run(path) or is_sweep(path))
+    )  # perhaps the folder of a paper
+    if here or (
         not is_there(text) and text not in run_names()
     ):  # names of runs and sweeps may begin as names of papers do
         if text in catalogue.papers():
@@ -111,10 +114,11 @@ def _part(which: Any) -> Part:
     try:
         return "run", open_run(text)
     except RunError as error:
-        if is_there(text):
+        if is_there(text) and not (path / "__init__.py").is_file():
             raise
-        close = did_you_mean(text, [*catalogue.papers(), *catalogue.figure_names()])
-        raise RunError(f"{error}; nor is it a sweep, a figure or a paper{close}") from error
+        close = catalogue.meant(text, [*catalogue.papers(), *catalogue.figure_names()])
+        told = f"nor is it a sweep, a figure or a paper{close}; `dyn --with FOLDER` loads others"
+        raise RunError(f"{error}; {told}") from error
 
 
 def _document(name: str) -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from difflib import get_close_matches
@@ -61,9 +61,7 @@ def figures(paper: str | None = None) -> list[FigureEntry]:
     """
     known = papers()
     if paper is not None and paper not in known:
-        raise UsageError(
-            f"no paper {paper!r}{did_you_mean(paper, known)}; `dyn list papers` lists them"
-        )
+        raise UsageError(f"no paper {paper!r}{meant(paper, known)}; `dyn list papers` lists them")
     keys = known if paper is None else [paper]
     return [_listed(key, id_, entry) for key in keys for id_, entry in known[key].figures.items()]
 
@@ -124,10 +122,17 @@ def find(figure_id: str) -> FigureEntry:
         raise UsageError(
             f"{figure_id!r} is a paper; `dyn reproduce {figure_id}` makes all of its figures"
         )
+    close = meant(figure_id, [*known, *known_papers])
     where = "`dyn list figures` lists them, `dyn --with FOLDER` loads others"
-    raise UsageError(
-        f"no figure {figure_id!r}{did_you_mean(figure_id, [*known, *known_papers])}; {where}"
-    )
+    raise UsageError(f"no figure {figure_id!r}{close}; {where}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return what a name of no known figure or paper may mean, for a message: one in a folder here, or the closest."""
+    folder = name.partition("-")[0]
+    if os.path.isfile(os.path.join(folder, "__init__.py")):  # noqa: PTH113, PTH118 - False for what is no name
+        return f"; `dyn --with {folder} ...` loads the paper in the folder {folder}"
+    return did_you_mean(name, known)
 
 
 def _bundled() -> dict[str, PaperEntry]:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.kinds import registry
+from dynamics_cli.pages.make import page
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import audit
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
@@ -119,3 +120,23 @@ def test_an_error_in_a_paper_names_its_line(
     for _, error in (*audits, *reproduce_figures(["mine2026-fig1"] * 2, formats=["png"])):
         assert isinstance(error, InputError)
         assert told in str(error)
+
+
+@pytest.mark.usefixtures("kinds_as_before")
+def test_the_folder_of_a_paper_stands_for_the_paper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.chdir(tmp_path)
+    new_paper("mine2026", tmp_path)
+    asked = [
+        (page, "mine2026"),
+        (page, "mine2026-fig1"),
+        (catalogue.find, "mine2026-fig1"),
+        (catalogue.figures, "mine2026"),
+    ]
+    for ask, name in asked:
+        with pytest.raises(DynError, match=r"; `dyn --with mine2026 \.\.\.` loads the paper"):
+            ask(name)
+    registry.use(tmp_path / "mine2026")
+    assert "mine2026" in page("mine2026").title
