@@ -267,6 +267,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "spectral_density": {"probes": 1, "steps": 3},
     "llc": {"burn_in": 5, "draws": 3},
     "singular_values": {"layer": "{first}"},
+    "neurons": {"layer": "{first}"},
 }
 
 

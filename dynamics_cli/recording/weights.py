@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
@@ -17,8 +20,10 @@ from dynamics_cli.kinds import (
     Parameters,
     PositiveInt,
     Problem,
+    Sections,
     State,
 )
+from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import imbalances
 from dynamics_cli.recording.derivatives import features_of
 
@@ -220,6 +225,69 @@ class Alignment(Measure, kind="alignment"):
         lengths = np.linalg.norm(W, axis=1)
         cosines = np.abs(W @ (v / np.linalg.norm(v, axis=1, keepdims=True)).T).max(1)
         return float(cosines.sum() / lengths.sum())
+
+
+class Neurons(Measure, kind="neurons"):
+    """Norm, angle or cosine of each neuron, a row of the weights of a layer; a column by neuron.
+
+    The measure is called `neurons_norm`, `neurons_angle` or `neurons_cosine`, its columns `neurons_angle.1` and so on,
+    counted from 1 in the order of the rows. The bias is part of a neuron where inputs have a constant column.
+    """
+
+    example = "{kind: neurons, of: angle, which: [1, 2]}"
+    needs = "a layer of weights whose rows are neurons"
+    of: Literal["norm", "angle", "cosine"] = "norm"
+    """Euclidean norm; angle from the first axis in degrees, for rows of two numbers; cosine with `direction`.
+
+    A neuron that is 0 has neither angle nor cosine: NaN."""
+    direction: list[float] | None = None
+    """Direction of `cosine`, with a number for each column of the weights."""
+    layer: str = "hidden_weight"
+    """Name of the weights."""
+    which: Annotated[list[PositiveInt], Field(min_length=1)] | None = None
+    """Numbers of the neurons, from 1 on; by default all. Tables of sweeps show at most 16."""
+
+    @property
+    def name(self) -> str:
+        """`neurons_angle`, with the name of the layer where it is another than `hidden_weight`."""
+        return f"{self.kind}_{self.of}" + f"_{self.layer}" * (self.layer != "hidden_weight")
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return the numbers of the neurons that are chosen."""
+        return [str(number) for number in self.which or ()]
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there is such a layer.
+
+        Raises:
+            InputError: it has no such neurons, or they no such angle or direction.
+        """
+        shape = problem.shapes.get(self.layer, ())
+        if len(shape) < 2:
+            return False
+        neurons, length = shape[0], math.prod(shape[1:])
+        told = ""
+        if max(self.which or [1]) > neurons:
+            told = f"neurons.which has {max(self.which or [1])}, {self.layer} has {neurons} neurons"
+        elif self.of == "angle" and length != 2:
+            told = f"neurons.of: an angle needs neurons of 2 numbers, {self.layer} has {length}: take cosine"
+        elif (self.of == "cosine") != (self.direction is not None):
+            told = "neurons.direction goes with `of: cosine`, which needs it"
+        elif self.direction is not None and len(self.direction) != length:
+            told = f"neurons.direction has {len(self.direction)} numbers, neurons have {length}"
+        if told:
+            raise InputError(f"record.measures: {told}")
+        return True
+
+    def measure(self, state: State) -> Floats:
+        """Return the number of each neuron (m,)."""
+        W = np.asarray(state.parameters[self.layer], np.float64)
+        W = W.reshape(len(W), -1)  # a convolution has its kernels as rows
+        if self.which is not None:
+            W = W[np.array(self.which) - 1]
+        if self.direction is not None:
+            return cosines(W, self.direction)
+        return norms(W) if self.of == "norm" else angle_of(W)
 
 
 class FourierConcentration(Measure, kind="fourier_concentration"):

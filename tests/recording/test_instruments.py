@@ -13,6 +13,7 @@ import torch
 
 from dynamics_cli import api
 from dynamics_cli.config import load_config
+from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Measure, Problem, State, get_kind
 from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.measures.lanczos import largest_eigenvalues
@@ -374,6 +375,18 @@ MEASURED: list[tuple[str, str, dict[str, Any], Callable[[State, Any, Any], Any]]
         {"directions": (2 * U).tolist()},
         lambda s, w, w_0: along(w["hidden_weight"], U),
     ),
+    (
+        "two layers",
+        "neurons",
+        {"which": [3, 1]},
+        lambda s, w, w_0: np.linalg.norm(w["hidden_weight"][[2, 0]], axis=1),
+    ),
+    (
+        "two layers",
+        "neurons",
+        {"of": "cosine", "direction": [0.0, 2.0, 0.0]},
+        lambda s, w, w_0: w["hidden_weight"][:, 1] / np.linalg.norm(w["hidden_weight"], axis=1),
+    ),
     ("leaky, logistic", "margin", {}, lambda s, w, w_0: np.min(signed(s))),
     ("softmax", "margin", {}, lambda s, w, w_0: min(gaps(s))),
 ]
@@ -413,6 +426,21 @@ def test_measures_that_a_network_does_not_have(
 
 def test_names_and_columns_of_measures() -> None:
     assert instrument("distance", layer="weight_1").name == "distance_weight_1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"which": [2, 900]}, "which has 900, hidden_weight has"),
+        ({"of": "angle"}, "needs neurons of 2 numbers, hidden_weight has 3"),
+        ({"of": "cosine"}, "direction goes with `of: cosine`"),
+        ({"direction": [1.0, 0.0, 0.0]}, "direction goes with `of: cosine`"),
+        ({"of": "cosine", "direction": [1.0]}, "direction has 1 numbers, neurons have 3"),
+    ],
+)
+def test_neurons_that_a_network_does_not_have(settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        instrument("neurons", **settings).offered(problem_of("two layers"))
 
 
 @pytest.mark.parametrize(("kind", "settings"), [("margin", {}), ("weight_norm", {})])

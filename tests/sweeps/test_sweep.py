@@ -167,12 +167,17 @@ def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
 
 
 def test_columns_are_computed_from_the_curves_of_each_job(tmp_path, monkeypatch):
-    records = {"measures": ["weight_norm"], "snapshots": {"kind": "every", "interval": 50}}
+    angles = {"kind": "neurons", "of": "angle", "which": [3, 1]}
+    records = {
+        "measures": ["weight_norm", angles],
+        "snapshots": {"kind": "every", "interval": 50},
+    }
     columns = {
         "early": "first(loss < 0.5)",
         "late": "first(loss < optimizer.lr / 20)",
         "gap": "late - early",
         "norm": "mean(weight_norm, 2)",
+        "turned": "last(neurons_angle.3) - at(neurons_angle.3, 0)",
     }
     base = {**BASE, "record": records, "sweep": {"grid": {"optimizer.lr": "0.01,0.02"}, "seeds": 3}}
     plain = api.sweep(base, out=tmp_path / "s")
@@ -187,6 +192,10 @@ def test_columns_are_computed_from_the_curves_of_each_job(tmp_path, monkeypatch)
         both = None not in (row["early"], row["late"])
         assert row["gap"] == (row["late"] - row["early"] if both else None)
         assert row["norm"] == pytest.approx(run.measures["weight_norm"][-2:].mean())
+        w, bias = run.parameters["hidden_weight"][:, 2].T
+        angle = np.degrees(np.arctan2(bias, w))
+        assert row["neurons_angle.3"] == pytest.approx(angle[-1], rel=1e-6)
+        assert row["turned"] == pytest.approx(angle[-1] - angle[0], abs=1e-4)
         assert {key: row[key] for key in before} == before
     assert {row["late"] is None for row in sweep.rows} == {True, False}
     table = SweepTable(sweep)
