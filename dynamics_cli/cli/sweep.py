@@ -121,7 +121,7 @@ def run_and_show(
         emit(pairs({"sweep": str(done.path), **table, "jobs": ends}))
     lost = [row for row in done.rows if row["status"] in ("diverged", "failed")]
     if lost:
-        ends = [end for end in ("diverged", "failed") if counts[end]]
-        told = f"{counts[ends[0]]} of {len(done.rows)} jobs {ends[0]}"
-        told += "".join(f", {counts[end]} {end}" for end in ends[1:])
+        endings = [end for end in ("diverged", "failed") if counts[end]]
+        told = f"{counts[endings[0]]} of {len(done.rows)} jobs {endings[0]}"
+        told += "".join(f", {counts[end]} {end}" for end in endings[1:])
         raise PartialFailure(f"{told}, the first: {lost[0]['message']}")
