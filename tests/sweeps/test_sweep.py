@@ -17,6 +17,7 @@ from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds import Dataset, Initialization, Samples
 from dynamics_cli.kinds import base as base_kinds
+from dynamics_cli.pages.make import page
 from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
@@ -201,6 +202,8 @@ def test_columns_are_computed_from_the_curves_of_each_job(tmp_path, monkeypatch)
     table = SweepTable(sweep)
     assert table.measures[: len(columns)] == list(columns)
     draw_sweep(table, "curve", "gap")
+    shown = next(panel for panel in page(sweep).panels if "columns" in panel)
+    assert set(columns) <= {column["name"] for column in shown["columns"]}
     with pytest.raises(UsageError, match="gap is one number of each job, without a curve"):
         draw_sweep(table, "losses", "gap")
 
