@@ -146,9 +146,9 @@ def sweep(
 ) -> Sweep:
     """Train a config over a grid and several seeds.
 
-    The grid is the section `sweep` of the config (keys grid, let, seeds, record, labels, columns), options, or both; an option
-    replaces the values that the section has for a setting. Jobs of equal shape are trained together, the others in
-    processes of their own. The same sweep again skips jobs that are done; a job that fails does not stop the others.
+    The grid is the section `sweep` of the config (keys grid, let, seeds, record, labels, columns), options, or both; an
+    option replaces the values that the section has for a setting. Jobs of equal shape are trained together, the others
+    in processes of their own. The same sweep again skips jobs that are done; a job that fails does not stop the others.
 
     Args:
         config: as `load_config` takes it.
