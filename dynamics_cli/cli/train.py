@@ -99,6 +99,8 @@ def _obtain(
     as_json: bool,
 ) -> Run:
     """Train or reuse the run, under a progress bar."""
+    from dynamics_cli.runs.run import Run
+    from dynamics_cli.runs.store import layout
     from dynamics_cli.training.session import obtain_run
     from dynamics_cli.training.signals import Interrupted
 
@@ -107,8 +109,8 @@ def _obtain(
             obtained = obtain_run(
                 plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=tell
             )
-    except Interrupted:
-        if as_json:
+    except (Interrupted, KeyboardInterrupt):
+        if as_json and layout.is_run(plan.directory):
             _show(Run(plan.directory), as_json=True)
         raise
     if obtained.reused:

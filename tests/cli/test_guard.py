@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -27,18 +28,25 @@ def fail(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "told", "statuses"),
     [
-        ("plan_run", "interrupted"),
-        ("build_stepper", "interrupted; the run is in run: --resume continues it"),
+        ("plan_run", "interrupted", []),
+        (
+            "build_stepper",
+            "interrupted; the run is in run: --resume continues it",
+            ["interrupted"],
+        ),
     ],
 )
 def test_an_interrupt_before_training_is_exit_code_130(
-    name: str, told: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+    name: str, told: str, statuses: list[str], dyn: Dyn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail(monkeypatch, name, KeyboardInterrupt())
     answer = dyn("train", "toy.yaml", "--out", "run")
     assert (answer.code, answer.out, answer.err.strip()) == (130, "", told)
+    answer = dyn("train", "toy.yaml", "--out", "run", "--json", "--force")
+    begun = [json.loads(answer.out)["status"]] if answer.out else []
+    assert (answer.code, begun) == (130, statuses)
 
 
 def test_a_mistake_has_no_traceback_unless_asked_for(

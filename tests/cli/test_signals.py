@@ -63,13 +63,15 @@ def runs_begun(folder: Path) -> list[Path]:
     ],
 )
 def test_training_saves_and_ends(place: Path, name: str, number: int, code: int) -> None:
-    process = start(place, "train", config(place, name), "--out", "run", "--quiet")
+    process = start(place, "train", config(place, name), "--out", "run", "--json")
     wait_until(lambda: bool(runs_begun(place)), process)
     process.send_signal(number)
     ended = answer(process)
     assert ended.code == code
     run = Run(place / "run")
     assert run.status == "interrupted"
+    assert ended.json["path"] == str(place / "run")
+    assert (ended.json["status"], ended.json["iterations"]) == ("interrupted", run.iterations)
     assert ended.err.splitlines()[-1] == (
         f"Error: interrupted at iteration {run.iterations}; the state is saved in run: --resume continues it"
     )
