@@ -25,8 +25,7 @@ from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.instruments import Instrument, opened, own_modes, tensors_of
 from dynamics_cli.kinds import Kind, Loss, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
-from dynamics_cli.runs.info import Status, read_config, read_info
-from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.info import Status, begun_info, read_config, read_info
 from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
@@ -163,10 +162,8 @@ class Recorder:
 
     def _prepare(self, force: bool) -> None:
         """Begin a run with state 0, unless an unfinished one waits for `load_state_dict`."""
-        if force:
-            layout.clear_run(self.directory)
-        if layout.is_run(self.directory) and (self.directory / layout.INFO).exists():
-            info = read_info(self.directory)
+        info = None if force else begun_info(self.directory)
+        if info is not None:
             if read_config(self.directory, info).recorded is None:
                 raise UsageError(
                     f"{self.directory} holds a run that no recorder wrote: give another directory"
@@ -177,7 +174,7 @@ class Recorder:
                 )
             return
         about = {"device": str(next(self._model.parameters()).device), "backend": RECORDED}
-        self._writer = RunWriter.create(self.directory, self._config, about)
+        self._writer = RunWriter.create(self.directory, self._config, about, force=force)
         self._instrument.start = self._model.state_dict()
         self._write(self._names)
         self._instrument.start = None

@@ -10,7 +10,6 @@ from typing import Any
 from dynamics_cli.errors import DynError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.layout import is_run
 from dynamics_cli.runs.store.locks import is_locked
 
 DAMAGED = "damaged"
@@ -19,7 +18,7 @@ DAMAGED = "damaged"
 
 def runs_below(folder: Path, depth: int = 4) -> Iterator[Path]:
     """Yield the run directories in a folder and in the folders below it, sorted; links are not followed."""
-    if is_run(folder):
+    if layout.is_run(folder) or layout.was_run(folder):
         yield folder
     elif depth:
         try:

@@ -43,7 +43,7 @@ def read_info(directory: Path) -> Info:
     """Read `run.json`.
 
     Raises:
-        NotARunError: there is none.
+        NotARunError: there is none, or the run has not begun.
         CorruptRunError: it was changed since it was written.
         RunError: another version of dyn wrote it.
     """
@@ -52,6 +52,8 @@ def read_info(directory: Path) -> Info:
         info = read_sealed(path, _ARRAYS)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotARunError(_why_not(directory)) from error
+    if info.get("status") == layout.BEGINNING:
+        raise NotARunError(f"{directory} holds no run yet: it was never begun, or half deleted")
     try:
         if (
             info["status"] not in STATUSES
@@ -63,6 +65,17 @@ def read_info(directory: Path) -> Info:
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise CorruptRunError(path, f"it is not one that dyn writes ({error})", _ARRAYS) from error
     return info
+
+
+def begun_info(directory: Path) -> Info | None:
+    """Return `run.json` of a run that has begun; None where none has.
+
+    Raises RunError: it is damaged, or another version of dyn wrote it.
+    """
+    try:
+        return read_info(directory)
+    except NotARunError:
+        return None
 
 
 def check_config(directory: Path, info: Info) -> None:
@@ -92,10 +105,8 @@ def read_config(directory: Path, info: Info) -> RunConfig:
 def _why_not(directory: Path) -> str:
     if not directory.exists():
         return f"{directory} does not exist"
-    if layout.is_run(directory):
-        return (
-            f"{directory} has no {layout.INFO}: it was half copied or half deleted, or never begun"
-        )
+    if layout.was_run(directory):
+        return f"{directory} has no {layout.INFO}: it was half copied, or half deleted"
     return f"{directory} is not a run directory (it has no {layout.INFO})"
 
 

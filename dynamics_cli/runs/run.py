@@ -79,7 +79,7 @@ def stamp(directory: Path) -> tuple[int, ...]:
 
 def is_rewritten(directory: Path, before: tuple[int, ...]) -> bool:
     """Whether another process has written a run since `stamp` returned `before`, or is starting it over."""
-    return stamp(directory) != before or (not before and is_locked(directory))
+    return stamp(directory) != before or (not layout.has_begun(directory) and is_locked(directory))
 
 
 class Run:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds.registry import foreign_sources
+from dynamics_cli.runs.clear import make_room
 from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_info, write_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter
@@ -50,20 +51,24 @@ class RunWriter:
 
     @classmethod
     def create(
-        cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None
+        cls,
+        directory: Path,
+        config: RunConfig,
+        info: Mapping[str, Any] | None = None,
+        *,
+        force: bool = False,
     ) -> RunWriter:
-        """Start a run in a directory without one (`clear_run` makes it so).
+        """Start a run in a directory without one, or with `force` in place of the run that is there.
 
         `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`, and other
         entries; the provenance of this process is added.
 
         Raises:
-            UsageError: the directory holds a run, or files whose names a run needs.
+            UsageError: the directory holds a run, or somebody's files whose names a run needs.
             RunError: the disk is full or not writable.
         """
-        layout.refuse_foreign(directory)
-        layout.clear_run(directory)  # of files that a kill left before `run.json`, or in a deletion
-        text = f"{layout.CONFIG_FIRST_LINE}\n{to_yaml(config)}".encode()
+        text, sources = config_text(config), foreign_sources(config)
+        make_room(directory, text, [source.folder for source in sources.values()], force=force)
         made = provenance()
         content = {
             "status": "running",
@@ -77,9 +82,9 @@ class RunWriter:
             "config_sha256": hashlib.sha256(text).hexdigest(),
         }
         writer = cls(directory, config, content)
-        files.save(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
+        files.save(directory / layout.CONFIG, text)
         _make_folders(directory)
-        for kind, source in foreign_sources(config).items():
+        for kind, source in sources.items():
             copy = f"{layout.PARTS}/{source.folder}"
             for name, contents in source.files.items():
                 files.save(directory / copy / name, contents)
@@ -100,6 +105,11 @@ class RunWriter:
             RunError: the directory holds no run, or a damaged run.
         """
         info = read_info(directory)
+        for folder in (layout.TRAJECTORY, layout.MEASURES):
+            if (directory / folder).is_symlink():
+                raise UsageError(
+                    f"{directory / folder} is a link, and dyn does not write through links: put a copy in its place"
+                )
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)
@@ -253,7 +263,7 @@ class RunWriter:
         write_info(self.directory, self._info)
         if ended:
             with files.os_errors_as_run_errors(self.directory):
-                files.remove_tree(self.directory / layout.CHECKPOINT)
+                files.remove(self.directory / layout.CHECKPOINT)
 
     def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return rows and CRC-32 of each array once they are on the disk, and the headers count them."""
@@ -283,6 +293,11 @@ class RunWriter:
                 )
 
 
+def config_text(config: RunConfig) -> bytes:
+    """Return the contents of the `config.yaml` of a run."""
+    return f"{layout.CONFIG_FIRST_LINE}\n{to_yaml(config)}".encode()
+
+
 def _check_increase(steps: NDArray[np.int64], last: int) -> None:
     if steps.ndim != 1 or steps[0] <= last or (np.diff(steps) <= 0).any():
         raise ValueError(f"iterations {steps[0]}..{steps[-1]} do not increase after {last}")
@@ -290,6 +305,6 @@ def _check_increase(steps: NDArray[np.int64], last: int) -> None:
 
 def _make_folders(directory: Path) -> None:
     with files.os_errors_as_run_errors(directory):
-        for folder in (directory, directory / layout.TRAJECTORY, directory / layout.MEASURES):
-            files.make_directory(folder)
-            files.remove_temporaries(folder)
+        for folder in layout.WRITTEN_FOLDERS:
+            files.make_directory(directory / folder)
+            files.remove_temporaries(directory / folder)

@@ -21,10 +21,9 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import KindError, blamed
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import Status
+from dynamics_cli.runs.info import Status, begun_info
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.layout import clear_run, is_run
 from dynamics_cli.runs.store.locks import is_locked, run_lock
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.backends import Choice, build_stepper, choose
@@ -133,10 +132,9 @@ def obtain_run(
     began, remedy = time.monotonic(), "the same command" if resume else files.RESUME
     _make_directory(plan.directory)
     with files.continued_by(remedy), run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
-        if force:
-            clear_run(plan.directory)
-        if (run := begun_run(plan)) is None:
-            writer = RunWriter.create(plan.directory, plan.config, _info(plan))
+        run = None if force else begun_run(plan)
+        if run is None:
+            writer = RunWriter.create(plan.directory, plan.config, _info(plan), force=force)
         elif obstacle := obstacle_of(plan, run, resume=resume or waited):
             raise UsageError(obstacle)
         elif run.ended:
@@ -159,7 +157,7 @@ def begun_run(plan: Plan) -> Run | None:
 
     Raises RunError: it is damaged.
     """
-    if not (is_run(plan.directory) and (plan.directory / layout.INFO).exists()):
+    if begun_info(plan.directory) is None:
         return None
     run = Run(plan.directory)
     if run.hash == plan.hash:

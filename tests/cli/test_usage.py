@@ -165,7 +165,7 @@ WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine
     (
         "train toy.yaml --out mine --force",
         2,
-        "Error: mine is not a run, and holds config.yaml: dyn will not overwrite it\n",
+        "Error: mine holds config.yaml, which dyn did not write and will not overwrite: move it",
     ),
 ]
 

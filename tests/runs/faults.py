@@ -18,7 +18,8 @@ CHANGING = (
     "truncate",
     "replace",
     "make_directory",
-    "remove_tree",
+    "remove",
+    "remove_directory",
     "sync",
     "sync_directory",
 )

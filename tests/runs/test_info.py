@@ -60,8 +60,8 @@ def test_directories_that_are_not_runs(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         "# The resolved config of this run directory, written by dyn.\nname: x\n"
     )
-    assert is_run(tmp_path)
-    with pytest.raises(NotARunError, match="half copied or half deleted"):
+    assert not is_run(tmp_path)
+    with pytest.raises(NotARunError, match="half copied, or half deleted"):
         read_info(tmp_path)
     with pytest.raises(NotARunError):
         read_info(tmp_path / "config.yaml")

@@ -9,9 +9,9 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.runs.clear import make_room
 from dynamics_cli.runs.find import summarize
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store import layout
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.runs.writer import RunWriter
@@ -119,8 +119,7 @@ def test_a_reader_who_meets_a_run_that_is_started_over_says_so(
     told = f"another process is writing {finished}"
     before = Run(finished)
     with run_lock(finished):
-        layout.clear_run(finished)
-        (finished / "config.yaml").write_text(f"{layout.CONFIG_FIRST_LINE}\n")
+        make_room(finished, b"", force=True)
         with pytest.raises(RunError, match=told):
             Run(finished)
         assert [found.problem for found in verify_run(finished)] == [

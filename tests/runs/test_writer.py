@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import math
+import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,16 +14,32 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from dynamics_cli.runs.store.layout import clear_run
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.runs.writer import RunWriter
 from tests.runs.conftest import append_snapshot
 from tests.runs.damage import arrays_of, reseal
 from tests.runs.faults import Faults
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return the contents of all files below a folder, by path."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def numpy_file() -> bytes:
+    """Return an array as NumPy writes it."""
+    contents = io.BytesIO()
+    np.save(contents, np.arange(3.0))
+    return contents.getvalue()
 
 
 def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
@@ -94,12 +113,9 @@ def test_a_directory_in_use_for_something_is_refused(
     foreign.mkdir()
     (foreign / "config.yaml").write_text("name: mine\n")
     (foreign / "notes.txt").write_text("mine")
-    with pytest.raises(
-        UsageError, match=r"is not a run, and holds config\.yaml: dyn will not overwrite it"
-    ):
-        RunWriter.create(foreign, config)
-    with pytest.raises(UsageError, match="is not a run"):
-        clear_run(foreign)
+    for force in (False, True):
+        with pytest.raises(UsageError, match=r"holds config\.yaml, which dyn did not write"):
+            RunWriter.create(foreign, config, force=force)
     assert (foreign / "config.yaml").read_text() == "name: mine\n"
     (foreign / "config.yaml").unlink()
     RunWriter.create(foreign, config)
@@ -108,33 +124,114 @@ def test_a_directory_in_use_for_something_is_refused(
         RunWriter.create(foreign / "notes.txt", config)
 
 
-def test_force_empties_a_run_and_keeps_the_rest(
-    finished: Path, config: RunConfig, toy: Any, tmp_path: Path
+FOREIGN = {
+    "run.json": b'{"status": "mine"}',
+    "config.yaml": b"name: mine",
+    "losses.npy": numpy_file(),
+    "checkpoint.npz": b"PK mine",
+    "trajectory/mine.npy": numpy_file(),
+    "measures/lab.csv": b"mine",
+    "parts/chapter.tex": b"mine",
+    "parts/kinds-012345678901/kinds.py": b"mine",
+    "trajectory/.mine.7.tmp": b"mine",
+}
+"""Files of somebody else under the names of a run."""
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("state", ["finished", "half copied", "none"])
+def test_what_dyn_did_not_write_is_not_removed(
+    finished: Path, config: RunConfig, name: str, state: str, tmp_path: Path
+) -> None:
+    """Whether there is a run or not, and by no option."""
+    run = finished if state != "none" else tmp_path / "none"
+    if state == "half copied":
+        (run / "run.json").unlink()
+    listed = state == "finished" and name == "losses.npy"
+    file = run / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(FOREIGN[name])
+    before = tree(run)
+    for force in (False, True):
+        if listed and force:
+            continue  # a run's own array, damaged
+        with pytest.raises(UsageError, match=re.escape(name) if force else "holds"):
+            RunWriter.create(run, config, force=force)
+        assert tree(run) == before
+
+
+def test_force_removes_the_files_of_a_run_and_keeps_the_rest(
+    finished: Path, config: RunConfig, toy: Any
 ) -> None:
     (finished / ".lock").write_text("")
     (finished / "notes.txt").write_text("mine")
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "keep.npy").write_text("")
-    (finished / "plots").symlink_to(outside)
-    shutil.rmtree(finished / "measures")
-    (finished / "measures").symlink_to(outside)
-    clear_run(finished)
-    assert sorted(p.name for p in finished.iterdir()) == [".lock", "notes.txt"]
-    assert (outside / "keep.npy").exists()
-    clear_run(finished)
-    clear_run(tmp_path / "missing")
-    assert not (tmp_path / "missing").exists()
-    toy.train(finished, config)
+    (finished / ".losses.npy.77.tmp").write_text("half written")
+    (finished / "plots").mkdir()
+    (finished / "plots" / "loss.png").write_text("mine")
+    RunWriter.create(finished, config, force=True)
+    assert sorted(str(p.relative_to(finished)) for p in finished.rglob("*") if p.is_file()) == [
+        ".lock",
+        "config.yaml",
+        "notes.txt",
+        "plots/loss.png",
+        "run.json",
+    ]
+    toy.train(finished, config, resume=True)
     assert Run(finished).status == "complete"
 
 
-def test_a_half_deleted_run_is_ours(finished: Path, config: RunConfig) -> None:
+def test_a_half_copied_run_is_removed_by_force_only(
+    finished: Path, config: RunConfig, toy: Any
+) -> None:
     (finished / "run.json").unlink()
-    with pytest.raises(RunError, match="half copied or half deleted"):
+    (finished / "plots").mkdir()
+    (finished / "plots" / "note.txt").write_text("mine")
+    before = tree(finished)
+    with pytest.raises(RunError, match="half copied, or half deleted"):
+        Run(finished)
+    with pytest.raises(UsageError, match=r"holds plots/note\.txt, which dyn did not write"):
+        RunWriter.create(finished, config)
+    (finished / "plots" / "note.txt").rename(finished / "note.txt")
+    with pytest.raises(UsageError, match="half copied"):
+        RunWriter.create(finished, config)
+    (finished / "note.txt").rename(finished / "plots" / "note.txt")
+    assert tree(finished) == before
+    RunWriter.create(finished, config, force=True)
+    assert (finished / "plots" / "note.txt").read_text() == "mine"
+    assert not arrays_of(finished)
+
+
+def test_nothing_is_written_through_a_link(
+    unfinished: Path, finished: Path, config: RunConfig, tmp_path: Path
+) -> None:
+    """A run of somebody else may stand behind it."""
+    before = tree(finished)
+    shutil.move(unfinished / "losses.npy", tmp_path / "losses.npy")
+    for link in (os.symlink, os.link):
+        link(tmp_path / "losses.npy", unfinished / "losses.npy")
+        with pytest.raises(RunError, match="is a link, and dyn does not|it has hard links"):
+            RunWriter.reopen(unfinished)
+        (unfinished / "losses.npy").unlink()
+    shutil.move(tmp_path / "losses.npy", unfinished / "losses.npy")
+    shutil.rmtree(unfinished / "trajectory")
+    (unfinished / "trajectory").symlink_to(finished / "trajectory")
+    with pytest.raises(UsageError, match="trajectory is a link, and dyn does not write through"):
+        RunWriter.reopen(unfinished)
+    with pytest.raises(UsageError, match="holds trajectory, which dyn did not write"):
+        RunWriter.create(unfinished, config, force=True)
+    assert tree(finished) == before
+
+
+def test_a_run_that_was_killed_as_it_began_begins(finished: Path, config: RunConfig) -> None:
+    """Or as it was deleted, by `force`; it holds nothing to keep."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "remove_directory", lambda path: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            RunWriter.create(finished, config, force=True)
+    with pytest.raises(NotARunError, match="holds no run yet"):
         Run(finished)
     RunWriter.create(finished, config)
-    assert not arrays_of(finished)
+    assert Run(finished).array_names == []
 
 
 def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from dynamics_cli.errors import RunError
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files
 
@@ -93,15 +94,19 @@ class ArrayWriter:
     """
 
     def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike) -> None:
-        """Create an empty array `(0, *row_shape)`, in place of any file of that name.
+        """Create an empty array `(0, *row_shape)`, in place of any array of that name.
 
-        Raises ValueError: rows without bytes, or a dtype that is not a plain number.
+        Raises:
+            ValueError: rows without bytes, or a dtype that is not a plain number.
+            RunError: it cannot be written, or a file of that name is there that dyn did not write.
         """
         self._header = Header(np.dtype(dtype), tuple(row_shape))
         if decode_header(self._header.encode()) != self._header:
             raise ValueError(f"cannot store rows of shape {row_shape} and dtype {np.dtype(dtype)}")
         self.path, self.rows, self.crc32 = path, 0, self._header.crc32()
         with files.os_errors_as_run_errors(path):
+            if files.exists(path) and decode_header(files.read(path)[:_LONGEST]) is None:
+                raise RunError(f"{path} is there already, and dyn did not write it: move it away")
             files.write_atomic(path, self._header.encode())
 
     @classmethod

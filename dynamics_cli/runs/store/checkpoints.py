@@ -59,6 +59,11 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
         files.write_atomic(directory / layout.CHECKPOINT, buffer.getvalue())
 
 
+def is_checkpoint(data: bytes) -> bool:
+    """Whether a file begins as a checkpoint does, damaged or not; archives of NumPy begin otherwise."""
+    return data.startswith(b"PK") and _META.encode() in data[:64]
+
+
 def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | None:
     """Read the checkpoint of a run with this `run.json`; None when none was written.
 

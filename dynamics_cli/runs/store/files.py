@@ -12,7 +12,6 @@ import errno
 import io
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -40,6 +39,10 @@ def os_errors_as_run_errors(path: Path, advice: str = "") -> Iterator[None]:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         if full:
             problem = f"disk full while writing {where}"
+        elif error.errno == errno.ELOOP:
+            problem = (
+                f"{where} is a link, and dyn does not write through links: put a copy in its place"
+            )
         elif error.errno in (errno.ENOENT, errno.ESTALE):
             problem = f"{where} is gone: was its directory deleted or moved?"
         else:
@@ -70,8 +73,19 @@ def create(path: Path) -> BinaryIO:
 
 
 def open_update(path: Path) -> BinaryIO:
-    """Open an existing file for reading and writing in place."""
-    return path.open("r+b", buffering=0)
+    """Open an existing file for reading and writing in place; it has no other name, which may be somebody else's.
+
+    Raises OSError: it is a link, or has hard links.
+    """
+    return open(path, "r+b", buffering=0, opener=_no_link)
+
+
+def _no_link(name: str, flags: int) -> int:
+    descriptor = os.open(name, flags | getattr(os, "O_NOFOLLOW", 0))
+    if os.fstat(descriptor).st_nlink > 1:
+        os.close(descriptor)
+        raise OSError(errno.EMLINK, "it has hard links; put a copy in its place", name)
+    return descriptor
 
 
 def write_at(handle: BinaryIO, data: Buffer, offset: int) -> None:
@@ -113,12 +127,14 @@ def make_directory(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
 
 
-def remove_tree(path: Path) -> None:
-    """Delete a file, or a directory with all that it holds, if it is there; a link is deleted, never followed."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def remove(path: Path) -> None:
+    """Delete a file, if it is there; a link is deleted, never followed."""
+    path.unlink(missing_ok=True)
+
+
+def remove_directory(path: Path) -> None:
+    """Delete an empty directory."""
+    path.rmdir()
 
 
 # Primitives that only look.
@@ -179,8 +195,8 @@ def sizes(directory: Path) -> dict[Path, os.stat_result]:
 
 # Composites.
 
-_TEMPORARY = re.compile(r"\..+\.[0-9]+\.tmp", re.DOTALL)
-"""Names of files that are not finished yet; a hidden `.tmp` of somebody else is not ours to delete."""
+_TEMPORARY = re.compile(r"\.(run\.json|config\.yaml|[A-Za-z0-9_.\-]+\.(npy|npz|py))\.[0-9]+\.tmp")
+"""Names of files of a run that are not finished yet; a hidden `.tmp` of somebody else is not ours to delete."""
 
 
 @contextlib.contextmanager
@@ -195,7 +211,7 @@ def replacing(path: Path) -> Iterator[Path]:
         replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):  # the first error is told
-            remove_tree(temporary)
+            remove(temporary)
         raise
     sync_directory(path.parent)
 
@@ -230,8 +246,19 @@ def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -
     return path
 
 
+def is_temporary(name: str) -> bool:
+    """Whether an interrupted atomic write of a file of a run leaves files of this name."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def temporaries(directory: Path) -> Iterator[Path]:
+    """Yield the unfinished files of interrupted atomic writes in a directory of a run."""
+    for path in (directory / name for name in names(directory) if is_temporary(name)):
+        if path.is_file() and not path.is_symlink():
+            yield path
+
+
 def remove_temporaries(directory: Path) -> None:
-    """Delete the unfinished files of interrupted atomic writes in a directory."""
-    for name in names(directory):
-        if _TEMPORARY.fullmatch(name):
-            remove_tree(directory / name)
+    """Delete the unfinished files of interrupted atomic writes in a directory of a run."""
+    for path in temporaries(directory):
+        remove(path)

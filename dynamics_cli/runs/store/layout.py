@@ -1,4 +1,4 @@
-"""Names inside a run directory, where run directories are, how a directory is recognised as a run, and emptying it."""
+"""Names inside a run directory, where run directories are, and how a directory is recognised as a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.store import files
 
 CONFIG = "config.yaml"
@@ -39,21 +38,20 @@ LOSS_GROUP = (LOSS_ITERATIONS, TIMES, LOSSES)
 SNAPSHOT_ITERATIONS = f"{TRAJECTORY}/iterations"
 """Array of the iterations of the snapshots (K,)."""
 
-RUN_FILES = (
-    INFO,  # first: without it a half-deleted run does not read as a run
-    CHECKPOINT,
-    *(f"{name}.npy" for name in LOSS_GROUP),
-    TRAJECTORY,
-    MEASURES,
-    PLOTS,
-    PARTS,
-    CONFIG,  # last: by it the remaining files are recognised as ours
-)
-"""Files and folders of a run directory besides its lock, in the order of deletion."""
+FOLDERS = (TRAJECTORY, MEASURES, PLOTS, PARTS)
+"""The folders of a run directory."""
+WRITTEN_FOLDERS = ("", TRAJECTORY, MEASURES)
+"""The run directory itself, and its folders in which files are written as the run goes on."""
+RUN_FILES = (INFO, CONFIG, CHECKPOINT, *(f"{name}.npy" for name in LOSS_GROUP), *FOLDERS)
+"""Files and folders of a run directory besides its lock."""
+
+BEGINNING = "beginning"
+"""Status in the `run.json` of a directory in which a run is about to begin: it holds nothing to keep."""
 
 CONFIG_FIRST_LINE = "# The resolved config of this run directory, written by dyn."
-"""By this line a `config.yaml` is recognised as part of a run."""
+"""The first line of the `config.yaml` of a run."""
 
+_INFO_BEGINS = re.compile(rb'\{\s*"format": [0-9]+,\s*"status": "')
 _ARRAY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,199}")
 
 
@@ -103,53 +101,24 @@ def array_file(directory: Path, array: str) -> Path:
 
 
 def is_run(directory: Path) -> bool:
-    """Whether a directory is a run of ours, perhaps damaged: by its `run.json`, or else by its `config.yaml`."""
-    contents = []
-    for name in (INFO, CONFIG):
-        try:
-            contents.append(files.read(directory / name))
-        except OSError:
-            contents.append(b"")
-    info, config = contents
-    described = all(word in info for word in (b'"format"', b'"status"', b'"config_sha256"'))
-    return described or config.startswith(CONFIG_FIRST_LINE.encode())
+    """Whether a directory is a run, perhaps damaged: its `run.json` says so, by how it begins."""
+    return _INFO_BEGINS.match(_contents(directory / INFO)) is not None
 
 
-def clear_run(directory: Path) -> None:
-    """Delete the files and folders of a run, for `--force`; the lock, which the caller holds, and all else stay.
-
-    A directory that does not exist, or holds nothing of the names that a run uses, is left as it is.
-
-    Raises:
-        UsageError: the directory is not a run, yet holds files whose names a run needs.
-        RunError: something cannot be deleted.
-    """
-    if not is_run(directory):
-        refuse_foreign(directory)
-        return
-    with files.os_errors_as_run_errors(directory):
-        files.remove_temporaries(directory)
-        for name in RUN_FILES:
-            if name == CONFIG:
-                files.sync_directory(directory)
-            files.remove_tree(directory / name)
-            if name == INFO:
-                files.sync_directory(
-                    directory
-                )  # a power cut, too, finds the first gone first, and the last last
+def has_begun(directory: Path) -> bool:
+    """Whether a directory holds a run that has begun, perhaps damaged."""
+    return is_run(directory) and f'"status": "{BEGINNING}"'.encode() not in _contents(
+        directory / INFO
+    )
 
 
-def refuse_foreign(directory: Path) -> None:
-    """Raise `UsageError` when a new run in this directory would meet another run, or files that are not ours."""
-    ours = is_run(directory)
-    if files.exists(directory / INFO) and ours:
-        raise UsageError(
-            f"{directory} holds a run already: give --resume to continue it or --force to start over"
-        )
-    met = [name for name in RUN_FILES if files.exists(directory / name)]
-    if met and not ours:  # ours is a run that was killed before its first moment, or half deleted
-        raise UsageError(
-            f"{directory} is not a run, and holds {', '.join(met)}: dyn will not overwrite it"
-        )
-    if files.exists(directory) and not directory.is_dir():
-        raise UsageError(f"{directory} is a file, not a directory")
+def was_run(directory: Path) -> bool:
+    """Whether a directory without `run.json` holds the config of a run, as where a run was half copied."""
+    return _contents(directory / CONFIG).startswith(CONFIG_FIRST_LINE.encode())
+
+
+def _contents(file: Path) -> bytes:
+    try:
+        return files.read(file)
+    except OSError:
+        return b""

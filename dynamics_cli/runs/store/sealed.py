@@ -55,6 +55,11 @@ def read_sealed(path: Path, usable: str = "") -> dict[str, Any]:
     return content
 
 
+def looks_sealed(data: bytes) -> bool:
+    """Whether a file has the form of a sealed file, edited or not."""
+    return data.lstrip(b"{ \n").startswith(b'"format": ') and _SEALED.fullmatch(data) is not None
+
+
 def seal(content: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
     """Return the JSON text of `format` and `content`, with the SHA-256 of that text as its last entry.
 
