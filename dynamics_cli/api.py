@@ -526,15 +526,19 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
         progress: called with the number of frames that are drawn, and of all.
 
     Raises:
-        UsageError: nothing of the run can be animated.
+        UsageError: nothing of the run can be animated, or another file `animation.gif` is there.
         RunError: the run is damaged, or a file cannot be written.
     """
     from dynamics_cli.analysis import animate_run
     from dynamics_cli.runs.store.layout import PLOTS
+    from dynamics_cli.runs.store.own import refuse_links
     from dynamics_cli.sweeps.find import open_run
 
     loaded = open_run(run, whole=True)
-    folder = out or loaded.path / PLOTS / str(getattr(loaded, "replica", ""))
+    plots = loaded.path / PLOTS
+    folder = out or plots / str(getattr(loaded, "replica", ""))
+    if out is None:
+        refuse_links(plots, Path(folder))
     return animate_run(loaded, Path(folder) / "animation.gif", progress)
 
 

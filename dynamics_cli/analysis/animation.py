@@ -22,6 +22,7 @@ from dynamics_cli.plotting.scene import Scene, draw_scene
 from dynamics_cli.plotting.style import MARKER, PALETTE, TEXT_WIDTH, new_figure, settle, styled
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.own import MADE_BY, refuse_foreign
 
 Progress = Callable[[int, int], object]
 """Receives the number of frames drawn, and of all frames."""
@@ -38,9 +39,13 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
     """Write a GIF of up to `FRAMES` recorded states of `run`, and return its path.
 
     Inputs of one dimension: the learned function, data and neurons; else the neurons as rays. Beside it is
-    the loss with a marker that moves. Raises UsageError when nothing of the run can be animated, and RunError when the
-    file cannot be written.
+    the loss with a marker that moves.
+
+    Raises:
+        UsageError: nothing of the run can be animated, or somebody else's file has this name.
+        RunError: the file cannot be written.
     """
+    refuse_foreign(file)
     view = View(run)
     if not view.states:
         raise UsageError("nothing of this run can be animated: no finite parameters are recorded")
@@ -80,7 +85,13 @@ def animate_run(run: Run, file: Path, progress: Progress | None = None) -> Path:
 
     contents, (first, *others) = BytesIO(), frames()
     first.save(
-        contents, format="GIF", save_all=True, append_images=others, duration=MILLISECONDS, loop=0
+        contents,
+        format="GIF",
+        save_all=True,
+        append_images=others,
+        duration=MILLISECONDS,
+        loop=0,
+        comment=MADE_BY.encode(),
     )
     files.save(file, contents.getvalue())
     return file

@@ -51,12 +51,16 @@ def page(
     if everything == bool(what):
         raise click.UsageError("say what to show: runs, a sweep, a figure, a paper, or --all")
     from dynamics_cli.pages import pages_folder
+    from dynamics_cli.runs.store.own import refuse_foreign
 
     message = partial(say, quiet=quiet or as_json)
     if theory:
         message("computing the predictions of theories")
     made = dyn.page(*what, theory=theory)
-    file = made.save(output or pages_folder() / f"{made.name}.html")
+    if output is None:
+        output = pages_folder() / f"{made.name}.html"
+        refuse_foreign(output)
+    file = made.save(output)
     if as_json:
         emit_json({"file": file, "bytes": file.stat().st_size})
     else:

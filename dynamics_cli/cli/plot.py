@@ -67,6 +67,7 @@ def plot(
     from dynamics_cli.plotting.style import save
     from dynamics_cli.runs.run import Run
     from dynamics_cli.runs.store import layout
+    from dynamics_cli.runs.store.own import refuse_links
 
     drawing["where"] = _by_key("--where", drawing["where"], "COLUMN=VALUE")
     drawing["labels"] = _by_key("--label", drawing["labels"], "KEY=TEXT")
@@ -81,6 +82,8 @@ def plot(
     path = None if isinstance(drawn, list) else drawn.path
     plots = layout.outputs_root() / "plots" if path is None else path / layout.PLOTS
     folder = out or plots / str(getattr(drawn, "replica", ""))
+    if out is None and path is not None:
+        refuse_links(plots, folder)
     files: list[Path] = []
     predicted = dyn.predictions(drawn) if theory and isinstance(drawn, Run) else []
     files += _draw_theories(predicted, folder, formats, message)

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 from dynamics_cli.plotting.style import DARK, PALETTE
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.own import MADE_BY
 from dynamics_cli.text import jsonable
 
 SCRIPTS = ("uplot.min.js", "data.js", "chart.js", "canvas.js", "scene.js", "sweep.js", "page.js")
@@ -227,6 +228,7 @@ class Page:
             tag("meta", http_equiv="Content-Security-Policy", content=policy),
             tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
             tag("meta", name="color-scheme", content="light dark"),
+            tag("meta", name="generator", content=MADE_BY),
             tag("title", self.title),
             tag("style", Html(style)),
         )

@@ -28,6 +28,7 @@ from matplotlib.transforms import Bbox
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.own import MADE_BY, refuse_foreign
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -143,11 +144,11 @@ _SETTINGS: dict[str, Any] = {
 }
 
 FORMATS: dict[str, dict[str, Any]] = {
-    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-    "png": {"Software": None},
-    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": MADE_BY},
+    "png": {"Software": MADE_BY},
+    "svg": {"Date": None, "Creator": MADE_BY},
 }
-"""The formats that `save` writes, without the metadata that would change with the day or the version."""
+"""The formats that `save` writes, with the mark of `dyn`, without what would change with the day or the version."""
 
 
 _IN_STYLE = ContextVar("_IN_STYLE", default=False)
@@ -278,15 +279,22 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) ->
     """Write `figure` as `<stem>.<format>` for every format and return the paths in that order.
 
     The layout is fixed first. The same figure gives the same bytes, today and tomorrow. Each file appears whole or not
-    at all. Raises UsageError for a format other than pdf, png and svg, and RunError when a file cannot be written.
+    at all.
+
+    Raises:
+        UsageError: a format other than pdf, png and svg, or somebody else's file has such a name.
+        RunError: a file cannot be written.
     """
     check_formats(formats)
+    paths = {
+        name: Path(f"{stem}.{name}")  # `with_suffix` would cut `scale-0.1`
+        for name in formats
+    }
+    refuse_foreign(*paths.values())
     settle(figure)
-    paths = []
     with style():
-        for name in dict.fromkeys(formats):
+        for name, path in paths.items():
             contents = BytesIO()
             figure.savefig(contents, format=name, metadata=FORMATS[name])
-            paths.append(Path(f"{stem}.{name}"))  # `with_suffix` would cut `scale-0.1`
-            files.save(paths[-1], contents.getvalue())
-    return paths
+            files.save(path, contents.getvalue())
+    return list(paths.values())

@@ -28,6 +28,7 @@ from dynamics_cli.reproduction.obtain import RunSource, by_role
 from dynamics_cli.reproduction.reproduce import chosen_figure
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.layout import outputs_root
+from dynamics_cli.runs.store.own import refuse_foreign
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import plan_run
@@ -245,7 +246,7 @@ def audit(
         out: folder of the JSON files (default: outputs/figures).
         source: gives the runs, in place of a new one.
 
-    Raises as `reproduce`; UsageError too where there is no such null.
+    Raises as `reproduce`; UsageError too where there is no such null, or the JSON file is somebody else's.
     """
     asked, source, changes = (
         chosen_figure(figure, preset),
@@ -259,6 +260,9 @@ def audit(
         raise UsageError(
             f"no null {wrong[0]!r}{did_you_mean(wrong[0], known)}; there are {', '.join(known)}"
         )
+    folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
+    file = folder / f"{asked.id}{AUDIT}.json"
+    refuse_foreign(file)
     wanted = {
         role: replace(run, overrides=(*run.overrides, *changes))
         for role, run in asked.wanted(preset).items()
@@ -269,8 +273,7 @@ def audit(
     reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
     audited = Audit(asked.id, claims, outcomes)
-    folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-    write_sealed(folder / f"{asked.id}{AUDIT}.json", audited.as_dict())
+    write_sealed(file, audited.as_dict())
     return audited
 
 

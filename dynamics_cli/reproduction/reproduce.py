@@ -23,6 +23,7 @@ from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.layout import outputs_root
 from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.runs.store.own import refuse_foreign
 from dynamics_cli.sweeps.train import ProgressDisplay
 from dynamics_cli.text import Table
 from dynamics_cli.training.signals import Interrupted
@@ -121,7 +122,8 @@ def reproduce(
         The result; `rows` has a row for each claim, `files` the paths of the files written.
 
     Raises:
-        UsageError: there is no such figure, variant, preset or format; or two or three seeds, which decide nothing.
+        UsageError: there is no such figure, variant, preset or format; two or three seeds, which decide nothing; or
+            somebody else's file has the name of one of the figure.
         ConfigError: the overrides do not fit.
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
@@ -135,6 +137,13 @@ def reproduce(
     check_formats(formats)
     source = source or RunSource(device, force, progress, messages)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
+    file = folder / f"{chosen.id}.json"
+    beside_it = [folder / f"{chosen.id}.{name}" for name in formats]
+    if chosen.table is not None:
+        beside_it.append(file.with_suffix(".csv"))
+    if seeds > 1:
+        beside_it.append(beside(file, SEEDS))
+    refuse_foreign(file, *beside_it)  # before hours of training
 
     runs = source.obtain(chosen.wanted(preset), changes)
     evidence = chosen.evidence(by_role(runs))
@@ -162,7 +171,6 @@ def reproduce(
         "provenance": provenance(),
     }
     described = {"title": chosen.title, "caption": chosen.caption, "numbers": numbers}
-    file = folder / f"{chosen.id}.json"
     with run_lock(folder):
         written = save(drawing, folder / chosen.id, formats)
         if table is not None:

@@ -25,6 +25,7 @@ from dynamics_cli.runs.info import Info, Status, provenance, read_config, read_i
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.own import refuse_links
 
 
 class RunWriter:
@@ -105,11 +106,7 @@ class RunWriter:
             RunError: the directory holds no run, or a damaged run.
         """
         info = read_info(directory)
-        for folder in (layout.TRAJECTORY, layout.MEASURES):
-            if (directory / folder).is_symlink():
-                raise UsageError(
-                    f"{directory / folder} is a link, and dyn does not write through links: put a copy in its place"
-                )
+        refuse_links(directory / layout.TRAJECTORY, directory / layout.MEASURES)
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)

@@ -75,6 +75,18 @@ def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> N
     )
 
 
+def refuse_foreign_table(directory: Path) -> None:
+    """Raise `UsageError` when the table of a sweep would overwrite somebody's `results.csv`."""
+    file = directory / RESULTS
+    if not files.exists(file):
+        return
+    head = b"" if file.is_symlink() or not file.is_file() else files.read(file).partition(b"\n")[0]
+    if not (head.startswith(b"job,") and head.endswith(f",{','.join(PLACE)}".encode())):
+        raise UsageError(
+            f"{file} is there already, and is no table of a sweep: move it away, or choose another folder"
+        )
+
+
 class Batch(NamedTuple):
     """Jobs that are trained together, often a single one."""
 

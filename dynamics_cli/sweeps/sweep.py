@@ -21,6 +21,7 @@ from dynamics_cli.sweeps.directory import (
     ended_run,
     parts_of,
     read_sweep,
+    refuse_foreign_table,
     rows_of,
     write_table,
 )
@@ -58,6 +59,7 @@ def run_sweep(
     directory = out or default_directory(planned)
     if foreign := [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]:
         raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
+    refuse_foreign_table(directory)
     with run_lock(directory, on_wait=messages) if shard is None else nullcontext():
         described = known_sweep(directory, planned)
         if described is None:

@@ -79,12 +79,15 @@ def _write(folder: Path, texts: dict[str, str]) -> list[Path]:
     for path in paths:
         if os.path.lexists(path):  # a link too: dyn does not write through it
             raise UsageError(f"{path} is there already; nothing was written")
+    written = []
     try:
         for path, text in zip(paths, texts.values(), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            with path.open("x", encoding="utf-8") as file:
+                written.append(path)
+                file.write(text)
     except OSError as error:
-        for path in paths:  # so that the command can be given again
+        for path in written:  # so that the command can be given again
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         raise RunError(f"{folder}: nothing was written ({error.strerror})") from error

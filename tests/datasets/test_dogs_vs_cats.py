@@ -20,8 +20,9 @@ from dynamics_cli.datasets.files.dogs_vs_cats import (
     find_images,
     read_images,
 )
+from dynamics_cli.datasets.files.store import data_root
 from dynamics_cli.datasets.images import DogsVsCats
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.errors import DataMissingError, InputError, UsageError
 from dynamics_cli.kinds import Streams
 
 
@@ -65,6 +66,13 @@ def test_archives_and_folders_are_checked_remembered_and_read(tmp_path: Path) ->
     assert add_dogs_vs_cats(archive, lambda *news: seen.append(news)) == archive
     key, images, dogs = read_images(archive, 8)
     assert find_images() == (archive, key)
+    note = data_root() / "dogs-vs-cats" / "place.json"
+    note.rename(tmp_path / "kept.json")
+    note.write_text("mine")
+    with pytest.raises(UsageError, match="dyn did not write it: move it away"):
+        add_dogs_vs_cats(archive)
+    assert note.read_text() == "mine"
+    (tmp_path / "kept.json").replace(note)
     assert seen == [(k, 15) for k in range(1, 16)]
     assert {read_images(path, 8)[0] for path in (bare, folder, folder.parent)} == {key}
     assert dogs.tolist() == [False] * 12 + [True] * 3

@@ -20,7 +20,7 @@ from dynamics_cli import add_data, fetch_data
 from dynamics_cli.datasets import images
 from dynamics_cli.datasets.files import cifar10, mnist, store
 from dynamics_cli.datasets.files.store import Original, Published
-from dynamics_cli.errors import DataMissingError, InputError, RunError
+from dynamics_cli.errors import DataMissingError, InputError, RunError, UsageError
 from dynamics_cli.kinds import Streams
 
 from .build_subset import build_subset
@@ -184,6 +184,11 @@ def test_files_of_a_user_are_added(served: bool, name: str, tmp_path: Path) -> N
     ]
     if name == "cifar10":
         assert add_data(name, tmp_path / one.files[0].name) == one.directory
+    place = one.directory / one.files[0].name
+    place.write_bytes(b"mine")
+    with pytest.raises(UsageError, match="is another file, or damaged: move it away"):
+        add_data(name, tmp_path)
+    assert place.read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize(

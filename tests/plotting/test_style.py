@@ -85,9 +85,9 @@ def test_an_unknown_format_is_a_usage_error_before_anything_is_written(tmp_path)
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
-    old = tmp_path / "f.png"
-    old.write_text("old")
     figure = figure_of_rays()
+    (old,) = save(figure, tmp_path / "f", ["png"])
+    contents = old.read_bytes()
 
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device")
@@ -96,7 +96,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch)
     with pytest.raises(RunError, match=r"disk full while writing .*f\.png"):
         save(figure, tmp_path / "f", ["png"])
     assert [p.name for p in tmp_path.iterdir()] == ["f.png"]
-    assert old.read_text() == "old"
+    assert old.read_bytes() == contents
 
 
 @pytest.mark.parametrize("matrix", [np.eye(3), DEUTERANOPIA, PROTANOPIA])

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from dynamics_cli.datasets.files import store
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.errors import DataMissingError, InputError, UsageError
 from dynamics_cli.kinds import check_size
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
 from dynamics_cli.runs.store import files
@@ -38,6 +38,8 @@ MAX_PIXELS = 2**22
 Progress = Callable[[int, int], None]
 """Called with the number of images done and of all images."""
 
+_NOTE = re.compile(rb'\{"path": "')
+"""How the note of the place of the images begins."""
 _IMAGE = re.compile(r"(cat|dog)\.(0|[1-9]\d{0,5})\.jpg", re.ASCII)
 
 
@@ -46,16 +48,18 @@ def add_dogs_vs_cats(path: Path, progress: Progress | None = None) -> Path:
 
     Raises:
         InputError: not such an archive or folder, or an image is broken (it is named); then nothing changes.
+        UsageError: somebody's file is where the place is written down.
         RunError: the place cannot be written down.
     """
     place = path.absolute()
     key = read_images(place, 1, progress)[0]
     directory = store.data_root() / NAME
+    note = directory / "place.json"
+    if files.exists(note) and not _NOTE.match(files.read(note)):
+        raise UsageError(f"{note} is there already, and dyn did not write it: move it away")
     with files.os_errors_as_run_errors(directory, store.ADVICE):
         files.make_directory(directory)
-        files.write_atomic(
-            directory / "place.json", json.dumps({"path": str(place), "key": key}).encode()
-        )
+        files.write_atomic(note, json.dumps({"path": str(place), "key": key}).encode())
     return place
 
 
@@ -74,7 +78,7 @@ def find_images() -> tuple[Path, str]:
         raise DataMissingError(f"the images of Dogs vs. Cats are not here: {HOW_TO_GET}") from error
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(
-            f"{file}: is damaged ({error}); `dyn data add {NAME} PATH` writes it anew"
+            f"{file}: is damaged ({error}): move it away, and `dyn data add {NAME} PATH` writes it anew"
         ) from error
     if not path.exists():
         raise DataMissingError(f"the images of Dogs vs. Cats are no longer at {path}; {HOW_TO_GET}")

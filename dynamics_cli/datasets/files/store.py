@@ -66,6 +66,10 @@ class Original:
             raise InputError(f"{path}: its contents do not match {self.name} (another SHA-256)")
         return data
 
+    def is_here(self, place: Path) -> bool:
+        """Whether a place holds this file, unpacked."""
+        return place.is_file() and hashlib.sha256(place.read_bytes()).hexdigest() == self.sha256
+
 
 @dataclass(frozen=True)
 class Published:
@@ -120,13 +124,18 @@ class Published:
 
         Raises:
             InputError: a file is missing, damaged or another; then nothing changes.
+            UsageError: another file is in its place already; then nothing changes either.
             RunError: the files cannot be written.
         """
         contents = {file.name: file.read(self.find(file, path)) for file in self.files}
+        for file in self.files:
+            place = self.directory / file.name
+            if files.exists(place) and not file.is_here(place):
+                raise UsageError(f"{place} is another file, or damaged: move it away")
         with files.os_errors_as_run_errors(self.directory, ADVICE):
             files.make_directory(self.directory)
-            for name, data in contents.items():
-                files.write_atomic(self.directory / name, data)
+            for file in self.missing():
+                files.write_atomic(self.directory / file.name, contents[file.name])
         return self.directory
 
     def fetch(self, *, bar: bool = False) -> Path:

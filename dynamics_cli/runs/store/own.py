@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
-from dynamics_cli.errors import UsageError
+from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs.store import files
-from dynamics_cli.runs.store.sealed import looks_sealed
+from dynamics_cli.runs.store.sealed import looks_sealed, read_sealed
 
 MADE_BY = "dynamics-cli"
 """The program named in the metadata of a picture and in the head of a page."""
@@ -20,13 +21,36 @@ _MARKS = {
 
 
 def is_own(path: Path) -> bool:
-    """Whether `dyn` wrote a file: a picture or a page with its mark, or sealed JSON; a link is not `dyn`'s."""
+    """Whether `dyn` wrote a file: sealed JSON, or a picture, a page or a table by a mark or the sealed JSON beside it.
+
+    A link is not `dyn`'s.
+    """
     if path.is_symlink() or not path.is_file():
         return False
     contents = files.read(path)
     if path.suffix == ".json":
         return looks_sealed(contents)
-    return path.suffix in _MARKS and _MARKS[path.suffix].encode() in contents
+    marked = path.suffix in _MARKS and _MARKS[path.suffix].encode() in contents
+    return marked or hashlib.sha256(contents).hexdigest() == _sealed_sum(path)
+
+
+def _sealed_sum(path: Path) -> str | None:
+    """Return the SHA-256 of a file by the sealed JSON of its name, as it stands beside a figure."""
+    try:
+        sums = read_sealed(path.with_suffix(".json")).get("sha256")
+    except (RunError, OSError):
+        return None
+    return sums.get(path.name) if isinstance(sums, dict) else None
+
+
+def refuse_links(*folders: Path) -> None:
+    """Raise `UsageError` when a folder of a run, in which files are to be written, is a link to another place."""
+    for folder in folders:
+        if folder.is_symlink():
+            raise UsageError(
+                f"{folder} is a link, and dyn does not write through links: put a folder in its place,"
+                " or name another"
+            )
 
 
 def refuse_foreign(*paths: Path) -> None:
