@@ -14,6 +14,7 @@ import os
 
 import click
 
+from dynamics_cli.cli.arguments import NamedPath
 from dynamics_cli.cli.groups import RootGroup
 from dynamics_cli.version import __version__
 
@@ -56,7 +57,7 @@ Exit codes:
     "--with",
     "parts",
     multiple=True,
-    type=click.Path(),
+    type=NamedPath(),
     metavar="PATH",
     help="Code of your own: a file of kinds or the folder of a paper; repeatable.",
 )

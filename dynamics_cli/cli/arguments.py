@@ -18,6 +18,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
 
 
+class NamedPath(click.Path):
+    """A file or folder with a name: an empty text, as of a shell variable that is not set, would be the folder `.`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; UsageError for an empty text."""
+        if value == "":
+            self.fail("it is empty: name a file or a folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, nothing else."
 )
@@ -29,7 +39,7 @@ device_option = click.option(
     type=click.Choice(["auto", "cpu", "cuda"]),
     help="Where to compute (default: as the config says).",
 )
-out_option = click.option("--out", type=click.Path(path_type=Path), metavar="DIR")
+out_option = click.option("--out", type=NamedPath(path_type=Path), metavar="DIR")
 
 
 def format_option(default: tuple[str, ...]) -> Decorator[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 import dynamics_cli as dyn
-from dynamics_cli.cli.arguments import json_option
+from dynamics_cli.cli.arguments import NamedPath, json_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json
 from dynamics_cli.text import cell, number, shorten, text_table
@@ -23,8 +23,8 @@ SHOWN = 48
     "compare",
     epilog="Example: dyn compare outputs/runs/first-0123456789 outputs/runs/second-abcdef0123",
 )
-@click.argument("run_a", metavar="RUN", type=click.Path())
-@click.argument("run_b", metavar="RUN", type=click.Path())
+@click.argument("run_a", metavar="RUN", type=NamedPath())
+@click.argument("run_b", metavar="RUN", type=NamedPath())
 @json_option
 def compare(run_a: str, run_b: str, as_json: bool) -> None:
     comparison = dyn.compare(run_a, run_b)

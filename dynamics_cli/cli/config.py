@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import dynamics_cli as dyn
-from dynamics_cli.cli.arguments import json_option, read_config, set_option
+from dynamics_cli.cli.arguments import NamedPath, json_option, read_config, set_option
 from dynamics_cli.cli.groups import CommandGroup, documented
 from dynamics_cli.cli.output import emit, emit_json
 from dynamics_cli.errors import InputError
@@ -23,7 +23,7 @@ def config() -> None:
 
 
 @documented("load_config", name="check", epilog="Example: dyn config check configs/*/*.yaml")
-@click.argument("files", nargs=-1, required=True, metavar="CONFIG...", type=click.Path())
+@click.argument("files", nargs=-1, required=True, metavar="CONFIG...", type=NamedPath())
 @set_option
 @json_option
 def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import dynamics_cli as dyn
-from dynamics_cli.cli.arguments import quiet_option
+from dynamics_cli.cli.arguments import NamedPath, quiet_option
 from dynamics_cli.cli.groups import CommandGroup, documented
 from dynamics_cli.cli.output import CountBar, emit
 
@@ -32,7 +32,7 @@ def fetch(name: str, quiet: bool) -> None:
     "add_data", name="add", epilog="Example: dyn data add dogs-vs-cats ~/Downloads/train.zip"
 )
 @click.argument("name", type=click.Choice(["mnist", "cifar10", "dogs-vs-cats"]))
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=NamedPath(exists=True, path_type=Path))
 @quiet_option
 def add(name: str, path: Path, quiet: bool) -> None:
     with CountBar("images", shown=not quiet) as bar:

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 import dynamics_cli as dyn
+from dynamics_cli.cli.arguments import NamedPath
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit
 
 
 @documented("export", epilog="Example: dyn export latest run.csv")
-@click.argument("run", metavar="RUN_OR_SWEEP", type=click.Path())
-@click.argument("out", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN_OR_SWEEP", type=NamedPath())
+@click.argument("out", metavar="FILE", type=NamedPath(path_type=Path))
 def export(run: str, out: Path) -> None:
     dyn.export(run, out)
     emit(str(out))

@@ -22,6 +22,7 @@ def guarded(run: Callable[[], Any]) -> int:
 
     SIGTERM ends a command as SIGINT does, with temporary files removed, and with an exit code of its own.
     """
+    _open_closed_streams()
     _print_anything()
     stop = SignalStop()
     try:
@@ -66,10 +67,20 @@ def _explained(error: BaseException) -> str | None:
     """Return what is told of a file without permission, and of an error in code of others; None for a bug of ours."""
     if isinstance(error, PermissionError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: permission denied"
+    if isinstance(error, FileNotFoundError) and not _has_working_directory():
+        return "the working directory is gone: change to a directory that exists"
     registry: Any = sys.modules.get(
         "dynamics_cli.kinds.registry"
     )  # without it there is no code of others
     return None if registry is None or isinstance(error, OSError) else registry.place_of(error)
+
+
+def _has_working_directory() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - whether it can be told is all that is asked
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def hang_up() -> None:
@@ -83,6 +94,20 @@ def hang_up() -> None:
 def _show_traceback() -> None:
     if os.environ.get("DYN_TRACEBACK") == "1":
         traceback.print_exc()
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that the shell has closed (`>&-`), so that no file of a run gets their numbers.
+
+    What is said on stderr goes nowhere. stdout is opened for reading, so that `emit` fails and tells why.
+    """
+    wanted = (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY))
+    for name, flags in wanted:  # by number: a file that is opened gets the lowest one that is free
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, flags)
+            os.set_inheritable(number, True)  # workers have the same streams
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
 def _print_anything() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import dynamics_cli as dyn
-from dynamics_cli.cli.arguments import json_option, quiet_option
+from dynamics_cli.cli.arguments import NamedPath, json_option, quiet_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json, say
 from dynamics_cli.text import size
@@ -25,11 +25,11 @@ Examples:
 
 
 @documented("page", epilog=EXAMPLES)
-@click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", type=click.Path())
+@click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", type=NamedPath())
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NamedPath(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="The file (default: in outputs/pages).",
 )

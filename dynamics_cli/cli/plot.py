@@ -11,7 +11,13 @@ import click
 
 import dynamics_cli as dyn
 from dynamics_cli import api
-from dynamics_cli.cli.arguments import format_option, json_option, out_option, quiet_option
+from dynamics_cli.cli.arguments import (
+    NamedPath,
+    format_option,
+    json_option,
+    out_option,
+    quiet_option,
+)
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_files, emit_json, say
 from dynamics_cli.text import text_table
@@ -32,7 +38,7 @@ Examples:
 
 
 @documented("plot", epilog=EXAMPLES)
-@click.argument("run", metavar="RUN...", nargs=-1, required=True, type=click.Path())
+@click.argument("run", metavar="RUN...", nargs=-1, required=True, type=NamedPath())
 @click.option("--panel", multiple=True, metavar="NAME")
 @click.option("--at", type=click.IntRange(0), multiple=True, metavar="ITERATION")
 @click.option("--measure", metavar="NAME")

@@ -9,7 +9,7 @@ import click
 
 import dynamics_cli as dyn
 from dynamics_cli._bundled import bundled_configs
-from dynamics_cli.cli.arguments import json_option, read_config, set_option
+from dynamics_cli.cli.arguments import NamedPath, json_option, read_config, set_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.errors import InputError
@@ -26,7 +26,7 @@ Examples:
 
 
 @documented("describe", epilog=EXAMPLES)
-@click.argument("run", metavar="RUN_OR_CONFIG", type=click.Path())
+@click.argument("run", metavar="RUN_OR_CONFIG", type=NamedPath())
 @set_option
 @json_option
 def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 import dynamics_cli as dyn
-from dynamics_cli.cli.arguments import json_option, out_option, quiet_option, set_option
+from dynamics_cli.cli.arguments import NamedPath, json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import CountBar, emit, emit_json, say
 from dynamics_cli.errors import PartialFailure, RunError, needing
@@ -42,7 +42,7 @@ min, max, sqrt, log, exp, abs, round and int.
 
 
 @documented("sweep", epilog=EXAMPLES)
-@click.argument("config", type=click.Path())
+@click.argument("config", type=NamedPath())
 @click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES")
 @click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION")
 @click.option("--seeds", type=click.IntRange(1), metavar="N")

@@ -27,7 +27,7 @@ Examples:
 
 
 @documented("train", epilog=EXAMPLES)
-@click.argument("config", type=click.Path())
+@click.argument("config", type=arguments.NamedPath())
 @arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
 @arguments.device_option

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import dynamics_cli as dyn
-from dynamics_cli.cli.arguments import json_option
+from dynamics_cli.cli.arguments import NamedPath, json_option
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_json, say
 from dynamics_cli.errors import RunError
@@ -25,7 +25,7 @@ Exit codes:
 
 
 @documented("verify", epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, metavar="[RUN_OR_FIGURE]...", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[RUN_OR_FIGURE]...", type=NamedPath())
 @click.option(
     "--all",
     "everything",

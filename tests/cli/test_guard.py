@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli import errors
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.training import session
 
 from .conftest import Dyn, environment
@@ -111,6 +113,42 @@ def test_output_that_cannot_be_written_is_told(place: Path) -> None:
         )
     assert done.returncode == 7
     assert done.stderr == f"Error: the output cannot be written: {os.strerror(errno.ENOSPC)}\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+def test_streams_that_are_closed_lose_nothing(place: Path) -> None:
+    """No file of the run takes the place of a stream, to which libraries write."""
+    closed = errno.EBADF
+    told = f"Error: the output cannot be written: {os.strerror(closed)}\n"
+    for run, streams, code, err in (("a", "2>&-", 0, ""), ("b", ">&-", 7, told)):
+        command = f"{sys.executable} -m dynamics_cli train toy.yaml --out {run} {streams}"
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=place,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (code, err)
+        assert Run(place / run).status == "complete"
+        assert verify_run(place / run) == []
+    assert "final loss" not in done.stdout
+
+
+def test_a_working_directory_that_is_gone_is_told(
+    dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "gone").mkdir()
+    monkeypatch.chdir(place / "gone")
+    (place / "gone").rmdir()
+    answer = dyn("train", place / "toy.yaml")
+    assert (answer.code, answer.err.count("\n")) == (7, 1)
+    assert "cannot be made (No such file or directory)" in answer.err
+    fail(monkeypatch, "plan_run", FileNotFoundError(errno.ENOENT, "No such file or directory"))
+    answer = dyn("train", place / "toy.yaml")
+    told = "Error: the working directory is gone: change to a directory that exists\n"
+    assert (answer.code, answer.err) == (7, told)
 
 
 def test_signs_that_the_terminal_does_not_know_are_escaped(shell: Dyn) -> None:

@@ -22,6 +22,14 @@ REFUSED = [  # command, exit code, a part of the message
         2,
         "Error: No such option '--widht' (did you mean `--set architecture.width=...`?)\n",
     ),
+    (
+        "train toy.yaml --out ''",
+        2,
+        "Invalid value for '--out': it is empty: name a file or a folder",
+    ),
+    ("reproduce boursier2022-fig2 --out ''", 2, "it is empty: name a file or a folder"),
+    ("page latest -o ''", 2, "it is empty: name a file or a folder"),
+    ("verify ''", 2, "it is empty: name a file or a folder"),
     ("train toy.yaml --device gpu", 2, "'gpu' is not one of 'auto', 'cpu', 'cuda'"),
     ("train toy.yaml --seed -1", 2, "-1 is not in the range x>=0"),
     (
