@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -74,6 +75,8 @@ def run_directory_name(config: RunConfig, identity: str) -> str:
 
 def _file_hash(file: str, key: str) -> str:
     try:
+        if os.path.exists(file) and not os.path.isfile(file):  # noqa: PTH110, PTH113 - as below
+            raise OSError(errno.EINVAL, "it is not a regular file")  # a pipe would be waited for
         with Path(file).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:

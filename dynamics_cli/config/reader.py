@@ -175,6 +175,8 @@ def read_file(path: str | os.PathLike[str], chain: Sequence[str] = ()) -> Writte
     """
     path, line = Path(path), None
     try:
+        if path.is_fifo() and Path("/dev") not in path.parents:  # where shells put what they pipe
+            raise ValueError("it is a pipe, not a regular file")
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
@@ -59,6 +60,8 @@ def run_sweep(
     directory = out or default_directory(planned)
     if foreign := [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]:
         raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
+    if (kept := _finished_read_only(directory, planned)) is not None:
+        return kept
     refuse_foreign_table(directory)
     with run_lock(directory, on_wait=messages) if shard is None else nullcontext():
         described = known_sweep(directory, planned)
@@ -156,6 +159,15 @@ def _train_batches(
             again += alone
         todo = again
     return failed
+
+
+def _finished_read_only(directory: Path, planned: PlannedSweep) -> Sweep | None:
+    """Return the sweep in a directory that cannot be written, where it is finished; else None."""
+    if not directory.is_dir() or os.access(directory, os.W_OK):
+        return None
+    if known_sweep(directory, planned) is None or not (sweep := Sweep(directory)).finished:
+        return None
+    return sweep
 
 
 def default_directory(planned: PlannedSweep) -> Path:

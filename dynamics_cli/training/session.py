@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -130,6 +131,8 @@ def obtain_run(
 
     """
     began, remedy = time.monotonic(), "the same command" if resume else files.RESUME
+    if not force and (kept := finished_read_only(plan)) is not None:
+        return Obtained(kept, reused=True, seconds=time.monotonic() - began)
     _make_directory(plan.directory)
     with files.continued_by(remedy), run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         run = None if force else begun_run(plan)
@@ -148,6 +151,20 @@ def obtain_run(
         seconds = time.monotonic() - began
         run.check_all()  # while the lock is held: whoever waits for it may start the run over
         return Obtained(run, reused=False, seconds=seconds)
+
+
+def finished_read_only(plan: Plan) -> Run | None:
+    """Return the finished run of a plan in a directory that cannot be written, where no lock can be held; else None.
+
+    Raises RunError: it is damaged.
+    """
+    if not plan.directory.is_dir() or os.access(plan.directory, os.W_OK):
+        return None
+    run = begun_run(plan)
+    if run is None or run.hash != plan.hash or not run.ended:
+        return None
+    run.check_all()
+    return run
 
 
 def begun_run(plan: Plan) -> Run | None:

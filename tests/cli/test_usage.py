@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
 import pytest
+
+from dynamics_cli.datasets.files.tables import read_samples
+from dynamics_cli.errors import InputError
 
 from .conftest import Answer, Dyn
 
@@ -176,6 +180,31 @@ WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine
         "Error: mine holds config.yaml, which dyn did not write and will not overwrite: move it",
     ),
 ]
+
+
+def test_a_pipe_is_refused_and_not_waited_for(dyn: Dyn, place: Path) -> None:
+    """Nobody writes to it; a config that a shell pipes is read."""
+    for name in ("p.yaml", "p.npz", "p.csv", "p.zip"):
+        os.mkfifo(place / name)
+    (place / "child.yaml").write_text("extends: p.yaml\n")
+    for command, code in (
+        ("train p.yaml", 3),
+        ("config check p.yaml", 3),
+        ("train child.yaml", 3),
+        ("train toy.yaml --set 'dataset={kind: file, path: p.npz}'", 3),
+        ("sweep toy.yaml --set dataset.kind=file --grid dataset.path=p.csv,p.npz", 3),
+        ("data add cifar10 p.zip", 3),
+        ("data add dogs-vs-cats p.zip", 3),
+    ):
+        check(dyn(*shlex.split(command)), code, "p.")
+    for path in (place / "p.csv", place / "p.npz"):
+        with pytest.raises(InputError, match="it is not a regular file"):
+            read_samples(path)
+    reader, writer = os.pipe()
+    os.write(writer, (place / "toy.yaml").read_bytes())
+    os.close(writer)
+    assert dyn("train", f"/dev/fd/{reader}", "-q").code == 0
+    os.close(reader)
 
 
 def files(place: Path) -> dict[Path, bytes]:

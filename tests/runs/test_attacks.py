@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
+from dynamics_cli import api
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
@@ -246,6 +247,33 @@ def test_a_directory_made_read_only(in_memory: Path, runs: dict[str, Path]) -> N
     runs = {"complete": in_memory / "whole"}
     assert end_of(forked(as_nobody, in_memory / "said")) == 0, (in_memory / "said").read_text()
     go_on(run, runs["complete"])
+
+
+def test_what_is_finished_is_reused_where_nothing_can_be_written(
+    in_memory: Path, tmp_path: Path, runs: dict[str, Path]
+) -> None:
+    run, swept = shutil.copytree(runs["complete"], in_memory / "run"), in_memory / "sweep"
+    (run / ".lock").unlink(missing_ok=True)
+    api.sweep(CONFIG, ["seed=0,1"], out=swept)
+    nobody = 65534 if os.geteuid() == 0 else os.geteuid()
+    folders = [path for path in in_memory.rglob("*") if path.is_dir()]
+    for folder in (in_memory, *folders):
+        folder.chmod(0o555)
+
+    def as_nobody() -> None:
+        os.setuid(nobody)
+        assert obtain_run(plan_run(load_config(CONFIG), run)).reused
+        assert obtain_run(plan_run(load_config(CONFIG), run), resume=True).reused
+        assert len(api.sweep(CONFIG, ["seed=0,1"], out=swept).rows) == 2
+        with pytest.raises(RunError, match=r"cannot write .*Permission denied"):
+            obtain_run(plan_run(load_config(CONFIG), run), force=True)
+
+    said = tmp_path / "said"
+    try:
+        assert end_of(forked(as_nobody, said)) == 0, said.read_text()
+    finally:
+        for folder in (in_memory, *folders):
+            folder.chmod(0o755)
 
 
 # Damaged files.

@@ -100,6 +100,8 @@ def read_images(
 
     def decode(file: Path | zipfile.Path) -> tuple[str, NDArray[np.uint8]]:
         try:
+            if isinstance(file, Path):
+                files.check_regular(file)
             with (
                 reading,
                 file.open("rb") as handle,
@@ -138,10 +140,11 @@ def read_images(
 def _opened(path: Path) -> Iterator[list[Path | zipfile.Path]]:
     """Yield the images of an archive or a folder, in `train/` or not, in order; other files do not count."""
     with contextlib.ExitStack() as stack:
+        root: Path | zipfile.Path = path
         try:
-            root = (
-                path if path.is_dir() else zipfile.Path(stack.enter_context(zipfile.ZipFile(path)))
-            )
+            if not path.is_dir():
+                files.check_regular(path)
+                root = zipfile.Path(stack.enter_context(zipfile.ZipFile(path)))
         except ARCHIVE_DAMAGE as error:
             raise InputError(
                 f"{path}: is neither a folder nor a complete zip archive ({error})"

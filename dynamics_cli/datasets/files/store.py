@@ -56,6 +56,7 @@ class Original:
     def read(self, path: Path) -> bytes:
         """Return the contents of a file, gzipped or not; raises InputError: it cannot be read, or is another file."""
         try:
+            files.check_regular(path)
             with path.open("rb") as handle:
                 zipped = self.gzipped and handle.peek(2).startswith(b"\x1f\x8b")
                 stream = gzip.GzipFile(fileobj=handle) if zipped else handle

@@ -15,6 +15,7 @@ from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Floats
 from dynamics_cli.memory import refuse_beyond_memory
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
+from dynamics_cli.runs.store import files
 
 
 def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
@@ -40,6 +41,7 @@ def read_npz(
             them than fit into memory.
     """
     try:
+        files.check_regular(path)
         with zipfile.ZipFile(path) as archive:
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             for name in required:
@@ -56,7 +58,7 @@ def read_npz(
     except FileNotFoundError as error:
         raise DataMissingError(f"{path}: there is no such file") from error
     except ARCHIVE_DAMAGE as error:
-        reason = str(error) or type(error).__name__
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InputError(f"{path}: not a readable .npz file of plain arrays ({reason})") from error
 
 
@@ -76,6 +78,7 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> 
 
 def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     try:
+        files.check_regular(path)
         lines = enumerate(
             csv.reader(path.read_text(encoding="utf-8-sig").splitlines(), strict=True), 1
         )

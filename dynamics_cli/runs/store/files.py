@@ -149,6 +149,12 @@ def _at_once(name: str, flags: int) -> int:
     return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
+def check_regular(path: Path) -> None:
+    """Raise `OSError` for a pipe or a device, whose reader may wait for ever; a missing file is told when it is opened."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
 def read_at(handle: BinaryIO, offset: int, count: int) -> bytes:
     """Read `count` bytes from byte `offset` on, fewer at the end of the file."""
     handle.seek(offset)
