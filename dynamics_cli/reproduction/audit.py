@@ -284,8 +284,9 @@ def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted]
         path = CONFIGS / run.config
         try:
             before = load_config(path, run.overrides)
-            changed[role] = replace(run, overrides=(*run.overrides, *change(before)))
-            after = load_config(path, changed[role].overrides)
+            overrides = (*run.overrides, *change(before))
+            after = load_config(path, overrides)
+            changed[role] = replace(run, overrides=overrides, null=before != after)
         except ConfigError as error:
             return str(error).splitlines()[-1].strip()
         same = same and _same_run(before, after)

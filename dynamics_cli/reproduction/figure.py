@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.runs.store.layout import audits_root
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure as Drawing
 
     from dynamics_cli.runs.run import Run
@@ -25,6 +28,13 @@ class Wanted:
     overrides: tuple[str, ...] = ()
     replicas: int = 1
     """Networks with the config's seed and those after it, trained together; the run has arrays `(K, R, ...)` then."""
+    null: bool = False
+    """Whether an audit trains it under a null: then it is kept below `outputs/audits`."""
+
+    @property
+    def root(self) -> Path | None:
+        """The folder of the run directory; None for that of all runs."""
+        return audits_root() if self.null else None
 
 
 Runs = Mapping[str, "Run"]

@@ -63,7 +63,7 @@ class RunSource:
     progress: ProgressDisplay | None = None
     messages: Messages | None = None
     _ended: dict[tuple[str, ...], Obtained | DynError] = field(default_factory=dict)
-    """The configs of a run as texts -> how it ended."""
+    """The folder and the configs of a run as texts -> how it ended."""
 
     def train(self, figures: Iterable[Mapping[str, Wanted]], overrides: Sequence[str] = ()) -> None:
         """Train the runs of several figures; a run that fails says so when it is asked for.
@@ -77,7 +77,7 @@ class RunSource:
         tasks = []
         for run in (run for wanted in figures for run in wanted.values()):
             with suppress(DynError):
-                tasks.append(Task(self._configs(run, overrides)))
+                tasks.append(Task(self._configs(run, overrides), root=run.root))
         self._train(tasks)
 
     def obtain(
@@ -131,11 +131,14 @@ class RunSource:
         groups: Sequence[list[int]],
     ) -> list[ObtainedRun]:
         """Return a run for each role, given the configs of its networks; the networks of a group train together."""
-        tasks = [Task([config for k in group for config in configs[k]]) for group in groups]
+        tasks = [
+            Task([config for k in group for config in configs[k]], root=roles[group[0]][1].root)
+            for group in groups
+        ]
         self._train(tasks)
         obtained: dict[int, ObtainedRun] = {}
         for group, task in zip(groups, tasks, strict=True):
-            key = _key(task.configs)
+            key = _key(task)
             ended = self._ended[key]
             if isinstance(ended, DynError):
                 raise ended
@@ -166,7 +169,7 @@ class RunSource:
 
     def _train(self, tasks: Sequence[Task]) -> None:
         """Train the tasks that this source has not trained yet."""
-        keys = [_key(task.configs) for task in tasks]
+        keys = [_key(task) for task in tasks]
         new = {key: task for key, task in zip(keys, tasks, strict=True) if key not in self._ended}
         trained = train_all(
             [*new.values()], force=self.force, progress=self.progress, messages=self.messages
@@ -175,8 +178,8 @@ class RunSource:
         self._ended |= {places[place]: ended for place, ended in trained}
 
 
-def _key(configs: Sequence[RunConfig]) -> tuple[str, ...]:
-    return tuple(config.model_dump_json() for config in configs)
+def _key(task: Task) -> tuple[str, ...]:
+    return (str(task.root), *(config.model_dump_json() for config in task.configs))
 
 
 def by_role(runs: Iterable[ObtainedRun]) -> dict[str, Run]:

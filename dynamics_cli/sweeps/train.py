@@ -47,7 +47,9 @@ class Task:
 
     configs: Sequence[RunConfig]
     directory: Path | None = None
-    """The run directory; by default named after the configs below `outputs/runs`."""
+    """The run directory; by default named after the configs below `root`."""
+    root: Path | None = None
+    """By default `outputs/runs`."""
 
     @blamed()
     def plan(self) -> Plan:
@@ -57,7 +59,7 @@ class Task:
         """
         first = self.configs[0]
         if len(self.configs) == 1:
-            return plan_run(first, self.directory)
+            return plan_run(first, self.directory, self.root)
         problems = build_problems(self.configs)
         if (
             batch_key(problems[0]) is None
@@ -66,7 +68,7 @@ class Task:
             raise InputError(
                 f"{first.name}: {len(problems)} networks of this config cannot be trained together"
             )
-        return plan_problems(problems, self.directory)
+        return plan_problems(problems, self.directory, self.root)
 
 
 def train_all(

@@ -75,16 +75,19 @@ class Obtained:
     """Wall time that obtaining it took now."""
 
 
-def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
+def plan_run(config: RunConfig, directory: Path | None = None, root: Path | None = None) -> Plan:
     """Return the plan of one network; see `build_problem` and `plan_problems`."""
-    return plan_problems([build_problem(config)], directory)
+    return plan_problems([build_problem(config)], directory, root)
 
 
 @blamed()
-def plan_problems(problems: Sequence[Problem], directory: Path | None = None) -> Plan:
+def plan_problems(
+    problems: Sequence[Problem], directory: Path | None = None, root: Path | None = None
+) -> Plan:
     """Resolve and check everything about a run of one network, or of several with one `replicas.batch_key`.
 
-    `directory` is the run directory itself; by default it is named after the config, below the root of all runs.
+    `directory` is the run directory itself; by default it is named after the config, below `root`, which is by default
+    the root of all runs.
 
     Raises:
         InputError: the data, the device or the size of the run make it impossible.
@@ -98,7 +101,7 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
     if directory is None:
         several = f"{first.config.name}-x{len(problems)}-{identity[:10]}"
         name = several if len(problems) > 1 else run_directory_name(first.config, identity)
-        directory = layout.runs_root() / name
+        directory = (root or layout.runs_root()) / name
     return Plan(problems, choice, needs, identity, directory)
 
 

@@ -14,8 +14,9 @@ from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.reproduction import audit, reproduce
 from dynamics_cli.reproduction.claims import at_most, claim
-from dynamics_cli.reproduction.document import figures_in
+from dynamics_cli.reproduction.document import figures_in, verify
 from dynamics_cli.reproduction.figure import Figure, Wanted
+from dynamics_cli.sweeps.find import list_runs, open_run
 from dynamics_cli.training.session import obtain_run, plan_run
 from tests.experiments.helpers import unfalsified
 
@@ -54,6 +55,11 @@ def test_claims_fail_under_nulls_or_say_why_not(
     assert found.survivors("untrained") == []  # the claim that holds says why
     assert figures_in(tmp_path / "figures") == []
     assert audit.read_audit(tmp_path / "figures" / "boursier2022-fig2.audit.json") == found
+    trained = list_runs()  # of the figure itself, not under the nulls
+    assert [Path(run["path"]).parent for run in trained] == [tmp_path / "runs"]
+    assert open_run("latest").path == trained[0]["path"]
+    assert len(list((tmp_path / "audits").iterdir())) == 3
+    assert len(verify()) == 4
     with pytest.raises(UsageError, match="no null 'untraned' .did you mean 'untrained'"):
         audit.audit("any", nulls=["untraned"])
 

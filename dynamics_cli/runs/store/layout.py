@@ -65,6 +65,11 @@ def runs_root() -> Path:
     return outputs_root() / "runs"
 
 
+def audits_root() -> Path:
+    """Folder of the runs that audits train under nulls: no names in it are searched, and no list shows them."""
+    return outputs_root() / "audits"
+
+
 def is_array_name(name: str) -> bool:
     """Whether a parameter or a measure of this name can be stored as a file of that name."""
     return _ARRAY_NAME.fullmatch(name) is not None
