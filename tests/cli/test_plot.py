@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from dynamics_cli import analysis
+from dynamics_cli import analysis, api
 from dynamics_cli.cli import output
+from dynamics_cli.errors import UsageError
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs.run import Run
 
@@ -113,3 +114,19 @@ def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
     answer = dyn("plot", "run0", "other", "--panel", "sharpness")
     told = "no panel 'sharpness' of all these runs; they have loss, weight_norm"
     assert (answer.code, answer.err) == (2, f"Error: {told}\n")
+
+
+def test_nothing_is_drawn_through_a_link(dyn: Dyn, place: Path) -> None:
+    """Pictures of a run would lie among those of another."""
+    for seed in (0, 1):
+        assert dyn("train", "toy.yaml", "--seed", seed, "--out", f"run{seed}", "-q").code == 0
+    (place / "run0/plots").mkdir()
+    (place / "run1/plots").symlink_to(place / "run0/plots")
+    for command in (["plot", "run1", "--panel", "loss"], ["plot", "run1", "--animate"]):
+        answer = dyn(*command)
+        assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+        assert "run1/plots is a link, and dyn does not write through links" in answer.err
+    with pytest.raises(UsageError, match="is a link"):
+        api.animate("run1")
+    assert list((place / "run0/plots").iterdir()) == []
+    assert dyn("plot", "run1", "--panel", "loss", "--out", "run1/plots").code == 0
