@@ -21,12 +21,13 @@ from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.kinds.registry import KindError, blamed
+from dynamics_cli.runs.clear import check_room
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import Status, begun_info
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
-from dynamics_cli.runs.writer import RunWriter
+from dynamics_cli.runs.writer import RunWriter, config_text
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.estimate import Estimate, estimate, refuse_if_too_large
 from dynamics_cli.training.loop import Progress, RecordBuffer, TrainingLoop
@@ -228,6 +229,11 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         RunError: the run that is there is damaged.
     """
     run = begun_run(plan)
+    if run is None or force:
+        try:
+            check_room(plan.directory, config_text(plan.config), force=force)
+        except UsageError as error:
+            return Prospect(plan, None if run is None else run.status, f"refuse: {error}")
     if run is None:
         return Prospect(plan, None, "train from iteration 0")
     if is_locked(plan.directory):

@@ -107,6 +107,9 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
     )
     another = "refuse: here holds a run of another config: give --out another directory, or --force to replace it"
     assert would("--seed", 1) == ("complete", another)
+    (place / "here/measures/lab.csv").write_text("mine")
+    assert would("--force")[1].startswith("refuse: here holds measures/lab.csv, which dyn did not")
+    (place / "here/measures/lab.csv").unlink()
     with pytest.raises(Interrupted):
         api.train("toy.yaml", out="cut", progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
     assert (

@@ -104,3 +104,8 @@ def test_a_lock_that_cannot_be_made_or_is_a_link(tmp_path: Path) -> None:
     with pytest.raises(DynError), run_lock(tmp_path, wait=False):
         pass
     assert (tmp_path / "file").read_text() == "mine"
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").write_text("somebody else's")
+    with run_lock(tmp_path):
+        pass
+    assert (tmp_path / ".lock").read_text() == "somebody else's"
