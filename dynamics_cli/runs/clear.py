@@ -23,6 +23,7 @@ from dynamics_cli.runs.store.checkpoints import is_checkpoint, load_checkpoint
 from dynamics_cli.runs.store.own import is_own
 from dynamics_cli.runs.store.sealed import read_sealed
 
+_FIRST_LINE = layout.CONFIG_FIRST_LINE.encode()
 _SHOWN = 3
 """Files that a message names."""
 _HEADER = 4096
@@ -93,7 +94,7 @@ def check_room(directory: Path, config: bytes, *, force: bool = False) -> Held:
         name = path.relative_to(directory).as_posix()
         if _is_ours(path, name, config, ours, held):
             held.own.append(path)
-        elif not name.startswith(f"{layout.PLOTS}/") or not (ours or force):
+        elif name.partition("/")[0] != layout.PLOTS or not (ours or force):
             foreign.append(path)  # beside the pictures of a run people keep files of their own
     if foreign:
         raise UsageError(
@@ -160,8 +161,7 @@ def _under_our_names(directory: Path) -> Iterator[Path]:
             yield from (
                 Path(folder, link) for link in sorted(below) if Path(folder, link).is_symlink()
             )
-    for folder in layout.WRITTEN_FOLDERS:
-        yield from files.temporaries(directory / folder)
+    yield from files.temporaries(directory)
 
 
 def _is_ours(path: Path, name: str, config: bytes, ours: bool, held: Held) -> bool:
@@ -175,17 +175,14 @@ def _is_ours(path: Path, name: str, config: bytes, ours: bool, held: Held) -> bo
         copy = rest.partition("/")[0]
         around = path.parents[rest.count("/") - 1]
         return copy in held.copies and held.copies[copy] in ("", _sha256(around))
-    contents = files.read(path)
-    if name == layout.CONFIG and contents:
-        begins = contents.startswith(layout.CONFIG_FIRST_LINE.encode())
-        return contents == config or (ours and begins)  # elsewhere somebody may have kept it
-    if path.suffix == ".npy" and contents:
-        return name.removesuffix(".npy") in held.listed or _is_array(contents)
-    return not contents or files.is_temporary(path.name) or is_checkpoint(contents)
-
-
-def _is_array(contents: bytes) -> bool:
-    return decode_header(contents[:_HEADER]) is not None
+    with files.open_read(path) as handle:
+        begins = files.read_at(handle, 0, _HEADER)
+    if name == layout.CONFIG and begins:
+        # outside a run somebody may have kept it, and edited it
+        return files.read(path) == config or (ours and begins.startswith(_FIRST_LINE))
+    if path.suffix == ".npy" and begins:
+        return name.removesuffix(".npy") in held.listed or decode_header(begins) is not None
+    return not begins or files.is_temporary(path.name) or is_checkpoint(begins)
 
 
 def _sha256(copy: Path) -> str:

@@ -85,6 +85,12 @@ def decode_header(start: bytes) -> Header | None:
     return header if start[: len(expected)] == expected and header.row_bytes else None
 
 
+def is_array(path: Path) -> bool:
+    """Whether a file begins as an array that dyn writes."""
+    with files.open_read(path) as handle:
+        return decode_header(files.read_at(handle, 0, _LONGEST)) is not None
+
+
 class ArrayWriter:
     """Appends rows of one shape and dtype to an array; `reopen` goes on with an existing array.
 
@@ -105,7 +111,7 @@ class ArrayWriter:
             raise ValueError(f"cannot store rows of shape {row_shape} and dtype {np.dtype(dtype)}")
         self.path, self.rows, self.crc32 = path, 0, self._header.crc32()
         with files.os_errors_as_run_errors(path):
-            if files.exists(path) and decode_header(files.read(path)[:_LONGEST]) is None:
+            if files.exists(path) and not is_array(path):
                 raise RunError(f"{path} is there already, and dyn did not write it: move it away")
             files.write_atomic(path, self._header.encode())
 
