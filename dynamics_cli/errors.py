@@ -46,6 +46,10 @@ class RunError(DynError):
     exit_code = 7
 
 
+class ChangedWarning(UserWarning):
+    """A data file, or the source of a kind, is not the one with which a run was trained."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `" (did you mean 'x'?)"` for the known word closest to `word`, or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)

@@ -8,12 +8,13 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
-from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.errors import ChangedWarning, DynError, RunError
 from dynamics_cli.training.signals import SignalStop
 
 
@@ -26,7 +27,7 @@ def guarded(run: Callable[[], Any]) -> int:
     _print_anything()
     stop = SignalStop()
     try:
-        with stop:
+        with stop, _warnings_as_notes():
             code = run()
             sys.stdout.flush()
             return code if isinstance(code, int) else 0
@@ -89,6 +90,23 @@ def hang_up() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+@contextlib.contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Say in one line on stderr that data or code of a run have changed; other warnings are Python's."""
+    shown_by_python = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, ChangedWarning):
+            _say(f"note: {message}")
+        else:
+            shown_by_python(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ChangedWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _show_traceback() -> None:

@@ -15,6 +15,7 @@ from dynamics_cli.config.dump import flat
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.drawn import PIXELS, add_chart, add_scene
+from dynamics_cli.runs.changes import changes_of
 from dynamics_cli.runs.compare import settings_that_differ
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, columns_of, file_sizes, final_numbers
 from dynamics_cli.text import cell, size
@@ -26,7 +27,7 @@ def add_run(page: Page, run: Run, *, theory: bool = False) -> None:
     Raises CorruptRunError: the run is damaged.
     """
     run.check_all()
-    parts = [*_pictures(page, run, theory=theory), *_tables(run)]
+    parts = [*_changes([run]), *_pictures(page, run, theory=theory), *_tables(run)]
     page.body.append(tag("section", *parts, class_="run", aria_label=run.path.name))
 
 
@@ -58,11 +59,21 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     page.body.append(
         tag(
             "section",
+            *_changes(runs),
             tag("div", *panels, class_="panels"),
             same or table(["setting", *header[1:]], differing, "Settings that differ"),
             table(["final", *header[1:]], final, "Final numbers"),
         )
     )
+
+
+def _changes(runs: Sequence[Run]) -> Iterator[Html]:
+    """Yield what has changed since the runs were trained; panels that need changed data are left out."""
+    changes: dict[str, str] = {}
+    for run in runs:
+        changes |= changes_of(run.path, run.info, run.config)
+    if changes:
+        yield tag("ul", *(tag("li", change) for change in changes.values()), class_="messages")
 
 
 # pictures -----------------------------------------------------------------------------------------------------------

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.identity import named_files
 from dynamics_cli.errors import RunError, UsageError, did_you_mean, needing
 from dynamics_cli.kinds import Measure, Samples, Streams
 from dynamics_cli.kinds.base import loaded
+from dynamics_cli.runs.changes import changed_files, told_of_file, warn_of_changes
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, read_config, read_info
 from dynamics_cli.runs.store import files, layout
@@ -135,7 +137,9 @@ class Run:
     def config(self) -> RunConfig:
         """The resolved config."""
         with self._steady():
-            return read_config(self.path, self.info)
+            config = read_config(self.path, self.info)
+        warn_of_changes(self.path, self.info, config)
+        return config
 
     @property
     def hash(self) -> str | None:
@@ -255,8 +259,18 @@ class Run:
         return network
 
     def dataset(self) -> Samples:
-        """The data on which the run was trained."""
-        return loaded(self.config.dataset, "dataset").samples(Streams(self.config.seed))
+        """The data on which the run was trained.
+
+        Raises:
+            RunError: a file of the data has changed since.
+            DataMissingError: a file is gone.
+        """
+        section = loaded(self.config.dataset, "dataset")
+        named = {Path(file) for _, file in named_files({"dataset": section})}
+        for file in changed_files(self.info):
+            if file in named:
+                raise RunError(told_of_file(file))
+        return section.samples(Streams(self.config.seed))
 
     def to_pandas(self) -> DataFrame:
         """Return a row for every iteration at which a loss or measures were recorded, NaN where another was not.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds.registry import KindSource
+from dynamics_cli.runs.changes import changed_files, told_of_file
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run, is_rewritten, stamp
@@ -55,6 +56,7 @@ def _faults(directory: Path) -> Iterator[Finding]:
     except DynError as error:
         yield Finding.of(error, directory / layout.CONFIG)
     yield from _copies(directory, run.info.get("kinds", {}))
+    yield from (Finding(file, told_of_file("it")) for file in changed_files(run.info))
     try:
         load_checkpoint(directory, run.info)
     except CorruptRunError as error:

@@ -59,7 +59,8 @@ def largest_step(run: Any, states: int = MET) -> float:
 
     They are evenly spread over the recorded states; those whose weights are not finite do not count.
     """
-    problem, steps, first = build_problem(run.config), run.snapshot_iterations, run.state(0)
+    problem = build_problem(run.config, run.dataset())
+    steps, first = run.snapshot_iterations, run.state(0)
     largest = 0.0
     for i in np.unique(np.linspace(0, len(steps) - 1, MET).astype(int))[:states]:
         weights = run.state(i)

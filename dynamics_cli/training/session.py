@@ -9,7 +9,7 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,8 @@ class Plan:
     needs: Estimate
     """Needs of each network."""
     hash: str
+    files: Mapping[str, str]
+    """SHA-256 of each file that a config names, such as its data."""
     directory: Path
 
     @property
@@ -98,17 +100,27 @@ def plan_problems(
     choice = choose(problems)
     needs = estimate(first, choice)
     refuse_if_too_large(first, needs)
-    identity = identity_of([p.config for p in problems], choice.device, choice.backend)
+    digests: dict[str, str] = {}
+    configs = [problem.config for problem in problems]
+    identity = identity_of(configs, choice.device, choice.backend, digests)
     if directory is None:
         several = f"{first.config.name}-x{len(problems)}-{identity[:10]}"
         name = several if len(problems) > 1 else run_directory_name(first.config, identity)
         directory = (root or layout.runs_root()) / name
-    return Plan(problems, choice, needs, identity, directory)
+    return Plan(problems, choice, needs, identity, digests, directory)
 
 
-def identity_of(configs: Sequence[RunConfig], device: str, backend: str) -> str:
-    """Return the identity of a run of one network, or of several, whose data sets are resolved."""
-    digests: dict[str, str] = {}
+def identity_of(
+    configs: Sequence[RunConfig],
+    device: str,
+    backend: str,
+    digests: dict[str, str] | None = None,
+) -> str:
+    """Return the identity of a run of one network, or of several, whose data sets are resolved.
+
+    `digests` gets the SHA-256 of each file that a config names; those that it has are not computed again.
+    """
+    digests = {} if digests is None else digests
     hashes = [
         run_hash(config, device=device, backend=backend, digests=digests) for config in configs
     ]
@@ -273,6 +285,8 @@ def _info(plan: Plan) -> dict[str, Any]:
         "device": plan.choice.device,
         "backend": plan.choice.backend,
     }
+    if plan.files:
+        about["files"] = dict(plan.files)
     if len(plan.problems) == 1:
         return about | {"estimate": asdict(plan.needs)}
     return about | {

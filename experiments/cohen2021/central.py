@@ -23,7 +23,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     edge, and `top` the median sharpness at midpoints in the second half over 2/eta.
     """
     run, flow = runs["descent"], runs["flow"]
-    problem, eta, N = build_problem(run.config), float(run.config.optimizer.lr), run.iterations  # type: ignore[attr-defined]
+    problem = build_problem(run.config, run.dataset())
+    eta, N = float(run.config.optimizer.lr), run.iterations  # type: ignore[attr-defined]
     w, v, state = trained_weights(run), trained_weights(flow), states_of(problem)
     central = central_flow(problem, w[0], eta, N)
     middle, half = (w[1:] + w[:-1]) / 2, np.diff(w, axis=0) / 2

@@ -47,7 +47,7 @@ def taylor(run: kit.Run, i: int, steps: int = STEPS) -> kit.Evidence:
     loss grows by `rate` a step in the end, `(eta S - 1)^2` is `predicted`.
     """
     eta, at = float(run.config.optimizer.lr), int(run.snapshot_iterations[i])  # type: ignore[attr-defined]
-    state = states_of(build_problem(run.config))(trained_weights(run)[i])
+    state = states_of(build_problem(run.config, run.dataset()))(trained_weights(run)[i])
     derivatives = derivatives_of(state)
     values, vectors = np.linalg.eigh(derivatives.hessian())
     g, k = vectors.T @ derivatives.gradient(), np.arange(steps + 1)[:, None]

@@ -21,7 +21,8 @@ FULL = ("dataset.source=full", "optimizer.batch_size=2000")
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure loss, `sum_j d/dt ||w_j||^2` and `sum_j || d/dt w_j/||w_j|| ||` of all data at epochs, each (E,)."""
     run = runs["sgd"]
-    problem, first, changes = build_problem(run.config), run.state(0), []
+    problem = build_problem(run.config, run.dataset())
+    first, changes = run.state(0), []
     for k in range(len(run.snapshot_iterations)):
         state = State(problem, run.state(k), lambda: first, 0)
         W = state.parameters["hidden_weight"].astype(np.float64)

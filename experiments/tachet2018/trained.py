@@ -170,7 +170,7 @@ def train_together(
     `snapshots` are the updates after which the weights are kept, ascending. Raises InputError for wider networks and
     other optimizers than full-batch gradient descent.
     """
-    problem = build_problem(run.config)
+    problem = build_problem(run.config, run.dataset())
     if problem.shapes["hidden_weight"][0] != 1 or run.config.optimizer.kind != "gd":
         raise kit.InputError(
             f"{run.path}: one neuron is needed, trained by gradient descent on all samples"

@@ -217,7 +217,8 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
         sigma = getattr(config.architecture, "sigma", None)
         if not (config.loss.smooth and getattr(sigma, "smooth", sigma is None)):
             violations.append("the loss has third derivatives: it has kinks")
-        problem, N = build_problem(config), _end(run)
+        problem = build_problem(config, run.dataset())
+        N = _end(run)
         if (work := N * (problem.dataset.n * problem.multiply_adds + OVERHEAD)) > MOST:
             violations.append(
                 f"the run is small: the flow takes {work / MOST:.2g} times as long as is bearable, minutes"
@@ -226,7 +227,8 @@ record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the averaged loss and the largest eigenvalues of the Hessian."""
-        problem, steps = build_problem(run.config), np.asarray(run.loss_iterations)
+        problem = build_problem(run.config, run.dataset())
+        steps = np.asarray(run.loss_iterations)
         start = problem.initial_parameters()
         w = np.concatenate(
             [np.asarray(start[name], np.float64).ravel() for name in trained_names(problem)]
