@@ -7,8 +7,16 @@ import click
 import dynamics_cli as dyn
 from dynamics_cli.cli.arguments import json_option
 from dynamics_cli.cli.groups import CommandGroup, documented
-from dynamics_cli.cli.output import emit, emit_either, emit_json, folder_table, run_table, say
-from dynamics_cli.text import duration, text_table
+from dynamics_cli.cli.output import (
+    emit,
+    emit_either,
+    emit_json,
+    folder_table,
+    run_table,
+    say,
+    say_problems,
+)
+from dynamics_cli.text import cell, duration, text_table
 
 EXAMPLES = """\b
 Examples:
@@ -75,6 +83,7 @@ def runs(statuses: tuple[str, ...], as_json: bool) -> None:
         emit_json(table)
     elif table:
         emit(run_table(table))
+        say_problems(table)
     else:
         say(f"there are no such runs below {runs_root()}")
 
@@ -86,9 +95,10 @@ def sweeps(as_json: bool) -> None:
     if as_json:
         emit_json(table)
     elif table:
-        shown = [name for name in table.columns if name != "modified"]
-        rows = [[str(row[name]) for name in shown] for row in table]
+        shown = [name for name in table.columns if name not in ("modified", "problem")]
+        rows = [[cell(row[name]) for name in shown] for row in table]
         emit(folder_table(shown, rows))
+        say_problems(table)
     else:
         say("there are no sweeps")
 

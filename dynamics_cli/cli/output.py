@@ -88,6 +88,15 @@ def run_table(runs: Table) -> str:
     return folder_table(header, rows)
 
 
+def say_problems(folders: Table) -> None:
+    """Say on stderr why runs or sweeps that are listed cannot be read."""
+    from dynamics_cli.runs.find import DAMAGED
+
+    for row in folders:
+        if row["status"] == DAMAGED:
+            say(f"note: {row['problem']}")
+
+
 def folder_table(header: list[str], rows: list[list[str]]) -> str:
     """Return one line for each folder; a narrow terminal shows only its name, and fewer of the last columns."""
 

@@ -45,6 +45,12 @@ class CorruptRunError(RunError):
         super().__init__(f"{file} is damaged: {problem}" + (f" ({usable})" if usable else ""))
         self.file, self.problem, self.usable = file, problem, usable
 
+    @property
+    def unread(self) -> bool:
+        """Whether the file is there and could not be read now; perhaps it can be read later."""
+        cause = self.__cause__
+        return isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)
+
 
 class NotARunError(RunError):
     """A directory is not a run directory."""

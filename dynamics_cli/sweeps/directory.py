@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.replica import replicas_of
@@ -39,6 +38,8 @@ PLACE = ("path", "replica", "hash", "message")
 """Columns that say where the run of a job is."""
 FIXED = ("job", "seed", "status", *PLACE)
 """Columns that are neither settings nor final numbers."""
+_EXCHANGED = "was exchanged: another run stands there"
+_AGAIN = "move or delete what is there, and the same `dyn sweep` trains the missing jobs"
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
 
 
@@ -68,11 +69,14 @@ def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> N
     Raises:
         RunError: it cannot be written.
     """
-    names, values = rows.columns, [[*row.values()] for row in rows]
-    files.save_csv(directory / RESULTS, names, ([*map(text_of, row)] for row in values))
-    write_sealed(
-        directory / SWEEP, {**described, "table": {"columns": names, "rows": values}}, indent=None
-    )
+    table = {"columns": rows.columns, "rows": [[*row.values()] for row in rows]}
+    files.save(directory / RESULTS, _csv_of(table))
+    write_sealed(directory / SWEEP, {**described, "table": table}, indent=None)
+
+
+def _csv_of(table: Mapping[str, Any]) -> bytes:
+    """Return the contents of `results.csv`, given the table in the description."""
+    return files.csv_of(table["columns"], ([*map(text_of, row)] for row in table["rows"]))
 
 
 def refuse_foreign_table(directory: Path) -> None:
@@ -112,29 +116,76 @@ def parts_of(directory: Path, batch: Batch, failed: Collection[str] = ()) -> lis
 
     `failed` has the names of batches that failed, perhaps without leaving a directory.
     """
-    if len(batch.numbers) == 1 or ended_run(directory, batch) is not None:
+    if len(batch.numbers) == 1:
+        return [batch]
+    try:
+        whole = ended_run(directory, batch)
+    except CorruptRunError:
+        return [batch]
+    if whole is not None:
         return [batch]
     alone = batch.alone()
     tried = any(part.name in failed or files.exists(directory / part.name) for part in alone)
     return alone if tried else [batch]
 
 
+def belonging(described: Mapping[str, Any], batch: Batch) -> dict[str, Any]:
+    """Return the entry of `run.json` by which a run belongs to these jobs of this sweep."""
+    return {"sweep": {"hash": described["hash"], "jobs": list(batch.numbers)}}
+
+
 def ended_run(directory: Path, batch: Batch) -> Run | None:
-    """Return the run of a batch whose jobs have ended; a run that cannot be read is trained again, which tells why."""
-    with suppress(DynError):
-        if files.exists(directory / batch.name):
-            run = Run(directory / batch.name)
-            if run.ended and len(run.info.get("replicas", [0])) == len(batch.numbers):
-                return run
-    return None
+    """Return the run in the place of a batch whose training has ended; None without one.
+
+    Raises CorruptRunError: it is damaged.
+    """
+    if not files.exists(directory / batch.name):
+        return None
+    try:
+        run = Run(directory / batch.name)
+    except CorruptRunError:
+        raise
+    except RunError:  # no run yet, or one that another process is writing
+        return None
+    fits = len(run.info.get("replicas", [0])) == len(batch.numbers)
+    return run if run.ended and fits else None
+
+
+def _own_run(directory: Path, described: Mapping[str, Any], batch: Batch) -> Run | None:
+    """Return `ended_run` where it was trained as these jobs of this sweep.
+
+    Raises CorruptRunError: it is damaged, or another run.
+    """
+    run = ended_run(directory, batch)
+    # sweeps and runs of the version that landed before say nothing of one another
+    if run is None or "files" not in described:
+        return run
+    own = belonging(described, batch)
+    if {key: run.info.get(key) for key in own} != own:
+        raise _exchanged(directory, batch.name, batch.numbers[0])
+    return run
+
+
+def _exchanged(directory: Path, place: str, job: int, what: str = _EXCHANGED) -> CorruptRunError:
+    problem = f"the run of job {job} of this sweep {what}"
+    return CorruptRunError(directory / place, problem, _AGAIN)
 
 
 def rows_of(
-    directory: Path, described: Mapping[str, Any], failed: Mapping[str, str] = MappingProxyType({})
+    directory: Path,
+    described: Mapping[str, Any],
+    failed: Mapping[str, str] = MappingProxyType({}),
+    known: Collection[str] = (),
 ) -> Table:
     """Return a row for each job that has ended, in their order; numbers that are not finite are None.
 
-    `failed` has the batches that failed, and why.
+    Args:
+        directory: of the sweep.
+        described: its description.
+        failed: names of the batches that failed, and why.
+        known: names of batches whose runs are known to be theirs.
+
+    Raises CorruptRunError: a run is damaged, or not one of this sweep.
     """
     keys = [*(axis["key"] for axis in described["axes"]), *described["computed"]]
     derived: dict[str, str] = described.get("columns", {})
@@ -148,10 +199,15 @@ def rows_of(
             ]
             if part.name in failed:
                 each = [{"status": "failed", "message": failed[part.name]} for _ in points]
-            elif (run := ended_run(directory, part)) is not None:
-                each = _numbers(run, points, derived)
             else:
-                continue
+                run = (
+                    ended_run(directory, part)
+                    if part.name in known
+                    else _own_run(directory, described, part)
+                )
+                if run is None:
+                    continue
+                each = _numbers(run, points, derived)
             for number, point, numbers in zip(part.numbers, points, each, strict=True):
                 seed = point.get("seed", described["config"].get("seed", 0)) + number % seeds
                 job = {"job": number, **point, "seed": seed}
@@ -224,13 +280,13 @@ class Sweep:
         """
         self.path = directory
         self.described = read_sweep(directory)
-        self._table: dict[str, Any] | None = self.described.pop("table", None)
+        self.kept_table: dict[str, Any] | None = self.described.pop("table", None)
         self._runs: dict[str, Sequence[Run]] = {}
 
     @property
     def finished(self) -> bool:
         """Whether all jobs have ended, and stand in the table."""
-        return self._table is not None
+        return self.kept_table is not None
 
     @property
     def table(self) -> Path:
@@ -243,10 +299,9 @@ class Sweep:
 
         Those of an unfinished sweep are computed from its runs.
         """
-        if self._table is not None:
-            return Table(
-                dict(zip(self._table["columns"], row, strict=True)) for row in self._table["rows"]
-            )
+        if self.kept_table is not None:
+            names = self.kept_table["columns"]
+            return Table(dict(zip(names, row, strict=True)) for row in self.kept_table["rows"])
         return rows_of(self.path, self.described)
 
     def counts(self) -> dict[str, int]:
@@ -303,11 +358,11 @@ class Sweep:
     def run_of(self, row: Mapping[str, Any]) -> Run:
         """Return the run, perhaps of several networks, in the place of a row; RunError: it is gone, or exchanged."""
         path = self.path / row["path"]
-        run = Run(path) if files.exists(path) else None
-        if run is None or run.hash != row["hash"]:
-            what = "is gone" if run is None else "was exchanged: another run stands there"
-            again = "move or delete what is there, and the same `dyn sweep` trains the missing jobs"
-            raise CorruptRunError(path, f"the run of job {row['job']} of this sweep {what}", again)
+        if not files.exists(path):
+            raise _exchanged(self.path, row["path"], row["job"], "is gone")
+        run = Run(path)
+        if run.hash != row["hash"]:
+            raise _exchanged(self.path, row["path"], row["job"])
         return run
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
@@ -353,22 +408,46 @@ def verify_sweep(directory: Path) -> list[Finding]:
     Jobs that failed, and jobs whose runs are gone or exchanged, are findings too.
     """
     wrong = {path: verify_run(path) for path in runs_below(directory)}
-    findings = list[Finding]()
+    damaged = {path for path, faults in wrong.items() if faults}
     try:
-        sweep, looked = Sweep(directory), {path for path, faults in wrong.items() if faults}
-        for row in sweep.rows:
-            path = directory / row["path"]
-            if row["status"] == "failed":
-                findings.append(Finding(path, f"job {row['job']} failed: {row['message']}"))
-            elif path not in looked:
-                looked.add(path)
-                try:
-                    sweep.run_of(row)
-                except RunError as error:
-                    findings.append(Finding.of(error, directory))
+        findings = list(_faults(Sweep(directory), damaged))
     except RunError as error:
-        findings.append(Finding.of(error, directory))
+        findings = [Finding.of(error, directory)]
     return [*findings, *chain.from_iterable(wrong.values())]
+
+
+def _faults(sweep: Sweep, looked: set[Path]) -> Iterator[Finding]:
+    """Yield what is wrong with the table of a sweep, and with the places of its runs but those `looked` at."""
+    if not sweep.finished:
+        for batch in batches_of(sweep.described):
+            if sweep.path / batch.name not in looked:
+                try:
+                    _own_run(sweep.path, sweep.described, batch)
+                except RunError as error:
+                    yield Finding.of(error, sweep.path)
+        return
+    yield from _table_faults(sweep)
+    for row in sweep.rows:
+        path = sweep.path / row["path"]
+        if row["status"] == "failed":
+            yield Finding(path, f"job {row['job']} failed: {row['message']}")
+        elif path not in looked:
+            looked.add(path)
+            try:
+                sweep.run_of(row)
+            except RunError as error:
+                yield Finding.of(error, sweep.path)
+
+
+def _table_faults(sweep: Sweep) -> Iterator[Finding]:
+    """Yield that `results.csv` is not the table of the description, which is the one that is read."""
+    assert sweep.kept_table is not None
+    again = f"the numbers are in {SWEEP}: `dyn export {sweep.path} FILE.csv` writes them"
+    try:
+        if files.read(sweep.table) != _csv_of(sweep.kept_table):
+            yield Finding(sweep.table, f"it is not what the sweep wrote; was it edited? ({again})")
+    except OSError as error:
+        yield Finding(sweep.table, f"it cannot be read: {error.strerror} ({again})")
 
 
 def text_of(value: Any) -> str:

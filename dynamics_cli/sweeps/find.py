@@ -16,7 +16,7 @@ from dynamics_cli.runs.info import STATUSES
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
-from dynamics_cli.sweeps.directory import SWEEP, Sweep, is_sweep
+from dynamics_cli.sweeps.directory import ENDINGS, SWEEP, Sweep, is_sweep
 from dynamics_cli.text import Table
 
 LATEST = "latest"
@@ -59,13 +59,23 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
 def list_sweeps(root: str | Path | None = None) -> Table:
     """List the sweeps that are kept, finished or not.
 
-    The columns are path, status, jobs, and how many ended in which way; `root` is by default `outputs/sweeps`.
+    The columns are path, status, jobs, and how many ended in which way; `root` is by default `outputs/sweeps`. A sweep
+    that cannot be read has the status `damaged`, and `problem` says why.
     """
-    shown = ("path", "status", "jobs", "complete", "diverged", "failed", "modified")
-    described = (
-        Sweep(path).describe() for path in _folders(Path(root or sweeps_root())) if is_sweep(path)
-    )
-    return Table({name: sweep[name] for name in shown} for sweep in described)
+    return Table(map(_summary, filter(is_sweep, _folders(Path(root or sweeps_root())))))
+
+
+def _summary(directory: Path) -> dict[str, Any]:
+    """Return a row of the list of sweeps."""
+    shown = ("path", "status", "jobs", *ENDINGS, "modified")
+    try:
+        described = Sweep(directory).describe()
+        return {name: described[name] for name in shown}
+    except RunError as error:
+        modified = (directory / SWEEP).lstat().st_mtime
+        unknown = dict.fromkeys(("jobs", *ENDINGS))
+        about = {"path": directory, "status": DAMAGED, **unknown, "modified": modified}
+        return {**about, "problem": str(error)}
 
 
 def is_there(path: str | Path) -> bool:

@@ -167,18 +167,28 @@ class PlannedSweep(list[Job]):
         }
         return config.model_copy(update=shared)
 
-    @cached_property
+    @property
     def hash(self) -> str:
         """The identity of the sweep: its runs' in their order, with device and backend as requested.
 
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        digest, digests = hashlib.sha256(), dict[str, str]()
+        return self._identity[0]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """SHA-256 of each file that the configs name, as when the sweep was planned; raises as `hash`."""
+        return self._identity[1]
+
+    @cached_property
+    def _identity(self) -> tuple[str, dict[str, str]]:
+        digest = hashlib.sha256()
+        files: dict[str, str] = {}
         for config in (job.config for job in self):
-            named = run_hash(config, device=config.device, backend=config.backend, digests=digests)
+            named = run_hash(config, device=config.device, backend=config.backend, digests=files)
             digest.update(named.encode())
-        return digest.hexdigest()
+        return digest.hexdigest(), files
 
     def _beyond_limit(self) -> str | None:
         """Return that all jobs would record more than the limit, None where they would not."""
@@ -217,6 +227,7 @@ class PlannedSweep(list[Job]):
             "labels": self.labels,
             "columns": self.columns,
             "config": self.written,
+            "files": self.files,
         }
 
 

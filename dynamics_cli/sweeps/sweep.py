@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, UsageError
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.store.sealed import write_sealed
@@ -19,6 +21,7 @@ from dynamics_cli.sweeps.directory import (
     Batch,
     Sweep,
     batches_of,
+    belonging,
     ended_run,
     parts_of,
     read_sweep,
@@ -88,7 +91,7 @@ def run_sweep(
             for batch in batches_of(described)[part - 1 :: parts]
             for one in parts_of(directory, batch)
         ]
-        todo = [batch for batch in batches if not _is_done(directory, batch, planned, datasets)]
+        todo = _left(directory, batches, planned, datasets, messages)
         if described.pop("table", None) and todo:
             write_sealed(directory / SWEEP, described, indent=None)
         ended = sum(len(batch.numbers) for batch in batches) - sum(
@@ -104,16 +107,20 @@ def run_sweep(
                 report(ended)
 
         def task_of(batch: Batch) -> Task:
-            return Task([planned[n].config for n in batch.numbers], directory / batch.name)
+            configs = [planned[number].config for number in batch.numbers]
+            return Task(configs, directory / batch.name, about=belonging(described, batch))
+
+        def failure(outcome: Obtained | DynError, batch: Batch) -> str | None:
+            return _failure(outcome, batch, planned, datasets)
 
         train = partial(train_all, executor=executor, workers=workers)
         try:
-            failed = _train_batches(directory, todo, task_of, train, on_end, messages)
+            failed = _train_batches(directory, todo, task_of, train, failure, on_end, messages)
         except Interrupted as error:
             raise Interrupted(STOPPED, error.number) from error
         except KeyboardInterrupt:  # between two runs, or before training began
             raise KeyboardInterrupt(STOPPED) from None
-        rows = rows_of(directory, described, failed)
+        rows = rows_of(directory, described, failed, {batch.name for batch in batches})
         if shard is None:
             write_table(directory, described, rows)
     done = Sweep(directory)
@@ -126,6 +133,7 @@ def _train_batches(
     todo: Sequence[Batch],
     task_of: Callable[[Batch], Task],
     train: Callable[[Sequence[Task]], Iterator[tuple[int, Obtained | DynError]]],
+    failure: Callable[[Obtained | DynError, Batch], str | None],
     on_end: Callable[[Batch], None],
     messages: Callable[[str], None] | None,
 ) -> dict[str, str]:
@@ -138,11 +146,13 @@ def _train_batches(
         again: list[Batch] = []
         for place, outcome in train([task_of(batch) for batch in todo]):
             batch = todo[place]
-            if not isinstance(outcome, DynError):
+            why = failure(outcome, batch)
+            if why is None:
                 on_end(batch)
                 continue
-            if len(batch.numbers) == 1 or ended_run(directory, batch) is not None:
-                failed[batch.name] = str(outcome)
+            trained = not isinstance(outcome, DynError)  # of other data than the plan's
+            if trained or len(batch.numbers) == 1 or ended_run(directory, batch) is not None:
+                failed[batch.name] = why
                 on_end(batch)
                 continue
             alone: list[Batch] = []
@@ -155,7 +165,7 @@ def _train_batches(
                 else:
                     alone.append(job)
             if alone and messages is not None:
-                messages(f"{outcome}: {len(alone)} jobs are trained one by one")
+                messages(f"{why}: {len(alone)} jobs are trained one by one")
             again += alone
         todo = again
     return failed
@@ -188,17 +198,65 @@ def known_sweep(directory: Path, planned: PlannedSweep) -> dict[str, Any] | None
     return known
 
 
+def _left(
+    directory: Path,
+    batches: Sequence[Batch],
+    planned: PlannedSweep,
+    datasets: dict[int, Any],
+    messages: Callable[[str], None] | None,
+) -> list[Batch]:
+    """Return the batches that are not done, those with damaged runs among them, which `messages` is told."""
+    left = []
+    for batch in batches:
+        try:
+            if not _is_done(directory, batch, planned, datasets):
+                left.append(batch)
+        except CorruptRunError as error:
+            left.append(batch)
+            if messages is not None and not error.unread:
+                messages(f"{error}; it is trained again")
+    return left
+
+
 def _is_done(
     directory: Path, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]
 ) -> bool:
-    """Whether the jobs of a batch have ended, in a run of theirs; `datasets` has `id` of a data set -> it, resolved."""
+    """Whether the jobs of a batch have ended, in a run of theirs.
+
+    Raises CorruptRunError: the run is damaged.
+    """
     if (run := ended_run(directory, batch)) is None:
         return False
+    if not _is_planned(run, batch, planned, datasets):
+        return False
+    for name in run.array_names:
+        run.check(name)
+    return True
+
+
+def _failure(
+    outcome: Obtained | DynError, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]
+) -> str | None:
+    """Return why a trained batch has failed; None where it has not."""
+    if isinstance(outcome, DynError):
+        return str(outcome)
+    if _is_planned(outcome.run, batch, planned, datasets):
+        return None
+    return (
+        "a data file, or code that is not bundled, changed while the sweep was trained: restore it, "
+        f"delete {outcome.run.path}, and the same `dyn sweep` trains the job"
+    )
+
+
+def _is_planned(run: Run, batch: Batch, planned: PlannedSweep, datasets: dict[int, Any]) -> bool:
+    """Whether a run is the run of the jobs of a batch, on data and with code as they were when the sweep was planned.
+
+    `datasets` has `id` of a data set -> it, resolved.
+    """
     configs = []
     for config in (planned[number].config for number in batch.numbers):
         if id(config.dataset) not in datasets:
             datasets[id(config.dataset)] = config.dataset.resolve()
         configs.append(config.model_copy(update={"dataset": datasets[id(config.dataset)]}))
-    return run.hash == identity_of(
-        configs, str(run.info.get("device")), str(run.info.get("backend"))
-    )
+    device, backend = str(run.info.get("device")), str(run.info.get("backend"))
+    return run.hash == identity_of(configs, device, backend, dict(planned.files))

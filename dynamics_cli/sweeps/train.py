@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class Task:
     """The run directory; by default named after the configs below `root`."""
     root: Path | None = None
     """By default `outputs/runs`."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Entries of `run.json` that say which jobs of which sweep these are."""
 
     @blamed()
     def plan(self) -> Plan:
@@ -59,7 +61,7 @@ class Task:
         """
         first = self.configs[0]
         if len(self.configs) == 1:
-            return plan_run(first, self.directory, self.root)
+            return replace(plan_run(first, self.directory, self.root), about=self.about)
         problems = build_problems(self.configs)
         if (
             batch_key(problems[0]) is None
@@ -68,7 +70,7 @@ class Task:
             raise InputError(
                 f"{first.name}: {len(problems)} networks of this config cannot be trained together"
             )
-        return plan_problems(problems, self.directory, self.root)
+        return replace(plan_problems(problems, self.directory, self.root), about=self.about)
 
 
 def train_all(
@@ -127,7 +129,7 @@ def train_all(
     elif apart:
         places, kinds = list(apart), os.environ.get(WITH, "")
         orders = (
-            (kinds, str(t.directory), [to_plain(c) for c in t.configs], force)
+            (kinds, str(t.directory), [to_plain(c) for c in t.configs], force, t.about)
             for t in apart.values()
         )
         shown = progress("long runs", len(places)) if progress else nullcontext()
@@ -178,16 +180,17 @@ def _train_here(
         try:
             return obtain_run(plan, force=force, **options)
         except CorruptRunError as error:
-            unread = isinstance(error.__cause__, OSError) and not isinstance(
-                error.__cause__, FileNotFoundError
-            )
-            if task.directory is None or unread:  # perhaps it can be read later
+            if task.directory is None or error.unread:
                 raise
             return obtain_run(plan, force=True, **options)
 
 
 def work(
-    kinds: str, directory: str, configs: Sequence[Mapping[str, Any]], force: bool
+    kinds: str,
+    directory: str,
+    configs: Sequence[Mapping[str, Any]],
+    force: bool,
+    about: Mapping[str, Any],
 ) -> str | int:
     """Train a task in a worker, perhaps on another machine, with the code that `--with` names.
 
@@ -199,6 +202,7 @@ def work(
         task = Task(
             [first, *(type(first).model_validate(config) for config in configs[1:])],
             Path(directory),
+            about=about,
         )
         _train_here(task, task.plan(), force)
     except Interrupted as error:

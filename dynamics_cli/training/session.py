@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ class Plan:
     files: Mapping[str, str]
     """SHA-256 of each file that a config names, such as its data."""
     directory: Path
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """More entries of `run.json`, such as the sweep whose jobs these are."""
 
     @property
     def problem(self) -> Problem:
@@ -284,6 +286,7 @@ def _info(plan: Plan) -> dict[str, Any]:
         "hash": plan.hash,
         "device": plan.choice.device,
         "backend": plan.choice.backend,
+        **plan.about,
     }
     if plan.files:
         about["files"] = dict(plan.files)

@@ -21,7 +21,9 @@ from dynamics_cli.pages.make import page
 from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
-from dynamics_cli.sweeps.directory import Sweep, verify_sweep
+from dynamics_cli.runs.store.sealed import write_sealed
+from dynamics_cli.sweeps.directory import SWEEP, Sweep, verify_sweep
+from dynamics_cli.sweeps.find import list_sweeps
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
@@ -30,6 +32,7 @@ from dynamics_cli.sweeps.train import Task, train_all
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
+from tests.runs.damage import flip
 from tests.sweeps.test_grid import BASE
 
 
@@ -295,7 +298,7 @@ def test_jobs_of_a_batch_that_fails_are_trained_one_by_one(
     assert Sweep(tmp_path / "s").rows == sweep.rows
 
 
-def attacked(tmp_path, attack):
+def attacked(tmp_path, attack, *, finished=True):
     """Return what is found wrong with a sweep of jobs trained alone after an attack on its folders."""
     grid = [
         "optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"
@@ -305,6 +308,8 @@ def attacked(tmp_path, attack):
         alone = ["backend=torch", "architecture.centered=true", f"initialization.scale={scale}"]
         sweep_of(tmp_path / name, alone, grid, seeds=2, here=True)
     attack(tmp_path / "s/jobs", tmp_path / "other/jobs")
+    if not finished:
+        write_sealed(tmp_path / "s" / SWEEP, Sweep(tmp_path / "s").described)  # without its table
     return [(found.file.name, found.problem) for found in verify_sweep(tmp_path / "s")]
 
 
@@ -342,6 +347,86 @@ def test_a_sweep_knows_its_runs(tmp_path, attack, wrong):
         return
     with pytest.raises(CorruptRunError, match="of this sweep"):
         draw_sweep(SweepTable(Sweep(tmp_path / "s")), "losses")
+
+
+@pytest.mark.parametrize(
+    ("attack", "wrong"),
+    [
+        (lambda own, other: shutil.rmtree(own / "000001"), {}),
+        (
+            lambda own, other: exchange(own / "000000", own / "000003"),
+            {k: MOVED[k] for k in ("000000", "000003")},
+        ),
+        (
+            lambda own, other: exchange(own / "000001", other / "000001"),
+            {"000001": MOVED["000001"]},
+        ),
+    ],
+    ids=["unfinished", "exchanged", "of another sweep"],
+)
+def test_an_unfinished_sweep_knows_its_runs(tmp_path, attack, wrong):
+    found = dict(attacked(tmp_path, attack, finished=False))
+    assert found.keys() == wrong.keys()
+    assert all(text in found[name] for name, text in wrong.items())
+    if wrong:
+        with pytest.raises(CorruptRunError, match="of this sweep was exchanged"):
+            _ = Sweep(tmp_path / "s").rows
+    else:
+        assert [row["job"] for row in Sweep(tmp_path / "s").rows] == [0, 2, 3]
+
+
+def test_data_that_change_while_a_sweep_is_trained_fail_its_jobs(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("0.1,1\n-0.3,-1\n")
+    overrides = [f"dataset={{kind: file, path: {data}}}", "optimizer.iterations=2"]
+    jobs = PlannedSweep(BASE, overrides, [], seeds=2)
+    assert list(jobs.files) == [str(data)]
+    before = data.read_text()
+    data.write_text("0.1,-1\n-0.3,1\n")
+    changed = run_sweep(jobs, out=tmp_path / "s")
+    assert changed.counts() == {"complete": 0, "diverged": 0, "failed": 2}
+    assert "a data file, or code that is not bundled, changed" in changed.rows[0]["message"]
+    data.write_text(before)
+    shutil.rmtree(tmp_path / "s" / changed.rows[0]["path"])
+    assert run_sweep(jobs, out=tmp_path / "s").counts()["complete"] == 2
+
+
+@pytest.mark.parametrize("array", ["losses.npy", "measures/weight_norm.npy"])
+def test_the_same_sweep_again_trains_a_damaged_job_again_and_says_so(tmp_path, array):
+    overrides = ["optimizer.iterations=20", "record.measures=[weight_norm]"]
+    _, sweep = sweep_of(tmp_path / "s", overrides, seeds=2)
+    file = sweep.path / sweep.rows[0]["path"] / array
+    whole = file.read_bytes()
+    file.write_bytes(flip(whole, -5))
+    told = []
+    _, again = sweep_of(tmp_path / "s", overrides, seeds=2, messages=told.append)
+    assert told == [f"{file} is damaged: its rows do not fit their checksum; it is trained again"]
+    assert (file.read_bytes(), again.rows, verify_sweep(sweep.path)) == (whole, sweep.rows, [])
+
+
+def test_the_table_is_part_of_what_is_verified(tmp_path):
+    _, sweep = sweep_of(
+        tmp_path / "s", ["optimizer.iterations=2"], ["loss.reduction=mean,sum"], here=True
+    )
+    assert verify_sweep(sweep.path) == []
+    table = sweep.table.read_text()
+    sweep.table.write_text(table.replace("complete", "failed", 1))
+    (edited,) = verify_sweep(sweep.path)
+    sweep.table.unlink()
+    (gone,) = verify_sweep(sweep.path)
+    assert {edited.file, gone.file} == {sweep.table}
+    assert ("was it edited?" in edited.problem, "cannot be read" in gone.problem) == (True, True)
+
+
+def test_a_damaged_sweep_hides_no_other_in_a_list(tmp_path):
+    for name in ("a", "b"):
+        sweep_of(tmp_path / name, ["optimizer.iterations=2"])
+    file = tmp_path / "a" / SWEEP
+    file.write_bytes(flip(file.read_bytes(), -5))
+    damaged, whole = list_sweeps(tmp_path)
+    assert (damaged["status"], damaged["complete"]) == ("damaged", None)
+    assert "checksum" in damaged["problem"]
+    assert (whole["status"], whole["complete"]) == ("complete", 1)
 
 
 def test_a_sweep_takes_no_batch_of_another_and_verify_names_its_jobs(tmp_path):

@@ -244,12 +244,17 @@ def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -
 
     Raises RunError: it cannot be written.
     """
+    save(path, csv_of(header, rows))
+    return path
+
+
+def csv_of(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """Return a table as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    save(path, text.getvalue().encode())
-    return path
+    return text.getvalue().encode()
 
 
 def is_temporary(name: str) -> bool:
