@@ -22,6 +22,7 @@ from dynamics_cli.reproduction.claims import DEPENDS, KINDS, ClaimOverSeeds, sum
 from dynamics_cli.reproduction.document import (
     AUDIT,
     SEEDS,
+    audit_belongs,
     beside,
     figures_in,
     read_document,
@@ -95,11 +96,12 @@ def _without_paths(reason: str) -> str:
 
 
 def belongs(audit: Audit, document: Mapping[str, Any]) -> bool:
-    """Return whether an audit has the claims of a figure, with the same verdicts."""
+    """Return whether an audit is of a figure, and has its claims with the same verdicts."""
     verdicts = {
         claim["id"]: claim["verdict"] for claim in document["claims"] if claim["kind"] == "claim"
     }
-    return verdicts == {claim.id: claim.verdict for claim in audit.claims}
+    same = verdicts == {claim.id: claim.verdict for claim in audit.claims}
+    return same and audit_belongs(audit.as_dict(), document)
 
 
 # Markdown ------------------------------------------------------------------------------------------------------------

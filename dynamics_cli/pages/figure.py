@@ -16,7 +16,15 @@ from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
-from dynamics_cli.reproduction.document import AUDIT, beside, read_document, seeds_of, sha256
+from dynamics_cli.reproduction.document import (
+    AUDIT,
+    OTHER_RUNS,
+    audit_belongs,
+    beside,
+    read_document,
+    seeds_of,
+    sha256,
+)
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.layout import outputs_root
@@ -140,7 +148,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
         tag("ul", *(tag("li", f"{key}: {number(value)}") for key, value in numbers.items()))
         if numbers
         else None,
-        _audit(file),
+        _audit(file, document),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
             "Origins of the settings",
@@ -189,10 +197,12 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
     return table(header, rows, KINDS[kind], class_="claims")
 
 
-def _audit(file: Path) -> Html | None:
+def _audit(file: Path, document: Mapping[str, Any]) -> Html | None:
     """Return which claims hold under nulls, where `dyn audit` has left its table beside the figure."""
     if (audit := read_audit(beside(file, AUDIT))) is None:
         return None
+    if not audit_belongs(audit.as_dict(), document):
+        return tag("p", f"The audit {beside(file, AUDIT).name} is not shown: {OTHER_RUNS}.")
     reasons = [
         tag("li", f"{outcome.null}: {outcome.reason}")
         for outcome in audit.outcomes

@@ -165,6 +165,8 @@ class Audit:
     claims: Sequence[Claim]
     """Those that networks decide, as the figure's own runs give them."""
     outcomes: Sequence[NullOutcome]
+    runs: Mapping[str, str | None] | None = None
+    """Role -> hash of the figure's runs; None in audits of before, which did not keep it."""
 
     def survivors(self, null: str) -> list[str]:
         """Return the ids of claims that still hold under a null, and do not say why."""
@@ -197,6 +199,7 @@ class Audit:
             "figure": self.figure,
             "claims": [claim.as_dict() for claim in self.claims],
             "nulls": [asdict(outcome) for outcome in self.outcomes],
+            **({} if self.runs is None else {"hashes": dict(self.runs)}),
         }
 
 
@@ -210,9 +213,8 @@ def read_audit(path: Path) -> Audit | None:
     try:
         document = read_sealed(path)
         claims = [Claim(**claim) for claim in document["claims"]]
-        return Audit(
-            document["figure"], claims, [NullOutcome(**outcome) for outcome in document["nulls"]]
-        )
+        outcomes = [NullOutcome(**outcome) for outcome in document["nulls"]]
+        return Audit(document["figure"], claims, outcomes, document.get("hashes"))
     except FileNotFoundError:
         return None
     except (LookupError, TypeError) as error:
@@ -269,10 +271,12 @@ def audit(
     }
     planned = {null: _under(known[null], wanted) for null in nulls or known} if wanted else {}
     source.train([wanted, *(runs for runs in planned.values() if not isinstance(runs, str))])
-    claims = [claim for claim in _claims(asked, source, wanted) if claim.kind == "claim"]
+    runs = source.obtain(wanted)
+    of_figure = asked.claims(asked.evidence(by_role(runs)))
+    claims = [claim for claim in of_figure if claim.kind == "claim"]
     reproduced = [claim.id for claim in claims if claim.verdict == "reproduced"]
     outcomes = [_outcome(asked, source, null, runs, reproduced) for null, runs in planned.items()]
-    audited = Audit(asked.id, claims, outcomes)
+    audited = Audit(asked.id, claims, outcomes, {run.role: run.run.hash for run in runs})
     write_sealed(file, audited.as_dict())
     return audited
 

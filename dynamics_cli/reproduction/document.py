@@ -30,6 +30,7 @@ from dynamics_cli.text import Table
 
 AUDIT, SEEDS = ".audit", ".seeds"
 """Stand before `.json` in the names of a table of nulls and of claims over seeds, which are no figures."""
+OTHER_RUNS = "it was made of other runs than the figure"
 BY_CHANCE = ("reused", "seconds")
 """Keys of a run's entry that differ from time to time for equal runs."""
 
@@ -100,6 +101,20 @@ def seeds_of(path: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
     return claims if [claim.first.as_dict() for claim in claims] == document["claims"] else []
 
 
+def audit_belongs(audit: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Return whether an audit is of the runs that a figure was drawn from, given the JSON of both.
+
+    An audit of before, without hashes of runs, is compared by its claims and their verdicts.
+
+    Raises LookupError or TypeError: it is not the JSON of an audit.
+    """
+    if (hashes := audit.get("hashes")) is not None:
+        return bool(hashes == {run["role"]: run["hash"] for run in document["runs"]})
+    verdicts = {claim["id"]: claim["verdict"] for claim in audit["claims"]}
+    drawn = [claim for claim in document["claims"] if claim["kind"] == "claim"]
+    return verdicts == {claim["id"]: claim["verdict"] for claim in drawn}
+
+
 def run_path(document_file: Path, path: str) -> Path:
     """Return the directory of a run that the JSON of a figure names: relative paths begin where the JSON is."""
     return Path(os.path.normpath(document_file.absolute().parent / path))
@@ -153,12 +168,14 @@ def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[
                 yield Finding(picture, f"it is not what was written with {file.name} ({again})")
         except OSError as error:
             yield Finding(picture, f"it cannot be read: {error.strerror} ({again})")
-    for what, read in ((AUDIT, read_sealed), (SEEDS, read_document)):
+    for what in (AUDIT, SEEDS):
         if (extra := beside(file, what)).exists():
             try:
-                runs += read(extra).get("runs", [])
+                runs += _runs_beside(file, what, document)
             except RunError as error:
                 yield Finding.of(error, extra)
+            except (LookupError, TypeError):
+                yield Finding(extra, "it is not what dyn writes there")
     for directory, identity in dict.fromkeys(
         (run_path(file, run["path"]), run["hash"]) for run in runs
     ):
@@ -173,6 +190,22 @@ def _faults(file: Path, check_run: Callable[[Path], list[Finding]]) -> Iterator[
                 yield Finding(
                     directory, "it holds another run than the one that the figure was drawn from"
                 )
+
+
+def _runs_beside(file: Path, what: str, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs of the audit (they are not kept) or of the claims over seeds beside a figure.
+
+    Raises CorruptRunError: the file is damaged, or was made of other runs than the figure.
+    """
+    extra, figure = beside(file, what), document["figure"]
+    if what == AUDIT:
+        if not audit_belongs(read_sealed(extra), document):
+            raise CorruptRunError(extra, OTHER_RUNS, f"`dyn audit {figure}` makes it again")
+        return []
+    if not seeds_of(file, document):
+        again = f"`dyn reproduce {figure} --seeds N` makes it again"
+        raise CorruptRunError(extra, OTHER_RUNS, again)
+    return list(read_document(extra)["runs"])
 
 
 def verify(*paths: str | Path) -> Table:

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import dynamics_cli as dyn
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.cli import main
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import UsageError
+from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import audit, reproduce
 from dynamics_cli.reproduction.claims import at_most, claim
-from dynamics_cli.reproduction.document import figures_in, verify
+from dynamics_cli.reproduction.document import figures_in, verify, verify_figure
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.sweeps.find import list_runs, open_run
 from dynamics_cli.training.session import obtain_run, plan_run
@@ -23,7 +25,7 @@ from tests.experiments.helpers import unfalsified
 ORTHOGONAL = {"net": "boursier2022/orthogonal.yaml"}
 
 
-def _figure(evidence, **changes) -> Figure:  # type: ignore[no-untyped-def]
+def _figure(evidence, draw=lambda _: None, **changes) -> Figure:  # type: ignore[no-untyped-def]
     """Return a figure of one run whose first claim needs training, and whose second holds for any network."""
 
     def claims(loss: float) -> list[object]:
@@ -32,9 +34,7 @@ def _figure(evidence, **changes) -> Figure:  # type: ignore[no-untyped-def]
         )
         return [claim("fitted", "the loss falls", "here", at_most(1e-3), loss), held]
 
-    return Figure(
-        "boursier2022-fig2", "", evidence, claims, lambda _: None, configs=ORTHOGONAL, **changes
-    )  # type: ignore[arg-type, return-value]
+    return Figure("boursier2022-fig2", "", evidence, claims, draw, configs=ORTHOGONAL, **changes)  # type: ignore[arg-type, return-value]
 
 
 def _final_loss(runs):  # type: ignore[no-untyped-def]
@@ -62,6 +62,23 @@ def test_claims_fail_under_nulls_or_say_why_not(
     assert len(verify()) == 4
     with pytest.raises(UsageError, match="no null 'untraned' .did you mean 'untrained'"):
         audit.audit("any", nulls=["untraned"])
+
+
+def test_an_audit_belongs_to_the_runs_that_the_figure_was_drawn_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    drawn = _figure(_final_loss, draw=lambda _: new_figure()[0])
+    monkeypatch.setattr(reproduce, "load_figure", lambda _: drawn)
+    settings = {"optimizer.iterations": 20}
+    audit.audit("any", nulls=["untrained"], overrides=settings)
+    for overrides, belongs in ((settings, True), ((), False)):
+        result = reproduce.reproduce("any", overrides=overrides, formats=["png"])
+        html = dyn.page(result).html()
+        assert ("Claims under nulls" in html) == belongs
+        assert ("audit.json is not shown: it was made of other runs" in html) == (not belongs)
+        findings = [found.file.name for found in verify_figure(result.files[-1])]
+        assert findings == ([] if belongs else ["boursier2022-fig2.audit.json"])
 
 
 def test_settings_and_presets_are_those_of_the_audited_runs(
