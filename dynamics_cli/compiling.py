@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ from typing import Any
 import numba.core.ccallback
 import numba.core.dispatcher
 import numba.np.linalg
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.event import Listener, register
 
 # this module of numba, which every kernel needs, imports all of SciPy's linear algebra only to learn that it is there
@@ -22,8 +24,55 @@ import numba.np.arraymath  # noqa: E402
 numba.np.linalg.ensure_blas = _ensure_blas
 
 
+class CheckedFiles(IndexDataCacheFile):
+    """Numba's files of compiled code, each with the SHA-256 of its contents behind them.
+
+    Numba itself unpickles, and runs, whatever a file holds after a power cut or with a flipped bit.
+    """
+
+    @contextmanager
+    def _open_for_write(self, path: str) -> Iterator[io.BytesIO]:
+        contents = io.BytesIO()
+        yield contents
+        with super()._open_for_write(path) as file:
+            file.write(contents.getvalue() + hashlib.sha256(contents.getvalue()).digest())
+
+    def _load_index(self) -> Any:
+        whole = _is_whole(Path(self._index_path))
+        return super()._load_index() if whole else {}  # type: ignore[no-untyped-call] # of numba
+
+    def _load_data(self, name: str) -> Any:
+        path = Path(self._cache_path) / name
+        if not _is_whole(path):
+            raise FileNotFoundError(
+                path
+            )  # which numba takes for a function that was never compiled
+        return super()._load_data(name)  # type: ignore[no-untyped-call] # of numba
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether a file is not there, or fits the checksum at its end; say once a process that one does not."""
+    try:
+        contents = path.read_bytes()
+    except FileNotFoundError:
+        return True
+    size = hashlib.sha256().digest_size
+    if hashlib.sha256(contents[:-size]).digest() == contents[-size:]:
+        return True
+    _say_once("damaged", f"compiled code in {path.parent} is damaged: it is compiled again")
+    return False
+
+
 class Kept(FunctionCache):
-    """Numba's cache of a function; a disk that is full or cannot be written costs time, never the run."""
+    """Numba's cache of a function; damage, a full disk and one that cannot be written cost time, never the run."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call] # of numba
+        self._cache_file = CheckedFiles(
+            cache_path=self._cache_path,
+            filename_base=f"{self._impl.filename_base}.checked",  # others have no checksum
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )  # type: ignore[no-untyped-call] # of numba
 
     @contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
@@ -36,7 +85,7 @@ class Kept(FunctionCache):
 
 def _cache_of(function: Any) -> Kept | NullCache:
     try:
-        return Kept(function)  # type: ignore[no-untyped-call] # of numba
+        return Kept(function)
     except RuntimeError:  # no place of all that numba knows can be written
         say_not_kept()
         return NullCache()
@@ -52,18 +101,23 @@ def cache_folder() -> Path | None:
     return None if kept.cache_path is None else Path(kept.cache_path)
 
 
-_SAID: list[str] = []
+_SAID: set[str] = set()
+
+
+def _say_once(subject: str, text: str) -> None:
+    if subject not in _SAID:
+        _SAID.add(subject)
+        print(text, file=sys.stderr)
 
 
 def say_not_kept(why: str | None = None) -> None:
     """Say on stderr, once a process, that compiled kernels cannot be kept for other processes."""
-    if not _SAID:
-        reason = f" ({why})" if why else ""
-        _SAID.append(
-            f"compiled kernels cannot be kept{reason}, so that every process compiles them anew: "
-            "NUMBA_CACHE_DIR can name a directory that can be written"
-        )
-        print(_SAID[0], file=sys.stderr)
+    reason = f" ({why})" if why else ""
+    _say_once(
+        "not kept",
+        f"compiled kernels cannot be kept{reason}, so that every process compiles them anew: "
+        "NUMBA_CACHE_DIR can name a directory that can be written",
+    )
 
 
 class FirstCompilation(Listener):

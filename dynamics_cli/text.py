@@ -20,6 +20,10 @@ _LEAST = 14
 """Characters that a column keeps which gives way."""
 _IN_NUMBER, _HOLD = re.compile(r"(?<=\d) (?=\d|(?:s|min|h|days|B|[KMGTP]iB)\b)"), "\0"
 """The space in `60 000` and `5.2 h`, and the character in its place while lines are broken."""
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]",
+)
+"""Characters that steer a terminal or the direction of text, but tabs and ends of lines."""
 _SHOWN = 50
 """Rows of a table that Python and notebooks show."""
 
@@ -149,9 +153,21 @@ def pairs(items: Mapping[str, str], *, width: int | None = None) -> str:
     )
 
 
+def printable(text: str) -> str:
+    """Return a text with control characters as escapes: a run of somebody else cannot steer the terminal."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def one_line(text: str) -> str:
+    """Return a text as `printable` does, with ends of lines as escapes too."""
+    return printable(text).replace("\n", "\\n")
+
+
 def cell(value: Any) -> str:
-    """Return a value as a cell of a table shows it: floats with six digits, a dash for None."""
-    return number(value) if value is None or isinstance(value, float) else str(value)
+    """Return a value as a cell of a table shows it: floats with six digits, a dash for None, one line for text."""
+    if value is None or isinstance(value, float):
+        return number(value)
+    return one_line(str(value))
 
 
 def number(value: float | None) -> str:
@@ -190,7 +206,8 @@ def to_json(document: Any) -> str:
     """Return one JSON document: numbers that are not finite are null, paths absolute."""
     import json
 
-    return json.dumps(jsonable(document, absolute=True), indent=2, allow_nan=False)
+    text = json.dumps(jsonable(document, absolute=True), indent=2, allow_nan=False)
+    return text.replace("\x7f", "\\u007f")  # the one control character that it does not escape
 
 
 def walked(value: Any, leaf: Callable[[Any], Any]) -> Any:

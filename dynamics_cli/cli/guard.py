@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from dynamics_cli.errors import ChangedWarning, DynError, RunError
+from dynamics_cli.text import one_line, printable
 from dynamics_cli.training.signals import SignalStop
 
 
@@ -40,6 +41,8 @@ def guarded(run: Callable[[], Any]) -> int:
             error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
+        if isinstance(error.__cause__, EOFError):  # click takes any for the end of a dialogue
+            raise error.__cause__ from None
         _show_traceback()
         _say(
             str(error.__cause__ or error) or "interrupted"
@@ -55,13 +58,13 @@ def guarded(run: Callable[[], Any]) -> int:
 
 def tell(error: DynError) -> None:
     """Print the message of a user's mistake on stderr; the problems of a config stand one a line, file first."""
-    lines = str(error).splitlines() if hasattr(error, "problems") else [str(error)]
-    _say("\n".join(f"Error: {line}" for line in lines))
+    problems = getattr(error, "problems", [error])
+    _say("\n".join(f"Error: {one_line(str(problem))}" for problem in problems))
 
 
 def _say(text: str) -> None:
     with contextlib.suppress(OSError):  # stderr may have gone away
-        click.echo(text, err=True)
+        click.echo(printable(text), err=True)
 
 
 def _explained(error: BaseException) -> str | None:

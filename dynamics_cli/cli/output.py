@@ -18,6 +18,7 @@ from dynamics_cli.text import (
     cell,
     duration,
     number,
+    printable,
     size,
     terminal_width,
     text_table,
@@ -34,7 +35,7 @@ def emit(text: str) -> None:
     Raises RunError: stdout cannot be written, e.g. a full disk behind `>`.
     """
     try:
-        click.echo(text)
+        click.echo(printable(text))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -62,7 +63,7 @@ def say(text: str, *, quiet: bool = False) -> None:
     """Print a message on stderr."""
     if not quiet:
         with suppress(OSError):  # stderr may have gone away; the work goes on
-            click.echo(text, err=True)
+            click.echo(printable(text), err=True)
 
 
 def named_cells(numbers: Mapping[str, Any]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dynamics_cli.cli.arguments import NamedPath, json_option, read_config, set_
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.errors import InputError
-from dynamics_cli.text import cell, fitted, pairs, shorten, size, terminal_width
+from dynamics_cli.text import cell, fitted, one_line, pairs, shorten, size, terminal_width
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
@@ -96,7 +96,7 @@ def _run_text(run: Run) -> str:
     lines = {"run": str(run.path), **named_cells({**known, **final_measures(run)})}
     lines |= {"snapshots": str(len(run.snapshot_iterations)), "losses": str(len(run.losses))}
     messages = "".join(
-        f"\n{fitted(f'message: {message}')}" for message in run.info.get("messages", [])
+        f"\n{fitted(f'message: {one_line(message)}')}" for message in run.info.get("messages", [])
     )
     settings = "\n".join(
         f"  {line}" for line in to_yaml(run.config, terminal_width() - 2).splitlines()
@@ -128,5 +128,7 @@ def show_sweep(sweep: dict[str, Any], *, as_json: bool) -> None:
         "seeds": str(sweep["seeds"]),
         **{name: f"= {expression}" for name, expression in sweep["columns"].items()},
     }
-    messages = [fitted(f"  {count} x {message}") for message, count in sweep["messages"].items()]
+    messages = [
+        fitted(f"  {count} x {one_line(message)}") for message, count in sweep["messages"].items()
+    ]
     emit("\n\n".join([pairs(lines), *(["\n".join(["messages", *messages])] if messages else [])]))

@@ -12,7 +12,7 @@ from dynamics_cli.cli import arguments
 from dynamics_cli.cli.groups import documented
 from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
 from dynamics_cli.errors import RunError
-from dynamics_cli.text import pairs, size
+from dynamics_cli.text import one_line, pairs, size
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
@@ -84,7 +84,7 @@ def train(
     messages = run.info.get("messages") or []
     if run.status == "diverged":
         raise RunError((messages or ["the loss is not finite"])[-1])
-    for note in (f"note: {message}" for message in messages):
+    for note in (f"note: {one_line(message)}" for message in messages):
         say(note, quiet=quiet or note in said)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.text import one_line
 
 KeyPath = tuple[str | int, ...]
 """Where a value stands in a config: `("dataset", "x", 0)` is `dataset.x[0]`."""
@@ -34,7 +35,7 @@ class Mistake:
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return ": ".join(part for part in (where, self.key, self.message) if part)
+        return one_line(": ".join(part for part in (where, self.key, self.message) if part))
 
 
 class ConfigError(InputError):

@@ -13,7 +13,9 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
@@ -29,6 +31,61 @@ Info = dict[str, Any]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 _ARRAYS = "the arrays are files of their own, which numpy.load reads"
+
+
+class _Source(BaseModel):
+    origin: str = Field(alias="from")
+    sha256: str
+    copy_: str = Field(alias="copy")
+
+
+class _Form(BaseModel):
+    """The entries of `run.json` that are read, each of its type: a checksum is no proof of who wrote it."""
+
+    model_config = ConfigDict(strict=True)
+
+    status: Status
+    config_sha256: str
+    name: str | None = None
+    hash: str | None = None
+    device: str | None = None
+    backend: str | None = None
+    iterations: int | None = None
+    final_loss: float | None = None
+    seconds: float | None = None
+    messages: list[str] = []
+    rows: dict[str, int] | None = None
+    crc32: dict[str, int] | None = None
+    files: dict[str, str] = {}
+    kinds: dict[str, _Source] = {}
+    sweep: dict[str, Any] = {}
+    resumptions: list[dict[str, Any]] = []
+    replicas: list[dict[str, Any]] | None = None
+    replica_losses: list[float | None] | None = None
+    replica_iterations: list[int] | None = None
+    replica_statuses: list[Status] | None = None
+
+    @model_validator(mode="after")
+    def _counts(self) -> Self:
+        if (self.rows or {}).keys() != (self.crc32 or {}).keys():
+            raise ValueError("rows and checksums are of different arrays")
+        for counts in (self.rows, self.crc32):
+            layout.counts(counts or {})
+        networks = len(self.replicas or [])
+        for each in (self.replica_losses, self.replica_iterations, self.replica_statuses):
+            if each is not None and len(each) != networks:
+                raise ValueError("a list does not have an entry for each replica")
+        return self
+
+
+def check_form(form: type[BaseModel], content: Mapping[str, Any]) -> None:
+    """Raise ValueError, in one line, where the entries of a file are not those of a form."""
+    try:
+        form.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:
@@ -55,14 +112,8 @@ def read_info(directory: Path) -> Info:
     if info.get("status") == layout.BEGINNING:
         raise NotARunError(f"{directory} holds no run yet: it was never begun, or half deleted")
     try:
-        if (
-            info["status"] not in STATUSES
-            or info.get("rows", {}).keys() != info.get("crc32", {}).keys()
-        ):
-            raise ValueError("status, rows and checksums do not describe a run")
-        for key in ("rows", "crc32"):
-            layout.counts(info.get(key, {}))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        check_form(_Form, info)
+    except ValueError as error:
         raise CorruptRunError(path, f"it is not one that dyn writes ({error})", _ARRAYS) from error
     return info
 

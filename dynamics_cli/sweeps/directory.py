@@ -10,13 +10,15 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
+from dynamics_cli.runs.info import check_form
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names
 from dynamics_cli.runs.store import files
@@ -43,6 +45,71 @@ _AGAIN = "move or delete what is there, and the same `dyn sweep` trains the miss
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
 
 
+_TYPES = {"job": int, "seed": int, "status": str, "path": str, "message": str}
+"""Types of columns of the table whose cells are not only shown."""
+
+
+class _Axis(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    key: str
+    values: list[Any]
+    log: bool
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    columns: list[str]
+    rows: list[list[Any]]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if not {*FIXED, "final_loss"} <= {*self.columns}:
+            raise ValueError("a column is missing")
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError("a row has no cell for each column")
+        for name, type_ in _TYPES.items():
+            place = self.columns.index(name)
+            if not all(isinstance(row[place], type_) for row in self.rows):
+                raise ValueError(f"column {name} holds something else")
+        return self
+
+
+class _Form(BaseModel):
+    """The entries of `sweep.json`, each of its type: a checksum is no proof of who wrote it."""
+
+    model_config = ConfigDict(strict=True)
+
+    hash: str
+    name: str
+    axes: list[_Axis]
+    computed: dict[str, str]
+    points: list[list[Any]]
+    seeds: int = Field(ge=1)
+    jobs: int = Field(ge=1)
+    record: str
+    config: dict[str, Any]
+    files: dict[str, str] = {}
+    batches: list[list[int]]
+    table: _Table | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.jobs != self.seeds * len(self.points):
+            raise ValueError("the number of jobs is not that of points and seeds")
+        if any(len(point) != len(self.axes) + len(self.computed) for point in self.points):
+            raise ValueError("a point has no value for each setting")
+        numbers = [number for batch in self.batches for number in batch]
+        if len({*numbers}) != len(numbers) or not {*numbers} <= {*range(self.jobs)}:
+            raise ValueError("a batch has jobs that are not there, or are in another batch")
+        if not all(self.batches):
+            raise ValueError("a batch has no jobs")
+        if not isinstance(self.config.get("seed", 0), int):
+            raise ValueError("the seed is not a number")
+        return self
+
+
 def is_sweep(directory: Path) -> bool:
     """Whether a directory holds a sweep."""
     return files.exists(directory / SWEEP)
@@ -55,12 +122,17 @@ def read_sweep(directory: Path) -> dict[str, Any]:
         RunError: it is not a sweep, or another version of dyn wrote it.
         CorruptRunError: its description is damaged.
     """
+    path = directory / SWEEP
     try:
-        return read_sealed(directory / SWEEP, _DELETE)
+        described = read_sealed(path, _DELETE)
+        check_form(_Form, described)
+        return described
     except OSError as error:
         raise RunError(
             f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})"
         ) from error
+    except ValueError as error:
+        raise CorruptRunError(path, f"it is not one that dyn writes ({error})", _DELETE) from error
 
 
 def write_table(directory: Path, described: Mapping[str, Any], rows: Table) -> None:
@@ -353,7 +425,10 @@ class Sweep:
         if row["path"] not in self._runs:
             run = self.run_of(row)
             self._runs[row["path"]] = [run] if row["replica"] is None else replicas_of(run)
-        return self._runs[row["path"]][row["replica"] or 0]
+        runs, place = self._runs[row["path"]], row["replica"] or 0
+        if place not in range(len(runs)):
+            raise _exchanged(self.path, row["path"], number)
+        return runs[place]
 
     def run_of(self, row: Mapping[str, Any]) -> Run:
         """Return the run, perhaps of several networks, in the place of a row; RunError: it is gone, or exchanged."""

@@ -16,6 +16,7 @@ from dynamics_cli import errors
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.training import session
+from tests.runs.damage import reseal
 
 from .conftest import Dyn, environment
 
@@ -155,6 +156,36 @@ def test_signs_that_the_terminal_does_not_know_are_escaped(shell: Dyn) -> None:
     answer = shell("explain", "dataset.points", env={"PYTHONIOENCODING": "iso8859-5"})
     assert answer.code == 0
     assert r"\xb11 for margin losses" in answer.out
+
+
+STEERING = "a\x1b[31mb\x9b2J\x07\u202ec\r\nd"
+SHOWN = r"a\x1b[31mb\x9b2J\x07\u202ec\r\nd"
+
+
+def test_a_run_of_somebody_else_does_not_steer_the_terminal(dyn: Dyn, place: Path) -> None:
+    run = place / "run"
+    assert dyn("train", "toy.yaml", "-q", "--out", run).code == 0
+    reseal(run / "run.json", messages=[STEERING])
+    for answer in (dyn("show", run), dyn("train", "toy.yaml", "--out", run)):
+        assert answer.code == 0
+        assert SHOWN in answer.out + answer.err
+        assert not {*"\x1b\x9b\x07\r\u202e"} & {*answer.out, *answer.err}
+    assert dyn("show", run, "--json").json["messages"] == [STEERING]
+
+
+def test_a_config_of_somebody_else_does_not_steer_the_terminal(dyn: Dyn, place: Path) -> None:
+    (place / "theirs.yaml").write_text(
+        (place / "toy.yaml").read_text() + json.dumps(STEERING) + ": 1\n"
+    )
+    answer = dyn("config", "check", "theirs.yaml")
+    assert (answer.code, len(answer.err.splitlines())) == (3, 1)
+    assert f"theirs.yaml:7: {SHOWN}: unknown" in answer.err
+
+
+def test_the_end_of_a_file_is_no_interruption(monkeypatch: pytest.MonkeyPatch, dyn: Dyn) -> None:
+    fail(monkeypatch, "plan_run", EOFError("Ran out of input"))
+    with pytest.raises(EOFError):
+        dyn("train", "toy.yaml")
 
 
 def test_what_cannot_be_read_is_told_of(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,27 @@ def test_an_edited_file_and_another_version_say_so(tmp_path: Path) -> None:
     write_info(tmp_path, {**INFO, "format": 4})
     with pytest.raises(RunError, match=r"was written by another version of dyn \(format 4\)"):
         read_info(tmp_path)
-    write_info(tmp_path, {**INFO, "status": "x"})
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"status": "x"},
+        {"iterations": "many"},
+        {"final_loss": "small"},
+        {"messages": "all well"},
+        {"rows": {"losses": 1}, "crc32": {}},
+        {"rows": {"../losses": 1}, "crc32": {"../losses": 1}},
+        {"kinds": {"activation.zed": "zed.py"}},
+        {"files": ["d.csv"]},
+        {"replicas": [{}, {}], "replica_losses": [1.0]},
+    ],
+    ids=str,
+)
+def test_a_wrong_form_is_damage_whatever_its_checksum(
+    entries: dict[str, Any], tmp_path: Path
+) -> None:
+    write_info(tmp_path, INFO | entries)
     with pytest.raises(CorruptRunError, match="it is not one that dyn writes"):
         read_info(tmp_path)
 

@@ -22,7 +22,7 @@ from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.sealed import write_sealed
-from dynamics_cli.sweeps.directory import SWEEP, Sweep, verify_sweep
+from dynamics_cli.sweeps.directory import FIXED, SWEEP, Sweep, verify_sweep
 from dynamics_cli.sweeps.find import list_sweeps
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
@@ -416,6 +416,33 @@ def test_the_table_is_part_of_what_is_verified(tmp_path):
     (gone,) = verify_sweep(sweep.path)
     assert {edited.file, gone.file} == {sweep.table}
     assert ("was it edited?" in edited.problem, "cannot be read" in gone.problem) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(
+            (key, None)
+            for key in ("hash", "axes", "computed", "points", "jobs", "batches", "config")
+        ),
+        ("axes", [{"key": "seed"}]),
+        ("points", [[1.0], [2.0]]),
+        ("seeds", 0),
+        ("batches", [[0, 7]]),
+        ("config", {"seed": "0"}),
+        ("table", {"columns": ["job"], "rows": [[0]]}),
+        ("table", {"columns": [*FIXED, "final_loss"], "rows": [[0, 0]]}),
+        ("table", {"columns": [*FIXED, "final_loss"], "rows": [[0] * 8]}),
+    ],
+)
+def test_a_description_of_a_wrong_form_is_damage_whatever_its_checksum(tmp_path, key, value):
+    plain = PlannedSweep(BASE, [], [], seeds=2).described() | {"batches": [[0, 1]]}
+    write_sealed(tmp_path / SWEEP, plain)
+    assert verify_sweep(tmp_path) == []
+    changed = {name: entry for name, entry in plain.items() if name != key}
+    write_sealed(tmp_path / SWEEP, changed if value is None else changed | {key: value})
+    (found,) = verify_sweep(tmp_path)
+    assert (found.file.name, found.problem[:28]) == (SWEEP, "it is not one that dyn write")
 
 
 def test_a_damaged_sweep_hides_no_other_in_a_list(tmp_path):

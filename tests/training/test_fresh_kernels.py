@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.runs.damage import arrays_of
+from dynamics_cli import compiling
+from tests.runs.damage import DAMAGES, arrays_of
 
 POINTS = {"kind": "points", "x": [[1.0, 0.5], [-0.5, 1.0], [0.3, -2.0]], "y": [1.0, -1.0, 1.0]}
 DIGITS = {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "test": False}
@@ -145,6 +147,32 @@ def test_a_terminal_is_told_of_compilation_once(tmp_path: Path) -> None:
 
     assert said() == "compiling kernels for this machine, which takes some seconds once\r\nend"
     assert said() == "end"
+
+
+@pytest.mark.parametrize("file", ["*.nbi", "*.nbc"], ids=["index", "code"])
+@pytest.mark.parametrize("damage", ["empty", "a bit of the contents", "cut in half"])
+def test_damaged_compiled_code_is_compiled_again(
+    file: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    source = tmp_path / "small.py"
+    source.write_text("import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x + 1.5\n")
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
+
+    def value() -> tuple[float, int, str]:
+        """Return f(2), how many functions came from the cache, and what was said, as a process of its own would."""
+        monkeypatch.setattr(compiling, "_SAID", set())
+        f = runpy.run_path(str(source))["f"]
+        result = f(2.0)
+        return result, sum(f.stats.cache_hits.values()), capsys.readouterr().err
+
+    assert value() == (3.5, 0, "")
+    assert value() == (3.5, 1, "")
+    (kept,) = (tmp_path / "cache").rglob(file)
+    kept.write_bytes(DAMAGES[damage](kept.read_bytes(), kept) or b"")
+    result, hits, said = value()
+    assert (result, hits) == (3.5, 0)
+    assert said == f"compiled code in {kept.parent} is damaged: it is compiled again\n"
+    assert value() == (3.5, 1, "")
 
 
 FULL = """
