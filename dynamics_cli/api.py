@@ -289,7 +289,7 @@ def describe(run: Which | Sweep) -> dict[str, Any]:
 
     if (sweep := sweep_directory(run)) is not None:
         return Sweep(sweep).describe()
-    return describe(open_run(run, together=True))
+    return describe(open_run(run, together=True, whole=True))
 
 
 def compare(a: Which, b: Which) -> Comparison:
@@ -330,7 +330,8 @@ def export(run: Which | Sweep, out: str | Path) -> None:
     if files.exists(path):
         raise UsageError(f"{path} is there already")
     directory = sweep_directory(run)
-    table = (open_run(run) if directory is None else Sweep(directory)).to_pandas()
+    opened = open_run(run, whole=True) if directory is None else Sweep(directory)
+    table = opened.to_pandas()
     with files.os_errors_as_run_errors(path, advice=""), files.replacing(path) as temporary:
         if path.suffix == ".csv":
             table.to_csv(temporary, index=False)

@@ -57,6 +57,8 @@ def page(
     if theory:
         message("computing the predictions of theories")
     made = dyn.page(*what, theory=theory)
+    for note in made.notes:
+        say(f"note: {note}")
     if output is None:
         output = pages_folder() / f"{made.name}.html"
         refuse_foreign(output)

@@ -45,7 +45,7 @@ def show(run: str, overrides: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         emit_json(dyn.describe(run))
         return
-    emit(_run_text(open_run(run, together=True)))
+    emit(_run_text(open_run(run, together=True, whole=True)))
 
 
 def _is_run(text: str) -> bool:

@@ -152,6 +152,8 @@ class Page:
     panels: list[dict[str, Any]] = field(default_factory=list)
     states: dict[str, Any] | None = None
     """What a slider moves through: iterations of the states of a run, and numbers of each."""
+    notes: list[str] = field(default_factory=list)
+    """Damage that the page tells of, for the terminal too."""
     _arrays: list[str] = field(default_factory=list)
 
     def array(self, values: ArrayLike) -> dict[str, Any]:

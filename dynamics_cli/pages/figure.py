@@ -22,12 +22,14 @@ from dynamics_cli.reproduction.document import (
     audit_belongs,
     beside,
     read_document,
+    run_path,
     seeds_of,
     sha256,
 )
 from dynamics_cli.reproduction.settings import chosen_by_outcome, origins_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store.layout import outputs_root
+from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.text import number
 
 PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
@@ -138,6 +140,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
     parts = [
         tag(level, f"{name}: {document.get('title', '')}", id=name),
         tag("p", document.get("caption", "")),
+        _damage(page, file, document),
         *_pictures(file, document),
         tag("p", tag("strong", f"{summary(claims)}.")),
         *(
@@ -157,6 +160,22 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, level: st
         folded("Runs and provenance", *_runs(document)),
     ]
     page.body.append(tag("section", *parts, class_="figure"))
+
+
+def _damage(page: Page, file: Path, document: Mapping[str, Any]) -> Html | None:
+    """Return what is damaged in the runs of a figure that are still there; the picture is as it was drawn."""
+    directories = dict.fromkeys(run_path(file, run["path"]) for run in document["runs"])
+    findings = [
+        finding
+        for directory in directories
+        if directory.exists()
+        for finding in verify_run(directory)
+    ]
+    told = [f"{finding.file} is damaged: {finding.problem}" for finding in findings]
+    page.notes += told
+    if not told:
+        return None
+    return tag("ul", *(tag("li", text) for text in told), class_="messages")
 
 
 def _claims(file: Path, document: Mapping[str, Any]) -> list[ClaimOverSeeds]:

@@ -168,7 +168,10 @@ def test_all(dyn: Dyn, drawn: Path, place: Path) -> None:
 
 
 def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path) -> None:
-    """Each file of the run in turn: `plot` and `reproduce` refuse, name the file, and leave no new picture."""
+    """Each file of the run in turn: all that reads it refuses, names the file, and leaves no new picture or table.
+
+    The page of the figure, whose picture was drawn before, tells of the damage.
+    """
     (run,) = (place / "outputs/runs").iterdir()
     before = pictures(place)
     files = [file for file in run.rglob("*") if file.is_file() and not file.name.startswith(".")]
@@ -179,15 +182,24 @@ def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path)
     for file in drawn_from:
         data = file.read_bytes()
         flip(file, len(data) // 2)
-        for command in (["plot", run], ["show", run], ["reproduce", "small-fig1", "--quiet"]):
+        for command in (
+            ["plot", run],
+            ["show", run],
+            ["show", run, "--json"],
+            ["export", run, place / "run.csv"],
+            ["reproduce", "small-fig1", "--quiet"],
+        ):
             answer = dyn(*command)
-            if command[0] == "show" and (file.parent != run or file.name == "loss_iterations.npy"):
-                continue  # shows the number of losses and states alone
             assert answer.code == 7, (file, command)
             assert file.with_suffix("").name in answer.err, (file, answer.err)
             assert "Traceback" not in answer.err
+        answer = dyn("page", drawn, "-o", place / "page.html")
+        assert (answer.code, answer.err.count("is damaged:")) == (0, 1)
+        assert f"{file} is damaged:" in (place / "page.html").read_text()
         file.write_bytes(data)
         assert pictures(place) == before, file
+        assert not (place / "run.csv").exists()
+    assert "damaged" not in dyn("page", drawn, "-o", place / "page.html").err
     assert dyn("reproduce", "small-fig1", "--quiet").code == 0
     flip(run / "losses.npy")
     assert "--force trains the run again" in dyn("reproduce", "small-fig1", "--quiet").err
