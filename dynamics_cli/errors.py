@@ -46,8 +46,16 @@ class RunError(DynError):
     exit_code = 7
 
 
-class ChangedWarning(UserWarning):
+class RunWarning(UserWarning):
+    """Something about a run that is read; the command line says it in one line."""
+
+
+class ChangedWarning(RunWarning):
     """A data file, or the source of a kind, is not the one with which a run was trained."""
+
+
+class DamageWarning(RunWarning):
+    """A file is damaged, and another took its place."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from dynamics_cli.errors import ChangedWarning, DynError, RunError
+from dynamics_cli.errors import DynError, RunError, RunWarning
 from dynamics_cli.text import one_line, printable
 from dynamics_cli.training.signals import SignalStop
 
@@ -97,17 +97,17 @@ def hang_up() -> None:
 
 @contextlib.contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """Say in one line on stderr that data or code of a run have changed; other warnings are Python's."""
+    """Say in one line on stderr what a run warns of; other warnings are Python's."""
     shown_by_python = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, ChangedWarning):
+        if issubclass(category, RunWarning):
             _say(f"note: {message}")
         else:
             shown_by_python(message, category, *place, **more)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", ChangedWarning)
+        warnings.simplefilter("always", RunWarning)
         warnings.showwarning = show
         yield
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dynamics_cli.errors import DynError
+from dynamics_cli.errors import DamageWarning, DynError
 from dynamics_cli.kinds.registry import KindSource
 from dynamics_cli.runs.changes import changed_files, told_of_file
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run, is_rewritten, stamp
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.checkpoints import load_checkpoint
+from dynamics_cli.runs.store.checkpoints import read_checkpoint
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,17 @@ def _faults(directory: Path) -> Iterator[Finding]:
         yield Finding.of(error, directory / layout.CONFIG)
     yield from _copies(directory, run.info.get("kinds", {}))
     yield from (Finding(file, told_of_file("it")) for file in changed_files(run.info))
+    for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
+        try:
+            read_checkpoint(directory, run.info, name)
+        except CorruptRunError as error:
+            yield Finding.of(error, directory)
     try:
-        load_checkpoint(directory, run.info)
-    except CorruptRunError as error:
-        yield Finding.of(error, directory)
-        if not run.finished:
-            return  # nobody knows the rows of the arrays
-    for name in run.array_names:
+        with warnings.catch_warnings(action="ignore", category=DamageWarning):  # found above
+            names = run.array_names
+    except CorruptRunError:  # nobody knows the rows of the arrays
+        return
+    for name in names:
         try:
             run.check(name)
         except CorruptRunError as error:

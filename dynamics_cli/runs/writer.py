@@ -260,7 +260,8 @@ class RunWriter:
         write_info(self.directory, self._info)
         if ended:
             with files.os_errors_as_run_errors(self.directory):
-                files.remove(self.directory / layout.CHECKPOINT)
+                for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
+                    files.remove(self.directory / name)
 
     def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return rows and CRC-32 of each array once they are on the disk, and the headers count them."""

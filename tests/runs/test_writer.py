@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import DamageWarning, RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.run import Run
@@ -22,7 +22,7 @@ from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, sav
 from dynamics_cli.runs.verify import verify_run
 from dynamics_cli.runs.writer import RunWriter
 from tests.runs.conftest import append_snapshot
-from tests.runs.damage import arrays_of, reseal
+from tests.runs.damage import arrays_of, flip, reseal
 from tests.runs.faults import Faults
 
 
@@ -322,7 +322,23 @@ def test_a_checkpoint_is_read_as_it_was_saved(tmp_path: Path) -> None:
             np.testing.assert_array_equal(loaded[name], array)
     save_checkpoint(tmp_path, SAVED, "0")
     assert (tmp_path / "checkpoint.npz").read_bytes() == data
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.npz"]
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.npz", "checkpoint.before.npz"}
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    newer = Checkpoint(STATE, {"iteration": 9}, {}, {})
+    for saved in (SAVED, newer):
+        save_checkpoint(tmp_path, saved, "0")
+    file = tmp_path / "checkpoint.npz"
+    file.write_bytes(flip(file.read_bytes(), 99))
+    with pytest.warns(DamageWarning, match="the checkpoint before it, of iteration 7, takes its"):
+        found = load_checkpoint(tmp_path, INFO)
+    assert found is not None
+    assert found.meta == SAVED.meta
+    file.unlink()  # as when the process is killed between two names
+    found = load_checkpoint(tmp_path, INFO | {"checkpointed": True})
+    assert found is not None
+    assert found.meta == SAVED.meta
 
 
 @pytest.mark.parametrize(

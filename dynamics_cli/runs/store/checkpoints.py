@@ -1,15 +1,18 @@
 """The checkpoint of a run: the state of its stepper, and the rows and the checksum of each array at that moment.
 
-One `.npz` file (that `np.load` opens too) whose archive comment is the CRC-32 of all bytes before it.
+One `.npz` file (that `np.load` opens too) whose archive comment is the CRC-32 of all bytes before it. The checkpoint
+before it is kept too, so that a flipped bit costs seconds of training, not the run.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.errors import DamageWarning
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE, CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
 
@@ -55,8 +59,13 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str)
         archive.comment = b"0" * _DIGITS
     with buffer.getbuffer() as data:  # released before the buffer is closed
         data[-_DIGITS:] = _checksum(data)
-    with files.os_errors_as_run_errors(directory / layout.CHECKPOINT):
-        files.write_atomic(directory / layout.CHECKPOINT, buffer.getvalue())
+    path = directory / layout.CHECKPOINT
+    with files.os_errors_as_run_errors(path), files.replacing(path) as temporary:
+        with files.create(temporary) as handle:
+            files.write_at(handle, buffer.getvalue(), 0)
+            files.sync(handle)
+        if files.exists(path):
+            files.replace(path, directory / layout.CHECKPOINT_BEFORE)
 
 
 def is_checkpoint(data: bytes) -> bool:
@@ -67,11 +76,36 @@ def is_checkpoint(data: bytes) -> bool:
 def load_checkpoint(directory: Path, info: Mapping[str, Any]) -> Checkpoint | None:
     """Read the checkpoint of a run with this `run.json`; None when none was written.
 
-    Raises CorruptRunError: it is damaged or gone, or belongs to another run.
+    Where it is damaged, the checkpoint before it takes its place, which a `DamageWarning` tells; where it is not there,
+    the process was killed while it wrote the next one.
+
+    Raises CorruptRunError: both are damaged or gone, or belong to another run.
     """
-    path = directory / layout.CHECKPOINT
+    before = directory / layout.CHECKPOINT_BEFORE
+    if files.exists(before) and not files.exists(directory / layout.CHECKPOINT):
+        return read_checkpoint(directory, info, before.name)
+    try:
+        return read_checkpoint(directory, info)
+    except CorruptRunError as error:
+        taken = None
+        with suppress(CorruptRunError):
+            taken = read_checkpoint(directory, info, before.name)
+        if taken is None:
+            raise
+        at = f"the checkpoint before it, of iteration {taken.meta['iteration']}, takes its place"
+        told = f"{error.file} is damaged: {error.problem}; {at}"
+        warnings.warn(told, DamageWarning, stacklevel=2)
+        return taken
+
+
+def read_checkpoint(
+    directory: Path, info: Mapping[str, Any], name: str = layout.CHECKPOINT
+) -> Checkpoint | None:
+    """Read the checkpoint of this name, as `load_checkpoint` does, without another in its place."""
+    path = directory / name
     if not files.exists(path):
-        if info.get("checkpointed"):
+        others = files.exists(directory / layout.CHECKPOINT_BEFORE)
+        if name == layout.CHECKPOINT and info.get("checkpointed") and not others:
             raise CorruptRunError(path, "it is gone", _AGAIN)
         return None
     with unreadable_as_corrupt(path, _AGAIN):

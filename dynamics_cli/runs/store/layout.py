@@ -18,6 +18,8 @@ LOCK = ".lock"
 """Held by the process that writes."""
 CHECKPOINT = "checkpoint.npz"
 """From where an unfinished run goes on."""
+CHECKPOINT_BEFORE = "checkpoint.before.npz"
+"""The checkpoint before it, which takes its place where it is damaged."""
 TRAJECTORY = "trajectory"
 """Folder of the recorded parameters."""
 MEASURES = "measures"
@@ -42,7 +44,14 @@ FOLDERS = (TRAJECTORY, MEASURES, PLOTS, PARTS)
 """The folders of a run directory."""
 WRITTEN_FOLDERS = ("", TRAJECTORY, MEASURES)
 """The run directory itself, and its folders in which files are written as the run goes on."""
-RUN_FILES = (INFO, CONFIG, CHECKPOINT, *(f"{name}.npy" for name in LOSS_GROUP), *FOLDERS)
+RUN_FILES = (
+    INFO,
+    CONFIG,
+    CHECKPOINT,
+    CHECKPOINT_BEFORE,
+    *(f"{name}.npy" for name in LOSS_GROUP),
+    *FOLDERS,
+)
 """Files and folders of a run directory besides its lock."""
 
 BEGINNING = "beginning"
