@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dynamics_cli.errors import DamageWarning, DynError
 from dynamics_cli.kinds.registry import KindSource
@@ -58,11 +59,16 @@ def _faults(directory: Path) -> Iterator[Finding]:
         yield Finding.of(error, directory / layout.CONFIG)
     yield from _copies(directory, run.info.get("kinds", {}))
     yield from (Finding(file, told_of_file("it")) for file in changed_files(run.info))
-    for name in (layout.CHECKPOINT, layout.CHECKPOINT_BEFORE):
-        try:
-            read_checkpoint(directory, run.info, name)
-        except CorruptRunError as error:
-            yield Finding.of(error, directory)
+    before = _checkpoint_fault(directory, run.info, layout.CHECKPOINT_BEFORE)
+    last = _checkpoint_fault(directory, run.info, layout.CHECKPOINT)
+    if before is not None:
+        yield Finding(before.file, before.problem)
+    if last is not None:
+        instead = before is None and files.exists(directory / layout.CHECKPOINT_BEFORE)
+        if instead:
+            yield Finding(last.file, f"{last.problem} (the one before takes its place)")
+        else:
+            yield Finding.of(last, directory)
     try:
         with warnings.catch_warnings(action="ignore", category=DamageWarning):  # found above
             names = run.array_names
@@ -73,6 +79,16 @@ def _faults(directory: Path) -> Iterator[Finding]:
             run.check(name)
         except CorruptRunError as error:
             yield Finding.of(error, directory)
+
+
+def _checkpoint_fault(
+    directory: Path, info: Mapping[str, Any], name: str
+) -> CorruptRunError | None:
+    try:
+        read_checkpoint(directory, info, name)
+        return None
+    except CorruptRunError as error:
+        return error
 
 
 def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:

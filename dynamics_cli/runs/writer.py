@@ -115,6 +115,9 @@ class RunWriter:
             info.pop(key, None)
         info["status"] = "running"
         info["resumptions"] = [*info.get("resumptions", []), provenance()]
+        if checkpoint is not None and checkpoint.file == layout.CHECKPOINT_BEFORE:
+            with files.os_errors_as_run_errors(directory):
+                files.replace(directory / checkpoint.file, directory / layout.CHECKPOINT)
         writer = cls(directory, config, info, checkpoint)
         write_info(directory, info)
         _make_folders(directory)

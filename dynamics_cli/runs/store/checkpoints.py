@@ -37,6 +37,8 @@ class Checkpoint:
     meta: dict[str, Any]
     rows: dict[str, int]
     crc32: dict[str, int]
+    file: str = layout.CHECKPOINT
+    """The name of the file that it was read from."""
 
 
 def save_checkpoint(directory: Path, checkpoint: Checkpoint, config_sha256: str) -> None:
@@ -135,7 +137,7 @@ def read_checkpoint(
         raise CorruptRunError(path, "its contents are no checkpoint", _AGAIN) from error
     if written_by != info["config_sha256"] or rows.keys() != crc32.keys() or iteration < 0:
         raise CorruptRunError(path, "it belongs to another run", _AGAIN)
-    return Checkpoint(arrays, meta, rows, crc32)
+    return Checkpoint(arrays, meta, rows, crc32, path.name)
 
 
 def _checksum(data: memoryview) -> bytes:
