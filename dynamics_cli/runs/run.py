@@ -353,12 +353,11 @@ def end_of(run: Run) -> dict[str, Any]:
 def final_measures(run: Run) -> dict[str, float]:
     """Return the last recorded value of every measure; small arrays as `name.1` or `name.class 0`, a number each.
 
-    For an unfinished run, taken at the last state at which the measure was due.
+    For a run that was interrupted, failed or stopped early, taken at the last state at which the measure was due.
     """
     final: dict[str, float] = {}
-    for name, values in run.measures.items():
-        if not run.finished:
-            values = values[~np.isnan(values.reshape(len(values), -1)).all(1)]  # noqa: PLW2901
+    for name, recorded_values in run.measures.items():
+        values = recorded_values if measures_last_state(run) else due_rows(recorded_values)
         if values.ndim == 1 and len(values):
             final[name] = float(values[-1])
         elif values.ndim > 1 and len(values) and values[-1].size <= FEW_NUMBERS:
@@ -368,6 +367,17 @@ def final_measures(run: Run) -> dict[str, float]:
                 for column, value in zip(columns_of(run, name), last, strict=True)
             }
     return final
+
+
+def measures_last_state(run: Run) -> bool:
+    """Return whether a run came to the end at which every measure is due; NaN as its last number is a result."""
+    at_end = run.status == "complete" and not run.info.get("stopped_early")
+    return at_end or run.status == "diverged"
+
+
+def due_rows(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows (k, ...) of states at which a measure was due: rows of its other states are NaN."""
+    return values[~np.isnan(values.reshape(len(values), -1)).all(1)]
 
 
 def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | None:

@@ -20,7 +20,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.find import runs_below
 from dynamics_cli.runs.info import check_form
 from dynamics_cli.runs.replica import replicas_of
-from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names
+from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names, due_rows, measures_last_state
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import is_locked
 from dynamics_cli.runs.store.sealed import read_sealed, write_sealed
@@ -319,7 +319,8 @@ def _columns(run: Run, jobs: int) -> dict[str, list[Any]]:
         "iterations": run.info.get("replica_iterations", [run.iterations]),
         "final_loss": run.info.get("replica_losses", [run.final_loss]),
     }
-    for measure, values in run.measures.items():
+    for measure, recorded in run.measures.items():
+        values = recorded if measures_last_state(run) else due_rows(recorded)
         if len(values):
             last = np.asarray(values[-1], float).reshape(jobs, -1)
             names = [measure] if values.ndim == 1 + together else []

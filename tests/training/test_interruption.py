@@ -15,7 +15,7 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.run import Run, final_measures
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -90,3 +90,15 @@ def test_a_signal_saves_the_state_and_resumption_goes_on(tmp_path, monkeypatch, 
         obtain_run(plan)
     obtain_run(plan, resume=True)
     assert arrays_of(tmp_path / "stopped") == arrays_of(tmp_path / "whole")
+
+
+def test_a_measure_that_was_not_due_again_ends_with_its_last_number(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "CALL_SECONDS", 0.002)
+    settings = {**BASE, **RUNS["compiled"], "name": "early"}
+    seldom = {"kind": "weight_norm", "at": {"kind": "list", "include": [100]}}
+    config = load_config({**settings, "record": {"measures": [seldom]}})
+    with pytest.raises(Interrupted):
+        obtain_run(plan_run(config, tmp_path / "r"), progress=interrupt_at(300, signal.SIGINT))
+    run = Run(tmp_path / "r")
+    at_100 = run.measures["weight_norm"][run.snapshot_iterations == 100]
+    assert final_measures(run) == {"weight_norm": at_100[0]}

@@ -7,7 +7,7 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.run import Run, final_measures
 from dynamics_cli.training.session import obtain_run, plan_run
 
 BASE = {
@@ -45,11 +45,15 @@ def test_states_0_to_n_and_their_losses(tmp_path):
 def test_stops_at_the_first_small_loss(tmp_path, every):
     free = trained(tmp_path / "free")
     level = 1.0001 * float(free.losses[200])
-    run = trained(tmp_path / "r", f"record.loss_every={every}", f"optimizer.stop_below={level!r}")
+    early = "record.measures=[{kind: weight_norm, at: {kind: list, include: [30]}}]"
+    below = f"optimizer.stop_below={level!r}"
+    run = trained(tmp_path / "r", f"record.loss_every={every}", below, early)
     expected = int(np.argmax(np.asarray(free.losses) <= level))
     assert (run.status, run.iterations, run.info["stopped_early"]) == ("complete", expected, True)
     assert run.loss_iterations[-1] == run.snapshot_iterations[-1] == expected
     assert run.final_loss == run.losses[-1] <= level
+    at_30 = run.measures["weight_norm"][run.snapshot_iterations == 30]
+    assert final_measures(run) == {"weight_norm": at_30[0]}
 
 
 def test_divergence_keeps_everything_up_to_it(tmp_path):
