@@ -143,6 +143,7 @@ class PlannedSweep(list[Job]):
                 for k in range(seeds)
             ]
             self += [Job(len(self) + k, point, of_seed) for k, of_seed in enumerate(of_seeds)]
+        self._check_distinct()
         if record is None and (too_much := self._beyond_limit()) is not None:
             record = "light"
             if messages is not None:
@@ -158,6 +159,21 @@ class PlannedSweep(list[Job]):
             ]
         check_columns(columns, [(job.settings, job.config) for job in self], self.record)
         self.columns = {column.name: column.expression for column in columns}
+
+    def _check_distinct(self) -> None:
+        """Raise UsageError where two jobs have one config: seeds that overlap, or two spellings of a value."""
+        known: dict[tuple[int, ...], Job] = {}
+        for job in self:
+            fields = tuple(
+                job.config.seed if key == "seed" else id(part) for key, part in job.config
+            )
+            first = known.setdefault(fields, job)
+            if first is job:
+                continue
+            settings = {**job.settings, "seed": job.config.seed}
+            told = ", ".join(f"{key}={value}" for key, value in settings.items())
+            advice = f"; values of seed must lie {self.seeds} apart" if self.seeds > 1 else ""
+            raise UsageError(f"the sweep trains {told} twice{advice}")
 
     def _shared(self, config: RunConfig) -> RunConfig:
         """Return the config with sections that equal configs share: a hundred thousand fit in memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import nullcontext
 
 import pytest
 
@@ -85,6 +86,20 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
         PlannedSweep(BASE, [], [lr, lr])
     with pytest.raises(UsageError, match="4000000 networks are asked for"):
         PlannedSweep(BASE, [], [parse_axis("a=1:2:2000"), parse_axis("b=1:2:2000")])
+
+
+@pytest.mark.parametrize(
+    ("axis", "seeds", "message"),
+    [
+        ("seed=0,1", 2, "trains seed=1 twice; values of seed must lie 2 apart"),
+        ("seed=0,2", 2, None),
+        ("optimizer.lr=1,1.0", 1, "trains optimizer.lr=1.0, seed=0 twice"),
+    ],
+)
+def test_no_network_is_trained_twice(axis, seeds, message):
+    refused = pytest.raises(UsageError, match=message) if message else nullcontext()
+    with refused:
+        PlannedSweep(BASE, [], [parse_axis(axis)], seeds=seeds)
 
 
 @pytest.mark.parametrize(
