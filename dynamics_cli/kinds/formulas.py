@@ -251,6 +251,19 @@ _REDUCTIONS = frozenset({"total", "total_of_all", "logsumexp", "pick"})
 SUMS = ("total", "total_of_all")
 
 
+def _softplus_of_tensors(torch: Any, z: Any) -> Any:
+    """Return `log(1 + exp(z))` with finite derivatives.
+
+    torch's own softplus is z from 20 on, and the second derivative of its `logaddexp` squares `exp(-z)`, which
+    overflows. Where that happens the value is `exp(z)` to rounding. Neither branch sees arguments of the other.
+    """
+    low = math.log(torch.finfo(z.dtype).tiny) / 2
+    above = z.clamp(min=low)
+    return torch.where(
+        z < low, torch.exp(z.clamp(max=low)), torch.logaddexp(above, torch.zeros_like(above))
+    )
+
+
 def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
     """Return an operation on tensors; at kinks it differentiates as `derivative` does."""
     of_tensors: dict[str, Callable[..., Any]] = {
@@ -260,9 +273,7 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "where": lambda chosen, a, b: (
             (a if chosen else b) if isinstance(chosen, bool) else torch.where(chosen, a, b)
         ),
-        "softplus": lambda z: torch.logaddexp(
-            z, torch.zeros_like(z)
-        ),  # torch's own is only z from 20 on
+        "softplus": lambda z: _softplus_of_tensors(torch, z),
         "logsumexp": lambda h: torch.logsumexp(h, -1),
         "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(
             -1

@@ -22,7 +22,7 @@ from dynamics_cli.architectures.activations import (
     Softplus,
     Tanh,
 )
-from dynamics_cli.kinds import Activation, all_kinds, formulas
+from dynamics_cli.kinds import Activation, all_kinds, formulas, tracing
 
 Z = np.array([[-3.0, -0.5, 0.25], [0.0, 1e-300, 2.0]])
 KINKED: list[tuple[Activation, list[list[float]], list[list[float]]]] = [
@@ -69,6 +69,17 @@ def test_values_and_derivatives_also_at_the_kink(
     alpha = sigma.negative_slope
     assert alpha is not None
     np.testing.assert_allclose(values, np.maximum(Z, 0) + alpha * np.minimum(Z, 0), rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("sigma", [example[0] for example in SMOOTH], ids=str)
+def test_second_derivatives_by_torch_hold_far_from_0(sigma: Activation, dtype: torch.dtype) -> None:
+    far = [30.0, 80.0, 100.0, 400.0, 709.0, 720.0, 1e4, 1e6]
+    z = torch.tensor([*far, *(-x for x in far)], dtype=dtype, requires_grad=True)
+    (slope,) = torch.autograd.grad(sigma.value(z).sum(), z, create_graph=True)
+    (bend,) = torch.autograd.grad(slope.sum(), z)
+    expected = tracing.slopes(sigma, z.detach().double().numpy(), 2)
+    np.testing.assert_allclose(bend, expected, rtol=1e-6, atol=100 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from mpmath import mp
 
+from dynamics_cli.engine.native import address_of
+from dynamics_cli.engine.units import loss_curvature_unit
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.softmax import CrossEntropy
@@ -50,3 +53,71 @@ def test_logistic_does_not_overflow(xp):
     y = np.ones(5) if xp == "numpy" else torch.ones(5, dtype=torch.float64)
     np.testing.assert_allclose(Logistic().values(h, y), [1e4, 800, np.log(2), 0, 0], atol=1e-300)
     np.testing.assert_allclose(Logistic().derivatives(h, y), [-1, -1, -0.5, 0, 0], atol=1e-300)
+
+
+MARGINS = [0.0, 0.5, 20, 40, 60, 87, 100, 300, 500, 709, 720, 1e4, 1e6]
+
+
+def exact_bend(kind: str, z: float, v: list[float]) -> list[Any]:
+    """Return the second derivative along `v` at the margin `z`, of classes at the outputs `(z, 0, 0)`, class 0."""
+    z, v = mp.mpf(z), [mp.mpf(x) for x in v]
+    if kind == "cross_entropy":
+        shares = [1, mp.exp(-z), mp.exp(-z)] if z > 0 else [mp.exp(z), 1, 1]
+        p = [share / sum(shares) for share in shares]
+        mean = mp.fdot(p, v)
+        return [share * (x - mean) for share, x in zip(p, v, strict=True)]
+    bends = {
+        "mse": mp.mpf(2),
+        "half_mse": mp.mpf(1),
+        "hinge": mp.mpf(0),
+        "logistic": 1 / (2 + mp.exp(z) + mp.exp(-z)),
+        "exponential": mp.exp(-z),
+    }
+    return [bends[kind] * x for x in v]
+
+
+def bend_by(way: str, loss: Any, h: Any, y: Any, v: Any) -> Any:
+    """Return second derivatives along `v` (n, C) by torch's double backward pass, or by the compiled unit."""
+    if way == "compiled":
+        unit, out = loss_curvature_unit(loss, v.dtype), np.zeros_like(v)
+        arrays = [np.array(array, v.dtype) for array in (h, y, v)]
+        addresses = [address_of(array) for array in (*arrays, out)]
+        unit.native.call(*addresses, *v.shape, 1.0, address_of(unit.numbers))
+        return out
+    at, along = torch.from_numpy(h), torch.from_numpy(v)
+    at = (at if loss.many_outputs else at[:, 0]).requires_grad_()
+    labels = torch.from_numpy(y).to(torch.long if loss.many_outputs else at.dtype)
+    (slope,) = torch.autograd.grad(loss.values(at, labels).sum(), at, create_graph=True)
+    if not slope.requires_grad:
+        return np.zeros_like(v)
+    (bend,) = torch.autograd.grad((slope * along.view_as(slope)).sum(), at)
+    return bend.numpy().reshape(v.shape)
+
+
+@pytest.mark.parametrize("way", ["torch", "compiled"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", LOSSES)
+def test_second_derivatives_hold_at_every_margin(kind: str, dtype: str, way: str) -> None:
+    """Up to a rounding error; at right classifications, where the numbers are small, to a relative one."""
+    loss, C = LOSSES[kind](), 3 if LOSSES[kind].many_outputs else 1
+    z = np.array([*MARGINS, *(-margin for margin in MARGINS)], dtype)
+    h = np.zeros((len(z), C), dtype)
+    h[:, 0] = z
+    y = np.zeros(len(z)) if C == 3 else np.ones(len(z))
+    v = np.random.default_rng(0).uniform(0.5, 1.5, h.shape).astype(dtype)
+    info = np.finfo(dtype)
+    with np.errstate(over="ignore"), mp.workdps(40):
+        rows = [
+            exact_bend(kind, margin, along)
+            for margin, along in zip(z.tolist(), v.tolist(), strict=True)
+        ]
+        exact = np.array([[float(min(x, mp.mpf("1e400"))) for x in row] for row in rows], dtype)
+        actual = bend_by(way, loss, h, y, v)
+    for right in (True, False):
+        small = float(info.tiny if right and C == 1 else 10 * info.eps)
+        np.testing.assert_allclose(
+            actual[(z > 0) == right],
+            exact[(z > 0) == right],
+            rtol=300 * float(info.eps),
+            atol=small,
+        )
