@@ -1,17 +1,23 @@
-"""Lanczos iterations, compiled: the largest eigenvalues of a symmetric operator, and its spectral density.
+"""Lanczos iterations: the largest eigenvalues of a symmetric operator, and its spectral density.
 
-The operator is a function of Python, or a compiled unit, which the iterations call without leaving compiled code.
+Iterations of one vector are compiled. Their operator is a function of Python, or a compiled unit, which they call
+without leaving compiled code. From one vector an eigenvalue that occurs several times is found once, so that several
+eigenvalues are found from as many vectors, `Block`.
 
-Source: Golub and Van Loan, Matrix Computations, Section 10.1.
+Sources: Golub and Van Loan, Matrix Computations, Section 10.1; Ruhe 1979, Math. Comp. 33, 680 (vectors of a block one
+by one).
 """
 
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.linalg import eig_banded
 from scipy.linalg.lapack import dstev
 
 from dynamics_cli.engine.native import Record, address_of, call, extending, offset, piece, unit
@@ -20,7 +26,12 @@ from dynamics_cli.measures.arrays import Floats
 
 REAL = np.dtype(np.float64)
 LIMIT = 300
-"""Products of the largest eigenvalues, at most."""
+"""Products before iterations for the largest eigenvalues start again from the vectors that they found."""
+IMPROVED = 0.9
+"""Iterations start again while a start lowers the residual to this share: then rounding of products limits it."""
+INACCURATE = "an eigenvalue is less accurate than asked: rounding of products, or too many eigenvalues close to it"
+EXHAUSTED = 1e-14
+"""Length of a new direction, relative to the operator, that is rounding: the vectors span an invariant space."""
 EIGENVALUES = extending.get_cython_function_address("scipy.linalg.cython_lapack", "dsterf")
 """LAPACK's `dsterf(order, diagonal, beside it, info)`, which replaces the diagonal by the eigenvalues."""
 _DOTTED = 6
@@ -41,9 +52,9 @@ LANCZOS = Record(
         (
             "wanted",
             "int",
-            "k, largest eigenvalues whose residual ends the iterations; 0: they end at the limit",
+            "1: the residual of the largest eigenvalue ends the iterations; 0: they end at the limit",
         ),
-        ("tolerance", "float", "of the largest relative residual"),
+        ("tolerance", "float", "of the relative residual"),
         ("alpha", "Floats", "(limit,) diagonal of the tridiagonal matrix"),
         ("beta", "Floats", "(limit,) beside its diagonal"),
         ("values", "Floats", "(limit,) its eigenvalues, ascending"),
@@ -73,36 +84,35 @@ def subtract_projections(state: Lanczos, m: int) -> Any:
 
 @piece
 def residual_of(state: Lanczos, m: int, length: float) -> Any:
-    """Return the largest relative residual of the eigenvalues that are wanted.
+    """Return the relative residual of the largest eigenvalue.
 
     It is `length` times the last entry of the normalised eigenvector of the tridiagonal matrix, whose entries follow
     from the last to the first: in this direction they grow.
     """
-    alpha, beta, values, beside, last = state.alpha, state.beta, state.values, state.scratch, 0.0
+    alpha, beta, values, beside = state.alpha, state.beta, state.values, state.scratch
     for i in range(m):
         values[i], beside[i] = alpha[i], beta[i]
     state.order[0] = m
     call(state.eigenvalues, (state.order, values, beside, offset(state.order, 1)))
-    for i in range(m - state.wanted, m):
-        entry, after, squares = 1.0, 0.0, 1.0
-        for j in range(m - 1, 0, -1):
-            if beta[j - 1] == 0.0:  # vectors before j are of another invariant space
-                break
-            entry, after = ((values[i] - alpha[j]) * entry - beta[j] * after) / beta[j - 1], entry
-            squares += entry * entry
-            if squares > 1e40:
-                break
-        last = max(last, 1.0 / np.sqrt(squares))
+    entry, after, squares = 1.0, 0.0, 1.0
+    for j in range(m - 1, 0, -1):
+        if beta[j - 1] == 0.0:  # vectors before j are of another invariant space
+            break
+        entry, after = ((values[m - 1] - alpha[j]) * entry - beta[j] * after) / beta[j - 1], entry
+        squares += entry * entry
+        if squares > 1e40:
+            break
+    last = 1.0 / np.sqrt(squares)
     return length * last / max(abs(values[0]), abs(values[m - 1]), 1e-300)
 
 
 @unit
 def iterate(state: Lanczos, steps: int) -> float:
-    """Do up to `steps` iterations, until they end; return the largest relative residual, where it was computed.
+    """Do up to `steps` iterations, until they end; return the relative residual, where it was computed.
 
     They end at the limit, where there is no further direction, or where the residual is within the tolerance.
     """
-    P, k, alpha, beta, progress, residual = (
+    P, wanted, alpha, beta, progress, residual = (
         state.size,
         state.wanted,
         state.alpha,
@@ -120,8 +130,8 @@ def iterate(state: Lanczos, steps: int) -> float:
         beta[m - 1] = length
         for i in range(m):
             largest = max(largest, abs(alpha[i]), beta[i])
-        finished = not length > 1e-14 * largest or m == state.limit
-        if m >= k > 0 and (finished or 2 < m < 9 or (m > 9 and m % 2 == 0)):
+        finished = not length > EXHAUSTED * largest or m == state.limit
+        if wanted and (finished or 2 < m < 9 or (m > 9 and m % 2 == 0)):
             residual = residual_of(state, m, length)
             finished = finished or residual <= state.tolerance
         progress[0], progress[1] = m, int(finished)
@@ -132,8 +142,21 @@ def iterate(state: Lanczos, steps: int) -> float:
     return residual
 
 
+@unit
+def orthogonalise(state: Lanczos, m: int) -> float:
+    """Subtract from vector m its projections on those before, which `values` keeps; return its length."""
+    for turn in range(2):  # twice is enough (Parlett)
+        square = subtract_projections(state, m)
+        for i in range(m):
+            state.values[i] = (state.values[i] if turn else 0.0) - state.scratch[i]
+    return float(np.sqrt(square))
+
+
 class Spectrum:
-    """Lanczos iterations on vectors (P,). Their memory is kept from call to call: new memory takes long."""
+    """Lanczos iterations from a vector (P,), for the largest eigenvalue or for a quadrature.
+
+    Their memory is kept from call to call: new memory takes long.
+    """
 
     def __init__(
         self, P: int, limit: int, multiply: Callable[[Floats], Floats] | int, operator: Any = None
@@ -141,7 +164,8 @@ class Spectrum:
         """Take the most iterations, and `v -> A v` or the address of a unit that does so with a record."""
         limit = min(limit, P)
         self._multiply, self._directions = multiply, np.empty((min(limit, 8) + 8, P))
-        self._alpha, self._beta, self._progress = (
+        self._alpha, self._beta, self._values, self._progress = (
+            np.empty(limit),
             np.empty(limit),
             np.empty(limit),
             np.zeros(2, np.int64),
@@ -159,61 +183,157 @@ class Spectrum:
             tolerance=0.0,
             alpha=self._alpha,
             beta=self._beta,
-            values=np.empty(limit),
+            values=self._values,
             scratch=np.empty(limit + _DOTTED),
             order=np.empty(2, np.int64),
             progress=self._progress,
         )
 
-    def largest(self, start: Floats, k: int, tolerance: float) -> tuple[Floats, Floats, float]:
-        """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual."""
-        values, inner, residual = self._decomposed(start, k, tolerance)
-        rows, vectors = (
-            np.ascontiguousarray(inner[:, : -k - 1 : -1].T),
-            np.empty((k, self._state.size)),
-        )
-        m, *at = len(values), *(address_of(array) for array in (rows, self._directions, vectors))
-        product(REAL).call(at[0], m, 1, *at[1:], k, m, self._state.size, 0)
-        return values[: -k - 1 : -1].copy(), np.ascontiguousarray(vectors.T), residual
+    def largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
+        """Return the eigenvalues (k,), the largest first, their vectors (P, k), and the largest relative residual."""
+        return _restarted(partial(self._largest, tolerance=tolerance), start, tolerance)
+
+    def _largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
+        values, inner, residual = self._decomposed(start.ravel(), 1, tolerance)
+        row, vector = np.ascontiguousarray(inner[:, -1]), np.empty((1, self._state.size))
+        m, *at = len(values), *(address_of(array) for array in (row, self._directions, vector))
+        product(REAL).call(at[0], m, 1, *at[1:], 1, m, self._state.size, 0)
+        return values[-1:].copy(), np.ascontiguousarray(vector.T), residual
 
     def quadrature(self, start: Floats) -> tuple[Floats, Floats]:
         """Return all eigenvalues (m,), ascending, and the first entries of the eigenvectors (m,)."""
         values, inner, _ = self._decomposed(start, 0, 0.0)
         return values, inner[0]
 
-    def _decomposed(self, start: Floats, k: int, tolerance: float) -> tuple[Floats, Floats, float]:
-        """Return eigenvalues (m,), ascending, and vectors of the tridiagonal matrix, and the largest residual."""
+    def _decomposed(
+        self, start: Floats, wanted: int, tolerance: float
+    ) -> tuple[Floats, Floats, float]:
+        """Return eigenvalues (m,), ascending, and vectors of the tridiagonal matrix, and the residual."""
         state, residual, m = self._state, 0.0, 0
-        state.wanted, state.tolerance, self._progress[:] = k, tolerance, 0
+        state.wanted, state.tolerance, self._progress[:] = wanted, tolerance, 0
         self._directions[0] = start / np.linalg.norm(start)
         while not self._progress[1]:
-            if m + 2 > len(self._directions):
-                self._directions, former = (
-                    np.empty((2 * len(self._directions), state.size)),
-                    self._directions,
-                )
-                self._directions[: len(former)] = former
-                state.directions = address_of(self._directions)
+            self._make_room(m + 2)
             steps = len(self._directions) - 1 - m
             if not isinstance(self._multiply, int):
                 self._directions[m + 1], steps = self._multiply(self._directions[m]), 1
             residual = iterate(REAL).call(ctypes.addressof(state), steps)
             m = int(self._progress[0])
-            if (
-                self._progress[1] and m < k
-            ):  # the start lies in an invariant space of fewer than k dimensions
-                self._begin_anew(m)
         values, vectors, failed = dstev(self._alpha[:m], self._beta[: max(m - 1, 1)])
         if failed:
             values[:], vectors[:] = np.nan, np.nan
         return values, vectors, residual
 
-    def _begin_anew(self, m: int) -> None:
-        """Set vector m to a random one that is orthogonal to those before."""
-        Q, w = self._directions[:m], np.random.default_rng(m).standard_normal(self._state.size)
-        for _ in range(2):
-            w -= Q.T @ (Q @ w)
-        self._directions[m], self._beta[m - 1], self._progress[1] = w / np.linalg.norm(w), 0.0, 0
+    def _make_room(self, rows: int) -> None:
+        """Make room for so many directions; those that are there stay."""
+        former = self._directions
+        if rows > len(former):
+            self._directions = np.empty((2 * len(former), self._state.size))
+            self._directions[: len(former)] = former
+            self._state.directions = address_of(self._directions)
+
+
+class Block(Spectrum):
+    """Lanczos iterations from several vectors; each new direction is orthogonalised against all before it.
+
+    An eigenvalue is found as often as it occurs, at most as often as there are vectors at the start.
+    """
+
+    def __init__(self, P: int, k: int, limit: int, multiply: Callable[[Floats], Floats]) -> None:
+        """Take the number of vectors at the start, the most products of iterations, and `v -> A v`."""
+        self._most = min(P, max(limit, 4 * k))
+        super().__init__(P, self._most + k, multiply)
+        self._product, self._k = multiply, k
+        self._rng = np.random.default_rng(0)
+        self._count = 0
+        """Number of orthonormal directions."""
+        self._projections = np.zeros((min(self._most + k, P), self._most), order="F")
+        """`<q_i, A q_j>` for i >= j; rows below the first m give residuals after m products."""
+
+    def _largest(self, start: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
+        k, T, P = self._k, self._projections, self._state.size
+        self._begin(start)
+        size, check = 0.0, 2 * k
+        for m in range(1, self._most + 1):
+            image = np.asarray(self._product(self._directions[m - 1]), np.float64)
+            size = max(size, float(np.linalg.norm(image)))
+            parts, length = self._append(image, EXHAUSTED * size)
+            if not np.isfinite([size, *parts]).all():
+                return np.full(k, np.nan), np.full((P, k), np.nan), np.nan
+            T[: len(parts), m - 1] = parts
+            if length:
+                T[len(parts), m - 1] = length
+            else:
+                self._complete(min(m + k, P))
+            if m < check and m < self._most:
+                continue
+            check = m + max(k, m // 8)
+            values, inner = _largest_of_band(T[:m, :m], k)
+            left = np.linalg.norm(T[m : self._count, :m] @ inner, axis=0)
+            residual = float(left.max(initial=0.0)) / max(size, 1e-300)
+            if residual <= tolerance:
+                break
+        rows, vectors = np.ascontiguousarray(inner.T[::-1]), np.empty((k, P))
+        at = [address_of(array) for array in (rows, self._directions, vectors)]
+        product(REAL).call(at[0], m, 1, *at[1:], k, m, P, 0)
+        return values[::-1].copy(), np.ascontiguousarray(vectors.T), residual
+
+    def _begin(self, start: Floats) -> None:
+        """Begin with the vectors (P, j) of a start, completed by random vectors to k."""
+        self._count = 0
+        self._projections[:] = 0.0
+        for column in start.T[: self._k]:
+            length = float(np.linalg.norm(column))
+            self._append(column, np.sqrt(EXHAUSTED) * length)
+        self._complete(self._k)
+
+    def _complete(self, count: int) -> None:
+        """Append random directions until there are so many."""
+        while self._count < count:
+            self._append(self._rng.standard_normal(self._state.size), 0.0)
+
+    def _append(self, vector: Floats, shortest: float) -> tuple[Floats, float]:
+        """Append the direction of a vector without its projections on those before; return these and its length.
+
+        The length is 0 where it is not above `shortest`, so that there is no new direction.
+        """
+        at = self._count
+        self._make_room(at + 1)
+        self._directions[at] = vector
+        length = float(orthogonalise(REAL).call(ctypes.addressof(self._state), at))
+        parts = self._values[:at].copy()
+        if at == self._state.size or not length > shortest:
+            return parts, 0.0
+        self._directions[at] /= length
+        self._count += 1
+        return parts, length
+
+
+def _largest_of_band(T: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return the k largest eigenvalues, ascending, and their vectors, of a matrix with k diagonals below its own."""
+    m = len(T)
+    band = np.zeros((k + 1, m))
+    for below in range(min(k + 1, m)):
+        band[below, : m - below] = T.diagonal(-below)
+    values, vectors = eig_banded(
+        band, lower=True, select="i", select_range=(m - k, m - 1), check_finite=False
+    )
+    return values, vectors
+
+
+def _restarted(
+    iterations: Callable[[Floats], tuple[Floats, Floats, float]], start: Floats, tolerance: float
+) -> tuple[Floats, Floats, float]:
+    """Return what iterations give; they start again from their vectors while that lowers a residual above tolerance."""
+    before = np.inf
+    while True:
+        values, vectors, residual = iterations(start)
+        if residual <= tolerance or not residual <= IMPROVED * before:
+            break
+        start, before = vectors, residual
+    if residual > tolerance:
+        warnings.warn(INACCURATE, stacklevel=3)
+    return values, vectors, residual
 
 
 def largest_eigenvalues(
@@ -226,17 +346,22 @@ def largest_eigenvalues(
 ) -> tuple[Floats, Floats, float]:
     """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual.
 
+    An eigenvalue that occurs several times is found as often. A warning says where the residual is above tolerance.
+
     Args:
         product: `v -> A v` (P,).
-        start: (P,), the closer to the wanted vectors, the fewer products are needed; not 0.
+        start: (P,) or (P, j), not 0; the closer to the wanted vectors, the fewer products are needed. Random vectors
+            complete it to k.
         k: how many.
-        tolerance: on `||A v - lambda v|| / max |lambda|`; vectors are orthogonalised fully.
-        limit: most products.
+        tolerance: on `||A v - lambda v|| / ||A||`; vectors are orthogonalised fully.
+        limit: most products before iterations start again from the vectors that they found.
     """
     P = len(start)
-    if k > min(limit, P):
+    if k > P:
         raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
-    return Spectrum(P, limit, product).largest(start, k, tolerance)
+    if k == 1:
+        return Spectrum(P, limit, product).largest(start, tolerance)
+    return Block(P, k, limit, product).largest(start.reshape(P, -1), tolerance)
 
 
 def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -> Floats:

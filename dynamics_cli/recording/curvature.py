@@ -32,9 +32,9 @@ NUDGE = 1e-2
 
 
 @lru_cache(8)
-def _first(P: int, size: float) -> Floats:
-    """Return a random vector (P,) for the start of Lanczos iterations: along every eigenvector it has a part."""
-    return np.random.default_rng(0).standard_normal(P) * size
+def _first(P: int, k: int, size: float) -> Floats:
+    """Return random vectors (P, k) for the start of Lanczos iterations: along every eigenvector they have a part."""
+    return np.random.default_rng(0).standard_normal((k, P)).T * size
 
 
 class Curvature(Measure):
@@ -133,7 +133,8 @@ class OfBlocks(Curvature):
 class Sharpness(OfBlocks, kind="sharpness"):
     """Largest eigenvalues of the Hessian of the training loss (Cohen et al. 2021), drawn beside `2 / η` of the step η.
 
-    By Lanczos iterations that begin at the vectors of the state before, to a relative residual of 1e-6.
+    By Lanczos iterations that begin at the vectors of the state before, to a relative residual of 1e-6. An eigenvalue
+    that occurs several times is there as often.
     """
 
     top: PositiveInt = 1
@@ -154,9 +155,9 @@ class Sharpness(OfBlocks, kind="sharpness"):
         for row, place in zip(values, places, strict=True):
             size = len(place)
             k = min(self.top, size)
-            start = _first(size, 1.0 if near is None else NUDGE / size**0.5)
+            start = _first(size, k, 1.0 if near is None else NUDGE / size**0.5)
             if near is not None:
-                start = start + near[place, :k].sum(1)
+                start = start + near[place, :k]
             row[:k], vectors[place, :k] = derivatives.largest(start, k, block=place)
         state.memory["vectors"] = vectors
         if self.top > 1:

@@ -104,7 +104,8 @@ class Derivatives(ABC):
     ) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues, descending, of the Hessian, or unless `whole` of its Gauss-Newton part.
 
-        Beside them their vectors (P, k); see `measures.lanczos.largest_eigenvalues`. `block` picks a diagonal block.
+        Beside them their vectors (P, k); `start` is (P,) or (P, j), see `measures.lanczos.largest_eigenvalues`.
+        `block` picks a diagonal block.
         """
         from dynamics_cli.measures.lanczos import largest_eigenvalues
 
@@ -235,8 +236,8 @@ class ByEngine(Derivatives):
     def largest(
         self, start: Floats, k: int = 1, *, whole: bool = True, block: Ints | slice = slice(None)
     ) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues and their vectors; of the whole Hessian in a compiled call."""
-        if not whole or len(start) < self.size:
+        """Return the k largest eigenvalues and their vectors; that of the whole Hessian in a compiled call."""
+        if not whole or len(start) < self.size or k > 1:
             return super().largest(start, k, whole=whole, block=block)
         from dynamics_cli.engine.curvature import REAL, hessian_product
         from dynamics_cli.measures.lanczos import LIMIT, Spectrum
@@ -247,7 +248,7 @@ class ByEngine(Derivatives):
                 self.size, LIMIT, hessian_product(REAL).address, engine.state
             )
         spectrum: Spectrum = known["spectrum"]
-        return spectrum.largest(start, k, self.tolerance)[:2]
+        return spectrum.largest(start, self.tolerance)[:2]
 
     def kernel(self, count: int) -> Floats:
         """Return the tangent kernel (n C, n C) of the first training samples."""

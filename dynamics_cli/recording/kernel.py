@@ -91,7 +91,11 @@ class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
         if rows > KERNEL:
             from dynamics_cli.measures.lanczos import largest_eigenvalues
 
-            start = stream(problem.config.seed, self.kind).standard_normal(rows)
-            return largest_eigenvalues(derivatives_of(state).kernel_product(n), start, self.top)[0]
-        values = eigenvalues(self.kernel(state))[: self.top]
+            start, k = (
+                stream(problem.config.seed, self.kind).standard_normal(rows),
+                min(self.top, rows),
+            )
+            values = largest_eigenvalues(derivatives_of(state).kernel_product(n), start, k)[0]
+        else:
+            values = eigenvalues(self.kernel(state))[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)

@@ -42,6 +42,49 @@ def test_eigenvalues_beyond_the_space_of_the_start() -> None:
     np.testing.assert_allclose(np.abs(vectors), np.eye(9)[:, [8, 7, 6, 5]], atol=1e-6)
 
 
+REPEATED = np.concatenate([[5.0] * 3, [4.0] * 2, [-6.0] * 4, np.linspace(0, 3, 191)])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("start", ["one vector", "eigenvectors", "zeros"])
+def test_eigenvalues_that_occur_several_times_are_found_as_often(k: int, start: str) -> None:
+    rng = np.random.default_rng(k)
+    vectors = np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    A = (vectors * REPEATED) @ vectors.T
+    starts = {
+        "one vector": rng.standard_normal(200),
+        "eigenvectors": vectors[:, 60 : 60 + k] + 1e-3 * rng.standard_normal((200, k)),
+        "zeros": np.concatenate([rng.standard_normal((200, 1)), np.zeros((200, k - 1))], 1),
+    }
+    found, directions, residual = largest_eigenvalues(lambda v: A @ v, starts[start], k)
+    assert residual <= 1e-6
+    np.testing.assert_allclose(found, np.sort(REPEATED)[: -k - 1 : -1], rtol=1e-8)
+    np.testing.assert_allclose(directions.T @ directions, np.eye(k), atol=1e-12)
+    np.testing.assert_allclose(A @ directions, directions * found, atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_iterations_start_again_until_the_residual_is_reached(k: int) -> None:
+    values = np.arange(2000.0)  # eigenvalues close to the largest, relative to the width
+    found, _, residual = largest_eigenvalues(lambda v: values * v, np.ones(2000), k, limit=100)
+    assert residual <= 1e-6
+    np.testing.assert_allclose(found, values[: -k - 1 : -1], rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("default:an eigenvalue is less accurate")
+@pytest.mark.parametrize("k", [1, 3])
+def test_where_rounding_of_products_limits_the_residual_a_warning_says_so(k: int) -> None:
+    values, rng = np.arange(300.0), np.random.default_rng(0)
+
+    def product(v: Any) -> Any:
+        return values * v + 0.1 * rng.standard_normal(300)
+
+    with pytest.warns(UserWarning, match="less accurate than asked"):
+        found, _, residual = largest_eigenvalues(product, np.ones(300), k, limit=50)
+    assert residual > 1e-6
+    np.testing.assert_allclose(found, values[: -k - 1 : -1], rtol=0.05)
+
+
 @pytest.mark.parametrize("case", ["tanh", "centred", "softmax", "frozen"])
 def test_one_compiled_call_finds_what_products_from_python_do(case: str) -> None:
     derivatives = derivatives_of(moved(problem_of(case)))

@@ -14,6 +14,7 @@ from torch import nn
 from dynamics_cli.kinds import State, get_kind
 from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import density
+from dynamics_cli.recording import kernel
 from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of
 from tests.kinds.cases import problem_of
 
@@ -149,3 +150,30 @@ def test_the_quadrature_of_a_start_and_the_density_of_all(
     assert np.abs(density(found, at, width) - exact).max() < 0.08 * exact.max()
     again = get_kind("measure", "spectral_density")(probes=2, steps=30)
     np.testing.assert_array_equal(again.measure(state), again.measure(state))
+
+
+def test_eigenvalues_of_the_last_layer_occur_as_often_as_there_are_outputs(
+    both: tuple[State, Any, Any, float],
+) -> None:
+    """Of the squared error each occurs three times; the first k do not depend on how many are asked for."""
+    state, hessian, _, factor = both
+    last = slice(-18, None)  # weight and bias of three outputs and five inputs
+    exact = np.linalg.eigvalsh(factor * dense(hessian)[last, last])[::-1]
+    if factor == 3.0:
+        np.testing.assert_allclose(exact[:3], exact[0], rtol=1e-12)
+    for top in (1, 2, 3, 4, 7, 18):
+        state.memory.clear()
+        sharpness = get_kind("measure", "sharpness")(top=top, blocks={"last": "*_3"})
+        for _ in range(2):  # from random vectors, then from those of the state before
+            found = np.ravel(sharpness.measure(state))
+            np.testing.assert_allclose(found, exact[:top], rtol=1e-6, atol=1e-9)
+
+
+def test_eigenvalues_of_a_kernel_that_is_not_formed(
+    both: tuple[State, Any, Any, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = both[0]
+    exact = np.linalg.eigvalsh(derivatives_of(state).kernel(9))[::-1]
+    monkeypatch.setattr(kernel, "KERNEL", 5)
+    found = get_kind("measure", "kernel_eigenvalues")(top=30).measure(state)
+    np.testing.assert_allclose(found, [*exact, *[np.nan] * 3], rtol=1e-6, atol=1e-8)

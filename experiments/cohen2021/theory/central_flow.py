@@ -164,7 +164,7 @@ def central_flow(
             values, vectors, _ = largest_eigenvalues(
                 derivatives.hessian_product, guess, top, tolerance=1e-5
             )
-            guess = vectors.sum(1) + 1e-2 / np.sqrt(len(w)) * rng.standard_normal(len(w))
+            guess = vectors + 1e-2 / np.sqrt(len(w)) * rng.standard_normal(vectors.shape)
         k = int(np.sum(values > NEAR / eta))
         drift = gradient = derivatives.gradient()
         if k:
