@@ -563,6 +563,71 @@ def test_curvature_that_autograd_cannot_give_is_refused(kind: str, dtype: Any) -
             measured(Once.apply, last)
 
 
+class Normed(nn.Linear):
+    """A layer whose weights have the lengths `g`, by hand."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs)
+        self.g = nn.Parameter(torch.ones(outputs, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.linear(
+            x, self.g * self.weight / self.weight.norm(dim=1, keepdim=True), self.bias
+        )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_second_derivatives_that_torch_has_wrong_are_refused_by_module(
+    dtype: Any, dim: int
+) -> None:
+    """Of `weight_norm` torch's own is wrong; loss and gradient are right."""
+    torch.manual_seed(0)
+    x, y = torch.randn(10, 4), torch.randn(10)
+    normed = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4), dim=dim)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), normed, nn.Tanh(), nn.Linear(4, 1))
+    model.append(nn.Flatten(0))
+    for kind in ("sharpness", "hessian_trace", "spectral_density"):
+        with pytest.raises(InputError, match=r"^2 \(ParametrizedLinear\): torch's second deriv"):
+            dyn.measure(model, x, y, loss="mse", measures=[kind], dtype=dtype)
+    first = ["train_loss", "gradient_norm"]
+    assert len(dyn.measure(model, x, y, loss="mse", measures=first, dtype=dtype)) == 1
+    by_hand = nn.Sequential(Normed(4, 4), *list(model)[3:])
+    dyn.measure(by_hand, x, y, loss="mse", measures=["sharpness"], dtype=dtype)
+
+
+def test_a_hessian_that_is_rounding_alone_is_not_taken_for_asymmetric() -> None:
+    torch.manual_seed(0)
+    x, y = torch.randn(10, 4), torch.arange(10) % 3
+    model = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 3))
+    optimizer = torch.optim.Adam(model.parameters(), 0.1)
+    for _ in range(200):
+        optimizer.zero_grad()
+        cross_entropy(model(x), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        for scale in (1.0, 5.0, 30.0):
+            model[2].weight *= scale
+            for dtype in ("float32", "float64"):
+                row = dyn.measure(model, x, y, measures=["sharpness"], dtype=dtype)[0]
+                assert abs(row["sharpness"]) < 0.1
+
+
+def test_measures_of_weights_that_the_outputs_do_not_depend_on_are_zero() -> None:
+    class Spare(nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(3, 1)
+            self.spare = nn.Linear(3, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x).squeeze(-1)
+
+    measures = ["sharpness", "gauss_newton", "gradient_norm", "gradient_noise", "hessian_trace"]
+    x, y = torch.randn(5, 3), torch.randn(5)
+    row = dyn.measure(Spare(), x, y, loss="mse", measures=measures, parameters="spare.*")[0]
+    assert [row[name] for name in measures] == [0.0] * 5
+
+
 def test_the_curvature_of_a_loss_that_is_linear_in_the_outputs_is_zero() -> None:
     (row,) = dyn.measure(
         nn.Linear(3, 1),

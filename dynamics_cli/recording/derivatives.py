@@ -36,6 +36,14 @@ KERNEL = 2000
 """Most outputs of samples, all together, for which a tangent kernel is formed unasked."""
 NEARBY = 1e-6
 """Step of finite differences, relative to the norm of the weights."""
+FEW = 8
+"""Samples whose Hessian is checked for symmetry."""
+PAIRS = 2
+"""Pairs of random vectors of this check."""
+SMALLER = 0.1
+"""Share of the weights at which it is checked again, where nothing is saturated."""
+ASYMMETRY = 1e-3
+"""Difference of `v^T H w` and `w^T H v`, relative to `||H v||`, that is no rounding error."""
 DIRECTIONS = 3
 """Directions along which a second derivative is compared with differences; a kink may lie on one."""
 
@@ -322,6 +330,15 @@ def functions_in(loss: torch.Tensor) -> list[str]:
     return list(names)
 
 
+def _owner(name: str) -> str:
+    """Return the name of the module that a weight belongs to; weights of a parametrization to the module it is for."""
+    return (
+        name.partition(".parametrizations.")[0]
+        if ".parametrizations." in name
+        else name.rpartition(".")[0]
+    )
+
+
 def _parts(count: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
@@ -394,7 +411,12 @@ class ByAutograd(Derivatives):
         for x, y in self._blocks():
             share = loss.sample_weight(len(self._y)) / loss.sample_weight(len(y))
             part = share * loss.total(self._model(x), y)
-            gradient = torch.autograd.grad(part, weights, create_graph=True, materialize_grads=True)
+            if part.requires_grad:
+                gradient = torch.autograd.grad(
+                    part, weights, create_graph=True, materialize_grads=True
+                )
+            else:  # it depends on no trained weight
+                gradient = tuple(torch.zeros_like(w) for w in weights)
             self._kept = gradient if len(y) == len(self._y) else None
             yield gradient
 
@@ -407,6 +429,7 @@ class ByAutograd(Derivatives):
         import torch
 
         self._check_twice_differentiable()
+        self._check_symmetric()
         weights, parts = list(self._weights.values()), self._split(v)
 
         def along(gradient: tuple[torch.Tensor, ...]) -> Floats:
@@ -489,6 +512,70 @@ class ByAutograd(Derivatives):
     def _loss_of_two(self) -> torch.Tensor:
         loss: torch.Tensor = self.problem.loss.total(self._model(self._x[:2]), self._y[:2])
         return loss
+
+    def _check_symmetric(self) -> None:
+        """Compare `v^T H w` with `w^T H v` for few samples, once for each problem.
+
+        Some operations of torch, such as that of `weight_norm`, have a wrong second derivative, which makes the
+        Hessian asymmetric.
+
+        Raises:
+            InputError: they differ; the message names the modules.
+        """
+        known = vars(self.problem)
+        if known.setdefault("symmetric", False):
+            return
+        if self._is_asymmetric(np.ones(self.size)):
+            owners = np.repeat(
+                [_owner(name) for name in self.names], [w.numel() for w in self._weights.values()]
+            )
+            wrong = [
+                f"{owner or 'the network'} ({type(self._model.get_submodule(owner)).__name__})"
+                for owner in dict.fromkeys(owners.tolist())
+                if self._is_asymmetric((owners == owner).astype(float))
+            ]
+            raise InputError(
+                f"{', '.join(wrong) or 'the network'}: torch's second derivative is not symmetric, so "
+                "curvature would be wrong; write the module in elementary operations of torch"
+            )
+        known["symmetric"] = True
+
+    def _is_asymmetric(self, within: Floats) -> bool:
+        """Return whether the Hessian of few samples is asymmetric, also at smaller weights.
+
+        `within` (P,) is 1 for the weights of the block that is looked at, and 0 for others. Where a softmax is
+        saturated, all of a Hessian can be rounding errors, which are asymmetric; at smaller weights it is not.
+        """
+        return all(self._differs(within, share) for share in (1.0, SMALLER))
+
+    def _differs(self, within: Floats, share: float) -> bool:
+        """Return whether `v^T H w` and `w^T H v` differ for a pair of random vectors, at a share of the weights."""
+        import torch
+
+        weights = {name: (share * w.detach()).requires_grad_() for name, w in self._weights.items()}
+        h = self._outputs(weights, self._x[:FEW])
+        loss = self.problem.loss.total(h, self._y[:FEW])
+        if not loss.requires_grad:
+            return False
+        at = list(weights.values())
+        gradient = torch.autograd.grad(loss, at, create_graph=True, materialize_grads=True)
+
+        def product(v: Floats) -> Floats:
+            pairs = zip(gradient, self._split(v), strict=True)
+            inner: Any = sum((g * part).sum() for g, part in pairs)
+            if not inner.requires_grad:
+                return np.zeros(self.size)
+            along = torch.autograd.grad(inner, at, retain_graph=True, materialize_grads=True)
+            return self._flat(along) * within
+
+        rng = np.random.default_rng(0)
+        for _ in range(PAIRS):
+            v, w = rng.standard_normal((2, self.size)) * within
+            Hv, Hw = product(v), product(w)
+            size = max(float(np.linalg.norm(Hv)), float(np.linalg.norm(Hw)))
+            if abs(v @ Hw - w @ Hv) > ASYMMETRY * size:
+                return True
+        return False
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
