@@ -553,8 +553,8 @@ class ByAutograd(Derivatives):
         import torch
 
         weights = {name: (share * w.detach()).requires_grad_() for name, w in self._weights.items()}
-        h = self._outputs(weights, self._x[:FEW])
-        loss = self.problem.loss.total(h, self._y[:FEW])
+        few = slice(min(FEW, self._at_once))
+        loss = self.problem.loss.total(self._outputs(weights, self._x[few]), self._y[few])
         if not loss.requires_grad:
             return False
         at = list(weights.values())

@@ -377,7 +377,8 @@ def measures_last_state(run: Run) -> bool:
 
 def due_rows(values: NDArray[Any]) -> NDArray[Any]:
     """Return the rows (k, ...) of states at which a measure was due: rows of its other states are NaN."""
-    return values[~np.isnan(values.reshape(len(values), -1)).all(1)]
+    due: NDArray[Any] = values[~np.isnan(values.reshape(len(values), -1)).all(1)]
+    return due
 
 
 def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | None:
