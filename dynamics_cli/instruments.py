@@ -218,6 +218,8 @@ def measure(
 
     At its weights, or at each of several checkpoints. A copy of the model computes, in its eval mode, in blocks of
     samples, outside of `torch.autocast`, `torch.no_grad` and `torch.inference_mode`; the model itself stays as it is.
+    In eval mode dropout is off, so measures are those of the whole network, not of the loss with dropout that your loop
+    descends; a model that draws random numbers in eval mode too is refused.
     No derivative is taken of weights without `requires_grad`; a warning names them.
 
     Args:
@@ -580,8 +582,10 @@ class Given(kinds.Architecture):
                     _passed(module, module.forward, look_up(np.array([k])), loss)
                     for k in range(count)
                 ]
+                before = torch.get_rng_state()
                 with saved_tensors_hooks(keep, lambda tensor: tensor):
                     h = _passed(module, module.forward, batch, loss)
+                draws = not torch.equal(before, torch.get_rng_state())
         except Exception as error:
             asked = ", ".join(str((1, *shape)) for shape in shapes)
             raise InputError(f"the model does not take inputs {asked}: {_told(error)}") from error
@@ -590,6 +594,9 @@ class Given(kinds.Architecture):
             raise InputError(
                 f"the model gives {gives} for {count} samples, needed is a tensor with a row for each"
             )
+        if draws:
+            told = "so that each measure would see another network: take random layers out of it"
+            raise InputError(f"the model draws random numbers in its eval mode, {told}")
         single = torch.cat(alone)
         if loss is not None:
             single = single.mean().expand_as(single)

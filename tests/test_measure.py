@@ -432,6 +432,13 @@ def test_batches_of_a_loader_are_never_held_together(monkeypatch: pytest.MonkeyP
 ROWS = torch.randn(7, 3)
 
 
+class Jitter(nn.Module):
+    """Dropout that is left on."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.dropout(x, 1e-3)
+
+
 def weighted(h: Tensor, y: Tensor) -> Tensor:
     return cross_entropy(h, y, weight=torch.arange(1.0, 6.0, dtype=h.dtype))
 
@@ -442,6 +449,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
             nn.Sequential(nn.Linear(3, 1), nn.Softmax(0)), ROWS, ROWS[:, 0], loss="mse"
         ),
         "mixes samples",
+    ),
+    "random numbers": (
+        lambda: dyn.measure(
+            nn.Sequential(nn.Linear(3, 1), Jitter()), ROWS, ROWS[:, :1], loss="mse"
+        ),
+        "the model draws random numbers in its eval mode",
     ),
     "weighted mean": (
         lambda: dyn.measure(MODULE, X, Y, loss=weighted),

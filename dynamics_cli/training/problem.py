@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Loss, Problem, RunConfig, Samples, Streams
+from dynamics_cli.kinds import Loss, Problem, RunConfig, Samples
 from dynamics_cli.kinds.base import loaded
 from dynamics_cli.kinds.registry import blamed
+from dynamics_cli.training.repeatable import refuse_random_numbers, repeatable_samples
 
 
 @blamed()
@@ -20,18 +21,20 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
 
     Raises:
         DataMissingError: a data file is not there.
-        InputError: the data cannot be used.
+        InputError: the data cannot be used, or code of others draws random numbers of its own.
 
     """
     config = config.model_copy(update={"dataset": loaded(config.dataset, "dataset").resolve()})
-    dataset = config.dataset.samples(Streams(config.seed)) if dataset is None else dataset
+    dataset = repeatable_samples(config) if dataset is None else dataset
     check_labels(dataset, config.loss, config)
     size: int | None = getattr(config.optimizer, "batch_size", None)
     if size is not None and size > dataset.n and getattr(config.optimizer, "samples", None) is None:
         raise InputError(
             f"optimizer.batch_size is {size}, the training set has {dataset.n} samples"
         )
-    return Problem(config, dataset, config.loss, config.architecture.shapes(dataset.d), size)
+    problem = Problem(config, dataset, config.loss, config.architecture.shapes(dataset.d), size)
+    refuse_random_numbers(problem)
+    return problem
 
 
 def check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:

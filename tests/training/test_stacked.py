@@ -148,7 +148,7 @@ def test_the_rest_is_trained_one_by_one(architecture, optimizer, more):
 
 @pytest.mark.usefixtures("kinds_as_before")
 def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
-    """Dropout is random, which no map over replicas is; an optimizer of one's own is a map where it is a formula."""
+    """A branch on values is no map over replicas; an optimizer of one's own is a map where it is a formula."""
     source = tmp_path / "parts.py"
     source.write_text(
         "from dynamics_cli.kinds import Architecture, Minibatch\n"
@@ -160,20 +160,22 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
         "    '''Its steps know the loss.'''\n"
         "    def updated(self, w, g, memory, step):\n"
         "        return w - step.loss * step.lr * g\n"
-        "class Dropped(Architecture, kind='dropped'):\n"
-        "    '''A network with dropout.'''\n"
-        "    p: float = 0.5\n"
-        "    '''Share.'''\n"
+        "class Branching(Architecture, kind='branching'):\n"
+        "    '''A network with a branch.'''\n"
+        "    branch: bool = True\n"
+        "    '''Whether it is there.'''\n"
         "    def build(self, d):\n"
         "        from torch import nn\n"
-        "        drop = [nn.Dropout(self.p)] if self.p else []\n"
-        "        return nn.Sequential(nn.Linear(d, 4), *drop, nn.Linear(4, 1), nn.Flatten(0))\n"
+        "        class Branch(nn.Module):\n"
+        "            def forward(self, h): return h if h.sum() > 0 else 2 * h\n"
+        "        branch = [Branch()] if self.branch else []\n"
+        "        return nn.Sequential(nn.Linear(d, 4), *branch, nn.Linear(4, 1), nn.Flatten(0))\n"
     )
     from dynamics_cli.kinds.registry import use
 
     use(str(source))
-    assert batch_key(problem_of({"kind": "dropped"}, {"kind": "gd"})) is None
-    assert batch_key(problem_of({"kind": "dropped", "p": 0.0}, {"kind": "gd"})) is not None
+    assert batch_key(problem_of({"kind": "branching"}, {"kind": "gd"})) is None
+    assert batch_key(problem_of({"kind": "branching", "branch": False}, {"kind": "gd"})) is not None
     assert batch_key(problem_of(RESIDUAL, {"kind": "bold"})) is None
     problems = [problem_of(RESIDUAL, {"kind": "half"}, seed) for seed in range(2)]
     assert len({batch_key(one) for one in problems} - {None}) == 1

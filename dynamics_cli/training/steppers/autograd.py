@@ -93,7 +93,7 @@ def stackable(problem: Problem) -> bool:
 
 
 def _maps(problem: Problem) -> bool:
-    """Return whether `torch.func.vmap` knows all operations of a network and a loss; it knows no randomness, say."""
+    """Return whether `torch.func.vmap` knows all operations of a network and a loss; it knows no branches, say."""
     architecture, loss, d = problem.config.architecture, problem.loss, problem.dataset.d
     key = f"{type(architecture)} {architecture.model_dump_json()} {type(loss)} {d}"
     if key not in _MAPPED:

@@ -1,0 +1,205 @@
+"""Refusal of code of others that draws random numbers of its own, so that the same config gave another run.
+
+Runs draw from the streams of their seed. PyTorch's, NumPy's and Python's global generators go on from wherever the
+process left them, so a run that draws from them cannot be trained again, resumed, or compared with its own sweep.
+Code is tried as training calls it, twice: it draws where a global generator moves on, or where the numbers differ.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Descent, Kind, Problem, RunConfig, Samples, Streams
+from dynamics_cli.kinds.base import kinds_in
+from dynamics_cli.kinds.registry import KindError, blamed
+from dynamics_cli.kinds.tracing import facts
+
+TRIED = 2
+"""Samples that a network is tried with."""
+_KNOWN: set[str] = set()
+"""Settings of networks, losses, optimizers and initialisations that were tried, and draw nothing."""
+_BROKEN = (KindError, RuntimeError, TypeError, ValueError, ArithmeticError, LookupError)
+"""Errors of code that cannot be tried: training tells them, with the iteration."""
+
+
+def refuse_random_numbers(problem: Problem) -> None:
+    """Refuse a problem whose network, loss, optimizer or initialisation of others draws numbers that no seed gives.
+
+    Raises:
+        InputError: one does; the message names it.
+    """
+    config = problem.config
+    tried = {
+        "architecture": _network,
+        "loss": _loss,
+        "optimizer": _optimizer,
+        "initialization": _initialization,
+    }
+    for section, problems in tried.items():
+        kind = getattr(config, section)
+        if not _of_others(kind) or config.architecture.players:
+            continue
+        key = f"{type(kind)} {kind.model_dump_json()} {problem.dataset.x.shape} {dict(problem.shapes)}"
+        if key in _KNOWN:
+            continue
+        found = None
+        with suppress(*_BROKEN), blamed():
+            found = next(problems(problem), None)
+        if found is not None:
+            raise InputError(f"{section}.kind {kind.kind}: {found}")
+        _KNOWN.add(key)
+
+
+def repeatable_samples(config: RunConfig) -> Samples:
+    """Return the samples of a config; those of others are drawn again where a global generator has moved on.
+
+    Raises:
+        InputError: they differ then.
+    """
+    before = _generators()
+    samples = config.dataset.samples(Streams(config.seed))
+    if _of_others(config.dataset) and _generators() != before:
+        again = config.dataset.samples(Streams(config.seed))
+        pairs = zip(_arrays(samples), _arrays(again), strict=True)
+        if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+            told = "its samples come from a global generator, so that each run has others"
+            raise InputError(
+                f'dataset.kind {config.dataset.kind}: {told}; draw them from streams.rng("data")'
+            )
+    return samples
+
+
+def _of_others(section: Kind) -> bool:
+    """Return whether a section, or a kind inside of it, is not bundled."""
+    modules = (type(kind).__module__ for _, kind in kinds_in(section))
+    return any(module.partition(".")[0] != "dynamics_cli" for module in modules)
+
+
+def _generators() -> tuple[Any, ...]:
+    """Return the states of the global generators; PyTorch's where it is imported."""
+    states: list[Any] = [random.getstate(), str(np.random.get_state(legacy=False))]  # noqa: NPY002
+    if (torch := sys.modules.get("torch")) is not None:
+        states.append(torch.get_rng_state().numpy().tobytes())
+    return tuple(states)
+
+
+def _arrays(samples: Samples) -> list[Any]:
+    return [array for array in vars(samples).values() if isinstance(array, np.ndarray)]
+
+
+def _network(problem: Problem) -> Iterator[str]:
+    """Yield that the forward pass draws, or that the network is another each time it is built."""
+    import torch
+
+    architecture, samples = problem.config.architecture, problem.dataset
+    with torch.random.fork_rng(devices=[]):
+        built = architecture.build(samples.d)
+        weights = {name: w.detach().double().numpy() for name, w in built.named_parameters()}
+        dtype = getattr(torch, problem.config.dtype)
+        networks = [architecture.network(samples.d, weights, dtype) for _ in range(TRIED)]
+        x = torch.from_numpy(samples.x[:TRIED]).to(dtype)
+        drawing = _drawing_modules(networks[0])
+        outputs, draws = _twice(lambda: [network(x) for network in networks])
+    layer = f"the layer {drawing[0]}" if drawing else "the network"
+    remedy = "leave that out, or train by a loop of your own with dyn.Recorder"
+    if draws:
+        yield f"{layer} draws random numbers in training, which no seed of the run gives again: {remedy}"
+    (first, built_again), (once_more, _) = outputs
+    if not _equal(first, once_more):
+        yield f"the same weights and inputs give other outputs each time: {remedy}"
+    if not _equal(first, built_again):
+        fixed = "draw constants of the network from a generator with a seed"
+        yield f"built again, it gives other outputs with the same weights: {fixed}"
+
+
+def _drawing_modules(network: Any) -> list[str]:
+    """Return a list that fills with the layers whose call moves a global generator, inner layers first."""
+    names: list[str] = []
+    for name, module in network.named_modules():
+        if name:
+            states: list[Any] = []
+            module.register_forward_pre_hook(lambda *_, states=states: states.append(_generators()))
+            module.register_forward_hook(
+                lambda module, *_, name=name, states=states: (
+                    names.append(f"{name} ({type(module).__name__})")
+                    if states.pop() != _generators()
+                    else None
+                )
+            )
+    return names
+
+
+def _loss(problem: Problem) -> Iterator[str]:
+    """Yield that the loss draws, unless it is a formula."""
+    import torch
+
+    if facts(problem.loss) is not None:
+        return
+    y = problem.loss.numbered(problem.dataset.y[:TRIED])
+    classes = problem.loss.labels == "classes"
+    columns = (getattr(problem.config.architecture, "outputs", None) or 1,) if classes else ()
+    h = torch.linspace(-1.0, 1.0, max(1, np.prod((*y.shape, *columns), dtype=int)))
+    h = h.reshape(*y.shape, *columns).double()
+    with torch.random.fork_rng(devices=[]):
+        (first, again), draws = _twice(lambda: problem.loss.total(h, torch.from_numpy(y)))
+    if draws or not _equal(first, again):
+        yield "it draws random numbers, so that no run with it can be trained again"
+
+
+def _optimizer(problem: Problem) -> Iterator[str]:
+    """Yield that an update draws, unless it is a formula."""
+    import torch
+
+    optimizer = problem.config.optimizer
+    if not isinstance(optimizer, Descent) or facts(optimizer) is not None:
+        return
+
+    def updated() -> list[Any]:
+        tensors = [torch.ones(shape) for shape in problem.shapes.values()]
+        gradients = [torch.ones(shape) for shape in problem.shapes.values()]
+        loss = torch.ones(())
+        given: Mapping[str, Any] = {"names": list(problem.shapes), "iteration": 0, "loss": loss}
+        optimizer.update(tensors, gradients, lr=optimizer.lr, state={}, **given)
+        return tensors
+
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        (first, again), draws = _twice(updated)
+    if draws or not all(map(_equal, first, again)):
+        yield "its updates draw random numbers, so that no run with it can be trained again"
+
+
+def _initialization(problem: Problem) -> Iterator[str]:
+    """Yield that weights come from a global generator."""
+    before = _generators()
+    first = problem.initial_parameters()
+    if _generators() == before:
+        return
+    again = problem.initial_parameters()
+    if not all(np.array_equal(first[name], again[name], equal_nan=True) for name in first):
+        told = "its weights come from a global generator, so that each run has others"
+        yield f'{told}; draw them from streams.rng("initialization")'
+
+
+def _twice(call: Callable[[], Any]) -> tuple[tuple[Any, Any], bool]:
+    """Return what two calls return, and whether they leave a global generator at different places.
+
+    Code that seeds a generator itself leaves it where the call before left it.
+    """
+    first = call()
+    between = _generators()
+    again = call()
+    return (first, again), _generators() != between
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Return whether two tensors are equal."""
+    import torch
+
+    return bool(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))

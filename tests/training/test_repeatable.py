@@ -1,0 +1,158 @@
+"""Code of others that draws from global generators is refused in one line, before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from dynamics_cli.cli import main
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds.registry import use
+
+from ..conftest import stranger_to_kinds
+from ..kinds.cases import config_of, problem_of
+
+PARTS = """\
+import numpy as np, random, torch
+from torch import nn
+from dynamics_cli.kinds import Activation, Architecture, Dataset, Initialization, Loss, Minibatch, make_samples
+
+GENERATOR = torch.Generator()
+
+class Net(nn.Module):
+    def __init__(self, d, how):
+        super().__init__()
+        self.first, self.last, self.how = nn.Linear(d, 5), nn.Linear(5, 1), how
+        self.drop = nn.Dropout(0.5 if how == "dropout" else 0.0)
+        self.recurrent = nn.GRU(5, 5, 2, dropout=0.5) if how == "recurrent" else None
+        self.norm = nn.BatchNorm1d(5) if how == "batch norm" else None
+        made = torch.Generator().manual_seed(0) if how == "seeded constant" else None
+        self.register_buffer("constant", torch.randn(5, generator=made), persistent=False)
+    def forward(self, x):
+        h, how = self.drop(torch.tanh(self.first(x))), self.how
+        if how == "functional": h = nn.functional.dropout(h, 0.1)
+        if how == "noise": h = h + torch.randn_like(h)
+        if how == "numpy": h = h * np.random.rand()
+        if how == "python": h = h * random.random()
+        if how == "own generator": h = h + torch.rand(5, generator=GENERATOR)
+        if how == "recurrent": h = self.recurrent(h)[0]
+        if how == "batch norm": h = self.norm(h)
+        if "constant" in how: h = h + self.constant
+        if how == "seeds": h = h + torch.manual_seed(0).initial_seed() + torch.rand(5)
+        return self.last(h).squeeze(-1)
+
+class Own(Architecture, kind="own"):
+    how: str = ""
+    def build(self, d): return Net(d, self.how)
+class Jitter(Activation, kind="jitter"):
+    def value(self, z): return z + torch.rand_like(z)
+class Noisy(Loss, kind="noisy"):
+    def values(self, h, y): return (h - y - torch.randn(h.shape)) ** 2
+class Langevin(Minibatch, kind="langevin"):
+    def update(self, parameters, gradients, *, lr, **rest):
+        for w, g in zip(parameters, gradients): w.add_(-lr * g + torch.randn_like(w))
+class Drawn(Initialization, kind="drawn"):
+    def draw(self, problem, streams):
+        return {name: np.random.standard_normal(shape) for name, shape in problem.shapes.items()}
+class Moons(Dataset, kind="moons"):
+    fixed: bool = False
+    def load(self, streams):
+        if self.fixed: np.random.seed(0)
+        x = np.random.standard_normal((4, 2))
+        return make_samples(x, np.sign(x[:, 0]))
+"""
+IN_TRAINING = "draws random numbers in training, which no seed"
+EACH_TIME = "the same weights and inputs give other outputs each time"
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "dropout": ({}, rf"architecture.kind own: the layer drop \(Dropout\) {IN_TRAINING}"),
+    "functional": ({}, rf"architecture.kind own: the network {IN_TRAINING}"),
+    "noise": ({}, f"the network {IN_TRAINING}"),
+    "recurrent": ({}, rf"the layer recurrent \(GRU\) {IN_TRAINING}"),
+    "numpy": ({}, IN_TRAINING),
+    "python": ({}, IN_TRAINING),
+    "own generator": ({}, EACH_TIME),
+    "constant": ({}, "built again, it gives other outputs with the same weights: draw constants"),
+    "activation": (
+        {"architecture": {"kind": "fully_connected", "widths": [3], "activation": "jitter"}},
+        f"architecture.kind fully_connected: the network {IN_TRAINING}",
+    ),
+    "loss": ({"loss": {"kind": "noisy"}}, "loss.kind noisy: it draws random numbers"),
+    "optimizer": (
+        {"optimizer": {"kind": "langevin"}},
+        "optimizer.kind langevin: its updates draw random numbers",
+    ),
+    "initialization": (
+        {"initialization": {"kind": "drawn"}},
+        "initialization.kind drawn: its weights come from a global generator",
+    ),
+    "dataset": (
+        {"dataset": {"kind": "moons"}},
+        "dataset.kind moons: its samples come from a global generator",
+    ),
+}
+TAKEN: dict[str, dict[str, Any]] = {
+    "batch norm": {},
+    "seeded constant": {},
+    "seeds": {},
+    "no dropout": {},
+    "dataset that seeds": {"dataset": {"kind": "moons", "fixed": True}},
+}
+
+
+def changed(how: str, sections: dict[str, Any]) -> dict[str, Any]:
+    usual = {
+        "architecture": {"kind": "own", "how": how},
+        "initialization": {"kind": "default_scaled"},
+    }
+    return {**usual, **sections}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    file = tmp_path_factory.mktemp("parts") / "drawing_parts.py"
+    file.write_text(PARTS)
+    with stranger_to_kinds():
+        use(file)
+        yield file
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_code_that_draws_from_global_generators_is_refused(how: str) -> None:
+    sections, told = REFUSED[how]
+    for _ in range(2):  # a refusal is not forgotten
+        with pytest.raises(InputError, match=told) as error:
+            problem_of(**changed(how, sections))
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("how", TAKEN)
+def test_code_that_draws_nothing_or_seeds_itself_is_taken(how: str) -> None:
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002
+    problem_of(**changed(how, TAKEN[how]))
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("train {file}", 3),
+        ("train {file} --dry-run", 3),
+        ("config check {file}", 3),
+        ("sweep {file} --grid optimizer.lr=0.1,0.2", 6),
+        ("sweep {file} --seeds 2", 6),
+    ],
+)
+def test_every_way_to_train_tells_it(
+    command: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
+    file = tmp_path / "own.json"
+    file.write_text(str(config_of(**changed("dropout", {}))).replace("'", '"'))
+    done = CliRunner().invoke(main, command.format(file=file).split())
+    assert (done.exit_code, IN_TRAINING in done.stderr) == (code, True), done.output
