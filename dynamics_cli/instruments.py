@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -49,6 +50,10 @@ _LONGEST = 200
 """Characters of an error of others that a message repeats."""
 _ROUNDING = 1e-4
 """Relative difference of numbers that are equal but for rounding, of float32 too."""
+_CLOSE = 1e-6
+"""The same where the network computes in float64; a layer inside may round to float32."""
+_COMPARED, _TOGETHER = 512, 32
+"""Samples, from all over the data, and samples of a part, by which it is asked whether the data may be cut into parts."""
 Reduction = Literal["mean", "sum"]
 BatchLoss = Callable[[nn.Module, Any], Tensor]
 """Module and batch -> the mean loss of the samples in it."""
@@ -149,6 +154,11 @@ class Instrument:
         self.network = Given.of(module, looked_up, min(n, 2), batch_loss)
         config = _config(loss, measures, self.network, self.samples, seed=seed, dtype=dtype)
         config = config.model_copy(update={"architecture": self.network})
+        at_once = Problem(
+            config, self.samples, config.loss, self.network.shapes(self.samples.d)
+        ).block_samples(self.network.device)
+        for count, first in ((n, 0), (len(test), n)):
+            self.network.refuse_mixing(count, first, at_once)
         if isinstance(loss, str | Mapping | Loss):
             check_labels(self.samples, config.loss, config)
         else:
@@ -193,9 +203,7 @@ class Instrument:
             except (
                 RuntimeError
             ) as error:  # an operation without a derivative, or that cannot be mapped over samples
-                raise InputError(
-                    f"{name}: torch cannot give it for this network: {_told(error)}"
-                ) from error
+                raise InputError(f"{name}: {_obstacle(error)}") from error
             if told := measure.doubt(numbers):
                 warnings.warn(f"{name} at iteration {iteration}: {told}", stacklevel=5)
             yield name, numbers
@@ -248,9 +256,10 @@ def measure(
             have. In `float32` eigenvectors are found to a residual of 1e-5.
 
     Returns:
-        A row for each checkpoint: the file as `checkpoint`, `iteration` (as given, the last number in the name of the
-        file, or the place in the list), and the measures, named as columns of runs: up to 16 numbers of a measure are
-        columns `name.1`, `name.2`, ..., more are an array in the column `name`. `arrays` has the arrays of all by name.
+        A row for each checkpoint: the file as `checkpoint`, `iteration` (as given; behind `step`, `iter` or `epoch` in
+        the name of the file, or the only whole number in it; or the place in the list), and the measures, named as
+        columns of runs: up to 16 numbers of a measure are columns `name.1`, `name.2`, ..., more are an array in the
+        column `name`. `arrays` has the arrays of all by name.
 
     Raises:
         InputError: the model, data, loss, checkpoints and measures do not fit together; the message says why.
@@ -330,7 +339,19 @@ def _config(
 
 
 def _told(error: BaseException) -> str:
-    return shorten(" ".join(f"{type(error).__name__}: {error}".split()), _LONGEST)
+    """Return an error in one line; of a long one, whose cause may stand last, both ends."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    if len(text) <= 2 * _LONGEST:
+        return text
+    return f"{text[:_LONGEST].rstrip()} ... {text[-_LONGEST:].lstrip()}"
+
+
+def _obstacle(error: RuntimeError) -> str:
+    """Return why torch cannot compute a measure, and what to write where a loss takes gradients by inputs itself."""
+    if "requires_grad_()" in str(error):
+        instead = "write derivatives by inputs with torch.func.grad, jvp or jacrev in its place"
+        return f"the model or the loss calls requires_grad_(), which torch cannot map over samples: {instead}"
+    return f"torch cannot give it for this network: {_told(error)}"
 
 
 # -- checkpoints
@@ -369,16 +390,58 @@ def _listed(checkpoints: Any, step: int | None) -> list[tuple[int, str | None, A
         os.fspath(weights) if isinstance(weights, str | os.PathLike) else None
         for _, weights in given
     ]
-    numbers = [
-        int(digits[-1])
-        for file in files
-        if file and (digits := re.findall(r"\d+", Path(file).stem))
-    ]
-    places = numbers if len(set(numbers)) == len(files) else range(len(files))
+    places: Sequence[int] = range(len(files))
+    named = [file for file, (at, _) in zip(files, given, strict=True) if at is None]
+    if named and None not in named:
+        steps = iter(steps_of([Path(file).stem for file in named if file]) or ())
+        places = [next(steps, place) if at is None else at for place, (at, _) in enumerate(given)]
     return [
         (place if at is None else at, file, weights)
         for place, (at, weights), file in zip(places, given, files, strict=True)
     ]
+
+
+_UNITS = {
+    "step": r"(?:global[_-]?)?steps?|iter(?:ation)?s?|it",
+    "epoch": r"epochs?|ep",
+}
+"""What counts states in names of checkpoints, such as `epoch=3-step=400`: the finest first."""
+_WHOLE = r"(\d+)(?![\d.]*\d|e[+-]?\d)"
+"""A whole number, no beginning of a decimal number."""
+_SAY = "give the steps: checkpoints=[(100, FILE), ...], or step=100 of a single one"
+
+
+def steps_of(names: Sequence[str]) -> list[int] | None:
+    """Return the steps that names of checkpoints give, without suffixes of files; None where they have no numbers.
+
+    They are the numbers behind `step` or `iter`, else behind `epoch`; else each name has a single whole number. Decimal
+    numbers, which are losses, and a version `-v1` at the end are none.
+
+    Raises:
+        InputError: a name has several such numbers, only some have one, or they do not increase.
+    """
+    names = [re.sub(r"[-_.]v\d+$", "", name) for name in names]
+    of_units = [rf"(?i)(?<![a-z])(?:{unit})[=_-]?{_WHOLE}" for unit in _UNITS.values()]
+    for pattern in (*of_units, rf"(?<!\d)(?<!\d\.)(?<!\de){_WHOLE}"):
+        found = [list(dict.fromkeys(map(int, re.findall(pattern, name)))) for name in names]
+        if any(found):
+            break
+    else:
+        return None
+    for name, numbers in zip(names, found, strict=True):
+        if len(numbers) > 1:
+            several = ", ".join(map(str, numbers))
+            raise InputError(f"checkpoint {name}: which of {several} is its step? {_SAY}")
+        if not numbers:
+            raise InputError(f"checkpoint {name}: its name gives no step, others do; {_SAY}")
+    steps = [number for (number,) in found]
+    if any(a >= b for a, b in pairwise(steps)):
+        listed = shorten(", ".join(map(str, steps)), _LONGEST)
+        raise InputError(
+            f"the names of the checkpoints give steps that do not increase: {listed}; "
+            f"list the files in the order of training, or {_SAY}"
+        )
+    return steps
 
 
 def tensors_of(given: Any) -> dict[str, Tensor]:
@@ -562,7 +625,7 @@ class Given(kinds.Architecture):
         """Return the architecture of a module, or of its `loss`, tried with the first `count` samples.
 
         Raises:
-            InputError: it does not take them, gives no tensor of a row for each sample, or mixes samples.
+            InputError: it does not take them, gives no tensor of a row for each sample, or draws random numbers.
         """
         weights = dict(module.named_parameters())
         trained = [name for name, weight in weights.items() if weight.requires_grad]
@@ -575,20 +638,17 @@ class Given(kinds.Architecture):
         batch = look_up(np.arange(count))
         shapes = tuple(tuple(t.shape[1:]) for t in tree_leaves(batch) if isinstance(t, Tensor))
         try:
-            with torch.no_grad():  # where attention may take another way
+            with torch.set_grad_enabled(loss is not None):  # where attention may take another way
                 fast = _passed(module, module.forward, batch, loss)
             with _differentiable():
-                alone = [
-                    _passed(module, module.forward, look_up(np.array([k])), loss)
-                    for k in range(count)
-                ]
                 before = torch.get_rng_state()
                 with saved_tensors_hooks(keep, lambda tensor: tensor):
                     h = _passed(module, module.forward, batch, loss)
                 draws = not torch.equal(before, torch.get_rng_state())
         except Exception as error:
-            asked = ", ".join(str((1, *shape)) for shape in shapes)
-            raise InputError(f"the model does not take inputs {asked}: {_told(error)}") from error
+            asked = ", ".join(str((count, *shape)) for shape in shapes)
+            what = "the model does not take" if loss is None else "the loss cannot be computed of"
+            raise InputError(f"{what} inputs {asked}: {_told(error)}") from error
         if not isinstance(h, Tensor) or h.shape[:1] != (count,):
             gives = tuple(h.shape) if isinstance(h, Tensor) else type(h).__name__
             raise InputError(
@@ -597,14 +657,8 @@ class Given(kinds.Architecture):
         if draws:
             told = "so that each measure would see another network: take random layers out of it"
             raise InputError(f"the model draws random numbers in its eval mode, {told}")
-        single = torch.cat(alone)
-        if loss is not None:
-            single = single.mean().expand_as(single)
-        if not torch.allclose(single, h, rtol=_ROUNDING, atol=_ROUNDING):
-            needed = "its outputs change with the batch, or its loss is no mean over samples"
-            raise InputError(f"the model mixes samples, or draws random numbers: {needed}")
         if fast.shape != h.shape or not torch.allclose(
-            fast, h.detach(), rtol=_ROUNDING, atol=_ROUNDING
+            fast.detach(), h.detach(), rtol=_ROUNDING, atol=_ROUNDING
         ):
             raise InputError(
                 "without gradients the model gives other outputs: switch the fast path of attention off"
@@ -628,6 +682,52 @@ class Given(kinds.Architecture):
     def device(self) -> str:
         """That of the module."""
         return next(self._module.parameters()).device.type  # type: ignore[no-any-return]
+
+    def refuse_mixing(self, count: int, first: int, at_once: int) -> None:
+        """Compare parts of samples from all over the data with halves of them, drawn at random.
+
+        Args:
+            count: number of samples, 0 for none.
+            first: number of the first.
+            at_once: how many the network takes at once.
+
+        Raises:
+            InputError: the outputs of a sample depend on the samples beside it, or the loss is no mean over samples.
+        """
+        if count < 2:
+            return
+        spread = first + np.unique(
+            np.linspace(0, count - 1, min(count, _COMPARED)).astype(np.int64)
+        )
+        parts = -(-len(spread) // max(2, min(at_once, _TOGETHER)))
+        rng = np.random.default_rng(0)
+        single = next(self._module.parameters()).dtype != torch.float64
+        rounding = _ROUNDING if single else _CLOSE
+
+        def outputs(numbers: NDArray[np.int64]) -> Tensor:
+            batch = self._look_up(numbers)
+            with _differentiable(), torch.set_grad_enabled(self._loss is not None):
+                return _passed(self._module, self._module.forward, batch, self._loss).detach()  # type: ignore[no-any-return]
+
+        for part in range(parts):
+            numbers = rng.permutation(spread[part::parts])
+            halves = [half for half in np.array_split(numbers, 2) if len(half)]
+            together = outputs(numbers)
+            apart = [outputs(half) for half in halves]
+            if self._loss is not None:
+                together = together.mean()
+                cut = torch.cat(apart).mean()
+                if not torch.allclose(cut, together, rtol=rounding, atol=rounding):
+                    told = f"{len(numbers)} samples together give {together:.6g}, in two parts {cut:.6g}"
+                    needed = "give the mean over samples of the mean over each sample's tokens"
+                    raise InputError(f"the loss is no mean over samples: {told}; {needed}")
+                continue
+            same = all(h.shape[1:] == together.shape[1:] for h in apart)
+            if not same or not torch.allclose(
+                torch.cat(apart), together, rtol=rounding, atol=rounding
+            ):
+                told = "its outputs for a sample change with the samples beside it"
+                raise InputError(f"the model mixes samples: {told}")
 
     def inputs_of(self, x: kinds.Floats) -> Numbered:
         """Return the inputs of samples whose numbers are `x` (n, 1)."""
@@ -692,10 +792,12 @@ class Given(kinds.Architecture):
     def evaluation(self, parameters: Parameters, d: int) -> Callable[[kinds.Floats], kinds.Floats]:
         """Return numbers of samples (n, 1) -> outputs (n,) or (n, C), in float64."""
         model = self.network(d, parameters, torch.float64)
+        gradients = self._loss is not None  # which may take gradients by inputs itself
 
         def h(x: kinds.Floats) -> kinds.Floats:
-            with torch.no_grad():
-                return np.asarray(model(self.inputs_of(x)[:]).double().cpu().numpy())
+            with torch.set_grad_enabled(gradients):
+                outputs = model(self.inputs_of(x)[:])
+            return np.asarray(outputs.detach().double().cpu().numpy())
 
         return h
 

@@ -432,6 +432,37 @@ def test_batches_of_a_loader_are_never_held_together(monkeypatch: pytest.MonkeyP
 ROWS = torch.randn(7, 3)
 
 
+LONG = torch.randint(0, 5, (40, 3))
+LATE = torch.where((torch.arange(40) == 25)[:, None] & (torch.arange(3) > 0), -1, LONG)
+
+
+def token_mean(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+    """Return the mean over tokens; labels -1 are left out, so samples count by their lengths."""
+    labels = batch["labels"]
+    h = model(batch["x"])[:, None].expand(-1, labels.shape[1], -1)
+    return cross_entropy(h.flatten(0, 1), labels.flatten(), ignore_index=-1)
+
+
+class Padded(Dataset[tuple[Tensor, Tensor]]):
+    """Sequences, of which one is longer than the others."""
+
+    def __len__(self) -> int:
+        return 9
+
+    def __getitem__(self, k: int) -> tuple[Tensor, Tensor]:
+        return torch.ones(5 if k == 6 else 2), torch.ones(())
+
+
+def pad(samples: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    rows = nn.utils.rnn.pad_sequence([x for x, _ in samples], batch_first=True)
+    return rows[:, :, None], torch.stack([y for _, y in samples])
+
+
+class Total(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.sum(1)
+
+
 class Jitter(nn.Module):
     """Dropout that is left on."""
 
@@ -470,7 +501,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "shapes": (
         lambda: dyn.measure(MODULE, X.float().reshape(7, 3, 1), Y),
-        r"does not take inputs \(1, 3, 1\): ",
+        r"does not take inputs \(2, 3, 1\): ",
     ),
     "no loader": (lambda: dyn.measure(MODULE, X), "a DataLoader of pairs"),
     "a stream": (
@@ -480,6 +511,27 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "token means": (
         lambda: dyn.measure(MODULE, X, loss=lambda model, batch: model(batch).sum() ** 2),
         "is no mean over samples",
+    ),
+    "token means of lengths that differ in the middle": (
+        lambda: dyn.measure(MODULE, {"x": LONG, "labels": LATE}, loss=token_mean),
+        r"the loss is no mean over samples: .* give the mean over samples of the mean over each",
+    ),
+    "token means of held-out samples": (
+        lambda: dyn.measure(
+            MODULE,
+            {"x": LONG, "labels": LONG},
+            loss=token_mean,
+            x_test={"x": LONG, "labels": LATE},
+        ),
+        "the loss is no mean over samples",
+    ),
+    "padding up to the longest of a batch": (
+        lambda: dyn.measure(
+            nn.Sequential(nn.Linear(1, 2), nn.Flatten(), Total()),
+            DataLoader(Padded(), 4, collate_fn=pad),
+            loss="mse",
+        ),
+        "the model mixes samples: its outputs for a sample change",
     ),
     "no device": (
         lambda: dyn.measure(MODULE, X, Y, device="cuda:7"),
@@ -699,6 +751,97 @@ def test_checkpoints_have_buffers_of_their_own(tmp_path: Path) -> None:
     (alone,) = dyn.measure(other, x, y, loss=loss, measures=["train_loss"])
     assert table[1]["train_loss"] == alone["train_loss"]
     assert calls == [(k, 6) for k in range(1, 7)]
+
+
+STEPS: dict[tuple[str, ...], list[int] | str] = {
+    ("epoch=0-val_loss=0.91.ckpt", "epoch=1-val_loss=0.52.ckpt"): [0, 1],
+    ("epoch=3-step=400.ckpt", "epoch=4-step=500-v1.ckpt"): [400, 500],
+    ("step100_acc0.5.pt", "step200_acc0.75.pt"): [100, 200],
+    ("iter_000100.pt", "iter_000200.pt"): [100, 200],
+    ("global_step7", "global_step8"): [7, 8],
+    ("checkpoint-5.pt", "checkpoint-10.pt"): [5, 10],
+    ("weights.05-0.32.pt", "weights.06-0.30.pt"): [5, 6],
+    ("first.pt", "acc0.5.pt", "last-v1.pt"): [0, 1, 2],
+    ("step10.pt", "step2.pt"): "steps that do not increase: 10, 2; list the files in the order",
+    ("a/step1.pt", "b/step1.pt"): "steps that do not increase: 1, 1",
+    ("net18_5.pt", "net18_6.pt"): "checkpoint net18_5: which of 18, 5 is its step. give the steps",
+    ("step5.pt", "last.pt"): "checkpoint last: its name gives no step, others do; give the steps",
+}
+
+
+@pytest.mark.parametrize("names", STEPS)
+def test_steps_are_read_from_names_or_refused(
+    names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = nn.Linear(3, 1)
+    for name in names:
+        Path(name).parent.mkdir(exist_ok=True)
+        torch.save(model.state_dict(), name)
+
+    def measured(files: Any) -> list[Any]:
+        table = dyn.measure(
+            model, ROWS, ROWS[:, :1], loss="mse", measures=["weight_norm"], checkpoints=files
+        )
+        return table.column("iteration")
+
+    expected = STEPS[names]
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            measured(list(names))
+        expected = [10 * k for k in range(len(names))]
+    else:
+        assert measured(list(names)) == expected
+    assert measured([(step, name) for step, name in zip(expected, names, strict=True)]) == expected
+
+
+def residual(model: nn.Module, x: Tensor) -> Tensor:
+    """Return the mean square of `u' + u`, by PyTorch's usual derivative with respect to inputs."""
+    x = x.requires_grad_(True)
+    u = model(x)
+    (slope,) = torch.autograd.grad(u.sum(), x, create_graph=True)
+    return ((slope + u) ** 2).mean()
+
+
+def by_func(model: nn.Module, x: Tensor) -> Tensor:
+    """Return the same, by `torch.func`."""
+    u, slope = torch.func.jvp(model, (x,), (torch.ones_like(x),))
+    return ((slope + u) ** 2).mean()
+
+
+def test_a_loss_may_take_derivatives_by_inputs() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 4), nn.Tanh(), nn.Linear(4, 1))
+    x = torch.linspace(0, 1, 9)[:, None]
+    theta = torch.cat([w.detach().flatten() for w in model.parameters()]).double()
+    shapes = {name: w.shape for name, w in model.named_parameters()}
+    double = copy.deepcopy(model).double()
+
+    def total(theta: Tensor) -> Tensor:
+        parts = theta.split([shape.numel() for shape in shapes.values()])
+        weights = {k: part.view(shapes[k]) for k, part in zip(shapes, parts, strict=True)}
+        u, slope = torch.func.jvp(
+            lambda x: functional_call(double, weights, (x,)),
+            (x.double(),),
+            (torch.ones_like(x.double()),),
+        )
+        return ((slope + u) ** 2).mean()
+
+    H = hessian(total)(theta).detach().numpy()
+    expected = {
+        "train_loss": float(total(theta)),
+        "gradient_norm": float(grad(total)(theta).norm()),
+        "sharpness": largest(H),
+        "hessian_trace": float(np.trace(H)),
+    }
+    kinds: list[Any] = [*expected, SETTINGS_OF_LLC]
+    (row,) = dyn.measure(model, x, loss=residual, measures=kinds)
+    assert {name: row[name] for name in expected} == pytest.approx(expected, rel=1e-6)
+    assert not x.requires_grad
+    (same,) = dyn.measure(model, x, loss=by_func, measures=[*kinds, "gradient_noise"])
+    assert row["llc.mean"] == pytest.approx(same["llc.mean"], rel=1e-9)
+    with pytest.raises(InputError, match=r"gradient_noise: .*requires_grad_.*torch.func.grad, jvp"):
+        dyn.measure(model, x, loss=residual, measures=["gradient_noise"])
 
 
 def test_nothing_is_unpickled(tmp_path: Path) -> None:

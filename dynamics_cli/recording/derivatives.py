@@ -373,6 +373,7 @@ class ByAutograd(Derivatives):
         self._at_once = problem.block_samples(self._device)
         self._kept: tuple[torch.Tensor, ...] | None = None
         self._twice, self._maps_samples = False, True
+        self._maps_weights = True
 
     def _blocks(self, count: int | None = None) -> Iterator[tuple[Any, torch.Tensor]]:
         """Yield inputs and labels of all samples, or of the first `count`, block by block."""
@@ -697,6 +698,16 @@ class ByAutograd(Derivatives):
 
         both = torch.func.grad_and_value(loss)
 
+        def one_by_one(theta: torch.Tensor, part: Any) -> tuple[torch.Tensor, ...]:
+            """Return gradients (K, P) and losses (K,) by backward passes outside of `torch.func`."""
+            pairs = []
+            for k, weights in enumerate(theta):
+                samples = part if isinstance(part, slice) else part[k]
+                own = weights.clone().requires_grad_()
+                value = loss(own, self._x[samples], targets[samples])
+                pairs.append((torch.autograd.grad(value, own)[0], value.detach()))
+            return tuple(torch.stack(values) for values in zip(*pairs, strict=True))
+
         def at(weights: Floats, rows: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
             parts: list[Any] = _parts(count, self._at_once) if rows is None else [rows]
             theta, at_once = (
@@ -709,7 +720,15 @@ class ByAutograd(Derivatives):
             with threads_for(
                 None if problem.convolutional else len(weights) * count * problem.multiply_adds
             ):
-                pairs = [mapped(theta, self._x[part], targets[part]) for part in parts]
+                pairs = []
+                for part in parts:
+                    if self._maps_weights:
+                        try:
+                            pairs.append(mapped(theta, self._x[part], targets[part]))
+                            continue
+                        except RuntimeError:  # a branch on values, or requires_grad_() in the loss
+                            self._maps_weights = False
+                    pairs.append(one_by_one(theta, part))
             gradients, losses = (
                 sum(parts).detach().cpu().numpy() for parts in zip(*pairs, strict=True)
             )
