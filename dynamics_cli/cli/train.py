@@ -103,9 +103,10 @@ def _obtain(
     from dynamics_cli.runs.store import layout
     from dynamics_cli.training.session import obtain_run
     from dynamics_cli.training.signals import Interrupted
+    from dynamics_cli.waiting import hushed
 
     try:
-        with TrainingBar(plan.needs.iterations, shown=not quiet) as bar:
+        with TrainingBar(plan.needs.iterations, shown=not quiet) as bar, hushed(quiet):
             obtained = obtain_run(
                 plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=tell
             )

@@ -22,6 +22,7 @@ from dynamics_cli.kinds import (
 )
 from dynamics_cli.recording.curvature import Curvature
 from dynamics_cli.recording.derivatives import Derivatives, Potential, derivatives_of
+from dynamics_cli.waiting import Wait
 
 STIFFEST = 0.1
 """The default step times the largest curvature of the sampled density: its bias is a quarter of it, 2.5 %."""
@@ -29,6 +30,8 @@ MOST_HALVINGS = 60
 """Halvings of the default step that are tried at most, where chains diverge."""
 LEAST, LONGEST = 300, 10_000
 """Steps of a burn-in, and steps that count, at least and at most, where the config does not give them."""
+MINUTES = 60.0
+"""Most minutes for a state, where the config gives no limit."""
 AGREE = 1.05
 """Split R-hat above which chains disagree (Gelman et al. 2013, Section 11.4, ask for 1.1; Vehtari et al. 2021 1.01)."""
 
@@ -41,10 +44,12 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     (Welling and Teh 2011), `w <- w - step/2 (n beta grad L_B(w) + gamma (w - w*)) + sqrt(step) xi`, for batches B and
     standard Gaussians xi. Recorded are the mean over the chains, the standard deviation from chain to chain (NaN for a
     single chain), and split R-hat of the losses: above 1.05 chains disagree, are too short, or have not left w*. All
-    are NaN where a chain diverges with the `step` that is given. The default step is halved until no chain does, and
+    are NaN where the loss or a chain becomes infinite with the `step` that is given. A negative mean says that w* is no
+    minimum: chains find lower losses nearby. The default step is halved until no chain does, and
     all of them start over with the same draws: where curvature is 0, as at a saddle, it says nothing of the curvature
     nearby. The draws are a function of the seed and the iteration. A state takes `chains x (burn_in + draws)`
-    gradients, by default up to 80 000 that count and 80 000 before: give it a schedule.
+    gradients, by default up to 80 000 that count and 80 000 before: give it a schedule. What takes longer than some
+    seconds is estimated on stderr, from its first steps, before it goes on.
     """
 
     example = "{kind: llc, at: {kind: list, include: [100]}}"
@@ -70,6 +75,8 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
     """`own` takes the outputs at w* for labels, so that w* is a minimum at any state (real labels alone)."""
     trace: bool | None = None
     """Record `n beta (L_n(w) - L_n(w*))` of all steps that count and all chains instead (draws, chains)."""
+    limit_minutes: Positive | None = None
+    """Refuse a state that would take longer, estimated by its first steps; by default 60."""
     tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,40}$")] | None = None
     """Goes after the name, `llc_TAG`, where a run records several with other settings."""
 
@@ -111,14 +118,27 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         return np.array([estimates.mean(), spread, split_r_hat(coefficients)])
 
     def doubt(self, measured: Floats) -> str | None:
-        """Return that chains disagree, if they do."""
+        """Return that chains disagree, or that the state is no minimum."""
+        mean = float(measured.mean()) if self.trace else float(measured[0])
         r_hat = split_r_hat(measured) if self.trace else float(measured[2])
-        if not r_hat > AGREE:
-            return None
-        return f"chains disagree (split R-hat {r_hat:.3g}, above {AGREE:g}): take more draws, or a larger gamma"
+        doubts = []
+        if r_hat > AGREE:
+            doubts.append(
+                f"chains disagree (split R-hat {r_hat:.3g}, above {AGREE:g}): take more draws, or a larger gamma"
+            )
+        if mean < 0:
+            doubts.append(
+                f"the estimate {mean:.3g} is negative: the weights are no minimum of the loss, chains find lower "
+                "losses nearby; train longer, or take a larger gamma or labels: own"
+            )
+        return "; ".join(doubts) or None
 
     def _coefficients(self, state: State) -> Floats:
-        """Return `n beta (L_n(w) - L_n(w*))` of the steps that count (draws, chains); NaN where a chain diverges."""
+        """Return `n beta (L_n(w) - L_n(w*))` of the steps that count (draws, chains); NaN where a loss is infinite.
+
+        Raises:
+            InputError: the chains would take longer than the limit.
+        """
         derivatives, problem, loss = derivatives_of(state), state.problem, state.problem.loss
         n, outputs = problem.dataset.n, np.asarray(state.network(problem.dataset.x), np.float64)
         labels = outputs if self.labels == "own" else problem.dataset.y
@@ -135,11 +155,14 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
             at_star = float(np.mean(np.asarray(loss.values(outputs, classes))))
             for _ in range(1 if self.step else 1 + MOST_HALVINGS):
                 rng = stream(problem.config.seed, self.kind, state.iteration)
-                losses = self._losses(potential, w_star, nbeta, step, rng, n)
+                losses = self._losses(potential, w_star, nbeta, step, rng, state)
                 if np.isfinite(losses).all():
                     break
                 step /= 2
-            return nbeta * (losses - at_star)
+            coefficients = nbeta * (losses - at_star)
+            if not np.isfinite(coefficients).all():
+                coefficients[:] = np.nan
+            return coefficients
 
     def _losses(
         self,
@@ -148,15 +171,29 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
         nbeta: float,
         step: float,
         rng: np.random.Generator,
-        n: int,
+        state: State,
     ) -> Floats:
-        """Return the losses of the steps that count (draws, chains); NaN where any chain diverges."""
+        """Return the losses of the steps that count (draws, chains); NaN from where any chain diverges.
+
+        Raises:
+            InputError: they would take longer than the limit.
+        """
         w = np.tile(w_star, (self.chains, 1))
+        n = state.problem.dataset.n
+        slowest = 3 / (step * self.gamma) if self.gamma else LONGEST
+        burn_in = int(np.clip(slowest, LEAST, LONGEST)) if self.burn_in is None else self.burn_in
+        draws = self.draws or int(np.clip(burn_in, LEAST, LONGEST))
+        wait = Wait(
+            f"{self.name} at iteration {state.iteration}",
+            burn_in + draws,
+            remedy="lower llc.burn_in, draws, chains or batch_size",
+            limit=60 * (self.limit_minutes or MINUTES),
+        )
 
         def walk(steps: int) -> Floats:
             nonlocal w
             trace = np.full((steps, self.chains), np.nan)
-            for t in range(steps):
+            for t in wait.over(range(steps)):
                 rows = (
                     rng.integers(n, size=(self.chains, self.batch_size))
                     if self.batch_size
@@ -165,19 +202,17 @@ class LocalLearningCoefficient(Curvature, kind="llc"):
                 losses, gradients = potential(w, rows)
                 drift = nbeta * gradients + self.gamma * (w - w_star)
                 w = w - step / 2 * drift + math.sqrt(step) * rng.standard_normal(w.shape)
-                if not np.isfinite(w).all():
+                if not (np.isfinite(w).all() and np.isfinite(losses).all()):
                     break
                 trace[t] = losses
             return trace
 
-        slowest = 3 / (step * self.gamma) if self.gamma else LONGEST
-        burn_in = int(np.clip(slowest, LEAST, LONGEST)) if self.burn_in is None else self.burn_in
         if burn_in and not np.isfinite(walk(burn_in)).all():
             return np.full((self.draws or 1, self.chains), np.nan)
-        draws = self.draws or int(np.clip(burn_in, LEAST, LONGEST))
         losses = walk(draws)
         while not self.draws and split_r_hat(losses) > AGREE and 2 * draws <= LONGEST:
             draws *= 2  # what was drawn becomes a part of the burn-in
+            wait.total += draws
             losses = walk(draws)
         return losses
 
@@ -206,5 +241,6 @@ def split_r_hat(trace: Floats) -> float:
     if h < 2:
         return float("nan")
     halves = np.concatenate([trace[:h], trace[h : 2 * h]], axis=1)  # (h, 2 chains)
-    within = halves.var(0, ddof=1).mean()
-    return float(np.sqrt(1 - 1 / h + halves.mean(0).var(ddof=1) / within))
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still
+        within = halves.var(0, ddof=1).mean()
+        return float(np.sqrt(1 - 1 / h + halves.mean(0).var(ddof=1) / within))

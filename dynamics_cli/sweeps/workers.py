@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
+from dynamics_cli.waiting import SILENT
 
 LOOK_SECONDS = 0.1
 """Time between two looks for a signal while tasks run."""
@@ -136,7 +137,8 @@ class _Worker:
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
         command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
-        environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {**os.environ, **_ONE_THREAD, SILENT: "1"}
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

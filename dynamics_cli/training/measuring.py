@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +17,8 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Floats, Measure, Parameters, Problem, State, read_only
 from dynamics_cli.kinds.registry import KindError, loaded_kinds
 from dynamics_cli.recording.snapshots import Iterations, snapshot_iterations
+from dynamics_cli.text import duration
+from dynamics_cli.waiting import PATIENCE_SECONDS, tell
 
 _SHAPE = "shape of a state"
 Weights = Mapping[str, NDArray[np.floating]]
@@ -84,6 +87,10 @@ class Measuring:
         }
         self.memories: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in problems]
         self._shapes: dict[str, tuple[int, ...]] = {}
+        self._began = time.monotonic()
+        self._spent: dict[str, list[float]] = {name: [] for name in self._measures}
+        """Seconds that each measure took, state by state."""
+        self._told: set[str] = set()
 
     def at(self, weights: Weights, iteration: int) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first.
@@ -118,10 +125,35 @@ class Measuring:
                 state = State(
                     problem, parameters, self._starts[r], iteration, memories[name], shared
                 )
+                began = time.monotonic()
                 numbers[name] = self._numbers(name, measure, state)
+                self._spent[name].append(time.monotonic() - began)
+                self._tell_if_slow(name, iteration)
             else:
                 numbers[name] = np.full(self._shapes[name], np.nan)
         return numbers, memories
+
+    def _tell_if_slow(self, name: str, iteration: int) -> None:
+        """Say once how long a measure will take that takes longer than the training so far.
+
+        The first state of a process does not count: it loads libraries and compiles.
+        """
+        spent = self._spent[name]
+        if name in self._told or len(spent) < 2:
+            return
+        each = min(spent)
+        due = self._due.get(name)
+        if due is None:
+            due = recorded_iterations(self._problems[0])
+        left = int((np.asarray(due) > iteration).sum()) * len(self._problems)
+        measured = sum(map(sum, self._spent.values()))
+        trained = time.monotonic() - self._began - measured
+        if each * left > PATIENCE_SECONDS and sum(spent) > trained:
+            self._told.add(name)
+            tell(
+                f"{name}: about {duration(each * left)} for {left} more states of {each:.2g} s, longer than the "
+                f"training so far; `at` of the measure gives it fewer states"
+            )
 
     def _numbers(self, name: str, measure: Measure, state: State) -> Floats:
         """Return the numbers that a measure gives of a state, in the shape that it gave before."""

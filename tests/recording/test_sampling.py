@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from dynamics_cli._bundled.experiments.lau2023.theory.learning_coefficient import (
     dln_learning_coefficient,
 )
+from torch import Tensor, nn
 
+import dynamics_cli as dyn
 from dynamics_cli import api
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import State
@@ -244,3 +248,40 @@ def test_a_run_records_several(tmp_path: Path) -> None:
     )
     run = api.train(config, out=tmp_path / "run")
     assert run.measures["llc"].shape == run.measures["llc_cold"].shape == (4, 3)
+
+
+def test_infinite_losses_give_nan_and_a_negative_estimate_is_told() -> None:
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(2, 1), torch.randn(20, 2), torch.full((20, 1), 5.0)
+    kind = {"kind": "llc", "draws": 3, "burn_in": 20}
+
+    def steep(h: Tensor, y: Tensor) -> Tensor:
+        return torch.exp(500 * (h - y).abs()).mean()
+
+    for step in ({}, {"step": 0.1}):  # the loss is infinite at the state, so no step helps
+        (row,) = dyn.measure(model, x, y, loss=steep, measures=[{**kind, **step}])
+        assert np.isnan([row["llc.mean"], row["llc.R-hat"]]).all()
+    with pytest.warns(UserWarning, match=r"llc at iteration 0: .*is negative: the weights are no"):
+        (row,) = dyn.measure(model, x, y, loss="mse", measures=[{**kind, "step": 0.01}])
+    assert row["llc.mean"] < 0
+
+
+def test_long_chains_are_estimated_or_refused_with_what_to_lower(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))  # a second a step
+    model = nn.Linear(2, 1, bias=False)
+    with torch.no_grad():
+        model.weight.zero_()
+    x = torch.randn(20, 2)
+    kind: dict[str, Any] = {"kind": "llc", "draws": 3, "burn_in": 47, "step": 1e-4}
+    dyn.measure(model, x, x[:, :1] * 0, loss="mse", measures=[kind])
+    first, *later = capsys.readouterr().err.splitlines()
+    assert first.startswith("llc at iteration 0: about 50 s for 50 steps of 1 s; lower llc.burn")
+    assert later[0] == "llc at iteration 0: 12 of 50 steps, 38 s left"
+    long = {**kind, "limit_minutes": 0.5}
+    with pytest.raises(
+        InputError, match=r"about 50 s .*the limit is 30 s: lower llc.burn_in, draws"
+    ):
+        dyn.measure(model, x, x[:, :1] * 0, loss="mse", measures=[long])

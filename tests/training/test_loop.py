@@ -7,6 +7,7 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import UsageError
+from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.run import Run, final_measures
 from dynamics_cli.training.session import obtain_run, plan_run
 
@@ -118,3 +119,21 @@ def test_a_directory_of_another_run_is_not_overwritten(tmp_path):
     plan = plan_run(load_config(BASE, ["seed=1"]), tmp_path / "r")
     assert obtain_run(plan, force=True).run.config.seed == 1
     assert obtain_run(plan).reused
+
+
+def test_a_measure_that_takes_longer_than_the_training_is_estimated(tmp_path, monkeypatch, capsys):
+    """A clock that a measure moves by a minute, once it has measured the first state."""
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    measure = WeightNorm.measure
+
+    def slow(self, state):
+        now[0] += 60.0
+        return measure(self, state)
+
+    monkeypatch.setattr(WeightNorm, "measure", slow)
+    every = "record.snapshots={kind: every, interval: 100}"
+    run = trained(tmp_path / "r", "record.measures=[weight_norm]", every)
+    assert run.snapshot_iterations.tolist() == [0, 100, 200, 300, 400]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("weight_norm: about 3 min for 3 more states of 60 s, longer than the")

@@ -1,0 +1,104 @@
+"""Words on stderr about calculations that take long: an estimate first, then how far they are."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+
+from dynamics_cli.errors import InputError
+from dynamics_cli.text import duration
+
+TRIED_SECONDS = 0.5
+"""Time of first steps from which the time of all is estimated."""
+PATIENCE_SECONDS = 10.0
+"""Estimated time up to which nothing is said, and time between two words."""
+SILENT = "DYN_SILENT"
+"""Environment variable of processes whose stderr nobody reads, such as the workers of a sweep."""
+_HUSHED = ContextVar("hushed", default=False)
+
+
+@contextmanager
+def hushed(quiet: bool = True) -> Iterator[None]:
+    """Say nothing meanwhile, if `quiet`."""
+    before = _HUSHED.set(quiet)
+    try:
+        yield
+    finally:
+        _HUSHED.reset(before)
+
+
+def tell(text: str) -> None:
+    """Print a line on stderr, above the progress bars that are there."""
+    if _HUSHED.get() or os.environ.get(SILENT):
+        return
+    from tqdm import tqdm
+
+    with suppress(OSError):  # stderr may have gone away; the work goes on
+        tqdm.write(text, file=sys.stderr)
+
+
+class Wait:
+    """Steps of a calculation; what takes longer than some seconds is estimated first, then told again and again."""
+
+    def __init__(
+        self,
+        label: str,
+        total: int,
+        *,
+        remedy: str,
+        unit: str = "steps",
+        limit: float | None = None,
+    ) -> None:
+        """Begin with the first of `total` steps.
+
+        Args:
+            label: opens each line.
+            total: number of steps; it may be raised later.
+            remedy: how the calculation is made shorter.
+            unit: of the steps.
+            limit: seconds beyond which the calculation is refused.
+        """
+        self.label, self.total, self.done = label, total, 0
+        self._remedy, self._unit, self._limit = remedy, unit, limit
+        self._began = time.monotonic()
+        self._told: float | None = None
+
+    def step(self) -> None:
+        """Note that a step is done.
+
+        Raises:
+            InputError: all steps would take longer than the limit.
+        """
+        self.done += 1
+        now = time.monotonic()
+        spent = now - self._began
+        if self._told is None:
+            if spent < TRIED_SECONDS:
+                return
+            self._told = now
+            self._estimate(spent)
+        elif now - self._told > PATIENCE_SECONDS and self.done < self.total:
+            self._told = now
+            left = spent / self.done * (self.total - self.done)
+            tell(f"{self.label}: {self.done} of {self.total} {self._unit}, {duration(left)} left")
+
+    def _estimate(self, spent: float) -> None:
+        each = spent / self.done
+        whole = each * self.total
+        told = f"{self.label}: about {duration(whole)} for {self.total} {self._unit}"
+        if self._limit is not None and whole > self._limit:
+            raise InputError(
+                f"{told}, the limit is {duration(self._limit)}: {self._remedy}, or raise the limit"
+            )
+        if whole - spent > PATIENCE_SECONDS:
+            tell(f"{told} of {each:.2g} s; {self._remedy} to shorten it")
+
+    def over(self, steps: Iterable[int]) -> Iterator[int]:
+        """Yield the steps, each noted once it is done."""
+        for step in steps:
+            yield step
+            self.step()
