@@ -20,15 +20,17 @@ import torch
 from torch import Tensor, nn
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.dump import flat, to_plain
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.instruments import Instrument, opened, own_modes, tensors_of
 from dynamics_cli.kinds import Kind, Loss, Snapshots, get_kind
 from dynamics_cli.kinds.base import RECORDED
 from dynamics_cli.runs.info import Status, begun_info, read_config, read_info
+from dynamics_cli.runs.run import FEW_NUMBERS
 from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
+from dynamics_cli.text import shorten
 
 BATCH_LOSS = "batch_loss"
 """The measure that holds the losses given to `step`."""
@@ -285,15 +287,22 @@ class Recorder:
         """Go on with the run in the directory, from the iteration of a former `state_dict()`; later rows are dropped.
 
         Raises:
-            UsageError: the directory holds no unfinished run, or one that recorded something else.
+            UsageError: the directory holds no unfinished run, or one that recorded something else, or other data,
+                another network, loss, optimizer or seed.
             RunError: the run is damaged, or has not come so far.
         """
         if self._writer is not None:
             raise UsageError(f"{self.directory} holds no unfinished run to continue")
         was = read_config(self.directory, read_info(self.directory))
-        if to_plain(was)["record"] != to_plain(self._config)["record"]:
+        before = to_plain(was)
+        now = to_plain(self._config)
+        if before["record"] != now["record"]:
             raise UsageError(
                 f"{self.directory} was recorded with other measures, times or parameters: force=True starts over"
+            )
+        if changed := _changes(before, now):
+            raise UsageError(
+                f"{self.directory} was recorded with {', '.join(changed)}: go on with these, or force=True starts over"
             )
         self.iteration, self._seconds, self._began = (
             state["iteration"],
@@ -354,6 +363,7 @@ class Recorder:
         sections: dict[str, dict[str, Any]] = {
             "dataset": {
                 "n": instrument.samples.n,
+                "digest": instrument.digest(),
                 "inputs": list(map(list, instrument.network.sample)),
             },
             "architecture": {
@@ -362,7 +372,10 @@ class Recorder:
                 "module": str(model)[:_LONGEST],
             },
             "initialization": {},
-            "loss": {"name": getattr(loss, "__name__", type(loss).__name__)},
+            "loss": {
+                "name": getattr(loss, "__name__", type(loss).__name__),
+                **_numbers_of(loss),
+            },
             "optimizer": numbers,
         }
         described: dict[str, Any] = {
@@ -390,14 +403,39 @@ class Recorder:
         return load_config(whole, check_files_exist=False, lenient=True)
 
 
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the settings of a run that a recorder does not go on with, each with its value before and now.
+
+    A setting that an older recorder did not keep is no change.
+    """
+    sections = ("dataset", "architecture", "loss", "optimizer")
+    old = flat({"seed": before.get("seed"), **{key: before[key] for key in sections}})
+    new = flat({"seed": now.get("seed"), **{key: now[key] for key in sections}})
+    told = []
+    for key, value in old.items():
+        if key == "dataset.digest" and new.get(key) != value:
+            told.append("other data")
+        elif key in new and new[key] != value:
+            told.append(f"{key} {shorten(str(value), 60)} (now {shorten(str(new[key]), 60)})")
+    return told
+
+
 def _plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are numbers, or tuples of numbers."""
+    """Return the settings that are numbers, or a few numbers."""
     plain = {
-        key: np.array(value.item() if isinstance(value, Tensor) else value)
+        key: value.detach().cpu().numpy() if isinstance(value, Tensor) else np.array(value)
         for key, value in settings.items()
     }
     return {
         key: v.tolist()
         for key, v in plain.items()
-        if v.dtype.kind in "biuf" and np.isfinite(v).all()
+        if v.dtype.kind in "biuf" and v.size <= FEW_NUMBERS and np.isfinite(v).all()
     }
+
+
+def _numbers_of(loss: Any) -> dict[str, Any]:
+    """Return the numbers of a loss that is a module of torch, such as weights of classes."""
+    if not isinstance(loss, nn.Module):
+        return {}
+    named = {key: value for key, value in vars(loss).items() if key != "training"}
+    return _plain_numbers({**named, **dict(loss.named_buffers())})

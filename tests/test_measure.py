@@ -567,6 +567,13 @@ def test_refusals(case: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_what_forms_the_whole_hessian_says_what_estimates_it() -> None:
+    wide, rows = nn.Linear(4001, 1, bias=False), torch.randn(3, 4001)
+    for kind, told in (("hessian_trace", "give it `probes`"), ("hessian_spectrum", "spectral_den")):
+        with pytest.raises(InputError, match=rf"at most 4000 weights, not 4001; {told}"):
+            dyn.measure(wide, rows, rows[:, :1], loss="mse", measures=[kind])
+
+
 class Once(torch.autograd.Function):
     """The hyperbolic tangent, whose backward hides from autograd what it depends on."""
 

@@ -73,7 +73,7 @@ MAY_IMPORT = {
     "templates": {"kinds"},
 }
 """CONTRIBUTING.md, Architecture; what types alone need counts too."""
-FOUNDATION = {"compiling", "errors", "mathematics", "memory", "text", "version"}
+FOUNDATION = {"compiling", "errors", "mathematics", "memory", "text", "version", "waiting"}
 """What all may import."""
 
 
@@ -115,7 +115,7 @@ def test_rooms_import_one_way(room: str) -> None:
         room,
         *FOUNDATION,
         *MAY_IMPORT[room],
-        *({"_bundled"} if room in ("reproduction", "pages") else set()),
+        *({"_bundled"} if room in ("config", "reproduction", "pages") else set()),
     }
     found = {str(file.relative_to(ROOT)): sorted(imported_rooms(file) - allowed) for file in files}
     assert {file: rooms for file, rooms in found.items() if rooms} == {}
@@ -144,7 +144,7 @@ def test_rooms_import_few_others() -> None:
         if "." in name
         for room in imported_rooms(file)
     }
-    assert len([one for one in arrows if one[0] != one[1]]) <= 136
+    assert len([one for one in arrows if one[0] != one[1]]) <= 138
 
 
 def named_kinds(file: Path, bundled: dict[str, str]) -> list[str]:

@@ -357,6 +357,47 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+CHANGED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
+    "other data": (lambda: (X + 1, Y), {}, "was recorded with other data: go on with these"),
+    "fewer data": (lambda: (X[:9], Y[:9]), {}, "dataset.n 24 .now 9., other data"),
+    "other labels": (lambda: (X, (Y + 1) % 3), {}, "other data"),
+    "another loss": (
+        lambda: (X, Y),
+        {"loss": nn.CrossEntropyLoss(label_smoothing=0.1)},
+        "loss.kind cross_entropy .now recorded.",
+    ),
+    "another seed": (lambda: (X, Y), {"seed": 5}, "seed 4 .now 5."),
+}
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_a_run_does_not_go_on_with_something_else(tmp_path: Path, case: str) -> None:
+    data, options, told = CHANGED[case]
+    state = _unfinished(tmp_path / "run")
+    loop, kept = Loop(), arrays(tmp_path / "run")
+    settings = {"optimizer": loop.optimizer, "measures": MEASURES, "every": 5, "seed": 4}
+    settings |= {"parameters": ["5.weight"], **options}
+    recorder = dyn.Recorder(tmp_path / "run", loop.model, *data(), **settings)
+    with pytest.raises(DynError, match=told) as error:
+        recorder.load_state_dict(state)
+    recorder.close()
+    assert "\n" not in str(error.value)
+    assert arrays(tmp_path / "run") == kept
+
+
+def test_a_run_does_not_go_on_with_another_optimizer_or_network(tmp_path: Path) -> None:
+    state = _unfinished(tmp_path / "run")
+    faster = Loop()
+    faster.optimizer = torch.optim.SGD(faster.model.parameters(), lr=0.9, momentum=0.9)
+    wider = Loop()
+    wider.model[5] = nn.Linear(8, 4)
+    for loop, told in ((faster, "optimizer.lr 0.1 .now 0.9."), (wider, "architecture.weights")):
+        with loop.recorder(tmp_path / "run") as recorder:
+            with pytest.raises(DynError, match=told):
+                recorder.load_state_dict(state)
+            recorder.close()
+
+
 def _trained(directory: Path) -> None:
     config = {
         "name": "toy",

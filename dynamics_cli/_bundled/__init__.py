@@ -21,3 +21,10 @@ def bundled_configs() -> dict[str, Path]:
     """Return the papers' configs by name, e.g. `boursier2022/orthogonal`."""
     files = sorted(CONFIGS.glob("*/*.yaml"))
     return {file.relative_to(CONFIGS).with_suffix("").as_posix(): file for file in files}
+
+
+def bundled_config(name: str) -> Path | None:
+    """Return a bundled config by its name, or by `configs/<name>.yaml`, as its own first lines write it."""
+    return bundled_configs().get(
+        name.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
+    )

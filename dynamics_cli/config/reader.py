@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from dynamics_cli._bundled import bundled_config
 from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake, key_text
 from dynamics_cli.config.source import Place, Written, merge
 from dynamics_cli.config.text import show
@@ -217,9 +218,12 @@ def _with_parents(source: Written, chain: Sequence[str]) -> Written:
         origin = source.origin(("extends",))
         # shown as the child was named: relative where that was
         named = Path(origin.file).parent / extends if origin.line is not None else Path(extends)
+        found = origin.directory / extends
+        if not os.path.exists(named) and (bundled := bundled_config(extends)) is not None:  # noqa: PTH110
+            named = found = bundled
         if not os.path.exists(named):  # noqa: PTH110 - False for a name that no file can have
-            wrong = f"there is no file {named}"
-        elif os.path.realpath(origin.directory / extends) in chain:
+            wrong = f"there is no file {named}, nor a bundled config of this name"
+        elif os.path.realpath(found) in chain:
             wrong = f"extending {named} would go round in a circle"
         else:
             return merge(read_file(named, chain), source)

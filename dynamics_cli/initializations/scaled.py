@@ -249,8 +249,8 @@ class DefaultScaled(PerLayer, kind="default_scaled"):
     only: list[str] | None = None
     """Names of the parameters that the factor multiplies, the others stay as drawn; by default all."""
     generator: Literal["torch"] | None = None
-    """Draw from PyTorch's generator, as a script that builds the network after `torch.manual_seed(seed)`; by default
-    from a stream of dyn's."""
+    """Draw from PyTorch's generator, as a script that builds a `float32` network after `torch.manual_seed(seed)`; by
+    default from a stream of dyn's."""
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Draw uniformly in ± 1/sqrt(fan in), weights and biases alike, as `torch.nn.Linear` and `Conv2d` do.

@@ -69,7 +69,11 @@ class FreshStreams(Streams):
 
 @dataclass(frozen=True)
 class TorchStreams(Streams):
-    """PyTorch's generator of the seed under all names, drawn from in turn, as a script does; numbers are float32."""
+    """PyTorch's generator of the seed under all names, drawn from in turn, as a script does.
+
+    Numbers are float32 whatever the precision of the run and PyTorch's default, so that runs of `float32` and `float64`
+    begin at the same weights.
+    """
 
     @cached_property
     def _generator(self) -> Any:
@@ -85,10 +89,12 @@ class TorchStreams(Streams):
         """Return numbers of this shape, uniform from `low` to `high`."""
         import torch
 
-        return torch.empty(shape).uniform_(low, high, generator=self._generator).double().numpy()
+        drawn = torch.empty(shape, dtype=torch.float32)
+        return drawn.uniform_(low, high, generator=self._generator).double().numpy()
 
     def standard_normal(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Return standard Gaussians of this shape."""
         import torch
 
-        return torch.randn(shape, generator=self._generator).double().numpy()
+        drawn = torch.randn(shape, generator=self._generator, dtype=torch.float32)
+        return drawn.double().numpy()

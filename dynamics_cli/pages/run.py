@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.analysis.overlay import overlaid, overlay_chart
+from dynamics_cli.analysis.overlay import labels_of, overlaid, overlay_chart
 from dynamics_cli.analysis.panels import PANELS
 from dynamics_cli.analysis.theories import prediction_charts, predictions
 from dynamics_cli.analysis.view import View
@@ -38,17 +38,20 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     """
     for run in runs:
         run.check_all()
-    names = [
+    curves = [
         name
         for name in overlaid(runs)
         if all(len(run.losses if name == "loss" else run.measures[name]) for run in runs)
     ]
-    panels = [add_chart(page, overlay_chart(runs, name), wide=name == "loss") for name in names]
+    panels = [add_chart(page, overlay_chart(runs, name), wide=name == "loss") for name in curves]
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
     keys = dict.fromkeys(
         key for run in runs for key in settings_that_differ(runs[0].config, run.config)
     )
-    header = ["", *(run.path.name for run in runs)]
+    names = [run.path.name for run in runs]
+    if len(set(names)) < len(names):  # as of jobs trained together, whose folders are numbered
+        names = labels_of(runs)
+    header = ["", *names]
     differing = [[key, *(config.get(key, "-") for config in configs)] for key in keys]
     ends = [final_numbers(run) for run in runs]
     final = [

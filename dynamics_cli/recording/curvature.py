@@ -41,6 +41,8 @@ class Curvature(Measure):
     """The base of measures of the gradient and the Hessian of the training loss."""
 
     needs = "a single network with a single loss"
+    instead: ClassVar[str] = ""
+    """What to take for a large network, where the whole Hessian is formed."""
     bounded: ClassVar[bool] = True
     """Whether it is a curvature: gradient descent on a quadratic diverges where that is above `2 / η`."""
 
@@ -59,7 +61,7 @@ class Curvature(Measure):
             return False
         if self.dense and (size := self.weights(problem)) > DENSE:
             raise InputError(
-                f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not {size}"
+                f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not {size}; {self.instead}"
             )
         return True
 
@@ -190,6 +192,7 @@ class HessianSpectrum(Curvature, kind="hessian_spectrum"):
     """All eigenvalues of the Hessian of the training loss of a small network, the largest first."""
 
     of_spectrum = True
+    instead = "spectral_density estimates the spectrum of a larger network"
 
     @property
     def dense(self) -> bool:
@@ -234,6 +237,7 @@ class HessianTrace(OfBlocks, kind="hessian_trace"):
     """
 
     bounded = False
+    instead = "give it `probes`, such as {kind: hessian_trace, probes: 100}, to estimate the trace"
     probes: PositiveInt | None = None
     """Number of random vectors, the same at every state; by default the trace is exact (small networks)."""
 

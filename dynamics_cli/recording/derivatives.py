@@ -720,7 +720,7 @@ class ByAutograd(Derivatives):
             with threads_for(
                 None if problem.convolutional else len(weights) * count * problem.multiply_adds
             ):
-                pairs = []
+                pairs: list[Any] = []
                 for part in parts:
                     if self._maps_weights:
                         try:

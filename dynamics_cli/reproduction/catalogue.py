@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynamics_cli._bundled import bundled_configs
+from dynamics_cli._bundled import bundled_config, bundled_configs
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.text import Table
@@ -197,12 +197,12 @@ def config_file(text: str) -> Path:
     path = Path(text)
     if text == "" or os.path.exists(path):  # noqa: PTH110 - `Path.exists` raises for a name that is too long
         return path
-    known = bundled_configs()
-    name = text.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
-    if name in known:
-        return known[name]
+    if (bundled := bundled_config(text)) is not None:
+        return bundled
     from dynamics_cli.config import ConfigError, Mistake
 
+    known = bundled_configs()
+    name = text.removesuffix(".yaml")
     beside = {file.stem: str(file) for file in sorted(path.parent.glob("*.yaml"))}
     close = get_close_matches(path.stem, beside, n=1)
     hint = did_you_mean(name, known) or (f" (did you mean {beside[close[0]]!r}?)" if close else "")

@@ -48,7 +48,9 @@ MISTAKES = [  # files, the config that is loaded, what is told
     (
         {"deep/child.yaml": "name: a\nextends: none.yaml\n"},
         "deep/child.yaml",
-        ["deep/child.yaml:2: extends: there is no file deep/none.yaml"],
+        [
+            "deep/child.yaml:2: extends: there is no file deep/none.yaml, nor a bundled config of this name"
+        ],
     ),
     (
         {"parent.yaml": "a: [1\n", "child.yaml": "extends: parent.yaml\n"},
@@ -81,7 +83,11 @@ MISTAKES = [  # files, the config that is loaded, what is told
         "own.yaml",
         ["own.yaml:2: extends: extending own.yaml would go round in a circle"],
     ),
-    ({}, {"extends": "none.yaml"}, ["<config>: extends: there is no file none.yaml"]),
+    (
+        {},
+        {"extends": "none.yaml"},
+        ["<config>: extends: there is no file none.yaml, nor a bundled config of this name"],
+    ),
 ]
 
 
@@ -123,6 +129,18 @@ def test_extends_merges_key_by_key(write: Write) -> None:
     assert (config.name, config.architecture.width) == ("wide", 600)
     assert config.architecture.activation == parent.architecture.activation
     assert config == load_config("parent.yaml", ["name=wide", "architecture.width=600"])
+
+
+@pytest.mark.parametrize(
+    "name", ["boursier2022/orthogonal", "configs/boursier2022/orthogonal.yaml"]
+)
+def test_extends_takes_bundled_configs(write: Write, name: str) -> None:
+    from dynamics_cli._bundled import CONFIGS
+
+    config = load_config(write("deep/child.yaml", f"extends: {name}\nseed: 7\n"))
+    bundled = load_config(CONFIGS / "boursier2022" / "orthogonal.yaml")
+    assert config == bundled.model_copy(update={"seed": 7})
+    assert load_config({"extends": name, "seed": 7}) == config
 
 
 def test_extends_replaces_lists_whole(write: Write) -> None:

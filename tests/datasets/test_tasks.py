@@ -107,6 +107,14 @@ def test_the_draws_of_a_script_after_torch_manual_seed() -> None:
         np.testing.assert_array_equal(ours, 2 * theirs.detach())
     teacher = problem.config.dataset.weights(Streams(5))
     np.testing.assert_array_equal(teacher["weight_1"], layers[0].weight.detach())
+    torch.set_default_dtype(torch.float64)  # as a script of others may have left it
+    try:
+        precise = build_problem(load_config({**config, "dtype": "float64"}))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    np.testing.assert_array_equal(precise.dataset.x, data.x)
+    for name, weight in problem.initial_parameters().items():
+        np.testing.assert_array_equal(precise.initial_parameters()[name], weight)
 
 
 def test_a_linear_map_has_the_singular_values_asked_for() -> None:
