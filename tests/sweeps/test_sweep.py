@@ -16,7 +16,6 @@ from dynamics_cli import api
 from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds import Dataset, Initialization, Samples
-from dynamics_cli.kinds import base as base_kinds
 from dynamics_cli.pages.make import page
 from dynamics_cli.recording.measures import WeightNorm
 from dynamics_cli.runs.errors import CorruptRunError
@@ -241,22 +240,22 @@ def test_columns_are_checked_by_line_before_anything_is_trained(tmp_path, column
     assert told in problem.message
 
 
-class Unlucky(Initialization, kind="unlucky"):
-    """Fails for one seed."""
+def define_kinds_that_differ_by_seed():
+    class Unlucky(Initialization, kind="unlucky"):
+        """Fails for one seed."""
 
-    def draw(self, problem, streams):
-        if streams.seed == 1:
-            raise ValueError("no such weights")
-        rng = streams.rng("initialization")
-        return {name: rng.normal(size=shape) for name, shape in problem.shapes.items()}
+        def draw(self, problem, streams):
+            if streams.seed == 1:
+                raise ValueError("no such weights")
+            rng = streams.rng("initialization")
+            return {name: rng.normal(size=shape) for name, shape in problem.shapes.items()}
 
+    class Odd(Dataset, kind="odd"):
+        """Has a sample more for one seed."""
 
-class Odd(Dataset, kind="odd"):
-    """Has a sample more for one seed."""
-
-    def load(self, streams):
-        x = streams.rng("data").normal(size=(4 + (streams.seed == 1), 2))
-        return Samples(x, x[:, 0], None, None)
+        def load(self, streams):
+            x = streams.rng("data").normal(size=(4 + (streams.seed == 1), 2))
+            return Samples(x, x[:, 0], None, None)
 
 
 def unsolvable(self, state):
@@ -279,10 +278,7 @@ def test_jobs_of_a_batch_that_fails_are_trained_one_by_one(
     tmp_path, monkeypatch, kinds_as_before, changes, failures
 ):
     monkeypatch.setattr(WeightNorm, "measure", unsolvable)
-    for kind in (Unlucky, Odd):
-        monkeypatch.setitem(
-            base_kinds._KINDS[kind.section], kind.model_fields["kind"].default, kind
-        )
+    define_kinds_that_differ_by_seed()
     told = []
     options = {"seeds": 3, "here": True, "messages": told.append}
     arguments = [*changes, "optimizer.iterations=3"]
