@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parameter import is_lazy
+from torch.optim.swa_utils import AveragedModel
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 from torch.utils.data import DataLoader, IterableDataset
 
@@ -45,6 +46,8 @@ from dynamics_cli.training.problem import check_labels
 if TYPE_CHECKING:
     import xarray
 
+PREFIXES = ("module.", "model.")
+"""What wrappers of networks put before the names of weights."""
 NESTED = ("state_dict", "model_state_dict", "model")
 """Keys under which checkpoints of training loops hold the state dict."""
 _LONGEST = 200
@@ -507,7 +510,7 @@ def _copied(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
     if any(tensor.is_meta for tensor in tensors):
         raise InputError("the model has weights without values (device meta): load them first")
     try:
-        copied = copy.deepcopy(opened(model))
+        copied = _copy(opened(model))
         for inner in list(copied.modules()):
             for name, child in inner.named_children():
                 setattr(inner, name, opened(child))
@@ -529,12 +532,39 @@ def _copied(model: Any, device: str, dtype: torch.dtype) -> nn.Module:
         raise InputError(f"the model cannot be copied to {device}: {_told(error)}") from error
 
 
+def _copy(module: nn.Module) -> nn.Module:
+    """Return a copy; weights that hooks compute, as those of `weight_norm`, are copied by value, which torch refuses."""
+    memo: dict[int, Any] = {
+        id(tensor): tensor.detach().clone()
+        for inner in module.modules()
+        for tensor in vars(inner).values()
+        if isinstance(tensor, Tensor) and not tensor.is_leaf
+    }
+    return copy.deepcopy(module, memo)
+
+
+def _fitting(tensors: dict[str, Tensor], names: Collection[str]) -> dict[str, Tensor]:
+    """Return the tensors without the prefixes of wrappers, where none has the name of a weight or buffer as it is.
+
+    `module.` stands before names of parallel and averaged models, `model.` before those of Lightning; what else such a
+    checkpoint holds is left out.
+    """
+    while not set(names) & set(tensors):
+        prefix = next((p for p in PREFIXES if any(k.startswith(p) for k in tensors)), None)
+        if prefix is None:
+            break
+        tensors = {
+            k.removeprefix(prefix): tensor for k, tensor in tensors.items() if k.startswith(prefix)
+        }
+    return tensors
+
+
 def opened(model: nn.Module) -> nn.Module:
-    """Return the module within wrappers of `torch.compile` and of parallel training."""
+    """Return the module within wrappers of `torch.compile`, of parallel training and of averaged weights."""
     while True:
         inner = getattr(model, "_orig_mod", None)
         if inner is None and isinstance(
-            model, nn.DataParallel | nn.parallel.DistributedDataParallel
+            model, nn.DataParallel | nn.parallel.DistributedDataParallel | AveragedModel
         ):
             inner = model.module
         if not isinstance(inner, nn.Module):
@@ -648,15 +678,16 @@ class Given(kinds.Architecture):
             kept.setdefault(tensor.data_ptr(), tensor.numel())
             return tensor
 
+        call = module if loss is None else module.forward  # hooks may compute weights
         batch = look_up(np.arange(count))
         shapes = tuple(tuple(t.shape[1:]) for t in tree_leaves(batch) if isinstance(t, Tensor))
         try:
             with torch.set_grad_enabled(loss is not None):  # where attention may take another way
-                fast = _passed(module, module.forward, batch, loss)
+                fast = _passed(module, call, batch, loss)
             with _differentiable():
                 before = torch.get_rng_state()
                 with saved_tensors_hooks(keep, lambda tensor: tensor):
-                    h = _passed(module, module.forward, batch, loss)
+                    h = _passed(module, call, batch, loss)
                 draws = not torch.equal(before, torch.get_rng_state())
         except Exception as error:
             asked = ", ".join(str((count, *shape)) for shape in shapes)
@@ -717,10 +748,12 @@ class Given(kinds.Architecture):
         single = next(self._module.parameters()).dtype != torch.float64
         rounding = _ROUNDING if single else _CLOSE
 
+        call = self._module if self._loss is None else self._module.forward
+
         def outputs(numbers: NDArray[np.int64]) -> Tensor:
             batch = self._look_up(numbers)
             with _differentiable(), torch.set_grad_enabled(self._loss is not None):
-                return _passed(self._module, self._module.forward, batch, self._loss).detach()  # type: ignore[no-any-return]
+                return _passed(self._module, call, batch, self._loss).detach()  # type: ignore[no-any-return]
 
         for part in range(parts):
             numbers = rng.permutation(spread[part::parts])
@@ -763,14 +796,8 @@ class Given(kinds.Architecture):
             InputError: they do not fit this network.
         """
         network = self.model_copy()
-        network._module = copy.deepcopy(self._module)
-        tensors, names = tensors_of(weights), network._module.state_dict()
-        if all(k.startswith("module.") for k in tensors) and not any(
-            k.startswith("module.") for k in names
-        ):
-            tensors = {
-                k.removeprefix("module."): v for k, v in tensors.items()
-            }  # which parallel wrappers add
+        network._module = _copy(self._module)
+        tensors = _fitting(tensors_of(weights), network._module.state_dict())
         try:
             network._module.load_state_dict(tensors)
         except RuntimeError as error:
@@ -780,7 +807,7 @@ class Given(kinds.Architecture):
 
     def build(self, d: int) -> nn.Module:
         """Return a copy of the module that takes inputs as they are looked up; its outputs are (n,) or (n, C)."""
-        module: nn.Module = copy.deepcopy(self._module)
+        module = _copy(self._module)
         forward = module.forward
 
         def rows(batch: Any) -> Tensor:
@@ -943,6 +970,9 @@ def _own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -
     try:
         whole = function(h, y)
         each = function if whole.ndim else singly
+        if not whole.ndim and reduction in ("mean", "sum"):
+            apart = _anywhere(asked, reduction="none")
+            each = apart if apart(h, y).shape == y.shape[:1] else singly
         values = each(h, y)
         reductions: dict[Reduction, Tensor] = {"mean": values.mean(), "sum": values.sum()}
         fits = [
@@ -950,8 +980,8 @@ def _own_loss(function: Callable[..., Tensor], network: Given, labels: Tensor) -
             for name, value in reductions.items()
             if whole.ndim or torch.allclose(whole, value, rtol=_ROUNDING)
         ]
-        if not fits and reduction == "mean":  # weights of classes, or classes left out
-            apart = _anywhere(asked, reduction="none")
+        if not fits and each is not singly and reduction == "mean":
+            # weights of classes, or classes left out
             share = float(whole / apart(h, y).mean())
             each, fits = (lambda h, y: share * apart(h, y)), ["mean"]
             values = each(h, y)

@@ -159,6 +159,7 @@ MEASURES = ["sharpness", "hessian_trace", "gradient_norm", "kernel_alignment", L
     "ignore:.*torch.jit.script_method.*:DeprecationWarning"
 )  # of torch.compile
 @pytest.mark.filterwarnings("ignore:weights without requires_grad")
+@pytest.mark.filterwarnings("ignore:llc at iteration 0")  # of weights that are no minimum
 @pytest.mark.parametrize("row", ROWS)
 def test_every_number_is_that_of_dense_matrices(row: str) -> None:
     make, x, loss = ROWS[row]
@@ -292,6 +293,45 @@ def test_parameters_and_blocks_are_chosen_by_name() -> None:
     last = H[16:, 16:]
     assert chosen["sharpness"] == pytest.approx(np.linalg.eigvalsh(last)[-1], rel=1e-6)
     assert chosen["hessian_trace"] == pytest.approx(np.trace(last), rel=1e-9)
+
+
+@pytest.mark.parametrize("norm", [nn.utils.weight_norm, nn.utils.spectral_norm])
+@pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated")
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # of torch.func
+def test_weights_that_hooks_compute_are_copied(norm: Any) -> None:
+    model = nn.Sequential(norm(nn.Linear(3, 4)), nn.Tanh(), norm(nn.Linear(4, 3)))
+    model(X)  # from now on its weights are no leaves
+    kinds: list[Any] = ["train_loss", "gradient_norm", "gradient_noise", "distance"]
+    (row,) = dyn.measure(model, X, Y, measures=kinds, checkpoints=[model.state_dict()], start=model)
+    loss = cross_entropy(model.eval()(X), Y)
+    slopes = torch.autograd.grad(loss, list(model.parameters()))
+    norms = [float(loss.detach()), float(torch.cat([slope.flatten() for slope in slopes]).norm())]
+    assert [row["train_loss"], row["gradient_norm"]] == pytest.approx(norms, rel=1e-5)
+    assert row["distance"] == 0.0
+
+
+def test_wrappers_of_other_libraries_are_opened() -> None:
+    model = Tied()
+    (plain,) = dyn.measure(model, X, Y)
+    averaged = torch.optim.swa_utils.AveragedModel(model)
+    lightning = {f"model.{name}": value for name, value in model.state_dict().items()}
+    saved = {"state_dict": {**lightning, "metric.total": torch.zeros(())}}
+    for checkpoint in (averaged.state_dict(), saved):
+        (row,) = dyn.measure(Tied(), X, Y, checkpoints=[checkpoint])
+        assert row == pytest.approx(plain)
+    assert dyn.measure(averaged, X, Y)[0] == pytest.approx(plain)
+    with pytest.raises(InputError, match=r"Missing key.* \.\.\. .*layer_99"):  # both ends
+        dyn.measure(model, X, Y, checkpoints=[{f"layer_{k}": X for k in range(100)}])
+
+
+def test_a_loss_may_weight_classes_and_smooth_labels() -> None:
+    model = Tied()
+    loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 0.5]), label_smoothing=0.1)
+    dense = Dense(model, X, Y, loss)
+    (row,) = dyn.measure(model, X, Y, loss=loss, measures=["train_loss", "sharpness"])
+    assert [row["train_loss"], row["sharpness"]] == pytest.approx(
+        [dense.L, largest(dense.H)], rel=1e-6
+    )
 
 
 def test_held_out_losses_are_weighted_by_their_own_classes() -> None:

@@ -26,6 +26,7 @@ from dynamics_cli.text import jsonable, walked
 
 MAPPING = "<config>"
 """The file name of a config that is a mapping."""
+ALIASES = "anchors and aliases are not supported; `extends: FILE` shares settings between configs"
 MAX_BYTES = 2**20
 """Size of the largest config file."""
 NEEDED = "name, dataset, architecture, initialization, loss and optimizer"
@@ -54,7 +55,7 @@ class _Loader(yaml.SafeLoader):
         """Return the next node of the text."""
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(None, None, "aliases are not supported", mark)
+            raise yaml.MarkedYAMLError(None, None, ALIASES, mark)
         node: Node | None = super().compose_node(parent, index)
         return node
 

@@ -100,7 +100,11 @@ def test_lines_of_keys_and_items() -> None:
         ),
         ("a: 1\nb: \0", "a.yaml:2: not valid YAML: the character #x0000 is not allowed"),
         ('a: "\\UFFFFFFFF"', "a.yaml: not valid YAML: a text holds an escape that is no character"),
-        ("a: &x [1]\nb: *x", "a.yaml:2: not valid YAML: aliases are not supported"),
+        (
+            "a: &x [1]\nb: *x",
+            "a.yaml:2: not valid YAML: anchors and aliases are not supported; `extends: FILE` shares "
+            "settings between configs",
+        ),
         (
             "b:\n  1: 2",
             "a.yaml:2: b: a key must be a text, not 1 (put it in quotes if it is meant)",
