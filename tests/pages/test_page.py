@@ -245,7 +245,8 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     says = f"{sum(row['status'] == 'diverged' for row in rows)} diverged."
     assert panel["alternative"].endswith(says)
     beside = dyn.page(f"{swept.path}:0", f"{swept.path}:4").html()  # two folders named 000000
-    assert re.findall(r'<th scope="col">(lr [^<]*)<', beside) == ["lr 0.01", "lr 0.02"] * 2
+    heads = re.findall(r'<th scope="col">(step size[^<]*)<', beside)
+    assert heads == ["step size η = 0.01", "step size η = 0.02"] * 2
     (swept.path / "sweep.json").rename(swept.path / "kept")
     with pytest.raises(RunError):
         dyn.page(swept.path)
