@@ -39,6 +39,9 @@ PAPERS: dict[str, PaperEntry] = {
             "boursier2022-fig7": FigureEntry(
                 "Loss profile and explained variance, high dimension", 6, "high_dim", FLOW
             ),
+            "boursier2022-statements": FigureEntry(
+                "Scale, Assumption 3, and lemmas along the way", 8, "statements"
+            ),
         },
     ),
     "chizat2019": PaperEntry(

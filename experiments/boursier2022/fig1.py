@@ -19,11 +19,17 @@ from .orthogonal import (
     read_setting,
 )
 from .states import LOSS_FACTOR, NAN, NetworkState, clock, horizon, loss_curve, state_at
-from .theory.growth import Saddle, intermediate_saddle
+from .theory.growth import Saddle, fact_1_lambda, intermediate_saddle
 from .theory.phases import PhaseTimes, largest_epsilon, phase_times
 
+FLOW = VARIANTS["flow"]
 EPSILON = 0.05
 """The epsilon of the predicted times: any up to `largest_epsilon`, 1/8 for these data, is allowed."""
+SMALL = (
+    "initialization.scale=1.0e-9",
+    "record.snapshots={kind: geometric, ratio: 1.05, include: [14002, 17820]}",
+)
+"""The orthogonal run from a scale that Fact 1 allows; its stretch is from iteration 14 002 to 17 820."""
 DONE = 0.01
 """Labels count as fitted, and a saddle as left, at this share of the loss."""
 
@@ -34,8 +40,9 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     `ends` are: the start; alignment of all of `S_{+,1}` and `S_{-,1}`; a loss within 1 % of the intermediate
     saddle, 1 % below it, and at 1 % of it; the end of training. NaN stands for an end that is never reached.
     `leading` are `-ln(lambda) / ||D||` for the labels fitted first and second, `lemma_2` is the network at the time of
-    Lemma 2, `fact_1` the largest distance from the intermediate saddle over the times of Fact 1, and its bound; both
-    with `epsilon`, the largest that Appendix B.2 allows, `predicted` with `EPSILON`.
+    Lemma 2, with `epsilon`, the largest that Appendix B.2 allows; `predicted` is with `EPSILON`. `fact_1` and
+    `fact_1_small` are the stretches at the intermediate saddle of the run and of the one from a smaller scale. `asked`
+    is the least cosine that Lemma 2 asks with `EPSILON`, and when it is reached.
     """
     run = runs["orthogonal"]
     setting, curve, iterations = (
@@ -43,18 +50,25 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         loss_curve(run),
         clock(run, run.snapshot_iterations),
     )
-    aligned = (
-        float(i) for i in iterations if min(least_cosines(setting, state_at(run, int(i)))) > ALIGNED
+    cosines = np.array(
+        [min(least_cosines(setting, state_at(run, int(i)))) for i in iterations.tolist()]
+    )
+    asked = 1.0 - 2.0 * min(setting.lambda_, 1.0) ** EPSILON
+    aligned, started = (
+        float(iterations[np.argmax(reached)]) if reached.any() else NAN
+        for reached in (cosines > ALIGNED, cosines >= asked)
     )
     e = kit.Evidence(
         setting=setting,
         curve=curve,
-        ends=[0.0, next(aligned, NAN), NAN, NAN, NAN, float(horizon(run))],
+        ends=[0.0, aligned, NAN, NAN, NAN, float(horizon(run))],
+        asked=(asked, started),
         predicted=None,
         leading=(NAN, NAN),
         epsilon=NAN,
         lemma_2=None,
-        fact_1=(NAN, NAN),
+        fact_1=at_saddle(run),
+        fact_1_small=at_saddle(runs["small"]),
     )
     if not setting.usable:
         return e
@@ -63,16 +77,35 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         largest_epsilon(setting.x, setting.y),
     )
     times, limit, e.predicted = (_times(setting, epsilon) for epsilon in (e.epsilon, 0.0, EPSILON))
-    at_saddle = iterations[(iterations >= times.first_fitted) & (iterations <= times.saddle_left)]
-    distances = [distance(state_at(run, int(i)), saddle) for i in at_saddle]
     below, fitted = (curve.first_below(saddle.loss * share) for share in (1 + DONE, DONE))
     e.ends[2:5] = below, curve.escape(saddle.loss, DONE), fitted
     e.leading, e.lemma_2 = (
         (limit.first_fitted, limit.saddle_left),
         state_at(run, round(times.aligned)),
     )
-    e.fact_1 = max(distances, default=NAN), setting.lambda_ ** (e.epsilon / 5)
     return e
+
+
+def at_saddle(run: kit.Run) -> kit.Evidence:
+    """Measure the stretch of Fact 1, with the largest epsilon that Appendix B.2 allows.
+
+    `far` is the largest distance from the nearest saddle, `bound` the one of Fact 1, `lambda_` the scale of the run and
+    `largest` the one up to which the theory's growth keeps the bound; NaN where the theory says nothing.
+    """
+    s = read_setting(run)
+    if not s.usable:
+        return kit.Evidence(far=NAN, bound=NAN, lambda_=s.lambda_, largest=NAN)
+    epsilon = largest_epsilon(s.x, s.y)
+    times, saddle = _times(s, epsilon), intermediate_saddle(s.x, s.y, LOSS_FACTOR)
+    iterations = clock(run, run.snapshot_iterations)
+    inside = (iterations >= times.first_fitted) & (iterations <= times.saddle_left)
+    distances = [distance(state_at(run, int(i)), saddle) for i in iterations[inside]]
+    return kit.Evidence(
+        far=max(distances, default=NAN),
+        bound=s.lambda_ ** (epsilon / 5),
+        lambda_=s.lambda_,
+        largest=fact_1_lambda(s.x, s.y, s.W_0, s.a_0, s.lambda_, epsilon),
+    )
 
 
 def distance(state: NetworkState, saddle: Saddle) -> float:
@@ -157,28 +190,45 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             kit.at_most(1 + 3 * r * EPSILON),
             negative / second,
         ),
-        kit.claim(
-            "fact-1",
-            r"From $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$ to $-(1 - \epsilon) \ln(\lambda)/\|D_-\|$ "
-            r"the network stays near an intermediate saddle (largest distance from the nearest), $\epsilon$ = "
-            f"{eps:.3g}",
-            "Fact 1: lambda^(eps/5)",
-            kit.at_most(e.fact_1[1]) if e.lemma_2 else kit.near(NAN, 0),
-            e.fact_1[0],
-        ),
+        fact_claim("fact-1", "", e.fact_1, eps),
+        fact_claim("fact-1-small", "From the scale 1e-9: f", e.fact_1_small, eps),
     ]
 
 
+def fact_claim(id: str, scale: str, stretch: kit.Evidence, epsilon: float) -> kit.Claim:
+    """Return Fact 1 for a run, where its scale is one that Fact 1 allows."""
+    made = kit.claim(
+        id,
+        (scale or "F") + r"rom $-(1 + 3 \epsilon) \ln(\lambda)/\|D_+\|$ to $-(1 - \epsilon) "
+        r"\ln(\lambda)/\|D_-\|$ the network stays near an intermediate saddle (largest distance from the "
+        rf"nearest), $\epsilon$ = {epsilon:.3g}",
+        "Fact 1: lambda^(eps/5)",
+        kit.at_most(stretch.bound) if np.isfinite(stretch.bound) else kit.near(NAN, 0),
+        stretch.far,
+    )
+    premise = (
+        "Fact 1 is for lambda up to a lambda* that it leaves open; the growth of S-,1 from these "
+        "weights, by the equation of Section 4.2, keeps the bound up to lambda*"
+    )
+    return kit.presupposing(made, premise, kit.at_most(stretch.largest), stretch.lambda_)
+
+
 def numbers(e: kit.Evidence) -> dict[str, float]:
-    """Return when the saddle is left; Fact 1 says 1 - eps as lambda goes to 0."""
+    """Return when the saddle is left (Fact 1: 1 - eps as lambda goes to 0), lambda* and what Lemma 2 asks."""
+    asked, reached = e.asked
     return {
         "multiple of -ln(lambda)/||D-|| at which the intermediate saddle is left": e.ends[3]
-        / e.leading[1]
+        / e.leading[1],
+        "lambda": e.setting.lambda_,
+        "largest lambda for which the growth of S-,1 keeps the bound of Fact 1": e.fact_1.largest,
+        f"cosine that Lemma 2 asks with epsilon = {EPSILON:g}": asked,
+        "iteration at which all cosines are as large": reached,
+        "iteration at which Lemma 2 asks it": e.predicted.aligned,
     }
 
 
 PHASES = (
-    ("early alignment (Lemma 2)", "#4A6FA5"),
+    ("early alignment (Lemma 2), here to cosine 0.99", "#4A6FA5"),
     ("fitting positive labels (Lemma 3)", "#5B2A8C"),
     ("intermediate saddle (Fact 1)", "#555555"),
     ("fitting negative labels (Lemma 4)", "#B34700"),
@@ -214,6 +264,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         }
         axes.annotate(label, (time, height), (3 * side, 0), textcoords="offset points", **look)
 
+    _draw_asked(axes, e.asked[1])
     for k, ((name, color), (first, last)) in enumerate(zip(PHASES, pairwise(e.ends), strict=True)):
         if np.isfinite([first, last]).all():
             axes.barh(0, last - first, left=first, height=1.0, color=color, ec="white")
@@ -222,11 +273,12 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             else:
                 flag((first + last) / 2, 0.5, 4.1 - 0.9 * k, name, color)
     for row, (name, formula) in zip(
-        (0, 1, 0, 2), FORMULAS.items() if e.predicted is not None else (), strict=False
+        (2, 1, 0, 2), FORMULAS.items() if e.predicted is not None else (), strict=False
     ):
         time = getattr(e.predicted, name)
         end = max(end, time)
-        flag(time, -0.5, -1.7 - row, formula, kit.PALETTE.theory)
+        asked = rf": cosine $\geq$ {e.asked[0]:.3f}" if name == "aligned" else ""
+        flag(time, -0.5, -1.7 - row, formula + asked, kit.PALETTE.theory)
     kit.set_time_axis(axes, [0.0, end], label=e.curve.xlabel)
     axes.set(ylim=(-4.4, 4.7))
     axes.set_yticks([0, -2.7], labels=["measured", rf"theory, $\varepsilon={EPSILON:g}$"])
@@ -235,14 +287,28 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     return figure
 
 
+def _draw_asked(axes: kit.Axes, reached: float) -> None:
+    """Mark on the bar when all cosines are as large as Lemma 2 asks; its arrow has to come later."""
+    if np.isfinite(reached):
+        axes.plot(reached, 0, "|", color=kit.PALETTE.highlight, ms=22, mew=2, zorder=4)
+
+
 FIGURE = kit.Figure(
     id="boursier2022-fig1",
     caption=(
         "The phases of training on two orthogonal points, measured, above the ends of the phases that Lemmas 2 to 4 "
-        "and Fact 1 give. Times are halved, since the experiment minimises the mean squared error."
+        "and Fact 1 give. The alignment ends here when all cosines exceed 0.99; the line at its beginning is "
+        "where they are as large as Lemma 2 asks, and the lemma's arrow has to come later. "
+        "Times are halved, since the experiment minimises the mean squared error."
     ),
-    configs=CONFIGS,
-    variants=VARIANTS,
+    configs={**CONFIGS, "small": kit.Wanted(CONFIGS["orthogonal"], SMALL)},
+    variants={
+        "flow": kit.Variant(
+            FLOW.title,
+            FLOW.caption,
+            {**FLOW.configs, "small": kit.Wanted(str(FLOW.configs["orthogonal"]), SMALL)},
+        )
+    },
     nulls=NULLS,
     passes={
         "linear": {

@@ -17,7 +17,7 @@ from .states import (
     state_at,
     time_text,
 )
-from .theory.growth import intermediate_saddle, predicted_loss
+from .theory.growth import intermediate_saddle, lemma_5_log_lambda, predicted_loss
 from .theory.phases import largest_epsilon
 
 DROP = 0.01
@@ -33,7 +33,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
     `gradients` (k,) are norms of the gradient at the recorded states, at `iterations` (k,), `distances` (k,) their
     distances from the last state, `left` the iterations at which the saddle at 0 and the intermediate saddle, of the
-    loss `saddle_loss` (Fact 1), are left, NaN if never. Without a `prediction` (k,) the theory does not apply.
+    loss `saddle_loss` (Fact 1), are left, NaN if never; `masses` (k, 2) are the sums of the squared norms in `S_{+,1}`
+    and `S_{-,1}`. Without a `prediction` (k,) the theory does not apply.
     """
     run = runs["orthogonal"]
     setting, curve, iterations = (
@@ -45,6 +46,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
     gradients = np.array([gradient_norm(state, setting.x, setting.y) for state in states])
     theta = np.stack([np.column_stack([state.W, state.a]).ravel() for state in states])
     distances = np.linalg.norm(theta - theta[-1], axis=1)
+    groups = np.array([setting.S_plus, setting.S_minus])
+    masses = np.array([groups @ state.norms**2 for state in states])
     prediction, saddle_loss, second = None, NAN, NAN
     if setting.usable:
         x, y, times = setting.x, setting.y, curve.iterations * setting.lr
@@ -60,6 +63,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         left=(curve.escape(curve.start, DROP), second),
         gradients=gradients,
         distances=distances,
+        masses=masses,
     )
 
 
@@ -73,6 +77,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         if e.prediction is not None
         else NAN
     )
+    lowest = lemma_14(e)
     at_saddles = [kit.value_at(e.iterations, e.gradients, i) for i in (4000, 8000)]
     rate, (radius, constant) = final_rate(e), local_pl(e)
     return [
@@ -120,13 +125,14 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             kit.at_least(1.0),
             rate,
         ),
+        pl_claim(e.setting, radius, constant),
         kit.claim(
-            "local-pl",
-            r"$\|\nabla L\|^2 / L$ is $\|D_-\|$ at least within $\lambda^{\epsilon/240}$ of the "
-            rf"limit ({radius:.3g}, $\epsilon$ of Appendix B.2; least ratio over $\|D_-\|$)",
-            "Lemma 5",
+            "lemma-14",
+            r"$\|\nabla L\|^2$ is at least $2 L \min(u_-, u_+)/n$ in every state (least ratio; $\min_k \|x_k\|^2$ "
+            "times that for inputs that are not unit vectors)",
+            "Lemma 14",
             kit.at_least(1.0),
-            constant,
+            kit.given(curve.losses[-1] < DONE * start, lowest),
         ),
         kit.claim(
             "zero-loss",
@@ -192,6 +198,49 @@ def local_pl(e: kit.Evidence) -> tuple[float, float]:
     return radius, float(ratios[distances <= radius].min(initial=np.inf))
 
 
+def pl_claim(setting: kit.Evidence, radius: float, constant: float) -> kit.Claim:
+    """Return Lemma 5, where the scale of the run is one that the lemma allows."""
+    made = kit.claim(
+        "local-pl",
+        r"$\|\nabla L\|^2 / L$ is $\|D_-\|$ at least within $\lambda^{\epsilon/240}$ of the "
+        rf"limit ({radius:.3g}, $\epsilon$ of Appendix B.2; least ratio over $\|D_-\|$)",
+        "Lemma 5",
+        kit.at_least(1.0),
+        constant,
+    )
+    premise = (
+        "Lemma 5 is for lambda up to a lambda* that it leaves open; by the equation of Section 4.2 "
+        "the ball is small enough up to log10(lambda*); log10(lambda)"
+    )
+    largest = log_lambda(setting)
+    return kit.presupposing(made, premise, kit.at_most(largest), float(np.log10(setting.lambda_)))
+
+
+def log_lambda(setting: kit.Evidence) -> float:
+    """Return `log10(lambda*)` of Lemma 5; NaN where the theory says nothing."""
+    if not setting.usable:
+        return NAN
+    return lemma_5_log_lambda(setting.x, setting.y, largest_epsilon(setting.x, setting.y))
+
+
+def lemma_14(e: kit.Evidence) -> float:
+    """Return the least of both sides of Eq. 31 over the recorded states; losses as in `local_pl`."""
+    s, losses = e.setting, np.array([e.curve.at(i) for i in e.iterations])
+    reliable = losses > 1e-9 * e.curve.start
+    shortest = float(np.sum(s.x**2, axis=1).min())
+    bounds = 2.0 * LOSS_FACTOR * losses * shortest * e.masses.min(axis=1) / len(s.y)
+    return float((e.gradients**2 / bounds)[reliable].min(initial=np.inf))
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return from which scale on the ball of Lemma 5 is small enough."""
+    return {
+        "log10 of the largest lambda for which the ball of Lemma 5 is small enough": log_lambda(
+            e.setting
+        )
+    }
+
+
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, (axes,) = kit.new_figure(extra_height=0.25)
     curve = e.curve
@@ -234,6 +283,7 @@ FIGURE = kit.Figure(
     passes={
         "linear": {
             "first-flat": "The saddle at 0 and the slow escape from it are every homogeneous network's.",
+            "lemma-14": "Neurons of a linear network hear every point, which only adds to the gradient.",
             "rate zero-loss": "Orthogonal points are fitted by a linear function too; its neurons are active on both.",
         }
     },

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import brentq, nnls
 
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
@@ -52,6 +52,24 @@ def logistic_growth(
     weights = y**2 * np.sum(x**2, axis=1) ** 2
     U = (len(y) * length) ** 3 / np.sum(weights[sign * y > 0])
     return np.asarray(U / (1.0 + (U / u_0 - 1.0) * np.exp(-2.0 * loss_factor * length * t)))
+
+
+def limit_of_flow(x: Floats, y: Floats, W: Floats, a: Floats) -> Floats | None:
+    """Return the limit `theta*` of the flow for a scale that goes to 0, hidden and output weights (m, d + 1).
+
+    Each sign has the interpolating neuron, split among the neurons of `S_{+,1}` (`S_{-,1}`) as they grow during
+    alignment, while the network is still 0: the norms that Lemma 12 leaves as limits. None where a set is empty.
+    """
+    theta = np.zeros((len(a), x.shape[1] + 1))
+    for sign in (1, -1):
+        chosen, length = S_sign(x, y, W, a, sign), float(np.linalg.norm(D_sign(x, y, sign)))
+        if not chosen.any() or length == 0:
+            return None
+        growth = sphere_flow(x, y, W[chosen], a[chosen], [ALIGNMENTS / length]).log_growth[0]
+        sizes = norms(W[chosen]) * np.exp(growth - growth.max())
+        w, out = interpolating_neuron(x, y, sign)
+        theta[chosen] = np.outer(sizes / np.linalg.norm(sizes), np.append(w, out))
+    return theta
 
 
 def aligned_mass(x: Floats, y: Floats, W: Floats, a: Floats, sign: int) -> float:
@@ -121,6 +139,44 @@ def linear_norm(x: Floats, y: Floats) -> float:
     """
     v = np.linalg.lstsq(x, y, rcond=None)[0]  # (d,)
     return 2.0 * float(np.linalg.norm(v)) if np.allclose(x @ v, y) else float("nan")
+
+
+def fact_1_lambda(
+    x: Floats, y: Floats, W: Floats, a: Floats, lambda_: float, epsilon: float
+) -> float:
+    """Return the `lambda*` of Fact 1 for initial weights `W (m, d)`, `a (m,)` of scale `lambda_`, times any scale.
+
+    The paper leaves it open. At the end of the stretch, `t = -(1 - eps) ln(lambda) / ||D||`, the labels fitted last
+    have `u = X / (1 + X / U)`, `X = c lambda^(2 eps)`, with `c lambda^2` the aligned mass: the network is `sqrt(2 u)`
+    away from the saddle, which is `lambda^(eps/5)` at lambda*. Balanced weights.
+    """
+    sign, top = _fitted_last(x, y)
+    mass = np.log(aligned_mass(x, y, W, a, sign)) - 2.0 * np.log(lambda_)
+
+    def excess(log: float) -> float:
+        grown = np.exp(mass + 2.0 * epsilon * log)
+        return float(np.log(2.0 * grown / (1.0 + grown / top)) / 2.0 - epsilon / 5.0 * log)
+
+    lowest = -10.0 * (1.0 + abs(mass)) / epsilon
+    return float(np.exp(brentq(excess, lowest, 0.0))) if excess(0.0) > 0 else 1.0
+
+
+def lemma_5_log_lambda(x: Floats, y: Floats, epsilon: float) -> float:
+    """Return `log10(lambda*)` of Lemma 5 on the way of the flow; lambda* itself is below the smallest float.
+
+    With the labels fitted first done, `||grad L||^2 / L = 4 ||D|| u / U` of those fitted last, at the distance
+    `sqrt(2) (sqrt(U) - sqrt(u))` from the limit. So the inequality holds from `u = U / 4` on, and `lambda^(eps/240)` is
+    that distance, `sqrt(U / 2)`, at lambda*.
+    """
+    _, top = _fitted_last(x, y)
+    return min(0.0, 240.0 / epsilon * float(np.log10(top / 2.0)) / 2.0)
+
+
+def _fitted_last(x: Floats, y: Floats) -> tuple[int, float]:
+    """Return the sign of the labels with the smaller `||D||`, and the sum U of squared norms that fits them."""
+    plus, minus = D_norms(x, y)
+    sign = -1 if plus > minus else 1
+    return sign, interpolating_neuron(x, y, sign)[1] ** 2
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,362 @@
+"""Statements of the paper without a figure: the limit and the scale, Assumption 3, and lemmas along the way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .fig3 import gradient_norm
+from .orthogonal import CONFIGS as ORTHOGONAL
+from .orthogonal import read_setting
+from .states import LOSS_FACTOR, NAN, NetworkState, clock, loss_curve, state_at
+from .theory.alignment import D_norms
+from .theory.growth import intermediate_saddle, limit_of_flow, minimum_norm_value
+from .theory.phases import largest_epsilon
+
+SCALES = {1e-9: 37000, 1e-7: 32000, 1e-5: 27000, 1e-3: 23000, 1e-1: 18000}
+"""Scale of the initial weights of two orthogonal points -> iterations, until rounding stops the loss."""
+FITTED = 1e-6
+"""The loss counts as 0 below this share of the first."""
+DONE = 0.01
+"""Labels count as fitted at this share of the loss, as in Figure 1."""
+FLOOR = 1e-4
+"""Losses below this share of the first are the end of training, not a saddle, as in Figure 5."""
+MINIMAL = 1e-3
+"""How near to the least norm the limit has to be, as in Figure 2."""
+SAME = 1.0
+"""Angle in degrees up to which neurons point in one direction."""
+
+
+def role(scale: float) -> str:
+    """Return the role of the run of a scale."""
+    return f"scale {scale:g}"
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Measure the limits of two orthogonal points from all scales, the orthonormal runs, and the flow.
+
+    `distances` (4,) are those of the limits from the larger scales to the limit from the least; `to_theory` is the
+    distance of the latter from the limit that Lemma 12 gives, over its norm.
+    """
+    small = [runs[role(scale)] for scale in SCALES]
+    limits = [parameters(state_at(run, run.iterations)) for run in small]
+    theory = limit_of_flow(*arrays(runs[role(1e-9)]))
+    return kit.Evidence(
+        curves=dict(zip(SCALES, map(loss_curve, small), strict=True)),
+        ends=dict(zip(SCALES, map(end_of, small), strict=True)),
+        distances=np.array([np.linalg.norm(limit - limits[0]) for limit in limits[1:]]),
+        to_theory=float(np.linalg.norm(limits[0] - theory) / np.linalg.norm(theory))
+        if theory is not None
+        else NAN,
+        phases=others(runs[role(1e-9)]),
+        wide=along(runs["wide"]),
+        narrow=[along(runs[f"narrow {seed}"]) for seed in NARROW],
+        flow=along(runs["flow"]),
+        boundary=boundary(runs["flow"]),
+    )
+
+
+def parameters(state: NetworkState) -> kit.Floats:
+    """Return hidden and output weights side by side, (m, d + 1)."""
+    return np.column_stack([state.W, state.a])
+
+
+def arrays(run: kit.Run) -> tuple[kit.Floats, kit.Floats, kit.Floats, kit.Floats]:
+    """Return data and initial weights of a run."""
+    s = read_setting(run)
+    return s.x, s.y, s.W_0, s.a_0
+
+
+def end_of(run: kit.Run) -> kit.Evidence:
+    """Return whether the labels are `fitted`, and the final squared `norm` over the least of an interpolator."""
+    s, curve, last = read_setting(run), loss_curve(run), state_at(run, run.iterations)
+    return kit.Evidence(
+        fitted=bool(curve.losses[-1] < FITTED * curve.start),
+        norm=float(np.sum(parameters(last) ** 2) / minimum_norm_value(s.x, s.y)),
+        value=float(np.sum(parameters(last) ** 2)),
+    )
+
+
+def along(run: kit.Run) -> kit.Evidence:
+    """Follow a run over its k states: what Lemmas 1, 6 and 14 speak of.
+
+    `balance` is the largest `|a^2 - ||w||^2|` over the largest squared norm, `flipped` counts output weights that ever
+    change their sign, `awoken` the pairs of neuron and point that are active after they were not. `norms` (k,) are
+    squared norms over the least of an interpolator, `ratios` (k,) both sides of Eq. 31 (orthonormal inputs; NaN where
+    the loss is rounding), `groups` the directions of the neurons that can be seen in the end.
+    """
+    s, curve, end = read_setting(run), loss_curve(run), end_of(run)
+    iterations = clock(run, run.snapshot_iterations)
+    states = [state_at(run, int(i)) for i in iterations]
+    inactive = np.array([s.x @ state.W.T < 0 for state in states])  # (k, n, m)
+    awoken = (np.logical_or.accumulate(inactive) & ~inactive).any(axis=0)
+    members = np.array([s.S_plus, s.S_minus])
+    masses = np.array([(members @ state.norms**2).min() for state in states])
+    losses = np.array([curve.at(i) for i in iterations])
+    gradients = np.array([gradient_norm(state, s.x, s.y) for state in states])
+    bounds = 2.0 * LOSS_FACTOR * losses * masses / len(s.y)
+    known = (losses > 1e-9 * curve.start) & (bounds > 0)
+    ratios = np.divide(gradients**2, bounds, out=np.full(len(bounds), NAN), where=known)
+    last = states[-1]
+    return kit.Evidence(
+        setting=s,
+        end=end,
+        iterations=iterations,
+        norms=np.array([np.sum(parameters(state) ** 2) for state in states])
+        / minimum_norm_value(s.x, s.y),
+        ratios=ratios,
+        balance=max(float(np.abs(q.a**2 - q.norms**2).max()) for q in states)
+        / float(last.norms.max() ** 2),
+        flipped=int(np.any([q.signs != states[0].signs for q in states], axis=0).sum()),
+        awoken=int(awoken.sum()),
+        groups=kit.cluster_directions(last.W, signs=last.a, angle_tolerance=SAME).count,
+    )
+
+
+def others(run: kit.Run) -> kit.Evidence:
+    """Return the largest norms of other neurons over the bounds of Lemmas 3 (iii) and 4 (iv), NaN if never fitted."""
+    s, curve = read_setting(run), loss_curve(run)
+    if not s.usable:
+        return kit.Evidence(second=NAN, third=NAN)
+    bound = float(np.linalg.norm(s.W_0, axis=1).max() / s.lambda_)
+    bound *= s.lambda_ ** largest_epsilon(s.x, s.y)
+    saddle = intermediate_saddle(s.x, s.y, LOSS_FACTOR).loss
+
+    def largest(level: float, members: kit.Bools) -> float:
+        time = curve.first_below(level)
+        return float(state_at(run, int(time)).norms[~members].max()) if np.isfinite(time) else NAN
+
+    return kit.Evidence(
+        second=largest(saddle * (1 + DONE), s.S_plus) / (2 * bound),
+        third=largest(saddle * DONE, s.S_plus | s.S_minus) / (3 * bound),
+    )
+
+
+def boundary(run: kit.Run) -> kit.Evidence:
+    """Return how many neurons of `S_{+,1}` are active on negative labels at the start, and at `t_{+1}` of Lemma 7.
+
+    Pairs of a neuron and a point: `count` at the start, `active` of them at the first recorded state after that time.
+    """
+    s = read_setting(run)
+    if not s.usable:
+        return kit.Evidence(count=0, active=NAN)
+    epsilon, faster = largest_epsilon(s.x, s.y), max(D_norms(s.x, s.y))
+    time = -epsilon * np.log(s.lambda_) / (LOSS_FACTOR * s.lr * faster)
+    iterations = clock(run, run.snapshot_iterations)
+    later = iterations[iterations >= time]
+    state = state_at(run, int(later[0] if later.size else iterations[-1]))
+    points = s.x[s.y < 0]
+    pairs = (points @ s.W_0.T > 0) & s.S_plus
+    return kit.Evidence(count=int(pairs.sum()), active=int((points @ state.W.T > 0)[pairs].sum()))
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    least, large = e.ends[1e-9], e.ends[1e-1]
+    plateaus = kit.find_plateaus(e.curves[1e-1].iterations, e.curves[1e-1].losses, floor=FLOOR)
+    all_fitted = all(end.fitted for end in e.ends.values())
+    violated = all(not min(n.setting.S_plus.sum(), n.setting.S_minus.sum()) for n in e.narrow)
+    narrow = violated and abs(e.wide.end.norm - 1) <= MINIMAL
+    narrow_fitted = all(n.end.fitted for n in e.narrow)
+    D = sum(float(np.linalg.norm(D)) for D in (e.wide.setting.D_plus, e.wide.setting.D_minus))
+    least_value = 2 * len(e.wide.setting.y) * D
+    return [
+        kit.claim(
+            "limit",
+            "The limit does not depend on the scale as the scale goes to 0 (distances from the limit at the scale "
+            "1e-9: the largest ratio of one to that at a scale a hundred times as large)",
+            "Theorem 1",
+            kit.less_than(1),
+            kit.given(all_fitted, (e.distances[:-1] / e.distances[1:]).max()),
+        ),
+        kit.claim(
+            "limit-theory",
+            r"At the scale 1e-9 the limit is the $\theta^*$ of Lemma 12, with the norm of every neuron (distance over "
+            r"$\|\theta^*\|$)",
+            "Proof of Lemma 12; limit of small steps",
+            kit.at_most(1e-3),
+            kit.given(least.fitted, e.to_theory),
+        ),
+        kit.claim(
+            "larger-norm",
+            r"From a larger scale, 0.1, parameters converge to minimal norm too ($\|\theta\|^2$ over the least)",
+            "Section 3.2, Scale of initialisation",
+            kit.around(1),
+            kit.given(large.fitted, large.norm),
+        ),
+        kit.claim(
+            "larger-saddle",
+            "From the scale 0.1 there is no intermediate saddle (plateaus of the loss)",
+            "Section 3.2, Scale of initialisation",
+            kit.exactly(0),
+            kit.given(large.fitted, len(plateaus)),
+        ),
+        kit.claim(
+            "proposition-1",
+            r"For eight orthonormal inputs the limit has the least norm (final $\|\theta\|^2$)",
+            r"Theorem 1, Proposition 1: 2 n (||D+|| + ||D-||)",
+            kit.near(least_value, MINIMAL * least_value),
+            e.wide.end.value,
+        ),
+        kit.claim(
+            "narrow-loss",
+            "Without Assumption 3 (16 neurons) the loss still converges to 0 (networks of two)",
+            "Section 3.2, The overparameterisation regime",
+            kit.exactly(2),
+            kit.given(violated, sum(n.end.fitted for n in e.narrow)),
+        ),
+        kit.claim(
+            "narrow-norm",
+            "Without Assumption 3 the norm is not minimal, as it is with it (least of two final squared norms over the "
+            "least of an interpolator)",
+            "Section 3.2, The overparameterisation regime",
+            kit.more_than(1 + MINIMAL),
+            kit.given(narrow and narrow_fitted, min(n.end.norm for n in e.narrow)),
+        ),
+        kit.claim(
+            "narrow-groups",
+            "Without Assumption 3 the function has more than two kinks (fewest directions of neurons, of two networks)",
+            "Section 3.2, The overparameterisation regime",
+            kit.more_than(2),
+            kit.given(narrow and narrow_fitted, min(n.groups for n in e.narrow)),
+        ),
+        kit.claim(
+            "lemma-1",
+            "Along the flow $a_j^2 - \\|w_j\\|^2$ is conserved (largest value over the largest squared norm)",
+            "Lemma 1",
+            kit.at_most(1e-8),
+            kit.given(e.flow.end.fitted, e.flow.balance),
+        ),
+        kit.claim(
+            "lemma-1-signs",
+            "Along the flow output weights keep their signs (those that do not)",
+            "Lemma 1",
+            kit.exactly(0),
+            kit.given(e.flow.end.fitted, e.flow.flipped),
+        ),
+        kit.claim(
+            "lemma-6",
+            "A neuron that is not active on a point never becomes so (pairs that do, eight inputs and two)",
+            "Lemma 6",
+            kit.exactly(0),
+            kit.given(e.wide.end.fitted and e.flow.end.fitted, e.wide.awoken + e.flow.awoken),
+        ),
+        kit.claim(
+            "lemma-7",
+            "Neurons of S+,1 are no longer active on negative labels at the time of Lemma 7 (pairs that still are, of "
+            f"{e.boundary.count} at the start)",
+            "Lemma 7 (iii)",
+            kit.exactly(0),
+            kit.given(e.flow.end.fitted and e.boundary.count > 0, e.boundary.active),
+        ),
+        kit.claim(
+            "lemma-14",
+            r"$\|\nabla L\|^2 \ge 2 L \min(u_-, u_+)/n$ in every state, eight orthonormal inputs (least ratio)",
+            "Lemma 14, Eq. 31",
+            kit.at_least(1),
+            kit.given(e.wide.end.fitted, np.nanmin([*e.wide.ratios, np.inf])),
+        ),
+        kit.claim(
+            "lemma-3-iii",
+            "When positive labels are fitted, neurons outside S+,1 are small (largest norm over its bound, scale 1e-9)",
+            "Lemma 3 (iii): 2 c lambda^eps",
+            kit.at_most(1),
+            e.phases.second,
+        ),
+        kit.claim(
+            "lemma-4-iv",
+            "When negative labels are fitted too, neurons outside S+,1 and S-,1 are small (the same)",
+            "Lemma 4 (iv): 3 c lambda^eps",
+            kit.at_most(1),
+            e.phases.third,
+        ),
+    ]
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return the distances of the limits, the stays at the saddle and the norms without Assumption 3."""
+    at = {
+        scale: int(np.sum(np.abs(curve.losses - 0.5) < 5e-3)) for scale, curve in e.curves.items()
+    }
+    larger = [scale for scale in SCALES if scale != 1e-9]
+    return {
+        **{
+            f"distance of the limit at the scale {scale:g} from that at 1e-9": float(distance)
+            for scale, distance in zip(larger, e.distances, strict=True)
+        },
+        **{
+            f"iterations within 1 % of the intermediate saddle's loss, scale {scale:g}": at[scale]
+            for scale in (1e-7, 1e-1)
+        },
+        **{
+            f"norm without Assumption 3 over the least, seed {seed}": n.end.norm
+            for seed, n in zip(NARROW, e.narrow, strict=True)
+        },
+        "distance of the limit at the scale 1e-9 from theta*, over its norm": e.to_theory,
+        "norm at the scale 0.1 over the least": e.ends[1e-1].norm,
+    }
+
+
+def draw(e: kit.Evidence) -> kit.Drawing:
+    figure, axes = kit.new_figure(2, 2, aspect=0.78, extra_height=0.2)
+    losses, limits, norms, ratios = axes
+    for (scale, curve), color in zip(e.curves.items(), kit.SERIES, strict=False):
+        x, y = kit.decimate(curve.iterations, curve.losses)
+        losses.plot(x, y, color=color, lw=1.1, label=f"scale {scale:g}")
+    kit.set_time_axis(losses, [0.0, max(SCALES.values())], label="iteration")
+    losses.set(ylim=(-0.03, 1.12), ylabel=r"training loss $L(\theta^t)$")
+    losses.legend(frameon=False, fontsize=kit.SMALL)
+    scales = [scale for scale in SCALES if scale != 1e-9]
+    limits.loglog(scales, e.distances, kit.MARKER, color=kit.PALETTE.measured)
+    limits.set(xlabel="scale of the initial weights", ylabel="distance from the limit at 1e-9")
+    runs = [
+        ("400 neurons", e.wide),
+        *((f"16, seed {s}", n) for s, n in zip(NARROW, e.narrow, strict=True)),
+    ]
+    for (name, run), color in zip(runs, kit.SERIES, strict=False):
+        norms.plot(run.iterations, run.norms, color=color, lw=1.1, label=name)
+    norms.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    kit.set_time_axis(norms, [0.0, float(e.wide.iterations[-1])], label="iteration")
+    norms.set_ylabel(r"$\Vert\theta\Vert^2$ over the least")
+    norms.legend(frameon=False, fontsize=kit.SMALL)
+    ratios.plot(e.wide.iterations, e.wide.ratios, color=kit.PALETTE.measured, lw=1.1)
+    ratios.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    ratios.set_yscale("log")
+    kit.set_time_axis(ratios, [0.0, float(e.wide.iterations[-1])], label="iteration")
+    ratios.set_ylabel("both sides of Eq. 31, ratio")
+    kit.panel_labels(axes, "Loss, two points", "Limits", "Norm, eight points", "Lemma 14")
+    return figure
+
+
+NARROW = (0, 2)
+"""Seeds of networks of 16 neurons for which both sets of Assumption 3 are empty: the first two."""
+
+
+def _of_scale(scale: float, iterations: int) -> kit.Wanted:
+    changes = (
+        "dtype=float64",
+        f"initialization.scale={scale!r}",
+        f"optimizer.iterations={iterations}",
+    )
+    return kit.Wanted(ORTHOGONAL["orthogonal"], changes)
+
+
+ORTHONORMAL = "boursier2022/orthonormal.yaml"
+FIGURE = kit.Figure(
+    id="boursier2022-statements",
+    caption=(
+        "(a) Loss of two orthogonal points from several scales of the initial weights. (b) Distance of the limits from "
+        "the limit at the least scale. (c) Squared norm over the least of an interpolator of eight orthonormal points, "
+        "with Assumption 3 (400 neurons) and without it (16). (d) The squared gradient over the bound of Lemma 14, "
+        "in every recorded state of the 400 neurons."
+    ),
+    configs={
+        **{role(scale): _of_scale(scale, iterations) for scale, iterations in SCALES.items()},
+        "flow": "boursier2022/orthogonal_flow.yaml",
+        "wide": ORTHONORMAL,
+        **{
+            f"narrow {seed}": kit.Wanted(ORTHONORMAL, ("architecture.width=16", f"seed={seed}"))
+            for seed in NARROW
+        },
+    },
+)
