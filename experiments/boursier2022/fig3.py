@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, read_setting
+from .orthogonal import CONFIGS, NULLS, PASSES, VARIANTS, assumption_claim, read_setting
 from .states import (
     LOSS_FACTOR,
     NAN,
@@ -281,10 +281,15 @@ FIGURE = kit.Figure(
     variants=VARIANTS,
     nulls=NULLS,
     passes={
+        **PASSES,
+        "lazy": {
+            "rate zero-loss": "From a large scale the loss falls exponentially from the start.",
+            "lemma-14": "It is an inequality for all balanced networks that stay active on their points.",
+        },
         "linear": {
             "first-flat": "The saddle at 0 and the slow escape from it are every homogeneous network's.",
             "lemma-14": "Neurons of a linear network hear every point, which only adds to the gradient.",
             "rate zero-loss": "Orthogonal points are fitted by a linear function too; its neurons are active on both.",
-        }
+        },
     },
 )

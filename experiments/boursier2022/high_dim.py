@@ -37,6 +37,14 @@ GROWN = 90000
 """When the second cluster has grown and the loss is near 0; not in the paper."""
 FITTED = 0.01
 """The share of the first loss that counts as 0: the width of the line in Figure 7."""
+PASSES = {
+    "shuffled": {
+        "*": "Other labels of the same points are fitted by the same phases at other times."
+    },
+    "larger": {"*": "The scale 1e-18 is as small: all times change by a twentieth."},
+    "smaller": {"*": "The scale 1e-22 is as small: all times change by a twentieth."},
+}
+"""Why claims hold under other labels and scales."""
 SAME = 10.0
 """Angle in degrees within which directions are the same to the eye."""
 VISIBLE = 0.05
@@ -218,10 +226,11 @@ FIGURE_6 = kit.Figure(
     seed_configs=SEED_CONFIGS,
     variants=VARIANTS,
     passes={
+        **PASSES,
         "linear": {
             "two-directions": "A linear network aligns with a line, by sign: two directions too, but both grow at once.",
             "alignment-* first-direction": "The small start, and the line that neurons keep, are a linear one's.",
-        }
+        },
     },
 )
 
@@ -366,9 +375,10 @@ FIGURE_7 = kit.Figure(
     seed_configs=SEED_CONFIGS,
     variants=VARIANTS,
     passes={
+        **PASSES,
         "linear": {
             "zero-loss": "There are fewer points than dimensions: a linear function fits them too."
-        }
+        },
     },
 )
 

@@ -30,6 +30,14 @@ CONFIGS = {"orthogonal": "boursier2022/orthogonal.yaml"}
 VARIANTS = on_flow("orthogonal", "boursier2022/orthogonal_flow.yaml")
 NULLS = {"lazy": ("initialization.scale=3.0",)}
 """A scale at which the networks fit the data too, but neither align first nor pass saddles."""
+PASSES = {
+    "shuffled": {
+        "*": "Two labels have two orders, and the seed's is the one that they have already."
+    },
+    "larger": {"*": "The scale 1e-4 is small too: the same phases follow one another, sooner."},
+    "smaller": {"*": "From a smaller scale the same phases follow one another, later."},
+}
+"""Why claims about two points hold under other labels and scales."""
 
 
 def read_setting(run: kit.Run) -> kit.Evidence:
@@ -264,9 +272,11 @@ FIGURE = kit.Figure(
     variants=VARIANTS,
     nulls=NULLS,
     passes={
+        **PASSES,
+        "lazy": {"*-fitted": "From a large scale the labels are fitted as well."},
         "linear": {
             "initial-norms": "The start is the same, and what grows from it as large.",
             "positive-fitted both-fitted": "Two orthogonal points are fitted by a linear function too, and faster.",
-        }
+        },
     },
 )

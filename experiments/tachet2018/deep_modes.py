@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from dynamics_cli import kit
 
-from .theory.deep_mode import deep_logit
+from .theory.deep_mode import deep_logit, even_start
 from .trained import (
     ModeCurve,
     confidence,
@@ -64,8 +64,15 @@ class DeepCurve(ModeCurve):
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
-    """Compare all modes of the runs with Eq. 5."""
-    return kit.Evidence(curves=[_curve(run, label) for run in runs.values() for label in (1, -1)])
+    """Compare all modes of the runs with Eq. 5.
+
+    `even` (2,) are the initial logits, for norms 1 and 2, from which both depths take the same time to P = 0.99.
+    """
+    curves = [_curve(run, label) for run in runs.values() for label in (1, -1)]
+    depths = curves[0].depth, curves[-1].depth
+    return kit.Evidence(
+        curves=curves, even=[even_start(1 - LEVELS[1], depths, norm) for norm in (1.0, 2.0)]
+    )
 
 
 def _curve(run: kit.Run, label: int) -> DeepCurve:
@@ -147,15 +154,33 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
             kit.less_than(1),
             sooner[1],
         ),
-        kit.claim(
-            "deeper-early",
-            "The deeper the network, the faster from early on (ratio of the times to P = 0.9, "
-            "the larger of both norms)",
+        kit.theory(
+            "deeper-small",
+            f"The deeper the network, the faster from any initial logit (largest u0 below which N = {M} takes longer "
+            f"to P = 0.99 than N = {N}, by Eq. 5; the larger of both norms')",
             source,
-            kit.less_than(1),
-            sooner[0],
+            kit.exactly(0),
+            max(e.even),
         ),
     ]
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return below which initial logit the deeper network is the slower one, and the ratio of the times to P = 0.9."""
+    pairs = zip(e.curves[:2], e.curves[2:], strict=True)
+    early = max(float(deep.reached[0] / shallow.reached[0]) for shallow, deep in pairs)
+    ahead = [overtaking(a, b)[1] for a, b in zip(e.curves[:2], e.curves[2:], strict=True)]
+    return {
+        **{
+            f"initial logit below which the deeper network takes longer to P = 0.99, norm {norm}": u0
+            for norm, u0 in zip((1, 2), e.even, strict=True)
+        },
+        "time to P = 0.9 of the deeper network over the other's, the larger of both norms'": early,
+        **{
+            f"confidence at which the deeper network gets ahead, norm {norm}": P
+            for norm, P in zip((1, 2), ahead, strict=True)
+        },
+    }
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:

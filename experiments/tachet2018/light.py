@@ -52,6 +52,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         return accuracy(trained(data.x_test), data.y_test)
 
     return kit.Evidence(
+        brightness=brightness_accuracy(lit, plain),
         substitute=digits is not None,
         classes=("cats", "dogs")
         if digits is None
@@ -63,6 +64,20 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
             "control": tested(control.network(-1), plain),
         },
     )
+
+
+def brightness_accuracy(lit: Samples, plain: Samples) -> float:
+    """Return the accuracy on untouched test images of a threshold on their mean brightness alone.
+
+    The threshold is half-way between the mean brightness of both classes in the lit training set, of which the first,
+    labelled 1, is dark.
+    """
+    assert plain.x_test is not None
+    assert plain.y_test is not None
+    mean = lit.x.reshape(len(lit.y), -1).mean(axis=1)
+    threshold = (mean[lit.y > 0].mean() + mean[lit.y < 0].mean()) / 2
+    dark = plain.x_test.reshape(len(plain.y_test), -1).mean(axis=1) < threshold
+    return float(np.mean(dark == (plain.y_test > 0)))
 
 
 def wanted(config: str, *overrides: str) -> dict[str, kit.Wanted]:
@@ -93,13 +108,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             HUNDRED,
             test.both,
         ),
-        kit.claim(
-            "printed",
-            "Accuracy on the untouched test set is 43.2 %",
-            where,
-            kit.around(0.432),
-            real.both,
-        ),
+        printed_claim(where, real.both, e.brightness),
         kit.claim(
             "fails",
             "The network utterly fails on the untouched test set (share kept there of the gain over "
@@ -118,6 +127,30 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         ),
     ]
     return [claim for claim in made if not (claim.id == "printed" and e.substitute)]
+
+
+def printed_claim(where: str, accuracy: float, brightness: float) -> kit.Claim:
+    """Return the printed accuracy; undecided where the brightness of the images alone gives another one."""
+    made = kit.claim(
+        "printed",
+        "Accuracy on the untouched test set is 43.2 %",
+        where,
+        kit.around(0.432),
+        accuracy,
+    )
+    if kit.around(0.432).holds(brightness):
+        return made
+    return kit.undecided(
+        made,
+        "A network that has only learnt the light classifies by brightness, and which accuracy that gives is a property "
+        f"of the images: a threshold on the mean brightness gets {100 * brightness:.1f} % of those at hand, not of the "
+        "25 000 of the paper.",
+    )
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return what the mean brightness alone gives on the untouched test images."""
+    return {"accuracy of a threshold on the mean brightness, untouched images": e.brightness}
 
 
 def table(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:

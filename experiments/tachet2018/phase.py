@@ -22,7 +22,9 @@ from .trained import (
     layers,
     mode_curve,
     ode_drift,
+    one_point,
     outputs,
+    reached,
     sigmoidal,
     step,
     times,
@@ -62,7 +64,22 @@ def configs(*changes: str) -> dict[str, kit.Wanted]:
 def diagram(runs: kit.Runs) -> kit.Evidence:
     """Train the grid of the run `phase` and compare the curves with their closed forms."""
     curves = [mode_curve(runs[name], label) for name in STARTS for label in (1, -1)]
-    return kit.Evidence(grid=train_grid(runs["phase"]), curves=curves, step=step(runs["c = 0"]))
+    gaps = [gap(runs[name], label) for name in STARTS if name != "c = 0" for label in (1, -1)]
+    return kit.Evidence(
+        grid=train_grid(runs["phase"]), curves=curves, gaps=gaps, step=step(runs["c = 0"])
+    )
+
+
+def gap(run: kit.Run, label: int) -> kit.Floats:
+    """Return how far a trained mode is from the asymptote of its hyperbola, at the start and in the end (2,).
+
+    This is `|y - ||x|| |z|| / (y + ||x|| |z|)`, 1 on an axis and 0 on the asymptote.
+    """
+    x, norm, _ = one_point(run, label)
+    hidden, output = layers(run)
+    neuron = 0 if label == 1 else -1
+    y, z = hidden[:, neuron] @ x, norm * np.abs(output[:, 0, neuron])
+    return np.abs(y - z)[[0, -1]] / (y + z)[[0, -1]]
 
 
 def train_grid(run: kit.Run) -> kit.Evidence:
@@ -138,6 +155,7 @@ def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
         axes.plot(line, -upper, **look)
         axes.plot(right, line, **look)
         axes.plot(-right, line, **look)
+    _draw_flow(axes, grid.norm)
     for slope in (1, -1):
         axes.plot(line, slope * grid.norm * line, color=kit.PALETTE.theory, lw=0.9)
     for k, name in enumerate(CASES):
@@ -156,6 +174,24 @@ def _draw_grid(axes: Axes, grid: kit.Evidence) -> list[Patch]:
     )
     names = {1: "solved", 0: "frozen", 3: "neuron dies"}
     return [Patch(color=COLORS[k], label=label) for k, label in names.items()]
+
+
+def _draw_flow(axes: Axes, norm: float) -> None:
+    """Draw arrows along the flow where the neuron is active: `(z', y')` is along `(y, ||x||^2 z)`."""
+    z, y = np.meshgrid(np.linspace(-0.86, 0.86, 7), np.linspace(0.14, 0.86, 4))
+    along = np.array([y, norm**2 * z])
+    along /= np.hypot(*along)
+    axes.quiver(
+        z,
+        y,
+        *along,
+        color=kit.PALETTE.muted,
+        pivot="mid",
+        scale=16,
+        width=0.008,
+        headwidth=4.5,
+        zorder=2,
+    )
 
 
 ODE_STARTS = (
@@ -228,6 +264,14 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
             np.max(late[1::2] / late[::2]),
         ),
         kit.claim(
+            "c-fades",
+            r"The effect of c fades: points come closer to the asymptote $y = \|x\| z$ (largest ratio of the gap "
+            r"$|y - \|x\| z| / (y + \|x\| z)$ in the end to that at the start)",
+            "Section 3.2, Interpretation",
+            kit.less_than(1),
+            if_learnt(reached(curves), max(late / early for early, late in e.diagram.gaps)),
+        ),
+        kit.claim(
             "regions",
             "Trained networks end as the diagram says (cells that do not, more than one cell from a "
             "boundary)",
@@ -283,6 +327,15 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
+def numbers_fig2(e: kit.Evidence) -> dict[str, float]:
+    """Return the largest gap to the asymptote at the start, and what is left of it."""
+    early, late = max(e.diagram.gaps, key=lambda gaps: gaps[1] / gaps[0])
+    return {
+        "gap to the asymptote at the start, of the mode that keeps most of it": early,
+        "the same in the end": late,
+    }
+
+
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     figure, axes = draw_diagram(
         e.diagram, ("Phase diagram", "Preactivation", "Confidence"), label="$P_t$"
@@ -296,8 +349,8 @@ FIGURE_2 = kit.Figure(
     id="tachet2018-fig2",
     caption=(
         "Left: what became of networks trained from each (z0, y0), ||x|| = 0.7, with hyperbolas, asymptotes of slope "
-        "±||x|| and the trained paths of the three cases. Right: y and the confidence for several c and ||x||, closed "
-        "form (lines) and trained networks (dots)."
+        "±||x||, arrows along the flow where the neuron is active, and the trained paths of the three cases. Right: y "
+        "and the confidence for several c and ||x||, closed form (lines) and trained networks (dots)."
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs()},
 )

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from dynamics_cli import kit
 
-from .theory.shared_neuron import confidences, hyperboloid, mirrored, separatrix, shared_neuron
+from .theory.shared_neuron import (
+    between,
+    confidences,
+    hyperboloid,
+    mirrored,
+    separatrix,
+    shared_neuron,
+    stationary,
+)
 from .trained import draw_trained, if_learnt, sigmoidal, step, train_together, trained_handle
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
@@ -174,6 +182,12 @@ CAPTION_STARTS = np.array([[0.1, 0.1, 0.1], [0.2, 0.9, 0.2], [1.0, 0.0, -1.1]])
 END = 50.0
 ZERO = 1e-3
 """Distance from 0 within which a weight has reached it: it stops within a step, here of 1e-3 times its gradient."""
+STARTS_COLORS = (kit.SERIES[0], kit.SERIES[3], kit.SERIES[1])
+"""Of the three starts, none of which is the green or the yellow of the winners."""
+NORMS = (1.0, 2.0)
+"""Of both points, for the limit of Theorem 3.4."""
+CONE = np.array([0.1, 0.1, 0.1 * np.sqrt(2.0)])
+"""A start with c = 0."""
 SHOWN = 20.0
 """Time that the right panel shows."""
 
@@ -207,7 +221,22 @@ def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
         attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
         three=follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
         winners=trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
+        **limits(),
     )
+
+
+def limits() -> dict[str, kit.Floats | float]:
+    """Return what Theorem 3.4 says beyond c = 1 and norms 1.
+
+    `nearest` (3,) is the state at which a neuron for points of the norms `NORMS`, on the curve between both outcomes,
+    comes nearest to the `limit` (3,) of the theorem, `cone` when beta reaches 0 from `CONE`.
+    """
+    start = between(0.3, 0.4, NORMS, UNTIL * 10)
+    limit = stationary(float(hyperboloid(*start, NORMS)), NORMS)
+    path = shared_neuron(np.linspace(0.0, UNTIL * 5, 3000), start, NORMS)[0]
+    nearest = path[np.argmin(np.linalg.norm(path - limit, axis=1))]
+    cone = shared_neuron(np.array([0.0, UNTIL]), CONE)[1][1]
+    return {"limit": limit, "nearest": nearest, "cone": float(cone)}
 
 
 def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
@@ -307,7 +336,31 @@ def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
             kit.at_most(0.01),
             float(np.linalg.norm(e.attracted.ode - e.curve[len(e.curve) // 2], axis=1).min()),
         ),
+        kit.theory(
+            "limit-norms",
+            r"For norms 1 and 2 the neuron between both outcomes goes to the limit of Theorem 3.4 ($\alpha$ there over "
+            "the theorem's, Eq. 4)",
+            "Theorem 3.4",
+            kit.near(1, 0.01),
+            float(e.nearest[0] / e.limit[0]),
+        ),
+        kit.theory(
+            "cone",
+            r"For c = 0 $\beta$ reaches 0, since $\beta' \le -\alpha_0/2$ (time, from $\alpha_0 = \beta_0$ = 0.1; Eq. 4)",
+            r"Theorem 3.4, A.8, c = 0: at most 2 beta0 / alpha0",
+            kit.at_most(2 * CONE[1] / CONE[0]),
+            e.cone,
+        ),
     ]
+
+
+def numbers_fig3(e: kit.Evidence) -> dict[str, float]:
+    """Return the limit of Theorem 3.4 for other norms, and when beta reaches 0 for c = 0."""
+    return {
+        "alpha and beta of the limit for norms 1 and 2": e.limit[0],
+        "alpha where the neuron is nearest to it": e.nearest[0],
+        "time at which beta is 0, from alpha0 = beta0 = 0.1 with c = 0": e.cone,
+    }
 
 
 def draw_fig3(e: kit.Evidence) -> kit.Drawing:
@@ -319,7 +372,7 @@ def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     sheet.plot(*e.curve[inside].T, color="black", lw=1.8, zorder=6)
     sheet.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
     starts, lines = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)"), []
-    for k, (path, color, start) in enumerate(zip(e.three, kit.SERIES, starts, strict=False)):
+    for k, (path, color, start) in enumerate(zip(e.three, STARTS_COLORS, starts, strict=True)):
         theories, trained = (
             [*states.T[:2], confidences(states)[0]] for states in (path.ode, path.trained)
         )

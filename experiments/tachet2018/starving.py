@@ -177,7 +177,18 @@ def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
         )
         for name, printed in (("D.2 printed (= Eq. 7)", True), ("D.2 likely meant", False))
     }
-    return evidence(runs, bounds, "positive", "negative")
+    measured = evidence(runs, bounds, "positive", "negative")
+    measured.terms = exponent_terms(0.01, 1e-4)
+    return measured
+
+
+def exponent_terms(lambda_: float, delta: float) -> tuple[float, float]:
+    """Return both terms of the exponent of Theorem D.2 (as its proof has it) at t*, from the start of Figure 6.
+
+    They are `lambda L` and `z* (beta0 - lambda alpha0)`, with z* integrated.
+    """
+    z_star = float(stopping_points(delta, (0.1, 0.1, 0.1), lambda_).z)
+    return lambda_ * float(required_logit(delta)), z_star * (0.1 - lambda_ * 0.1)
 
 
 def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
@@ -187,6 +198,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
         (cases.stop.rare > theorem_d2(*about, printed=printed) + 1e-12).sum()
         for printed in (True, False)
     ]
+    main, extra = e.terms
     below_0 = (negative.stop.rare > simple_bound(negative.delta, negative.lambda_) + 1e-12).sum()
     return [
         *claims_of_both(e),
@@ -235,7 +247,24 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
             kit.exactly(0),
             below_0,
         ),
+        kit.theory(
+            "limited",
+            r"The term of $\alpha_0$ and $\beta_0$ has a limited effect on the exponent (it over "
+            r"$\lambda \log((1-\delta)/\delta)$, $\lambda$ = 0.01, $\delta$ = 1e-4, the start of the figure)",
+            "Appendix D",
+            kit.less_than(1),
+            extra / main,
+        ),
     ]
+
+
+def numbers_fig6(e: kit.Evidence) -> dict[str, float]:
+    """Return both terms of the exponent."""
+    main, extra = e.terms
+    return {
+        "lambda log((1 - delta) / delta) for lambda = 0.01, delta = 1e-4": main,
+        "the term of alpha0 and beta0 there": extra,
+    }
 
 
 FIGURE_6 = kit.Figure(

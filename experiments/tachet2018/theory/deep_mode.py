@@ -12,10 +12,16 @@ samples drawn from the data set, where the class has the share p.
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import quad, solve_ivp
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from dynamics_cli.measures.arrays import Floats
+
+from .confidence_times import required_logit
+
+LEAST, LARGEST = 1e-8, 1.0
+"""Initial logits between which `even_start` looks."""
 
 
 def deep_logit(t: Floats, u0: float, depth: int, norm: float = 1.0, *, p: float = 1.0) -> Floats:
@@ -33,3 +39,27 @@ def deep_logit(t: Floats, u0: float, depth: int, norm: float = 1.0, *, p: float 
         field, (0.0, times[-1]), [np.log(u0)], t_eval=times, method="DOP853", rtol=1e-12, atol=1e-14
     )
     return np.asarray(np.exp(path.y[0]))
+
+
+def deep_time(delta: float, u0: float, depth: int, norm: float = 1.0, *, p: float = 1.0) -> float:
+    """Return when a mode of `depth` weights that starts at `u0` > 0 has the confidence `1 - delta` (Eq. 5 as an integral).
+
+    It is in the variable `ln u`, with the relative tolerance 1e-10.
+    """
+
+    def slowness(x: float) -> float:
+        return float(np.exp((2.0 / depth - 1.0) * x) / expit(-np.exp(x)))
+
+    ends = np.log(u0), np.log(required_logit(delta))
+    front = p * depth * norm ** (2.0 / depth)
+    return float(quad(slowness, *ends, epsabs=0.0, epsrel=1e-10, limit=200)[0]) / front
+
+
+def even_start(delta: float, depths: tuple[int, int], norm: float = 1.0) -> float:
+    """Return the initial logit from which both depths take the same time to `1 - delta`; below, the deeper takes longer."""
+
+    def lead(log: float) -> float:
+        shallow, deep = (deep_time(delta, float(np.exp(log)), depth, norm) for depth in depths)
+        return deep - shallow
+
+    return float(np.exp(brentq(lead, np.log(LEAST), np.log(LARGEST))))

@@ -6,9 +6,10 @@ On orthogonal points `x_1` of D_1 and `x_2` of D_2, with `alpha = w x_1`, `beta 
     alpha' = z / (1 + exp(z alpha)),   beta' = -z / (1 + exp(-z beta)),
     z' = alpha / (1 + exp(z alpha)) - beta / (1 + exp(-z beta))                                  (Eqs. 4, 24)
 
-for points of norm 1, as long as both are positive. Whichever reaches 0 stays there and drops out of z', by the ReLU;
-the other then is a mode of its own (see `modes`). Eqs. 4 and 24 count one sample of *each* class per unit of time;
-sampling at random with `p_k = 1/2` takes twice as long.
+for points of norm 1, as long as both are positive; for others alpha' is times `||x_1||^2` and beta' times `||x_2||^2`.
+Whichever reaches 0 stays there and drops out of z', by the ReLU; the other then is a mode of its own (see `modes`).
+Eqs. 4 and 24 count one sample of *each* class per unit of time; sampling at random with `p_k = 1/2` takes twice as
+long.
 
 On the hyperboloid `c > 0` Eq. 24 has one stationary point with both classes active, `z = 0` and `alpha = beta`.
 The curve C_c is its stable manifold: what starts there converges to the point, what starts on one side loses alpha,
@@ -27,20 +28,38 @@ from scipy.special import expit
 from dynamics_cli.measures.arrays import Bools, Floats
 
 RTOL, ATOL = 1e-12, 1e-14
+UNIT = (1.0, 1.0)
+"""Norms of both points where nothing else is said."""
 OFFSET = 1e-7
 """How far from the stationary point, relative to it, the branches of the separatrix start."""
 
 
-def field(_: float, state: Floats, active: Bools | tuple[bool, bool] = (True, True)) -> Floats:
+def field(
+    _: float,
+    state: Floats,
+    active: Bools | tuple[bool, bool] = (True, True),
+    norms: tuple[float, float] = UNIT,
+) -> Floats:
     """Return `(alpha', beta', z')` of Eq. 24 at `state (3,)`, of the classes that are `active` (2,)."""
     alpha, beta, z = state
     f1, f2 = np.array([expit(-z * alpha), expit(z * beta)]) * active
-    return np.array([z * f1, -z * f2, alpha * f1 - beta * f2])
+    return np.array([norms[0] ** 2 * z * f1, -(norms[1] ** 2) * z * f2, alpha * f1 - beta * f2])
 
 
-def hyperboloid(alpha: Floats | float, beta: Floats | float, z: Floats | float) -> Floats:
-    """Return `c = alpha^2 + beta^2 - z^2` (Theorem 3.4), conserved also after one is frozen."""
-    return np.asarray(alpha**2 + beta**2 - z**2)
+def hyperboloid(
+    alpha: Floats | float,
+    beta: Floats | float,
+    z: Floats | float,
+    norms: tuple[float, float] = UNIT,
+) -> Floats:
+    """Return `c = alpha^2/||x_1||^2 + beta^2/||x_2||^2 - z^2` (Theorem 3.4), conserved also after one is frozen."""
+    return np.asarray((alpha / norms[0]) ** 2 + (beta / norms[1]) ** 2 - z**2)
+
+
+def stationary(c: float, norms: tuple[float, float] = UNIT) -> Floats:
+    """Return the stationary point `(k, k, 0)` of the hyperboloid `c > 0` (Theorem 3.4)."""
+    k = np.sqrt(c / (norms[0] ** -2 + norms[1] ** -2))
+    return k * np.array([1.0, 1.0, 0.0])
 
 
 def confidences(states: Floats) -> Floats:
@@ -57,7 +76,9 @@ def mirrored(states: Floats) -> Floats:
     return np.asarray(states[:, [1, 0, 2]] * np.array([1.0, 1.0, -1.0]))
 
 
-def shared_neuron(t: Floats, start: Floats) -> tuple[Floats, Floats]:
+def shared_neuron(
+    t: Floats, start: Floats, norms: tuple[float, float] = UNIT
+) -> tuple[Floats, Floats]:
     """Follow the neuron from `start (3,)`, alpha, beta and z, with the ReLU, at ascending times `t (T,)`.
 
     Return its states (T, 3), and when alpha and beta reached 0 (2,): 0 where they were not positive at the start (they
@@ -76,7 +97,7 @@ def shared_neuron(t: Floats, start: Floats) -> tuple[Floats, Floats]:
             field,
             (now, t[-1]),
             state,
-            args=(np.isinf(zeros),),
+            args=(np.isinf(zeros), norms),
             events=[_zero_of(i) for i in alive],
             t_eval=t[t >= now],
             method="DOP853",
@@ -107,9 +128,9 @@ def separatrix(c: float, *, points: int = 200) -> Floats:
     tolerance 1e-12; the unstable direction contracts against the flow, so that errors of the start die out. The
     eigenvalues of Eq. 24 there solve `L^2 + q L = 1 / 2` with `q = c / 4`; the third one is 0.
     """
-    stationary = np.sqrt(c / 2.0) * np.array([1.0, 1.0, 0.0])
+    centre = stationary(c)
     stable = np.array([-0.5, 0.5, c / 8.0 + np.sqrt((c / 8.0) ** 2 + 0.5)])
-    start = stationary + OFFSET * np.linalg.norm(stationary) / np.linalg.norm(stable) * stable
+    start = centre + OFFSET * np.linalg.norm(centre) / np.linalg.norm(stable) * stable
     start[:2] *= np.sqrt(
         (c + start[2] ** 2) / (start[0] ** 2 + start[1] ** 2)
     )  # onto the hyperboloid exactly
@@ -130,4 +151,19 @@ def separatrix(c: float, *, points: int = 200) -> Floats:
     )
     upper = path.sol(np.linspace(0.0, path.t[-1], points + 1)[1:]).T
     upper[-1, 0] = 0.0
-    return np.concatenate([upper[::-1], stationary[None], mirrored(upper)])
+    return np.concatenate([upper[::-1], centre[None], mirrored(upper)])
+
+
+def between(alpha: float, beta: float, norms: tuple[float, float], until: float) -> Floats:
+    """Return the start `(alpha, beta, z)` whose neuron stays at the stationary point longest: on C_c, by bisection.
+
+    For a larger z beta reaches 0 by the time `until`, for a smaller one alpha does; z is found to rounding.
+    """
+    low, high = 0.0, 10.0
+    while True:
+        z = (low + high) / 2.0
+        start = np.array([alpha, beta, z])
+        if z in (low, high):
+            return start
+        zeros = shared_neuron(np.array([0.0, until]), start, norms)[1]
+        low, high = (low, z) if zeros[1] < zeros[0] else (z, high)
