@@ -309,6 +309,9 @@ PAPERS: dict[str, PaperEntry] = {
             "tachet2018-fig10": FigureEntry(
                 "Gradient starvation, bound without the initial values", 3, "starving"
             ),
+            "tachet2018-statements": FigureEntry(
+                "Independent modes, ratio of times, several points", 6, "statements"
+            ),
             "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 3, "starving"),
             "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "light"),
             "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 9, "light"),

@@ -470,7 +470,8 @@ def draw_fig9(e: kit.Evidence) -> kit.Drawing:
 FIGURE_9 = kit.Figure(
     id="tachet2018-fig9",
     caption=(
-        "Left: what became of networks trained under the hinge loss from each (z0, y0), ||x|| = 0.7. Right: the "
+        "Left: what became of networks trained under the hinge loss from each (z0, y0), ||x|| = 0.7, with arrows along "
+        "the flow. Right: the "
         "solutions of Eq. 27, which stop when the output reaches 1, and trained networks (dots)."
     ),
     configs={

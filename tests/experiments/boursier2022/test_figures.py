@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from dynamics_cli.reproduction.catalogue import load_figure
@@ -12,6 +13,7 @@ def test_fact_1_and_the_linear_interpolator_have_the_numbers_of_an_independent_d
     one, two = (load_figure(f"boursier2022-fig{k}") for k in (1, 2))
     fact = by_id(one.claims(evidence_of(one)))["fact-1"]
     assert (fact.measured, fact.expected) == (pytest.approx(0.711, abs=5e-4), "<= 0.672625")
+    assert fact.verdict == "premise not met"
     below = by_id(two.claims(evidence_of(two)))["below-linear"]
     assert (below.measured, below.expected) == (pytest.approx(1.3416, abs=5e-4), "< 2")
 
@@ -42,3 +44,12 @@ def test_the_flow_leaves_the_saddle_of_figure_4_with_the_seed_for_which_descent_
     evidence = evidence_of(figure, ("seed=0",))
     assert evidence.flipped == 0  # Lemma 1
     assert {one.verdict for one in figure.claims(evidence) if one.kind == "claim"} == {"reproduced"}
+
+
+def test_limits_and_norms_are_those_of_an_independent_program() -> None:
+    """Distances as they are printed there, to a tenth: the scale enters by its square root of the width."""
+    evidence = evidence_of("boursier2022-statements")
+    np.testing.assert_allclose(evidence.distances[:3], [1.1e-7, 1.1e-5, 1.1e-3], rtol=0.15)
+    assert evidence.ends[1e-1].norm == pytest.approx(1.0049, abs=1e-3)
+    assert evidence.to_theory < 1e-3
+    assert min(n.end.norm for n in evidence.narrow) > 1.1

@@ -3,9 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
+    fact_1_lambda,
     growth_loss,
     intermediate_saddle,
+    lemma_5_log_lambda,
+    limit_of_flow,
     logistic_growth,
+    minimum_norm_value,
     one_sign_saddle_loss,
 )
 from scipy.integrate import solve_ivp
@@ -97,3 +101,31 @@ def test_the_saddle_of_one_sign_is_the_best_of_many_networks_of_that_sign() -> N
     z = np.maximum(x @ np.stack([np.cos(angles), np.sin(angles)]), 0.0)
     best = nnls(z, y)[1] ** 2 / 5
     assert level - 1e-15 <= best <= level + 1e-5
+
+
+def test_lemma_5_needs_a_ball_in_which_a_quarter_of_the_norm_has_grown(two_points):
+    """By hand: U = 1/|x_1| = 0.894, so the radius is sqrt(U/2) = 0.6687, and lambda* = 0.6687^1920."""
+    log = lemma_5_log_lambda(*two_points, 0.125)
+    assert log == pytest.approx(1920 * np.log10(np.sqrt(0.5 / np.sqrt(1.25))))
+
+
+def test_at_lambda_star_the_logistic_growth_is_at_the_bound_of_fact_1(two_points):
+    """Neurons along D+ and -D- need no time to align, so that u_0 is the sum of their squared norms."""
+    x, y = two_points
+    epsilon, lambda_ = 0.125, 1e-7
+    D = np.array([D_plus(x, y), -D_minus(x, y)])
+    W = 5 * lambda_ * D / np.linalg.norm(D, axis=1)[:, None]
+    largest = fact_1_lambda(x, y, W, 5 * lambda_ * np.array([1.0, -1.0]), lambda_, epsilon)
+    time = -(1 - epsilon) * np.log(largest) / np.linalg.norm(D[1])
+    u = logistic_growth(np.array(time), (5 * largest) ** 2, x, y, -1)
+    assert np.sqrt(2 * u) == pytest.approx(largest ** (epsilon / 5), rel=1e-9)
+
+
+def test_the_limit_of_the_flow_interpolates_with_the_least_norm(two_points):
+    x, y = two_points
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=(40, 2))
+    theta = limit_of_flow(x, y, W, np.linalg.norm(W, axis=1) * rng.choice([1, -1], 40))
+    np.testing.assert_allclose(outputs(x, theta[:, :-1], theta[:, -1]), y, atol=1e-12)
+    assert np.sum(theta**2) == pytest.approx(minimum_norm_value(x, y))
+    assert limit_of_flow(x, y, W, np.linalg.norm(W, axis=1)) is None  # no neuron in S-,1

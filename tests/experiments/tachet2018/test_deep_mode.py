@@ -5,7 +5,11 @@ import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.confidence_times import (
     cross_entropy_time,
 )
-from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import deep_logit
+from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import (
+    deep_logit,
+    deep_time,
+    even_start,
+)
 from scipy.special import expi, expit, hyp1f1
 
 
@@ -38,3 +42,14 @@ def test_at_the_time_of_a5_the_confidence_is_reached(
 ) -> None:
     t = cross_entropy_time(delta, u0, norm, p=p)
     assert expit(-deep_logit(np.array([t]), u0, 2, norm, p=p)) == pytest.approx(delta, rel=1e-8)
+
+
+def test_below_a_small_initial_logit_the_deeper_network_is_the_slower_one() -> None:
+    """Times and initial logits as an independent program gives them."""
+    times = [deep_time(0.01, 0.001, depth) for depth in (2, 4, 8)]
+    np.testing.assert_allclose(times, [22.3, 35.4, 61.0], atol=0.05)
+    even = [even_start(0.01, (2, 4)), even_start(0.01, (2, 8)), even_start(0.01, (2, 4), 2.0)]
+    np.testing.assert_allclose(even, [0.0033, 0.0045, 0.0091], atol=5e-5)
+    assert deep_time(0.01, 0.05, 2, 2.0) == pytest.approx(
+        float(cross_entropy_time(0.01, 0.05, 2.0))
+    )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.fig5_gan import energy_distance
+from dynamics_cli._bundled.experiments.tachet2018.light import printed_claim
 from PIL import Image
 
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
@@ -63,6 +65,22 @@ def test_without_the_images_it_says_how_to_get_them(
     with pytest.raises(DataMissingError, match="dyn data add dogs-vs-cats") as told:
         reproduce("tachet2018-table2", out=tmp_path)
     assert told.value.exit_code == 4
+
+
+def test_the_energy_distance_is_that_of_two_points_and_rises_with_a_collapse() -> None:
+    one, two = np.zeros((1, 2)), np.array([[3.0, 4.0]])
+    assert energy_distance(one, two) == pytest.approx(10.0)
+    assert energy_distance(np.concatenate([one, two]), np.concatenate([one, two])) == 0.0
+    rng = np.random.default_rng(0)
+    modes = rng.choice([-1.0, 1.0], (500, 2))
+    spread, collapsed = modes + rng.normal(0, 0.3, (500, 2)), np.full((500, 2), 1.0)
+    assert energy_distance(spread, modes) < energy_distance(collapsed, modes)
+
+
+def test_a_brightness_that_gives_another_accuracy_leaves_the_printed_one_undecided() -> None:
+    assert printed_claim("Table 2", 0.5, 0.52).verdict == "undecided"
+    assert printed_claim("Table 2", 0.44, 0.43).verdict == "reproduced"
+    assert printed_claim("Table 2", 0.5, 0.43).verdict == "not reproduced"
 
 
 @pytest.mark.usefixtures("cats_and_dogs")

@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
+    between,
     confidences,
     hyperboloid,
     separatrix,
     shared_neuron,
+    stationary,
 )
 
 
@@ -40,3 +42,16 @@ def test_the_separatrix_separates_and_leads_to_the_saddle():
         z_up = np.array([0.0, 0.0, 1e-4])
         assert winner(point + z_up) == 1
         assert winner(point - z_up) == 2
+
+
+def test_other_norms_and_the_cone_are_as_theorem_3_4_says():
+    norms = (1.0, 2.0)
+    start = between(0.3, 0.4, norms, 100.0)
+    path, _ = shared_neuron(np.linspace(0, 40, 801), start, norms)
+    c = hyperboloid(*path.T, norms)
+    np.testing.assert_allclose(c, c[0], atol=1e-11)
+    nearest = np.linalg.norm(path - stationary(float(c[0]), norms), axis=1).min()
+    assert nearest < 1e-5
+    assert stationary(1.25, norms)[0] == pytest.approx(1.0)  # (1 + 1/4)^(-1/2) sqrt(c)
+    cone = np.array([0.1, 0.1, 0.1 * np.sqrt(2)])
+    assert shared_neuron(np.array([5.0]), cone)[1][1] == pytest.approx(1.246, abs=5e-4)

@@ -1,0 +1,305 @@
+"""Statements of the paper without a figure: Lemma 3.1, Corollary 3.3, A.4, A.7 and the rate of the logit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expi, expit
+
+from dynamics_cli import kit
+
+from .theory.confidence_times import cross_entropy_time
+from .theory.deep_mode import deep_logit
+from .trained import (
+    draw_trained,
+    if_learnt,
+    layers,
+    one_point,
+    outputs,
+    times,
+    trained_handle,
+)
+
+TWO_CLASSES = "tachet2018/two_classes.yaml"
+DELTAS = np.geomspace(1e-1, 1e-6, 60)
+SHOWN = (1e-2, 1e-4, 1e-6)
+"""Of the table of Corollary 3.3."""
+DELTA = 1e-2
+"""At which the trained networks of Corollary 3.3 are timed."""
+SHARE = 0.3
+"""Of class D_1, three points of ten."""
+POINTS = (1, 4, 16)
+"""Orthogonal points of a class (A.7)."""
+U0 = 0.04
+"""Initial logit of A.7 and of the rate of the logit."""
+LEVEL = 0.9
+"""Confidence that is timed for A.7."""
+SHOWN_UNTIL = 8.0
+"""Time that the panel of A.7 shows."""
+LOG_TIMES = np.linspace(2.0, 300.0, 150)
+"""Decimal logarithms of the times at which the logit is compared with log t."""
+
+
+def unequal() -> kit.Wanted:
+    """Return the run of two classes of unequal share, norms 1 and 2, logits 0.04 and 0.08 at the start."""
+    x = [[1.0, 0.0]] * 3 + [[0.0, 2.0]] * 7
+    changes = (
+        f"dataset.x={x}",
+        f"dataset.y={[1] * 3 + [-1] * 7}",
+        "optimizer.lr=5.0e-3",
+        "optimizer.iterations=20000",
+    )
+    return kit.Wanted(TWO_CLASSES, changes)
+
+
+def three() -> kit.Wanted:
+    """Return the run of three neurons of D_1, all balanced, and one of D_2."""
+    changes = (
+        "architecture.width=4",
+        "initialization.y=[[0.1, 0.2, 0.3], [0.4]]",
+        "initialization.z=[[0.1, 0.2, 0.3], [0.2]]",
+    )
+    return kit.Wanted(TWO_CLASSES, changes)
+
+
+def orthogonal(m: int) -> kit.Wanted:
+    """Return the run of m orthogonal unit vectors of one class, with `m y^2 = z^2`, summed over the batch."""
+    y = float(np.sqrt(U0 / np.sqrt(m)))
+    changes = (
+        f"dataset.x={np.eye(m).tolist()}",
+        f"dataset.y={[1] * m}",
+        "architecture.width=1",
+        f"initialization.y=[[{y!r}], []]",
+        f"initialization.z=[[{y * float(np.sqrt(m))!r}], []]",
+        "loss.reduction=sum",
+        "optimizer.iterations=8500",
+        "record.snapshots.interval=10",
+    )
+    return kit.Wanted(TWO_CLASSES, changes)
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Measure the networks of all statements, and evaluate Eq. 2.
+
+    `ratios` are those of Corollary 3.3 for `DELTAS` by A.5, `trained_ratio` the trained one for `DELTA`, `rates` the
+    logit over log t at `LOG_TIMES`.
+    """
+    modes = [_neuron(runs["unequal"], label) for label in (1, -1)]
+    (norm_1, p, u_1), (norm_2, q, u_2) = ((mode.norm, mode.p, mode.u[0]) for mode in modes)
+    first, second = (kit.crossing(mode.t, expit(mode.u), 1 - DELTA) for mode in modes)
+    times_1, times_2 = (
+        cross_entropy_time(np.append(DELTAS, SHOWN), u, norm, p=share)
+        for u, norm, share in ((u_1, norm_1, p), (u_2, norm_2, q))
+    )
+    ratios = times_2 / times_1
+    of_m = {m: _class_of(runs[f"m = {m}"]) for m in POINTS}
+    return kit.Evidence(
+        independent=independent(runs["independent"]),
+        limit=norm_1 / norm_2 * p / q,
+        ratios=ratios[: len(DELTAS)],
+        shown=ratios[len(DELTAS) :],
+        trained_ratio=second / first,
+        three=_sum_of(runs["three"]),
+        of_m=of_m,
+        reached={m: kit.crossing(one.t, one.P, LEVEL) for m, one in of_m.items()},
+        rates=np.array([logit_after(power) / (power * np.log(10)) for power in LOG_TIMES]),
+    )
+
+
+def independent(run: kit.Run) -> kit.Evidence:
+    """Follow a run of several neurons per class over all its K states.
+
+    `violations` counts the neurons, points and states with an activity that Lemma 3.1 rules out, and the output
+    weights that do not have the sign of their class; `active` (K, h) is the largest preactivation of each neuron on the
+    other class, `own` (K, h) the least on its own; `least` is the least confidence in the end.
+    """
+    data = run.dataset()
+    W, a = layers(run)
+    z = W @ data.x.T  # (K, h, n)
+    signs = np.sign(a[0, 0])
+    right = signs[:, None] * data.y > 0  # (h, n)
+    wrong = np.where(right, z <= 0, z > 0)
+    end = expit(data.y * outputs(run, data.x)[-1])
+    return kit.Evidence(
+        steps=np.asarray(run.snapshot_iterations),
+        own=np.where(right, z, np.inf).min(axis=2),
+        other=np.where(right, -np.inf, z).max(axis=2),
+        violations=int(wrong.sum()) + int((np.sign(a[:, 0]) != signs).sum()),
+        least=float(end.min()),
+        signs=signs,
+    )
+
+
+def _neuron(run: kit.Run, label: int) -> kit.Evidence:
+    x, norm, p = one_point(run, label)
+    return kit.Evidence(t=times(run), u=label * outputs(run, x[None])[:, 0], norm=norm, p=p)
+
+
+def _sum_of(run: kit.Run) -> kit.Evidence:
+    """Compare the logit of several neurons of D_1 with Eq. 14 for their sum."""
+    mode = _neuron(run, 1)
+    theory = deep_logit(mode.t, float(mode.u[0]), 2, mode.norm, p=mode.p)
+    return kit.Evidence(t=mode.t, u=mode.u, theory=theory)
+
+
+def _class_of(run: kit.Run) -> kit.Evidence:
+    """Return the confidence of a class of orthogonal points over time: the least of them."""
+    u = outputs(run, run.dataset().x).min(axis=1)
+    return kit.Evidence(t=times(run), u=u, P=expit(u))
+
+
+def logit_after(power: float) -> float:
+    """Return the logit at the time `10^power` by Eq. 2 with norm 1, solved in the logarithm of t: no power overflows."""
+
+    def late(u: float) -> float:
+        return float(np.log(np.log(u / U0) + expi(u) - expi(U0)) - np.log(2.0)) - power * np.log(10)
+
+    return float(brentq(late, U0 * (1 + 1e-9), 705.0))
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    three_reached = float(expit(e.three.u).max())
+    gains = {m: e.reached[1] / e.reached[m] / np.sqrt(m) for m in POINTS[1:]}
+    deviations = np.abs(e.shown / e.limit - 1)
+    return [
+        kit.claim(
+            "independent",
+            "Under H1-H3 neurons stay active on their own class alone and output weights keep their signs (violations "
+            f"in {e.independent.steps[-1]} steps of one sample, five neurons, seven points)",
+            "Lemma 3.1",
+            kit.exactly(0),
+            if_learnt(e.independent.least, e.independent.violations),
+        ),
+        kit.claim(
+            "corollary",
+            r"$t_2^*/t_1^* \approx (\|x_1\|/\|x_2\|)\, p/(1-p)$ (trained, p = 0.3, norms 1 and 2, $\delta$ = 0.01)",
+            "Corollary 3.3",
+            kit.around(e.limit),
+            e.trained_ratio,
+        ),
+        kit.claim(
+            "corollary-exact",
+            r"For $u_0 < |v_0|$ the ratio has the factor $1 - t_v/t^*$ (trained ratio over that of A.5)",
+            "A.5; limit of small steps",
+            kit.near(1, 5e-3),
+            e.trained_ratio / e.shown[0],
+        ),
+        kit.theory(
+            "corollary-limit",
+            r"The higher the required confidence, the nearer the ratio is (its deviation for $\delta$ = 1e-6 over that for "
+            "0.01, by A.5)",
+            "A.5",
+            kit.less_than(1),
+            deviations[-1] / deviations[0],
+        ),
+        kit.claim(
+            "several-neurons",
+            "With three balanced neurons the logit follows the equation of one (largest difference of confidences)",
+            "A.4; limit of small steps",
+            kit.at_most(1e-3),
+            if_learnt(three_reached, float(np.abs(expit(e.three.u) - expit(e.three.theory)).max())),
+        ),
+        *[
+            kit.claim(
+                f"orthogonal-{m}",
+                rf"A class of {m} orthogonal points, summed, learns $\sqrt{{m}}$ times as fast as one point (ratio of the "
+                r"times to P = 0.9, over $\sqrt{m}$)",
+                "A.7",
+                kit.near(1, 1e-3),
+                gain,
+            )
+            for m, gain in gains.items()
+        ],
+        kit.theory(
+            "log-t",
+            r"The logit grows as $\log t$ (their ratio at $t = 10^{300}$, by Eq. 2)",
+            "Section 5",
+            kit.around(1),
+            e.rates[-1],
+        ),
+        kit.theory(
+            "slower",
+            r"Convergence is slower than $2 \log t$ (largest ratio of the logit and $\log t$ from t = 100 on)",
+            "Section 3.2, Eq. 19",
+            kit.less_than(2),
+            e.rates.max(),
+        ),
+    ]
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return ratios, logits and rates that the notes quote."""
+    rates = dict(zip(LOG_TIMES, e.rates, strict=True))
+    return {
+        "limit of the ratio of Corollary 3.3": e.limit,
+        **{
+            f"ratio for delta = {delta:g}, by A.5": ratio
+            for delta, ratio in zip(SHOWN, e.shown, strict=True)
+        },
+        "trained ratio for delta = 0.01": e.trained_ratio,
+        "last logit of three neurons, trained": e.three.u[-1],
+        "the same by Eq. 14": e.three.theory[-1],
+        "logit over log t at t = 1e2": rates[2.0],
+        "logit over log t at t = 1e12": logit_after(12.0) / (12.0 * np.log(10)),
+        "logit over log t at t = 1e300": e.rates[-1],
+    }
+
+
+def draw(e: kit.Evidence) -> kit.Drawing:
+    figure, (modes, ratio, logits, rate) = kit.new_figure(2, 2, aspect=0.78, extra_height=0.2)
+    kept, other = e.independent.own, e.independent.other
+    for values, color, name in (
+        (kept, kit.PALETTE.measured, "own class, least"),
+        (other, kit.SERIES[1], "other class, largest"),
+    ):
+        lines = modes.plot(e.independent.steps, values, color=color, lw=0.9)
+        lines[0].set_label(name)
+    modes.axhline(0.0, color=kit.PALETTE.theory, lw=0.6)
+    kit.set_time_axis(modes, [0.0, float(e.independent.steps[-1])], label="step")
+    modes.set_ylabel("preactivation")
+    modes.legend(frameon=False, fontsize=kit.SMALL, loc="center right")
+    ratio.semilogx(DELTAS, e.ratios, color=kit.PALETTE.measured, lw=1.2)
+    ratio.axhline(e.limit, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    draw_trained(ratio, np.array([DELTA]), np.array([e.trained_ratio]), kit.PALETTE.measured)
+    ratio.invert_xaxis()
+    ratio.set(xlabel=r"$\delta$", ylabel=r"$t_2^*/t_1^*$")
+    handles: list[Any] = []
+    for (m, one), color in zip(e.of_m.items(), kit.SERIES, strict=False):
+        name = f"{m} orthogonal point{'s' * (m > 1)}"
+        theory = deep_logit(one.t, U0, 2, np.sqrt(m))
+        handles += logits.plot(one.t, theory, color=color, lw=1.1, label=name)
+        dots = np.searchsorted(one.t, np.linspace(0.5, SHOWN_UNTIL, 9))
+        dots = dots[dots < len(one.t)]
+        draw_trained(logits, one.t[dots], one.u[dots], color)
+    logits.legend(handles=[*handles, trained_handle()], frameon=False, fontsize=kit.SMALL)
+    logits.set(xlim=(0, SHOWN_UNTIL), xlabel="time $t$", ylabel="logit")
+    rate.plot(LOG_TIMES, e.rates, color=kit.PALETTE.measured, lw=1.2)
+    rate.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
+    rate.set(xlabel=r"$\log_{10} t$", ylabel=r"$u(t)\,/\,\log t$")
+    kit.panel_labels(
+        (modes, ratio, logits, rate),
+        "Independent modes",
+        "Ratio of times",
+        "Orthogonal points",
+        "Rate of the logit",
+    )
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="tachet2018-statements",
+    caption=(
+        "(a) Preactivations of five neurons along stochastic gradient descent: the least on the class of a neuron and "
+        "the largest on the other one, whose signs never change (Lemma 3.1). (b) Ratio of the times of both classes to "
+        "the confidence 1 - delta by A.5, trained (dot), and Corollary 3.3 (dashed). (c) Logit of a class of orthogonal "
+        "points over time by A.7 and of trained networks (dots). (d) The logit of Eq. 2 over log t."
+    ),
+    configs={
+        "independent": "tachet2018/independent.yaml",
+        "unequal": unequal(),
+        "three": three(),
+        **{f"m = {m}": orthogonal(m) for m in POINTS},
+    },
+)
