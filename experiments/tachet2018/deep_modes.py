@@ -226,6 +226,11 @@ def _figure(number: int, source: str, depths: tuple[int, int]) -> kit.Figure:
         ),
         configs={f"N = {depth}": _wanted(depth) for depth in depths},
         claims=lambda e: _claims(e, source),
+        passes={
+            "random_features": {
+                "sigmoidal": "The other weights in a row still multiply, which is enough for such a curve."
+            }
+        },
     )
 
 

@@ -353,6 +353,11 @@ FIGURE_2 = kit.Figure(
         "and the confidence for several c and ||x||, closed form (lines) and trained networks (dots)."
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs()},
+    passes={
+        "random_features": {
+            "case-2": "With y fixed above 0, z rises by itself from there and becomes positive."
+        }
+    },
 )
 
 

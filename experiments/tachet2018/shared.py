@@ -232,7 +232,8 @@ def limits() -> dict[str, kit.Floats | float]:
     comes nearest to the `limit` (3,) of the theorem, `cone` when beta reaches 0 from `CONE`.
     """
     start = between(0.3, 0.4, NORMS, UNTIL * 10)
-    limit = stationary(float(hyperboloid(*start, NORMS)), NORMS)
+    alpha, beta, z = start.tolist()
+    limit = stationary(float(hyperboloid(alpha, beta, z, NORMS)), NORMS)
     path = shared_neuron(np.linspace(0.0, UNTIL * 5, 3000), start, NORMS)[0]
     nearest = path[np.argmin(np.linalg.norm(path - limit, axis=1))]
     cone = shared_neuron(np.array([0.0, UNTIL]), CONE)[1][1]

@@ -154,7 +154,9 @@ def logit_after(power: float) -> float:
     """Return the logit at the time `10^power` by Eq. 2 with norm 1, solved in the logarithm of t: no power overflows."""
 
     def late(u: float) -> float:
-        return float(np.log(np.log(u / U0) + expi(u) - expi(U0)) - np.log(2.0)) - power * np.log(10)
+        return float(np.log(np.log(u / U0) + expi(u) - expi(U0)) - np.log(2.0)) - power * float(
+            np.log(10)
+        )
 
     return float(brentq(late, U0 * (1 + 1e-9), 705.0))
 
@@ -259,7 +261,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     modes.axhline(0.0, color=kit.PALETTE.theory, lw=0.6)
     kit.set_time_axis(modes, [0.0, float(e.independent.steps[-1])], label="step")
     modes.set_ylabel("preactivation")
-    modes.legend(frameon=False, fontsize=kit.SMALL, loc="center right")
+    low, high = modes.get_ylim()
+    modes.set_ylim(low, high + 0.35 * (high - low))  # room for the legend
+    modes.legend(frameon=False, fontsize=kit.SMALL, loc="upper left")
     ratio.semilogx(DELTAS, e.ratios, color=kit.PALETTE.measured, lw=1.2)
     ratio.axhline(e.limit, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
     draw_trained(ratio, np.array([DELTA]), np.array([e.trained_ratio]), kit.PALETTE.measured)
@@ -267,14 +271,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     ratio.set(xlabel=r"$\delta$", ylabel=r"$t_2^*/t_1^*$")
     handles: list[Any] = []
     for (m, one), color in zip(e.of_m.items(), kit.SERIES, strict=False):
-        name = f"{m} orthogonal point{'s' * (m > 1)}"
+        name = f"{m} points" if m > 1 else "1 point"
         theory = deep_logit(one.t, U0, 2, np.sqrt(m))
         handles += logits.plot(one.t, theory, color=color, lw=1.1, label=name)
         dots = np.searchsorted(one.t, np.linspace(0.5, SHOWN_UNTIL, 9))
         dots = dots[dots < len(one.t)]
         draw_trained(logits, one.t[dots], one.u[dots], color)
     logits.legend(handles=[*handles, trained_handle()], frameon=False, fontsize=kit.SMALL)
-    logits.set(xlim=(0, SHOWN_UNTIL), xlabel="time $t$", ylabel="logit")
+    logits.set(xlim=(0, SHOWN_UNTIL), ylim=(None, 7.5), xlabel="time $t$", ylabel="logit")
     rate.plot(LOG_TIMES, e.rates, color=kit.PALETTE.measured, lw=1.2)
     rate.axhline(1.0, color=kit.PALETTE.theory, lw=0.8, ls=(0, (4, 2)))
     rate.set(xlabel=r"$\log_{10} t$", ylabel=r"$u(t)\,/\,\log t$")

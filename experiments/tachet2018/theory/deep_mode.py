@@ -51,7 +51,7 @@ def deep_time(delta: float, u0: float, depth: int, norm: float = 1.0, *, p: floa
         return float(np.exp((2.0 / depth - 1.0) * x) / expit(-np.exp(x)))
 
     ends = np.log(u0), np.log(required_logit(delta))
-    front = p * depth * norm ** (2.0 / depth)
+    front = p * depth * float(norm ** (2.0 / depth))
     return float(quad(slowness, *ends, epsabs=0.0, epsrel=1e-10, limit=200)[0]) / front
 
 

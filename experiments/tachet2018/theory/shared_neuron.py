@@ -59,7 +59,7 @@ def hyperboloid(
 def stationary(c: float, norms: tuple[float, float] = UNIT) -> Floats:
     """Return the stationary point `(k, k, 0)` of the hyperboloid `c > 0` (Theorem 3.4)."""
     k = np.sqrt(c / (norms[0] ** -2 + norms[1] ** -2))
-    return k * np.array([1.0, 1.0, 0.0])
+    return np.asarray(k * np.array([1.0, 1.0, 0.0]))
 
 
 def confidences(states: Floats) -> Floats:
