@@ -1,8 +1,9 @@
 """Figure 4: decision boundary and weights, learned and predicted by the PAR's convex program, two Gaussians.
 
 Learned by plain SGD, which nears the limit like 1/log t, and by gradient descent in rescaled time, which gets there.
-Beside the paper's panels: the normalised and the smoothed margin (Eqs. 5 and 6) in Theorem 6.2 and its
-proof, and a training set as Lemma 6.1 wants it.
+Panels a and b show a symmetric training set, as in Lemma 6.1: the difference of its class means is 12 degrees from the
+prediction, so that agreement says something. On the Gaussian sample of the config it is 0.4 degrees from it.
+Beside the paper's panels: the normalised and the smoothed margin (Eqs. 5 and 6) in Theorem 6.2 and its proof.
 """
 
 from __future__ import annotations
@@ -17,28 +18,34 @@ from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, LINEAR, Groups, draw_neurons, plane, read_groups
+from .groups import DASHED, LINEAR, SMALL, Groups, draw_neurons, plane, read_groups
 from .theory import agreement
-from .theory.clustering import linear_classifier
+from .theory.clustering import clustering_ratio, largest_angle, linear_classifier
 
+SGD = "sarussi2021/gaussians.yaml"
 LIMIT = "sarussi2021/gaussians_limit.yaml"
 
 
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Solve the convex program, and follow the margins in rescaled time.
 
-    `plane` is of plain SGD, `limit` in rescaled time; the `plain_margin` of neurons along the difference of the class
-    means is over the largest.
+    `plane` is of the symmetric set, `symmetric` in rescaled time and `symmetric_sgd` by plain SGD; `limit` and `sgd`
+    are of the Gaussian sample. The `plain_margin` of neurons along the difference of the class means is over the
+    largest.
     """
-    groups, limit = read_groups(runs["sgd"]), read_groups(runs["limit"])
-    predicted = perfect_agreement(groups)
+    groups = {role: read_groups(run) for role, run in runs.items()}
+    limit = groups["limit"]
+    predicted = perfect_agreement(limit)
     return kit.Evidence(
-        plane=plane(groups),
+        plane=plane(groups["symmetric"]),
+        sgd=groups["sgd"],
         limit=limit,
         predicted=predicted,
         limit_margins=margins(limit, predicted),
-        plain_margin=plain_margin(groups, predicted),
-        symmetric=read_groups(runs["symmetric"]),
+        plain_margin=plain_margin(limit, predicted),
+        symmetric=groups["symmetric"],
+        symmetric_sgd=groups["symmetric_sgd"],
+        symmetric_predicted=perfect_agreement(groups["symmetric"]),
     )
 
 
@@ -77,27 +84,24 @@ def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
     normalised margin of the convex program's solution, `needed` the smoothed margin that assumption 3 of Theorem 6.2
     asks for.
     """
-    x, y, k = groups.data.x, groups.data.y, groups.W.shape[1]
-    H = np.concatenate([groups.W, groups.U], axis=1)  # (K, m, d)
-    h = outputs(x, H, np.broadcast_to(groups.network[1], H.shape[:2]), groups.alpha)  # (K, n)
-    loss = np.logaddexp(0.0, -y * h).sum(axis=-1)
-    norm = np.sqrt(np.sum(H**2, axis=(-2, -1)))
+    k, of_points = groups.W.shape[1], groups.margins
+    norm = np.sqrt(np.sum(groups.W**2, axis=(-2, -1)) + np.sum(groups.U**2, axis=(-2, -1)))
     return kit.Evidence(
         iterations=groups.iterations,
-        normalised=(y * h).min(axis=-1) / norm,
-        smoothed=smoothed_margin(loss) / norm,
-        late=np.logical_or.accumulate(loss < np.log(2)),
+        normalised=of_points.min(axis=-1) / norm,
+        smoothed=smoothed_margin(np.logaddexp(0.0, -of_points).sum(axis=-1)) / norm,
+        late=groups.late,
         largest=agreement.largest_margin(predicted, groups.v, k),
-        needed=agreement.margin_of_assumption_3(x, groups.alpha, groups.v, k),
+        needed=agreement.margin_of_assumption_3(groups.data.x, groups.alpha, groups.v, k),
     )
 
 
-def symmetric_run() -> kit.Wanted:
-    """Return the run in rescaled time on 25 positive points of the first Gaussian and their mirror images."""
+def symmetric_run(config: str) -> kit.Wanted:
+    """Return the run of a config on 25 positive points of the first Gaussian and their mirror images."""
     positive = np.round(np.random.default_rng(0).normal((2.0, 0.0), 0.5, (25, 2)), 3)
     x = json.dumps(np.concatenate([positive, -positive]).tolist())
     return kit.Wanted(
-        LIMIT, ("dataset.kind=points", f"dataset.x={x}", f"dataset.y={[1.0] * 25 + [-1.0] * 25}")
+        config, ("dataset.kind=points", f"dataset.x={x}", f"dataset.y={[1.0] * 25 + [-1.0] * 25}")
     )
 
 
@@ -111,64 +115,124 @@ def boundary_angle(groups: Groups, predicted: agreement.Directions) -> float:
     return degrees(linear_classifier(*groups.last), predicted.boundary)
 
 
+def max_margin_angle(groups: Groups, predicted: agreement.Directions) -> float:
+    """Return the degrees between the linear max-margin classifier and the predicted boundary."""
+    x, y = groups.data.x, groups.data.y
+    return degrees(least_distance(y[:, None] * x).w, predicted.boundary)
+
+
 def claims(e: kit.Evidence) -> list[kit.Claim]:
-    sgd, limit, predicted, source = e.plane.groups, e.limit, e.predicted, "Theorem 6.2, Figure 4"
-    x, y, shares = sgd.data.x, sgd.data.y, sgd.par_shares
-    svm = degrees(least_distance(y[:, None] * x).w, predicted.boundary)
-    means = class_means(sgd)
-    plain, plain_angle = (
-        float(kit.cosines(means.joint, predicted.joint)),
-        degrees(means.boundary, predicted.boundary),
-    )
-    excellent = min(1.0, svm, plain_angle)
-    margins, symmetric_run = e.limit_margins, e.symmetric
-    smoothed = margins.smoothed[margins.late]
-    exposed = int(agreement.wrongly_classifiable(symmetric_run.data.x, symmetric_run.data.y).sum())
-    symmetric = perfect_agreement(symmetric_run)
+    exposed = agreement.wrongly_classifiable(e.symmetric.data.x, e.symmetric.data.y)
     return [
-        kit.claim(
-            "directions",
-            "The learned directions are the convex program's (joint cosine, rescaled time; "
-            "0.9999, and more than the difference of the class means has)",
-            source,
-            kit.more_than(max(0.9999, plain)),
-            limit.joint_cosine(-1, predicted),
+        *_agreement_claims(
+            "", "Symmetric set", e.symmetric, e.symmetric_sgd, e.symmetric_predicted
         ),
+        *_agreement_claims("gaussians-", "Gaussian sample", e.limit, e.sgd, e.predicted),
+        *[
+            kit.claim(
+                f"par-{kind}",
+                f"All neurons {kind} are in the PAR and stay there (least share since the summed loss "
+                "is below log 2, plain SGD on the Gaussian sample)",
+                "Section 6.3, Theorem 6.2",
+                kit.exactly(1),
+                np.min(share[e.sgd.late], initial=np.inf),
+            )
+            for kind, share in e.sgd.par_shares.items()
+        ],
         kit.claim(
-            "boundary",
-            "Learned and predicted decision boundary agree (angle in degrees, rescaled time; 1, and "
-            "less than the boundary of the class means or of the linear max-margin classifier has)",
-            "Figure 4(a)",
-            kit.less_than(excellent),
-            boundary_angle(limit, predicted),
-        ),
-        kit.claim(
-            "boundary-sgd",
-            "The same for plain SGD (angle in degrees)",
-            "Figure 4(a)",
-            kit.less_than(excellent),
-            boundary_angle(sgd, predicted),
-        ),
-        kit.claim(
-            "par-w", "All neurons w are in the PAR", "Section 6.3", kit.exactly(1), shares["w"][-1]
-        ),
-        kit.claim(
-            "par-u", "All neurons u are in the PAR", "Section 6.3", kit.exactly(1), shares["u"][-1]
+            "clustered",
+            r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, the larger of "
+            "both training sets, rescaled time)",
+            "Theorem 6.1",
+            kit.less_than(SMALL),
+            max(clustered(e.symmetric), clustered(e.limit)),
         ),
         kit.theory(
             "kkt",
             "The convex program is solved exactly (largest relative violation of the KKT conditions)",
             "Eq. 8",
             kit.at_most(1e-8),
-            predicted.solution.kkt_residual,
+            e.predicted.solution.kkt_residual,
         ),
         kit.theory(
             "consistent",
             "The predicted directions are themselves in the PAR (1: yes)",
             "Theorem 6.2",
             kit.exactly(1),
-            agreement.patterns_hold(x, predicted, y, -y),
+            agreement.patterns_hold(e.limit.data.x, e.predicted, e.limit.data.y, -e.limit.data.y),
         ),
+        *_margin_claims(e),
+        kit.theory(
+            "lemma-6.1",
+            "On a symmetric training set no vector that is right on one class is wrong on a point "
+            "of the other (points for which there is one, of 50)",
+            "Lemma 6.1",
+            kit.exactly(0),
+            int(exposed.sum()),
+        ),
+        kit.claim(
+            "symmetric-par",
+            "A network trained on a symmetric set stays in the PAR (least share of neurons since the "
+            "summed loss is below log 2, rescaled time)",
+            "Lemma 6.1, Theorem 6.2",
+            kit.exactly(1),
+            min(
+                np.min(share[e.symmetric.late], initial=np.inf)
+                for share in e.symmetric.par_shares.values()
+            ),
+        ),
+    ]
+
+
+def _agreement_claims(
+    prefix: str,
+    name: str,
+    limit: Groups,
+    sgd: Groups,
+    predicted: agreement.Directions,
+) -> list[kit.Claim]:
+    """Return that weights and boundary are those of the convex program, in rescaled time and by plain SGD."""
+    means = class_means(limit)
+    means_angle = degrees(means.boundary, predicted.boundary)
+    bar = kit.less_than(min(1.0, means_angle))
+    rescaled_late, sgd_late = bool(limit.late[-1]), bool(sgd.late[-1])
+    return [
+        kit.claim(
+            f"{prefix}directions",
+            f"{name}: the learned directions are the convex program's (joint cosine, rescaled time; "
+            "0.9999, and more than the difference of the class means has)",
+            "Theorem 6.2, Figure 4(b)",
+            kit.more_than(max(0.9999, float(kit.cosines(means.joint, predicted.joint)))),
+            kit.given(rescaled_late, limit.joint_cosine(-1, predicted)),
+        ),
+        kit.claim(
+            f"{prefix}boundary",
+            f"{name}: learned and predicted decision boundary agree (angle in degrees, rescaled time; 1, "
+            f"and less than the boundary of the class means has, {means_angle:.3g})",
+            "Figure 4(a)",
+            bar,
+            kit.given(rescaled_late, boundary_angle(limit, predicted)),
+        ),
+        kit.claim(
+            f"{prefix}boundary-sgd",
+            f"{name}: the same for plain SGD (angle in degrees)",
+            "Figure 4(a)",
+            bar,
+            kit.given(sgd_late, boundary_angle(sgd, predicted)),
+        ),
+    ]
+
+
+def clustered(groups: Groups) -> float:
+    """Return the clustering ratio at the end; NaN before the late phase of Assumption 6.1."""
+    return kit.given(groups.late[-1], clustering_ratio(*groups.last))
+
+
+def _margin_claims(e: kit.Evidence) -> list[kit.Claim]:
+    """Return what Theorem 6.2 and its proof say about both margins."""
+    limit = e.limit_margins
+    smoothed = limit.smoothed[limit.late]
+    return [
         kit.claim(
             "margin-grows",
             "The smoothed margin never falls once the summed loss is below log 2 "
@@ -185,53 +249,61 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
             "(share, rescaled time; more than neurons along the class means have)",
             "Eqs. 5 and 8, Theorem 6.2",
             kit.Interval(np.nextafter(e.plain_margin, 1), 1.0 + 1e-9, f"{e.plain_margin:.4g} to 1"),
-            float(margins.normalised[-1]) / margins.largest,
-        ),
-        kit.theory(
-            "lemma-6.1",
-            "On a symmetric training set no vector that is right on one class is wrong on a point "
-            "of the other (points for which there is one, of 50)",
-            "Lemma 6.1",
-            kit.exactly(0),
-            exposed,
-        ),
-        kit.claim(
-            "symmetric-par",
-            "A network trained on a symmetric set ends in the PAR (smaller share of neurons)",
-            "Lemma 6.1, Theorem 6.2",
-            kit.exactly(1),
-            min(s[-1] for s in symmetric_run.par_shares.values()),
-        ),
-        kit.claim(
-            "symmetric-directions",
-            "Neurons converge to the directions of the convex program (joint cosine, "
-            "rescaled time)",
-            "Theorem 6.2",
-            kit.more_than(0.9999),
-            symmetric_run.joint_cosine(-1, symmetric),
+            float(limit.normalised[-1]) / limit.largest,
         ),
     ]
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return how far classifiers that need no training are from the prediction, and how tight the clusters end."""
+    both = {
+        "symmetric set": (e.symmetric, e.symmetric_predicted),
+        "Gaussian sample": (e.limit, e.predicted),
+    }
+    found: dict[str, float] = {}
+    for name, (groups, predicted) in both.items():
+        means = class_means(groups)
+        found[f"{name}: degrees of the class means' boundary"] = degrees(
+            means.boundary, predicted.boundary
+        )
+        found[f"{name}: degrees of the linear max-margin classifier"] = max_margin_angle(
+            groups, predicted
+        )
+        found[f"{name}: joint cosine of the class means"] = float(
+            kit.cosines(means.joint, predicted.joint)
+        )
+        found[f"{name}: largest angle in a group at the end, degrees"] = max(
+            float(largest_angle(group[-1:])[0]) for group in (groups.W, groups.U)
+        )
+    return found
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
     look: dict[str, Any] = {"color": kit.PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
+    plain: dict[str, Any] = {"color": kit.PALETTE.muted, "ls": (0, (1, 1.5)), "lw": 1.2}
+    predicted, means = e.symmetric_predicted, class_means(e.symmetric)
     handles = draw_scene(axes[0], e.plane.regions, 0).handles
-    normal, window = e.predicted.boundary, e.plane.regions.window
-    along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal) * 2 * (window[1] - window[0])
-    handles += axes[0].plot(
-        *np.stack([-along, along]).T, label="predicted (PAR)", zorder=2.5, **look
-    )
-    kit.panel_label(axes[0], 0, "Boundary, plain SGD")
-    H, predicted = e.plane.groups.network[0], np.stack([e.predicted.w, e.predicted.u])
+    window = e.plane.regions.window
+    for normal, label, style in (
+        (predicted.boundary, "predicted (PAR)", look),
+        (means.boundary, "class means", plain),
+    ):
+        along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal)
+        ends = np.stack([-along, along]) * 2 * (window[1] - window[0])
+        handles += axes[0].plot(*ends.T, label=label, zorder=2.5, **style)
+    kit.panel_label(axes[0], 0, "Boundary")
+    H = e.plane.groups.network[0]
     handles += draw_neurons(
         axes[1], H / kit.norms(H).max(), e.plane.signs, "weight / largest norm,", limit=1.0
     )
-    for direction in predicted / kit.norms(predicted).max():
-        axes[1].plot(*np.stack([np.zeros(2), direction]).T, zorder=4, **look)
-    kit.panel_label(axes[1], 1, "Weights, plain SGD")
+    for directions, style in ((predicted, look), (means, plain)):
+        pair = np.stack([directions.w, directions.u])
+        for direction in pair / kit.norms(pair).max():
+            axes[1].plot(*np.stack([np.zeros(2), direction]).T, zorder=4, **style)
+    kit.panel_label(axes[1], 1, "Weights")
     _draw_margins(axes[2], e.limit_margins)
-    kit.panel_label(axes[2], 2, "Margins, rescaled time")
+    kit.panel_label(axes[2], 2, "Margins")
     kit.figure_legend(figure, handles, columns=4)
     return figure
 
@@ -263,11 +335,17 @@ def _draw_margins(axes: kit.Axes, limit: kit.Evidence) -> None:
 FIGURE = kit.Figure(
     id="sarussi2021-fig4",
     caption=(
-        "Two Gaussian classes: decision boundary (a) and weights (b) learned by plain SGD, with the predictions of the "
-        "convex program of the perfect agreement regime (dashed). (c), not in the paper: normalised and smoothed "
-        "margin in rescaled time, the largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
+        "Decision boundary (a) and weights (b) learned in rescaled time on a symmetric set of two classes, with the "
+        "predictions of the convex program of the perfect agreement regime (dashed) and, not in the paper, of the class "
+        "means (dotted), which need no training. (c), not in the paper: normalised and smoothed margin on a sample of "
+        "two Gaussians, the largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
     ),
-    configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run()},
+    configs={
+        "sgd": SGD,
+        "limit": LIMIT,
+        "symmetric": symmetric_run(LIMIT),
+        "symmetric_sgd": symmetric_run(SGD),
+    },
     nulls={"large": ("initialization.scale=100", "optimizer.lr=5.0")},
-    passes={"linear": {"directions par-* margin-* symmetric-*": LINEAR}},
+    passes={"linear": {"*directions par-* clustered margin-* symmetric-*": LINEAR}},
 )

@@ -13,6 +13,7 @@ from dynamics_cli.plotting.scene import draw_scene
 from .groups import (
     DASHED,
     LINEAR,
+    SMALL,
     EpochCurve,
     Groups,
     draw_neurons,
@@ -21,6 +22,7 @@ from .groups import (
     read_groups,
 )
 from .theory import agreement
+from .theory.clustering import clustering_ratio
 
 DIMENSIONS = (10, 50, 100)
 
@@ -37,11 +39,11 @@ def claims_fig8(e: Mapping[int, kit.Evidence]) -> list[kit.Claim]:
     return [
         kit.claim(
             f"{kind}-{dim}",
-            f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at "
-            "the end)",
-            "Appendix I, Figure 8",
+            f"{dim} dimensions: the network enters the PAR and stays there (least share of neurons {kind} "
+            "in it over the second half of training)",
+            "Appendix I, Figure 8; Theorem 6.2",
             kit.exactly(1),
-            share[-1],
+            share[run.epochs >= run.epochs[-1] / 2].min(),
         )
         for dim, run in e.items()
         for kind, share in run.shares.items()
@@ -86,6 +88,8 @@ NAN = float("nan")
 def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
     """Measure agreement over training, and solve the convex program of the NAR that it leads to.
 
+    `least_margin` is the least agreement margin over the second half of training, with the patterns of its end.
+
     `patterns` are the signs (n,) that the means of the neurons w and u give the points, `predicted` is the KKT point of
     the NAR with them (None where no network has them); `disagreements` and `shares` (K,) belong to w and u.
     """
@@ -108,6 +112,11 @@ def evidence_fig9(runs: kit.Runs) -> kit.Evidence:
             for kind, H in (("w", groups.W), ("u", groups.U))
         },
         shares=groups.par_shares,
+        least_margin=min(
+            agreement.agreement_margin(x, W, U, *patterns)
+            for W, U, epoch in zip(groups.W, groups.U, groups.epochs, strict=True)
+            if epoch >= groups.epochs[-1] / 2
+        ),
     )
 
 
@@ -115,6 +124,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     groups: Groups = e.plane.groups
     margin = agreement.agreement_margin(groups.data.x, *groups.last, *e.patterns)
     cosine = NAN if e.predicted is None else e.limit.joint_cosine(-1, e.predicted)
+    smaller = np.minimum(*e.shares.values())
     return [
         kit.claim(
             "accuracy",
@@ -142,10 +152,18 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
         ),
         kit.claim(
             "not-par",
-            "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
+            "The share of neurons of one type in the PAR does not increase to 1 (smaller share; its "
+            "largest value while all points are classified)",
             "Appendix J, Figure 9(d)",
             kit.less_than(1),
-            kit.given(groups.accuracy == 1, min(share[-1] for share in e.shares.values())),
+            np.max(smaller[groups.accuracies == 1], initial=-np.inf),
+        ),
+        kit.claim(
+            "ends-outside",
+            "The NAR that the network ends in is not a PAR (smaller share at the end)",
+            "Appendix J",
+            kit.less_than(1),
+            kit.given(groups.accuracy == 1, smaller[-1]),
         ),
         kit.claim(
             "limit",
@@ -153,6 +171,20 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
             "Theorem 6.1, Appendix F",
             kit.more_than(0.999),
             cosine,
+        ),
+        kit.claim(
+            "stays",
+            r"The network stays in this NAR (least agreement margin $\beta$ over the second half of training)",
+            "Theorem 6.1",
+            kit.more_than(0),
+            kit.given(groups.late[-1], e.least_margin),
+        ),
+        kit.claim(
+            "clustered",
+            r"In the limit the network is perfectly clustered ($2r/\|\bar w - \bar u\|$, rescaled time)",
+            "Theorem 6.1",
+            kit.less_than(SMALL),
+            kit.given(e.limit.late[-1], clustering_ratio(*e.limit.last)),
         ),
     ]
 
@@ -194,7 +226,7 @@ FIGURE_9 = kit.Figure(
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
     nulls={"large": ("initialization.scale=30",)},
-    passes={"linear": {"accuracy agreement-* nar limit": LINEAR}},
+    passes={"linear": {"accuracy agreement-* nar limit stays clustered": LINEAR}},
 )
 
 

@@ -36,6 +36,9 @@ LARGE = {"large": ("initialization.scale=10",)}
 LINEAR = "The paper proves that such networks end as linear classifiers, which a linear network is from the start."
 SMALL = 0.01
 """A share below it counts as zero: the width of a line in a plot of shares."""
+LEARNT = 0.95
+"""Least share of training points that a network which has learnt them classifies; permuted labels of digits end at
+0.89, and a network after its first update at 0.5."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,27 @@ class Groups:
         return np.concatenate([W, U]), self.v * np.concatenate([np.ones(len(W)), -np.ones(len(U))])
 
     @property
+    def margins(self) -> kit.Floats:
+        """Margins (K, n) of the training points: label times output."""
+        H = np.concatenate([self.W, self.U], axis=1)  # (K, m, d)
+        a = np.broadcast_to(self.network[1], H.shape[:2])
+        return np.asarray(self.data.y * outputs(self.data.x, H, a, self.alpha))
+
+    @property
+    def accuracies(self) -> kit.Floats:
+        """Shares (K,) of training points that the network classifies."""
+        return np.asarray((self.margins > 0).mean(axis=-1))
+
+    @property
     def accuracy(self) -> float:
         """Share of training points that the last network classifies."""
         return float(np.mean(outputs(self.data.x, *self.network, self.alpha) * self.data.y > 0))
+
+    @property
+    def late(self) -> kit.Bools:
+        """Which states (K,) Assumption 6.1 holds at: the summed loss has been below log 2."""
+        loss = np.logaddexp(0.0, -self.margins).sum(axis=-1)
+        return np.asarray(np.logical_or.accumulate(loss < np.log(2)))
 
     @property
     def par_shares(self) -> dict[str, kit.Floats]:
@@ -117,6 +138,7 @@ def clustering(run: kit.Run) -> kit.Evidence:
     `ratio` is `2 r / ||w_bar - u_bar||`, `angle` the largest within a group, in degrees, and `outside` the shares of
     the `training` and the `held-out` points outside the linear regime, NaN where there are none, (K,) each. Of both,
     `sizes` in number, `differ` have different signs by the last network and by the classifier `w_bar - u_bar`.
+    `accuracy` is the last network's on the training points.
     """
     groups = read_groups(run)
     W, U, none = groups.W, groups.U, np.full(len(groups.W), np.nan)
@@ -135,7 +157,13 @@ def clustering(run: kit.Run) -> kit.Evidence:
             if x is not None
         ),
         sizes={name: 0 if x is None else len(x) for name, x in points.items()},
+        accuracy=groups.accuracy,
     )
+
+
+def settled(epochs: kit.Floats, values: kit.Floats) -> float:
+    """Return the largest of values (K,) over the last third of epochs: the last state alone may be a lucky one."""
+    return float(values[epochs >= 2 / 3 * epochs[-1]].max())
 
 
 def nearly_zero(part: str, size: int) -> kit.Interval:
