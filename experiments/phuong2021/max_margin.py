@@ -32,12 +32,18 @@ ZERO = 0.1
 """Share of the largest up to which a singular value is effectively zero; Figure 4 counts from the same on."""
 CLOUDS = 200
 """Gaussian clouds that say how many rows lie along two directions by chance."""
+EARLY = 50
+"""Updates of a hundredth of the training of Section 5: what holds as well then is no end of training."""
+LEARNT = float(np.log(2) / 100)
+"""A loss below it is that of a network which has learnt the data: a hundredth of the loss at output 0."""
 
 
 def max_margin(run: kit.Run) -> kit.Evidence:
     """Solve Eqs. 6 and 7 for the data of a run: `rays` (2, d) are w+ and w-, `kkt` the larger of their residuals.
 
     `violations` counts pairs that violate Eq. 1.
+
+    `means` (2, d) are the means of the classes, which need no training.
 
     Raises InputError when a class cannot be separated from the origin.
     """
@@ -54,13 +60,16 @@ def max_margin(run: kit.Run) -> kit.Evidence:
         rays=np.stack([plus.w, minus.w]),
         kkt=max(plus.kkt_residual, minus.kkt_residual),
         violations=separability_violations(data.x, data.y),
+        means=np.stack([data.x[data.y == sign].mean(axis=0) for sign in (1, -1)]),
     )
 
 
 def read_trained(run: kit.Run, first: str) -> kit.Evidence:
-    """Read the last state of a run, weights by name, whose first layer is the parameter `first`.
+    """Read states of a run, weights by name, whose first layer is the parameter `first`.
 
-    `directions` are the max-margin vectors of the data, `plus` and `minus` (m,) cosines of the last rows with them.
+    `last` is the last, `start` the first, and `early` the one after `EARLY` updates. `directions` are the max-margin
+    vectors of the data; `plus` and `minus` (m,) are cosines of the last rows with them, and `mean_plus`, `mean_minus`
+    with the means of the classes; `early_plus`, `early_minus` are those of `early` with the max-margin vectors.
 
     Raises InputError as `max_margin` does, and for a first layer of one row or column.
     """
@@ -69,19 +78,44 @@ def read_trained(run: kit.Run, first: str) -> kit.Evidence:
             f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or more"
         )
     directions = max_margin(run)
-    last = {name: value.astype(np.float64) for name, value in run.state(-1).items()}
+    after = int(np.flatnonzero(run.snapshot_iterations <= EARLY)[-1])
+    start, early, last = (
+        {name: value.astype(np.float64) for name, value in run.state(k).items()}
+        for k in (0, after, -1)
+    )
     plus, minus = (kit.cosines(last[first], ray) for ray in directions.rays)
-    return kit.Evidence(directions=directions, last=last, plus=plus, minus=minus)
+    mean_plus, mean_minus = (kit.cosines(last[first], mean) for mean in directions.means)
+    early_plus, early_minus = (kit.cosines(early[first], ray) for ray in directions.rays)
+    return kit.Evidence(
+        directions=directions,
+        start=start,
+        early=early,
+        last=last,
+        plus=plus,
+        minus=minus,
+        mean_plus=mean_plus,
+        mean_minus=mean_minus,
+        early_plus=early_plus,
+        early_minus=early_minus,
+    )
 
 
-def measure_layer(W: kit.Floats, side: NDArray[Any]) -> kit.Evidence:
-    """Measure a weight matrix (m, d), given which rows (m,) belong to the first direction.
+def third_over_first(W: kit.Floats) -> float:
+    """Return the third singular value over the first; NaN where there is none."""
+    values = np.append(kit.singular_values(W), np.nan)
+    return float(values[2] / values[0]) if values[0] > 0 else float("nan")
 
-    Of its singular `values`, descending, `third` is the third over the first, `gap` the second over the third, NaN
-    where there is none, and `tail` the share of the squares after the second. `points` (m, 2) are rows on the two
-    leading right-singular directions, `basis` (2, d), and `angles` (m,) the degrees there between a row and the closer
-    of the two main directions, `means` (2, 2). `chance` is the 95 % point of the share within `ALONG` degrees, of
-    Gaussian rows with the same two singular values.
+
+def measure_layer(
+    W: kit.Floats, side: NDArray[Any], start: kit.Floats, early: kit.Floats
+) -> kit.Evidence:
+    """Measure a weight matrix (m, d), given which rows (m,) belong to the first direction, and its earlier states.
+
+    Of its singular `values`, descending, `third` is the third over the first and `gap` the second over the third, NaN
+    where there is none; `grown` is `third` of what training has added to `start`, and `early` and `early_grown` are
+    both after `EARLY` updates. `points` (m, 2) are rows on the two leading right-singular directions, `basis` (2, d),
+    and `angles` (m,) the degrees there between a row and the closer of the two main directions, `means` (2, 2).
+    `chance` is the 95 % point of the share within `ALONG` degrees, of Gaussian rows with the same two singular values.
     """
     values = kit.singular_values(W)
     basis = kit.leading_directions(W)
@@ -90,12 +124,14 @@ def measure_layer(W: kit.Floats, side: NDArray[Any]) -> kit.Evidence:
     gaussian = np.random.default_rng(0).standard_normal((CLOUDS, *points.shape))
     clouds = np.linalg.qr(gaussian)[0] * values[:2]
     by_chance = np.mean(main_directions(clouds, sides_in_plane(clouds))[1] <= ALONG, axis=-1)
-    first, second, third = np.append(values, np.nan)[:3]  # there are two at least
+    second, third = np.append(values, np.nan)[1:3]  # there are two at least
     return kit.Evidence(
         values=values,
-        third=third / first,
+        third=third_over_first(W),
         gap=second / third,
-        tail=np.sum(values[2:] ** 2) / np.sum(values**2),
+        early=third_over_first(early),
+        grown=third_over_first(W - start),
+        early_grown=third_over_first(early - start),
         basis=basis,
         points=points,
         means=means,
@@ -153,23 +189,25 @@ def data_claims(directions: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
-def layer_claims(layer: kit.Evidence, suffix: str, name: str, source: str) -> list[kit.Claim]:
-    """Return that a weight matrix has rank two and its rows two directions."""
+def layer_claims(
+    layer: kit.Evidence, suffix: str, name: str, source: str, expected: kit.Interval, learnt: bool
+) -> list[kit.Claim]:
+    """Return that a weight matrix has rank two, by the `expected` third singular value, and its rows two directions."""
     return [
         kit.claim(
             f"rank{suffix}",
-            f"{name} has rank two: all singular values but two are effectively zero (third over "
-            "first)",
+            f"{name} has rank two: all singular values but two are effectively zero (third over first)",
             source,
-            kit.at_most(ZERO),
+            expected,
             layer.third,
         ),
         kit.claim(
-            f"tail{suffix}",
-            "Other singular values are nothing together (their share of all squares, within 10 %)",
-            source,
-            kit.at_most(0.1),
-            layer.tail,
+            f"grown{suffix}",
+            f"Training has added a matrix of rank two to {name} (third singular value over first of the "
+            "difference to its initial value)",
+            "Theorem 1: the initial weights are near zero",
+            kit.at_most(ZERO),
+            kit.given(learnt, layer.grown),
         ),
         kit.claim(
             f"second{suffix}",
@@ -191,23 +229,34 @@ def layer_claims(layer: kit.Evidence, suffix: str, name: str, source: str) -> li
 
 
 def end_claims(
-    correlations: kit.Floats, statement: str, source: str, figure: str, loss: float
+    e: kit.Evidence, statement: str, source: str, figure: str, expected: kit.Interval
 ) -> list[kit.Claim]:
-    """Return claims on the correlations (m,) with the max-margin directions, and that the data are learnt."""
+    """Return claims on the correlations with the max-margin directions, and that the data are learnt.
+
+    `expected` is the share of high correlations.
+    """
     return [
         kit.claim(
             "correlation",
             f"{statement} (share above {HIGH:g})",
             f"{source}, {figure}",
+            expected,
+            np.mean(e.correlations > HIGH),
+        ),
+        kit.claim(
+            "closer",
+            "Neurons are closer to their max-margin direction than to the mean of its class, whose own correlation "
+            f"is above {HIGH:g} without training (share of neurons; most)",
+            f"{source}, Theorem 1",
             kit.most(),
-            np.mean(correlations > HIGH),
+            np.mean(e.correlations > e.with_means),
         ),
         kit.claim(
             "learnt",
             "The network learns the data (final loss)",
             source,
-            kit.less_than(np.log(2) / 100),
-            loss,
+            kit.less_than(LEARNT),
+            e.loss,
         ),
     ]
 
@@ -215,37 +264,77 @@ def end_claims(
 def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
     """Measure the final network beside the max-margin `directions` of its data.
 
-    Of its m neurons: `signs` of the output weights, and `correlations`, the cosine with w+ (a_j > 0) or w- (a_j < 0).
+    Of its m neurons: `signs` of the output weights, and `correlations`, the cosine with w+ (a_j > 0) or w- (a_j < 0);
+    `with_means` is the same with the mean of the class, `early_correlations` are those after `EARLY` updates.
     """
     run = runs["two_layer"]
     trained = read_trained(run, "hidden_weight")
-    W, a = trained.last["hidden_weight"], trained.last["output_weight"]
+    a, early_a = trained.last["output_weight"], trained.early["output_weight"]
+    states = (state["hidden_weight"] for state in (trained.start, trained.early))
     return kit.Evidence(
         directions=trained.directions,
-        layer=measure_layer(W, a > 0),
+        layer=measure_layer(trained.last["hidden_weight"], a > 0, *states),
         signs=np.sign(a),
         correlations=np.where(a > 0, trained.plus, trained.minus),
-        loss=run.final_loss,
+        with_means=np.where(a > 0, trained.mean_plus, trained.mean_minus),
+        early_correlations=np.where(early_a > 0, trained.early_plus, trained.early_minus),
+        loss=mean_loss(run),
     )
 
 
+def mean_loss(run: kit.Run) -> float:
+    """Return the final loss a point, whether the loss is a mean or, as in Section 2, a sum."""
+    summed = getattr(run.config.loss, "reduction", "mean") == "sum"
+    return run.final_loss / run.dataset().n if summed else run.final_loss
+
+
+def before_and_below(early: float) -> kit.Interval:
+    """Return the interval of a third singular value that is effectively zero and was larger after `EARLY` updates."""
+    bar = float(np.nextafter(np.fmin(ZERO, early), 0))
+    return kit.Interval(None, bar, f"< {ZERO:g}, and less than after {EARLY} updates ({early:.3g})")
+
+
 def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
+    early = float(np.mean(e.early_correlations > HIGH))
     return [
         *data_claims(e.directions),
-        *layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
+        *layer_claims(
+            e.layer,
+            "",
+            "W",
+            "Section 5.1, Figure 1a, b; Theorem 1",
+            before_and_below(e.layer.early),
+            e.loss < LEARNT,
+        ),
         *end_claims(
-            e.correlations,
+            e,
             "The correlation with the respective max-margin direction is high for most neurons",
             "Section 5.1",
             "Figure 1c",
-            e.loss,
+            kit.Interval(
+                np.nextafter(max(0.5, early), 1),
+                None,
+                f"> 0.5, and more than after {EARLY} updates ({early:g})",
+            ),
         ),
     ]
 
 
 def numbers_fig1(e: kit.Evidence) -> dict[str, float]:
-    """Return how far w+ and w- are from opposite, which would make W of rank one."""
-    return {"cosine of w+ and w-": float(kit.cosines(*e.directions.rays))}
+    """Return how far w+ and w- are from opposite, which would make W of rank one, and other yardsticks."""
+    return {"cosine of w+ and w-": float(kit.cosines(*e.directions.rays)), **yardsticks(e)}
+
+
+def yardsticks(e: kit.Evidence) -> dict[str, float]:
+    """Return how close the class means are to the max-margin directions, and correlations after `EARLY` updates."""
+    plus, minus = kit.cosines(e.directions.means, e.directions.rays)
+    return {
+        "cosine of w+ with the mean of its class": float(plus),
+        "cosine of w- with the mean of its class": float(minus),
+        f"share of correlations above {HIGH:g} after {EARLY} updates": float(
+            np.mean(e.early_correlations > HIGH)
+        ),
+    }
 
 
 def draw_fig1(e: kit.Evidence) -> kit.Drawing:
@@ -264,14 +353,14 @@ FIGURE_1 = kit.Figure(
     caption=(
         "(a) The ten largest singular values of the first-layer weights after training. (b) The 100 neurons on the two "
         "leading right-singular directions, purple for a_j > 0, red for a_j < 0; lines are the mean directions, "
-        "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
+        "dashed ones w+ and w- projected on the plane; the axes have scales of their own. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),
     configs={"two_layer": "phuong2021/two_layer.yaml"},
     nulls=USUAL,
     passes={
         "linear": {
-            "rank tail": "The weights of a linear network have rank one: `second` fails.",
+            "rank grown": "The weights of a linear network have rank one: `second` fails.",
             "correlation learnt": "A linear network separates these data too, along w+ and w-, which are nearly opposite.",
         }
     },
@@ -287,15 +376,22 @@ def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
     if run.config.architecture.kind != "residual":
         raise kit.InputError(f"{run.path}: this figure needs architecture.kind residual")
     trained = read_trained(run, "weight_1")
-    last = [trained.last[f"weight_{k}"] for k in range(1, len(trained.last))]
     closer = trained.plus > trained.minus
+    names = [f"weight_{k}" for k in range(1, len(trained.last))]
+    earlier = [(trained.start[name], trained.early[name]) for name in names]
+    last = [trained.last[name] for name in names]
     sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
     return kit.Evidence(
         directions=trained.directions,
-        layers=[measure_layer(*layer) for layer in zip(last, sides, strict=True)],
+        layers=[
+            measure_layer(W, side, *states)
+            for W, side, states in zip(last, sides, earlier, strict=True)
+        ],
         correlations=np.maximum(trained.plus, trained.minus),
+        with_means=np.where(closer, trained.mean_plus, trained.mean_minus),
+        early_correlations=np.maximum(trained.early_plus, trained.early_minus),
         closest=np.where(closer, 1.0, -1.0),
-        loss=run.final_loss,
+        loss=mean_loss(run),
     )
 
 
@@ -304,20 +400,34 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
         claim
         for k, layer in enumerate(e.layers, 1)
         for claim in layer_claims(
-            layer, f"-{k}", f"W{k}", f"Section 5.2, Figure 2{'abc'[k - 1 : k]}, {'def'[k - 1 : k]}"
+            layer,
+            f"-{k}",
+            f"W{k}",
+            f"Section 5.2, Figure 2{'abc'[k - 1 : k]}, {'def'[k - 1 : k]}",
+            kit.at_most(ZERO),
+            e.loss < LEARNT,
         )
     ]
     return [
         *data_claims(e.directions),
         *stated,
         *end_claims(
-            e.correlations,
+            e,
             "First-layer rows align with the closest max-margin direction",
             "Section 5.2",
             "Figure 2g",
-            e.loss,
+            kit.most(),
         ),
     ]
+
+
+def numbers_fig2(e: kit.Evidence) -> dict[str, float]:
+    """Return what the layers have after `EARLY` updates, and other yardsticks."""
+    early = {
+        f"third over first of W{k} after {EARLY} updates": layer.early
+        for k, layer in enumerate(e.layers, 1)
+    }
+    return {**early, **yardsticks(e)}
 
 
 def draw_fig2(e: kit.Evidence) -> kit.Drawing:
@@ -350,12 +460,17 @@ FIGURE_2 = kit.Figure(
     id="phuong2021-fig2",
     caption=(
         "(a-c) The ten largest singular values of the weights of the first three layers after training. (d-f) Rows "
-        "on the two leading right-singular directions, both axes to the same scale; lines are the mean directions, "
+        "on the two leading right-singular directions, each axis to its own scale; lines are the mean directions, "
         "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
         "dashed line is at 0.9."
     ),
     configs={"residual": "phuong2021/residual.yaml"},
     nulls=USUAL,
+    passes={
+        "early": {
+            "*": "A hundredth of the training learns the data: the step of a summed loss is 50 times that of a mean."
+        }
+    },
 )
 
 

@@ -67,7 +67,7 @@ def draw_plane(
     means: kit.Floats | None = None,
     rays: kit.Floats | None = None,
 ) -> None:
-    """Draw rows (m, 2) in the plane, both axes to the same scale, so that angles are seen as they are.
+    """Draw rows (m, 2) in the plane, each axis to its own scale: the second direction is often much the shorter one.
 
     Lines from 0 are drawn along main directions (k, 2), dashed ones along w+ and w- (2, 2) projected on the plane.
     """
@@ -83,9 +83,11 @@ def draw_plane(
         points[:, 0], points[:, 1], c=colors, s=12, linewidths=0.3, edgecolors="white", zorder=2
     )
     low, high = np.minimum(points.min(axis=0), 0.0), np.maximum(points.max(axis=0), 0.0)
-    middle, half = (low + high) / 2, 0.56 * max(float((high - low).max()), 1e-12)
-    axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
-    axes.set_aspect("equal", adjustable="box")
+    middle, half = (low + high) / 2, 0.56 * np.maximum(high - low, 1e-12)
+    axes.set(
+        xlim=(middle[0] - half[0], middle[0] + half[0]),
+        ylim=(middle[1] - half[1], middle[1] + half[1]),
+    )
     axes.set(xlabel="1st singular direction", ylabel="2nd direction")
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 4, 5, 10]))
     axes.locator_params(axis="y", nbins=5)
