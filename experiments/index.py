@@ -223,10 +223,13 @@ PAPERS: dict[str, PaperEntry] = {
                 "Residual network on orthogonally separable data", 4, "max_margin"
             ),
             "phuong2021-fig3": FigureEntry(
-                "Distributions of feature similarity, MNIST", 16, "mnist"
+                "Distributions of feature similarity, MNIST", 60, "mnist"
             ),
             "phuong2021-fig4": FigureEntry(
-                "First fully connected layer of the convolutional network", 14, "mnist"
+                "First fully connected layer of the convolutional network", 50, "mnist"
+            ),
+            "phuong2021-theorem1": FigureEntry(
+                "Balanced gradient flow to the limit of Theorem 1", 12, "balanced"
             ),
             "phuong2021-table1": FigureEntry(
                 "Architecture of the convolutional network", 2, "mnist"
@@ -261,6 +264,9 @@ PAPERS: dict[str, PaperEntry] = {
                 "Entrance into the PAR, Gaussians in many dimensions", 3, "gaussians"
             ),
             "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 4, "gaussians"),
+            "sarussi2021-theorem41": FigureEntry(
+                "Epochs to a small loss from any start, and a network with a bias", 6, "convergence"
+            ),
         },
     ),
     "saxe2014": PaperEntry(

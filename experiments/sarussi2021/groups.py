@@ -262,11 +262,11 @@ def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
 def plane(groups: Groups, margin: float = 0.25) -> kit.Evidence:
     """Return a trained network of two inputs, the `signs` (m,) of its output weights and the `regions` of its signs.
 
-    The window is wider than the data by a share `margin`.
+    The window is wider than the data by a share `margin`. A third input may be the constant 1 of a bias.
     """
     H, a = groups.network
     regions = regions_scene(
-        H, a, groups.alpha, data_window(groups.data.x, margin), data=groups.data
+        H, a, groups.alpha, data_window(groups.data.x[:, :2], margin), data=groups.data
     )
     return kit.Evidence(groups=groups, regions=regions, signs=np.sign(a))
 
@@ -298,11 +298,15 @@ def regions_scene(
     shade: tuple[float, float] = (0.3, 0.0),
     data: Samples | None = None,
 ) -> Scene:
-    """Describe the signs of the output of a network `H` (m, 2), `a` (m,), its level sets of `heights`, and data."""
+    """Describe the signs of the output of a network `H` (m, 2), `a` (m,), its level sets of `heights`, and data.
+
+    A third column of `H` holds biases, the weights of a constant input 1.
+    """
     sides = [np.linspace(low, high, PRINT.side) for low, high in (window[:2], window[2:])]
     points = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     fill = [Role("positive", "$N(x)>0$"), Role("negative", "$N(x)<0$"), Role("ground", "$N(x)=0$")]
-    h = outputs(points, H, a, alpha).reshape(PRINT.side, PRINT.side)
+    constant = np.ones((len(points), H.shape[1] - 2))
+    h = outputs(np.hstack([points, constant]), H, a, alpha).reshape(PRINT.side, PRINT.side)
     layers = [SceneLayer(form="field", roles=fill, at=fixed(levels(h)), z=-1, shade=shade)]
     for height in heights:
         edge = [Role("theory", "decision boundary" if height == 0 else "")]
@@ -313,7 +317,7 @@ def regions_scene(
             )
         )
     if data is not None:
-        rows = fixed(np.column_stack([data.x, data.y < 0]))
+        rows = fixed(np.column_stack([data.x[:, :2], data.y < 0]))
         signs = [Role("positive", "$y=+1$"), Role("negative", "$y=-1$", "s")]
         layers.append(SceneLayer(form="points", roles=signs, at=rows, z=3, size=3.4))
     return Scene(

@@ -79,6 +79,14 @@ def pair_products(features: NDArray[np.floating], y: Floats, *, bins: int = 400)
     )
 
 
+def mixed_share(features: NDArray[np.floating], y: Floats) -> float:
+    """Return the share of pairs across the two classes `y (n,)` whose product is at most 0, of `features (n, D)`."""
+    first, second = (features[y == label] for label in np.unique(y))
+    rows = 1000
+    parts = [first[k : k + rows] @ second.T <= 0 for k in range(0, len(first), rows)]
+    return float(sum(np.count_nonzero(part) for part in parts) / (len(first) * len(second)))
+
+
 def _within(features: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return the products of all pairs `i < j` of one class."""
     products = features @ features.T

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.phuong2021.theory.separability import pair_products
+from experiments.phuong2021.theory.separability import mixed_share, pair_products
 
 
 def test_distributions_of_all_pairs():
@@ -26,6 +26,7 @@ def test_distributions_of_all_pairs():
         satisfied = values <= 0 if sort == "across" else values > 0
         assert found.satisfied[sort] == pytest.approx(satisfied.mean())
         right += satisfied.sum()
+    assert mixed_share(x, y) == pytest.approx(found.satisfied["across"])
     assert found.share == pytest.approx(right / (23 * 22 / 2))
     exact = np.mean(np.array(pairs["first"])[:, None] > np.array(pairs["across"])[None, :])
     assert found.right("first") == pytest.approx(exact, abs=0.01)

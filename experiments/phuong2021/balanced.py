@@ -1,0 +1,333 @@
+"""Theorem 1 and its lemmas: balanced gradient flow from near zero, followed in rescaled time to its limit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.kinds import Streams
+from dynamics_cli.measures.least_distance import least_distance
+
+from .datasets.orthogonally_separable import OrthogonallySeparable
+from .max_margin import max_margin
+from .panels import DASHED, RAYS
+from .theory import sectors
+
+CONFIG = "phuong2021/balanced.yaml"
+ZERO = 0.01
+"""Share of the norm below which a residual counts as zero."""
+TIMES = (1e1, 1e4, 1e10, 1e16)
+"""At which the residual is told."""
+LATE = 1e20
+"""From this time on the growth of the norm is fitted."""
+WIDTH, NETWORKS = 2, 256
+"""Of the networks that tell how often all neurons die."""
+STARTS = 400
+"""Directions that climb G, of each sign."""
+DIMENSIONS = (5, 20)
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Follow both runs to their limit, climb G from random starts, and count networks that learn nothing."""
+    followed = {role: follow(runs[role]) for role in ("flow", "larger_start")}
+    losses = np.asarray(runs["narrow"].losses)
+    nothing = len(runs["narrow"].dataset().y) * np.log(2)
+    return kit.Evidence(
+        followed=followed,
+        flow=followed["flow"],
+        missed=[missed_sectors(dim) for dim in DIMENSIONS],
+        lemma_c1=max(kkt_of_limit(seed) for seed in range(5)),
+        unlearnt=float(np.mean(losses[-1] > 0.99 * nothing)),
+    )
+
+
+def follow(run: kit.Run) -> kit.Evidence:
+    """Measure all states (K,) of a run of `balanced.yaml`; `times` are those of gradient flow."""
+    directions = max_margin(run)
+    data, rays = run.dataset(), directions.rays
+    W = np.asarray(run.parameters["hidden_weight"], dtype=np.float64)  # (K, m, d)
+    a = np.asarray(run.parameters["output_weight"], dtype=np.float64)  # (K, m)
+    assert run.times is not None
+    places = np.searchsorted(run.loss_iterations, run.snapshot_iterations)
+    points = np.random.default_rng(0).standard_normal((1000, data.x.shape[1]))
+    signs = np.sign(a[-1])
+    sector = sectors.sectors(W, data.x)
+    wanted = np.stack([sectors.extremal_sector(data.x, data.y, int(sign)) for sign in signs])
+    absorbed = (sector == wanted).all(axis=-1)  # (K, m)
+    own = data.y == signs[:, None]  # (m, n) points of the neuron's class
+    lengths = np.linalg.norm(W, axis=-1)
+    live = (sector[-1] > 0).any(axis=-1)
+    toward = np.where(signs > 0, *(kit.cosines(W[-1], ray) for ray in rays))
+    to_means = np.where(signs > 0, *(kit.cosines(W[-1], mean) for mean in directions.means))
+    return kit.Evidence(
+        data=data,
+        directions=directions,
+        W=W[-1],
+        signs=signs,
+        times=np.asarray(run.times)[places],
+        weights=np.array([sectors.weight_residual(w, b, rays) for w, b in zip(W, a, strict=True)]),
+        outputs=sectors.output_residual(W[-1], a[-1], rays),
+        function=sectors.function_residual(W[-1], a[-1], rays, points),
+        of_means=sectors.weight_residual(W[-1], a[-1], directions.means),
+        squares=np.sum(W**2, axis=(-2, -1)),
+        imbalance=float(np.max(np.abs(np.abs(a) - lengths) / lengths)),
+        turned=int(np.count_nonzero(np.sign(a) != signs)),
+        settled=float(np.mean(absorbed[-1] | ~live)),
+        left=sectors.left_after(absorbed),
+        lost=sectors.left_after((sector > 0) & own),
+        closer=float(np.mean((toward > to_means)[live])) if live.any() else np.nan,
+        share_live=float(np.mean(live)),
+    )
+
+
+def missed_sectors(dim: int) -> int:
+    """Return how many of `STARTS` directions of each sign that climb G end in another sector than Eqs. 13, 14 say."""
+    x, y = separable_points(dim, 0)
+    starts = np.random.default_rng(dim).standard_normal((STARTS, dim))
+    missed = 0
+    for sign in (1, -1):
+        ends = sectors.climb(starts, x, sign * y)
+        active = (ends @ x.T > 0).any(axis=1)
+        reached = sectors.sectors(ends[active], x) == sectors.extremal_sector(x, y, sign)
+        missed += int(np.count_nonzero(~reached.all(axis=1)))
+    return missed
+
+
+def separable_points(dim: int, seed: int) -> tuple[kit.Floats, kit.Floats]:
+    """Return 100 points drawn as in Section 5.1, and their labels."""
+    data = OrthogonallySeparable(kind="orthogonally_separable", n=100, dim=dim).load(Streams(seed))
+    return data.x, data.y
+
+
+def kkt_of_limit(seed: int) -> float:
+    """Return the largest KKT violation of a network of ten neurons that Lemma C.1 describes, with random u and z."""
+    x, y = separable_points(6, seed)
+    solutions = [least_distance(x[y == sign]) for sign in (1, -1)]
+    sizes = np.random.default_rng(seed).uniform(0.1, 1.0, 10)
+    first = np.arange(10) < 5
+    return sectors.kkt_residual(
+        x,
+        y,
+        np.stack([solution.w for solution in solutions]),
+        (solutions[0].multipliers, solutions[1].multipliers),
+        np.where(first, sizes, 0.0),
+        np.where(first, 0.0, sizes),
+    )
+
+
+def growth(e: kit.Evidence) -> float:
+    """Return the slope of `||W||_F^2` in log t from `LATE` on; NaN for a run that ends before."""
+    late = e.times >= LATE
+    if np.count_nonzero(late) < 2:
+        return float("nan")
+    return float(np.polyfit(np.log(e.times[late]), e.squares[late], 1)[0])
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    flow = e.flow
+    both = list(e.followed.values())
+    zero = kit.Interval(None, ZERO, f"0, to {ZERO:g}")
+    limit = float(np.linalg.norm(flow.directions.rays, axis=1).sum())
+    return [
+        kit.claim(
+            "weights",
+            r"$W/\|W\|_F$ tends to $u w_+^\top + z w_-^\top$ (norm of the difference at the end, the larger "
+            "of two initial scales)",
+            "Theorem 1, Eq. 8",
+            zero,
+            max(run.weights[-1] for run in both),
+        ),
+        kit.claim(
+            "outputs",
+            r"$a/\|a\|$ tends to $u \|w_+\| - z \|w_-\|$ (norm of the difference at the end, the larger of two)",
+            "Theorem 1, Eq. 9",
+            zero,
+            max(run.outputs for run in both),
+        ),
+        kit.claim(
+            "function",
+            r"$f(x)/\|\theta\|^2$ tends to $u \rho(w_+^\top x) - z \rho(w_-^\top x)$ (norm of the difference over "
+            "that of f at 1000 Gaussian points, the larger of two)",
+            "Corollary 1",
+            zero,
+            max(run.function for run in both),
+        ),
+        kit.claim(
+            "closer",
+            "Live neurons end closer to their max-margin direction than to the mean of its class (share, the "
+            "smaller of two)",
+            "Theorem 1",
+            kit.exactly(1),
+            min(run.closer for run in both),
+        ),
+        kit.claim(
+            "norm",
+            r"$\|W\|_F^2 / \log t$ tends to $\|w_+\| + \|w_-\|$ (slope from t = 1e20 on)",
+            "Section 4.3, Eq. 22; the limit is derived from the margins of Theorem 1",
+            kit.around(limit),
+            growth(flow),
+        ),
+        kit.claim(
+            "balance",
+            r"$|a_j| = \|w_j\|$ throughout (largest difference over $\|w_j\|$)",
+            "Lemma A.4",
+            kit.Interval(None, 1e-3, "0, to 0.001"),
+            max(run.imbalance for run in both),
+            always="Gradient flow conserves the difference of both squares, and small steps nearly do.",
+        ),
+        kit.claim(
+            "signs",
+            "No output weight crosses zero (states and neurons with another sign than at the end)",
+            "Lemma A.4, Eq. 57",
+            kit.exactly(0),
+            sum(run.turned for run in both),
+            always="A balanced neuron cannot change its sign in finite time, whatever the data are.",
+        ),
+        kit.claim(
+            "sectors",
+            "Each neuron dies or ends in the extremal sector of its sign (share of neurons, the smaller of two)",
+            "Lemma 1",
+            kit.exactly(1),
+            min(run.settled for run in both),
+        ),
+        kit.claim(
+            "absorbing",
+            "A neuron that is in its extremal sector stays there (states and neurons that have left it)",
+            "Lemma 3",
+            kit.exactly(0),
+            kit.given(min(run.settled for run in both) == 1, sum(run.left for run in both)),
+        ),
+        kit.claim(
+            "stays-active",
+            "A neuron that is active for a point of its own class stays so (points, states and neurons at which it "
+            "is not)",
+            "Lemma B.1",
+            kit.exactly(0),
+            kit.given(min(run.settled for run in both) == 1, sum(run.lost for run in both)),
+        ),
+        kit.claim(
+            "alive",
+            f"All neurons die with probability $2^{{-p}}$ at most (share of {NETWORKS} networks of width {WIDTH} "
+            "that learn nothing)",
+            "Theorem 1, Section 4.3",
+            kit.at_most(0.5**WIDTH),
+            e.unlearnt,
+        ),
+        *[
+            kit.theory(
+                f"one-sector-{dim}",
+                f"{dim} dimensions: there is one positive and one negative extremal sector, that of Eqs. 13 and 14 "
+                f"(of {2 * STARTS} directions that climb G, those that end in another)",
+                "Lemma 2",
+                kit.exactly(0),
+                missed,
+            )
+            for dim, missed in zip(DIMENSIONS, e.missed, strict=True)
+        ],
+        kit.theory(
+            "kkt",
+            "The limit is a KKT point of the non-linear max-margin problem (largest violation, five data sets)",
+            "Lemma C.1",
+            kit.at_most(1e-8),
+            e.lemma_c1,
+        ),
+    ]
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return the residual at some times, that of neurons along the class means, and the share of live neurons."""
+    flow = e.flow
+    reached = {
+        f"residual at t = {time:g}": float(flow.weights[np.argmax(flow.times >= time)])
+        for time in TIMES
+        if (flow.times >= time).any()
+    }
+    return {
+        **reached,
+        "time of the last state": float(flow.times[-1]),
+        "residual of neurons along the class means": flow.of_means,
+        "share of neurons that stay alive": flow.share_live,
+    }
+
+
+def draw(e: kit.Evidence) -> kit.Drawing:
+    figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.25)
+    handles = _draw_neurons(axes[0], e.flow)
+    kit.panel_label(axes[0], 0, "Neurons at the end")
+    names = {"flow": "scale 1e-3", "larger_start": "scale 1e-2"}
+    for (role, name), color in zip(names.items(), kit.SERIES, strict=False):
+        run = e.followed[role]
+        shown = run.times >= 1
+        handles += axes[1].plot(
+            run.times[shown], run.weights[shown], color=color, label=f"$W$, {name}"
+        )
+        axes[2].plot(np.log10(run.times[shown]), run.squares[shown], color=color)
+    yardstick = {"color": kit.PALETTE.muted, "ls": (0, (1, 1.5)), "lw": 1.2}
+    handles.append(axes[1].axhline(e.flow.of_means, label="along class means", **yardstick))
+    axes[1].set(xscale="log", yscale="log", xlabel="time $t$", ylabel="residual of Eq. 8")
+    kit.panel_label(axes[1], 1, "Distance to the limit")
+    end = np.log10(max(float(e.flow.times[-1]), 10.0))
+    slope = np.linalg.norm(e.flow.directions.rays, axis=1).sum() * np.log(10)
+    handles += axes[2].plot(
+        [0, end],
+        [0, slope * end],
+        color=kit.PALETTE.theory,
+        ls=DASHED,
+        label=r"$(\|w_+\| + \|w_-\|) \log t$",
+    )
+    axes[2].set(xlabel=r"$\log_{10} t$", ylabel=r"$\|W\|_F^2$")
+    kit.panel_label(axes[2], 2, "Growth")
+    kit.figure_legend(figure, handles, columns=4)
+    return figure
+
+
+def _draw_neurons(axes: kit.Axes, flow: kit.Evidence) -> list[kit.Artist]:
+    """Draw data, w+ and w-, class means and the neurons at the end, scaled to the data; return the handles."""
+    data, handles = flow.data, list[kit.Artist]()
+    reach = 1.1 * float(np.abs(data.x).max())
+    shown = flow.W / np.linalg.norm(flow.W, axis=1).max() * reach
+    for sign, marker, label in ((1, "o", "$y = +1$"), (-1, "s", "$y = -1$")):
+        color = kit.PALETTE.sign(sign)
+        points, neurons = data.x[data.y == sign], shown[flow.signs == sign]
+        handles += axes.plot(
+            *points.T, marker, color=color, ms=4, mec="white", mew=0.3, label=label, zorder=3
+        )
+        for neuron in neurons:
+            axes.plot([0, neuron[0]], [0, neuron[1]], color=color, lw=1.2, zorder=1)
+    for ray, color, label in zip(flow.directions.rays, RAYS, ("$w_+$", "$w_-$"), strict=True):
+        x, y = 2 * reach * ray / np.linalg.norm(ray)
+        handles += axes.plot([0, x], [0, y], color=color, ls=DASHED, lw=1.2, label=label, zorder=2)
+    for mean in flow.directions.means:
+        x, y = 2 * reach * mean / np.linalg.norm(mean)
+        axes.plot([0, x], [0, y], color=kit.PALETTE.muted, ls=(0, (1, 1.5)), lw=1.2, zorder=2)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="$x_1$", ylabel="$x_2$")
+    axes.set_aspect("equal", adjustable="box")
+    return handles
+
+
+FIGURE = kit.Figure(
+    id="phuong2021-theorem1",
+    caption=(
+        "Not a figure of the paper: Theorem 1 on ten points of the plane, by balanced gradient flow in rescaled time. (a) "
+        "Neurons at the end, with the max-margin directions (dashed) and the class means (dotted). (b) Distance of the "
+        "normalised first-layer weights to the closest limit of Theorem 1 against time, for two initial scales. (c) "
+        "Squared norm of the weights against the logarithm of time, with the predicted slope."
+    ),
+    configs={
+        "flow": CONFIG,
+        "larger_start": kit.Wanted(CONFIG, ("initialization.scale=1e-2",)),
+        "narrow": kit.Wanted(
+            CONFIG,
+            (
+                f"architecture.width={WIDTH}",
+                "initialization.scale=1e-2",
+                "optimizer.loss_scaled=false",
+                "optimizer.lr=5e-3",
+                "optimizer.iterations=4000",
+                "optimizer.stop_below=null",
+                "record.snapshots.interval=4000",
+            ),
+            replicas=NETWORKS,
+        ),
+    },
+)

@@ -1,0 +1,192 @@
+"""Theorem 4.1, SGD has a small loss after a bounded number of epochs from any start; Appendix K, a bias changes nothing."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
+from dynamics_cli.plotting.scene import draw_scene
+
+from .groups import LINEAR, SMALL, Groups, plane, read_groups
+from .theory.clustering import outside_linear_regime, signs_differ
+from .theory.convergence import epochs_bound
+
+CONFIG = "sarussi2021/gaussians.yaml"
+SCALES = {"small": 1e-3, "one": 1.0, "large": 10.0, "huge": 100.0}
+"""Role -> initial scale."""
+EPSILONS = np.array([0.1, 0.03, 0.01, 0.003, 0.001, 0.0003])
+"""Losses to be reached; every start is above the first."""
+
+
+def with_bias() -> kit.Wanted:
+    """Return the run on two Gaussians on one ray from the origin, which no line through the origin separates."""
+    rng = np.random.default_rng(0)
+    near, far = (np.round(rng.normal((first, 0.0), 0.35, (50, 2)), 3) for first in (1.5, 3.5))
+    x = json.dumps(np.concatenate([near, far]).tolist())
+    y = [1.0] * 50 + [-1.0] * 50
+    return kit.Wanted(
+        CONFIG,
+        ("dataset.kind=points", f"dataset.x={x}", f"dataset.y={y}", "dataset.append_bias=true"),
+    )
+
+
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Count epochs to each loss of `EPSILONS` by scale, beside the bound, and read the run with a bias."""
+    followed = {role: _count(runs[role]) for role in SCALES}
+    biased = read_groups(runs["bias"])
+    points = biased.data.x
+    try:
+        least_distance(biased.data.y[:, None] * points[:, :2])
+        needed = False
+    except InfeasibleError:
+        needed = True
+    return kit.Evidence(
+        followed=followed,
+        plane=plane(biased),
+        needed=needed,
+        bias_loss=float(_losses(biased)[-1]),
+        bias_outside=float(outside_linear_regime(points, *biased.last).mean()),
+        bias_differ=int(signs_differ(points, *biased.last, biased.alpha).sum()),
+    )
+
+
+def _losses(groups: Groups) -> kit.Floats:
+    """Return the mean loss at all states (K,)."""
+    return np.asarray(np.logaddexp(0.0, -groups.margins).mean(axis=-1))
+
+
+def _count(run: kit.Run) -> kit.Evidence:
+    """Return the `epochs` after which the mean loss has been at most each of `EPSILONS`, NaN for never, and the bound."""
+    groups = read_groups(run)
+    losses = _losses(groups)
+    reached = [losses <= epsilon for epsilon in EPSILONS]
+    epochs = [groups.epochs[np.argmax(below)] if below.any() else np.nan for below in reached]
+    bound = epochs_bound(
+        EPSILONS,
+        groups.data.x,
+        groups.data.y,
+        np.concatenate([groups.W[0], groups.U[0]]),
+        alpha=groups.alpha,
+        v=groups.v,
+        lr=run.config.optimizer.lr,  # type: ignore[attr-defined]
+    )
+    return kit.Evidence(epochs=np.array(epochs), bound=bound, least=float(losses.min()))
+
+
+def claims(e: kit.Evidence) -> list[kit.Claim]:
+    late = e.plane.groups.late[-1]
+    ratios = np.array([run.epochs / run.bound for run in e.followed.values()])
+    powers = [
+        np.polyfit(np.log(1 / EPSILONS), np.log(run.epochs), 1)[0]
+        if np.isfinite(run.epochs).all()
+        else np.nan
+        for run in e.followed.values()
+    ]
+    return [
+        *[
+            kit.claim(
+                f"reached-{role}",
+                f"Initial scale {scale:g}: SGD reaches a loss of {EPSILONS[-1]:g} (least mean loss)",
+                "Theorem 4.1: any initialisation scale",
+                kit.at_most(float(EPSILONS[-1])),
+                e.followed[role].least,
+            )
+            for role, scale in SCALES.items()
+        ],
+        kit.claim(
+            "bound",
+            "It does so within the number of epochs that the proof gives (largest share of the bound, all scales "
+            "and losses)",
+            "Theorem 4.1, Appendix B; constants derived again, see epochs_bound",
+            kit.at_most(1.0),
+            ratios.max(),
+        ),
+        kit.claim(
+            "polynomial",
+            r"Epochs grow with a power of $1/\epsilon$ not above that of the bound (largest fitted power)",
+            "Theorem 4.1, Appendix B",
+            kit.at_most(2.0),
+            np.max(powers),
+        ),
+        kit.theory(
+            "bias-needed",
+            "No line through the origin separates the second data set (1: none)",
+            "Appendix K",
+            kit.exactly(1),
+            e.needed,
+        ),
+        kit.claim(
+            "bias-separated",
+            "With a bias SGD separates it (training accuracy)",
+            "Theorem 4.1, Appendix K",
+            kit.exactly(1),
+            e.plane.groups.accuracy,
+        ),
+        kit.claim(
+            "bias-outside",
+            "With a bias and a small start no point ends outside the linear regime (share)",
+            "Section 5.1, Appendix K",
+            kit.less_than(SMALL),
+            kit.given(late, e.bias_outside),
+        ),
+        kit.claim(
+            "bias-linear",
+            r"Its network decides as the classifier $\bar w - \bar u$ (points decided differently)",
+            "Theorem 5.1, Appendix K",
+            kit.exactly(0),
+            kit.given(late, e.bias_differ),
+        ),
+    ]
+
+
+def numbers(e: kit.Evidence) -> dict[str, float]:
+    """Return the epochs to the smallest loss by scale, the bound, and the final loss with a bias."""
+    epochs = {
+        f"scale {scale:g}: epochs to a loss of {EPSILONS[-1]:g}": float(e.followed[role].epochs[-1])
+        for role, scale in SCALES.items()
+    }
+    bound = {"bound of the smallest scale": float(e.followed["small"].bound[-1])}
+    return {**epochs, **bound, "final loss with a bias": e.bias_loss}
+
+
+def draw(e: kit.Evidence) -> kit.Drawing:
+    figure, axes = kit.new_figure(2, 1, aspect=0.85, extra_height=0.3)
+    lines = []
+    for (role, scale), color in zip(SCALES.items(), kit.SERIES, strict=False):
+        lines += axes[0].plot(
+            EPSILONS, e.followed[role].epochs, "o-", ms=3, color=color, label=f"scale {scale:g}"
+        )
+    look = {"color": kit.PALETTE.theory, "ls": (0, (3, 2)), "lw": 1.2}
+    lines += axes[0].plot(EPSILONS, e.followed["small"].bound, label="bound, small scale", **look)
+    axes[0].set(xscale="log", yscale="log", xlabel=r"loss $\epsilon$", ylabel="epochs")
+    axes[0].invert_xaxis()
+    kit.panel_label(axes[0], 0, "Epochs to a loss")
+    handles = draw_scene(axes[1], e.plane.regions, 0).handles
+    kit.panel_label(axes[1], 1, "With a bias")
+    kit.figure_legend(figure, [*lines, *handles], columns=4)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="sarussi2021-theorem41",
+    caption=(
+        "Not a figure of the paper: (a) epochs of SGD after which the mean loss has been below a value, for four initial "
+        "scales, and the number that the proof of Theorem 4.1 gives. (b) A network with a bias on two classes that no "
+        "line through the origin separates (Appendix K)."
+    ),
+    configs={
+        **{
+            role: kit.Wanted(CONFIG, () if scale == 1e-3 else (f"initialization.scale={scale:g}",))
+            for role, scale in SCALES.items()
+        },
+        "bias": with_bias(),
+    },
+    passes={
+        "linear": {
+            "reached-* bound polynomial bias-*": LINEAR,
+        }
+    },
+)
