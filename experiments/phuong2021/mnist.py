@@ -365,9 +365,7 @@ def _separable(e: kit.Evidence, last: int) -> kit.Claim:
     )
     if e.as_in_paper:
         return claim
-    return kit.undecided(
-        claim, f"the share still changes from state to state: {e.training} (--preset full)"
-    )
+    return kit.undecided(claim, f"--preset full decides it; the share still changes {e.training}")
 
 
 def numbers_fig3(e: kit.Evidence) -> dict[str, float]:

@@ -13,7 +13,9 @@ from dynamics_cli.plotting.scene import draw_scene
 from .groups import (
     DASHED,
     LINEAR,
+    ONE_UPDATE,
     SMALL,
+    SOON,
     EpochCurve,
     Groups,
     draw_neurons,
@@ -189,6 +191,15 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     ]
 
 
+def numbers_fig9(e: kit.Evidence) -> dict[str, float]:
+    """Return at how many states all neurons are in the PAR while all points are classified, and when."""
+    groups: Groups = e.plane.groups
+    inside = (np.minimum(*e.shares.values()) == 1) & (groups.accuracies == 1)
+    epochs = groups.epochs[inside]
+    when = {"first such epoch": epochs[0], "last such epoch": epochs[-1]} if inside.any() else {}
+    return {"states at which all neurons are in the PAR": int(inside.sum()), **when}
+
+
 def draw_fig9(e: kit.Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = draw_scene(axes[0], e.plane.regions, 0).handles
@@ -222,11 +233,17 @@ FIGURE_9 = kit.Figure(
     caption=(
         "Two antipodal Gaussians and one positive outlier: decision regions (a), directions of the neurons (b), "
         "largest number of training points on which two neurons of one type disagree (c), and share of neurons of each "
-        "type in the perfect agreement regime (d) against epochs."
+        "type in the perfect agreement regime (d) against epochs. With this draw all neurons are in the regime for a "
+        "while, and leave it."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
     nulls={"large": ("initialization.scale=30",)},
-    passes={"linear": {"accuracy agreement-* nar limit stays clustered": LINEAR}},
+    passes={
+        "linear": {"accuracy agreement-* nar limit stays clustered": LINEAR},
+        "one_step": {"agreement-u": ONE_UPDATE},
+        "early": {"accuracy agreement-* nar stays": SOON},
+        "slow": {"accuracy agreement-* nar stays": SOON},
+    },
 )
 
 

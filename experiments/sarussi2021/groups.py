@@ -34,6 +34,9 @@ from .theory.clustering import clustering_ratio, largest_angle, outside_linear_r
 LARGE = {"large": ("initialization.scale=10",)}
 """The null of this paper: the large initialisation of Figure 1, from which neurons do not cluster."""
 LINEAR = "The paper proves that such networks end as linear classifiers, which a linear network is from the start."
+ONE_UPDATE = "From a small start a single update puts all neurons of a sign along one point."
+SOON = "The data are easy: a hundredth of the training is enough."
+"""Why claims hold under `one_step`, and under `early` and `slow`."""
 SMALL = 0.01
 """A share below it counts as zero: the width of a line in a plot of shares."""
 LEARNT = 0.95
