@@ -362,7 +362,11 @@ FIGURE_1 = kit.Figure(
         "linear": {
             "rank grown": "The weights of a linear network have rank one: `second` fails.",
             "correlation learnt": "A linear network separates these data too, along w+ and w-, which are nearly opposite.",
-        }
+        },
+        "early": {"directions": "Rows turn to their directions before they grow (Section 4.1)."},
+        "slow": {
+            "rank directions correlation": "A hundredth of the training is left, and nothing earlier to compare it with."
+        },
     },
 )
 

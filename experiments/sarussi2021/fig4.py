@@ -18,7 +18,7 @@ from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import DASHED, LINEAR, SMALL, Groups, draw_neurons, plane, read_groups
+from .groups import DASHED, LINEAR, SMALL, SOON, Groups, draw_neurons, plane, read_groups
 from .theory import agreement
 from .theory.clustering import clustering_ratio, largest_angle, linear_classifier
 
@@ -347,5 +347,9 @@ FIGURE = kit.Figure(
         "symmetric_sgd": symmetric_run(SGD),
     },
     nulls={"large": ("initialization.scale=100", "optimizer.lr=5.0")},
-    passes={"linear": {"*directions par-* clustered margin-* symmetric-*": LINEAR}},
+    passes={
+        "linear": {"*directions *boundary par-* clustered margin-* symmetric-*": LINEAR},
+        "early": {"par-* clustered margin-* symmetric-*": SOON},
+        "slow": {"par-* clustered margin-* symmetric-*": SOON},
+    },
 )
