@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 
 from dynamics_cli import kit
@@ -80,6 +83,7 @@ def follow(run: kit.Run) -> kit.Evidence:
     )
 
 
+@cache
 def missed_sectors(dim: int) -> int:
     """Return how many of `STARTS` directions of each sign that climb G end in another sector than Eqs. 13, 14 say."""
     x, y = separable_points(dim, 0)
@@ -99,6 +103,7 @@ def separable_points(dim: int, seed: int) -> tuple[kit.Floats, kit.Floats]:
     return data.x, data.y
 
 
+@cache
 def kkt_of_limit(seed: int) -> float:
     """Return the largest KKT violation of a network of ten neurons that Lemma C.1 describes, with random u and z."""
     x, y = separable_points(6, seed)
@@ -262,7 +267,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             run.times[shown], run.weights[shown], color=color, label=f"$W$, {name}"
         )
         axes[2].plot(np.log10(run.times[shown]), run.squares[shown], color=color)
-    yardstick = {"color": kit.PALETTE.muted, "ls": (0, (1, 1.5)), "lw": 1.2}
+    yardstick: dict[str, Any] = {"color": kit.PALETTE.muted, "ls": (0, (1, 1.5)), "lw": 1.2}
     handles.append(axes[1].axhline(e.flow.of_means, label="along class means", **yardstick))
     axes[1].set(xscale="log", yscale="log", xlabel="time $t$", ylabel="residual of Eq. 8")
     kit.panel_label(axes[1], 1, "Distance to the limit")
@@ -283,12 +288,14 @@ def draw(e: kit.Evidence) -> kit.Drawing:
 
 def _draw_neurons(axes: kit.Axes, flow: kit.Evidence) -> list[kit.Artist]:
     """Draw data, w+ and w-, class means and the neurons at the end, scaled to the data; return the handles."""
-    data, handles = flow.data, list[kit.Artist]()
+    data = flow.data
+    handles: list[kit.Artist] = []
     reach = 1.1 * float(np.abs(data.x).max())
     shown = flow.W / np.linalg.norm(flow.W, axis=1).max() * reach
     for sign, marker, label in ((1, "o", "$y = +1$"), (-1, "s", "$y = -1$")):
         color = kit.PALETTE.sign(sign)
-        points, neurons = data.x[data.y == sign], shown[flow.signs == sign]
+        points = data.x[data.y == sign]
+        neurons = shown[flow.signs == sign]
         handles += axes.plot(
             *points.T, marker, color=color, ms=4, mec="white", mew=0.3, label=label, zorder=3
         )
@@ -329,5 +336,12 @@ FIGURE = kit.Figure(
             ),
             replicas=NETWORKS,
         ),
+    },
+    passes={
+        "linear": {
+            "sectors absorbing stays-active": "One separating direction, along which its neurons end, is in both sectors.",
+            "outputs": "Equation 9 compares lengths, which an angle changes to second order only.",
+            "alive": "A linear network cannot die.",
+        }
     },
 )

@@ -269,7 +269,8 @@ def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
     """
     run = runs["two_layer"]
     trained = read_trained(run, "hidden_weight")
-    a, early_a = trained.last["output_weight"], trained.early["output_weight"]
+    a = trained.last["output_weight"]
+    early_a = trained.early["output_weight"]
     states = (state["hidden_weight"] for state in (trained.start, trained.early))
     return kit.Evidence(
         directions=trained.directions,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 
@@ -159,7 +160,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         lines += axes[0].plot(
             EPSILONS, e.followed[role].epochs, "o-", ms=3, color=color, label=f"scale {scale:g}"
         )
-    look = {"color": kit.PALETTE.theory, "ls": (0, (3, 2)), "lw": 1.2}
+    look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (3, 2)), "lw": 1.2}
     lines += axes[0].plot(EPSILONS, e.followed["small"].bound, label="bound, small scale", **look)
     axes[0].set(xscale="log", yscale="log", xlabel=r"loss $\epsilon$", ylabel="epochs")
     axes[0].invert_xaxis()

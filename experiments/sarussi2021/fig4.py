@@ -84,7 +84,8 @@ def margins(groups: Groups, predicted: agreement.Directions) -> kit.Evidence:
     normalised margin of the convex program's solution, `needed` the smoothed margin that assumption 3 of Theorem 6.2
     asks for.
     """
-    k, of_points = groups.W.shape[1], groups.margins
+    k = groups.W.shape[1]
+    of_points = groups.margins
     norm = np.sqrt(np.sum(groups.W**2, axis=(-2, -1)) + np.sum(groups.U**2, axis=(-2, -1)))
     return kit.Evidence(
         iterations=groups.iterations,
@@ -195,7 +196,8 @@ def _agreement_claims(
     means = class_means(limit)
     means_angle = degrees(means.boundary, predicted.boundary)
     bar = kit.less_than(min(1.0, means_angle))
-    rescaled_late, sgd_late = bool(limit.late[-1]), bool(sgd.late[-1])
+    rescaled_late = bool(limit.late[-1])
+    sgd_late = bool(sgd.late[-1])
     return [
         kit.claim(
             f"{prefix}directions",

@@ -24,7 +24,8 @@ def sectors(w: Floats, x: Floats, tolerance: float = 1e-9) -> Ints:
 
 def extremal_sector(x: Floats, y: Floats, sign: int) -> Ints:
     """Return the positive (`sign` 1) or negative (-1) extremal sector (n,), by Eqs. 13 and 14."""
-    own, other = y == sign, y != sign
+    own = y == sign
+    other = ~own
     touched = (x[other] @ x[own].T < 0).any(axis=1)
     sector = np.ones(len(y), dtype=np.int64)
     sector[other] = np.where(touched, -1, 0)
@@ -83,8 +84,10 @@ def kkt_residual(
     neuron.
     """
     lengths = np.linalg.norm(rays, axis=1)
-    u, z = u / np.linalg.norm(u) / np.sqrt(lengths[0]), z / np.linalg.norm(z) / np.sqrt(lengths[1])
-    W, a = np.outer(u, rays[0]) + np.outer(z, rays[1]), lengths[0] * u - lengths[1] * z
+    u = u / np.linalg.norm(u) / np.sqrt(lengths[0])
+    z = z / np.linalg.norm(z) / np.sqrt(lengths[1])
+    W = np.outer(u, rays[0]) + np.outer(z, rays[1])
+    a = lengths[0] * u - lengths[1] * z
     dual = np.zeros(len(y))
     for sign, of_class, length in zip((1, -1), multipliers, lengths, strict=True):
         dual[y == sign] = of_class / length

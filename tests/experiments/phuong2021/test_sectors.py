@@ -37,9 +37,10 @@ def test_residuals_are_zero_at_the_limit_and_not_beside_it() -> None:
     solutions = [least_distance(X[sign == Y]) for sign in (1, -1)]
     rays = np.stack([solution.w for solution in solutions])
     multipliers = (solutions[0].multipliers, solutions[1].multipliers)
-    u, z = np.array([0.7, 0.2, 0.0]), np.array([0.0, 0.0, 0.5])
-    W, a = np.outer(u, rays[0]) + np.outer(z, rays[1]), np.array([1.0, 1.0, -1.0])
-    a = a * np.linalg.norm(W, axis=1)
+    u = np.array([0.7, 0.2, 0.0])
+    z = np.array([0.0, 0.0, 0.5])
+    W = np.outer(u, rays[0]) + np.outer(z, rays[1])
+    a = np.array([1.0, 1.0, -1.0]) * np.linalg.norm(W, axis=1)
     points = np.random.default_rng(0).standard_normal((50, 2))
     assert sectors.weight_residual(W, a, rays) == pytest.approx(0, abs=1e-12)
     assert sectors.output_residual(W, a, rays) == pytest.approx(0, abs=1e-12)
