@@ -11,7 +11,7 @@ from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.plotting.scene import draw_scene
 
-from .groups import LINEAR, SMALL, Groups, plane, read_groups
+from .groups import LINEAR, SMALL, SOON, Groups, plane, read_groups
 from .theory.clustering import outside_linear_regime, signs_differ
 from .theory.convergence import epochs_bound
 
@@ -188,6 +188,8 @@ FIGURE = kit.Figure(
     passes={
         "linear": {
             "reached-* bound polynomial bias-*": LINEAR,
-        }
+        },
+        "early": {"bias-separated": SOON},
+        "slow": {"bias-separated": SOON},
     },
 )

@@ -80,7 +80,7 @@ FIGURE_8 = kit.Figure(
         for dim in DIMENSIONS
     },
     nulls={"large": ("initialization.scale=10", "optimizer.epochs=500")},
-    passes={"linear": {"w-* u-*": LINEAR}},
+    passes={"linear": {"w-* u-*": LINEAR}, "early": {"w-* u-*": SOON}, "slow": {"w-* u-*": SOON}},
 )
 
 
